@@ -1,0 +1,8 @@
+//go:build tools
+
+// Package tools names the programs that the local cluster builds from this module.
+package tools
+
+import (
+	_ "github.com/yannh/kubeconform/cmd/kubeconform"
+)

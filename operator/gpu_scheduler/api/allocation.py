@@ -1,0 +1,61 @@
+"""The ledger: which shares of which devices a pod holds, as one annotation.
+
+Format: ``{"v":1,"c":{"0":{"GPU-…":[500,20224]}}}``: per container index, per device id, milli-GPU
+and MiB. These annotations on pods that have not ended are the only durable truth; the operator
+rebuilds its state from them and from nothing else. Written by the binder, read by the state.
+"""
+
+import json
+from collections.abc import Iterable
+
+from gpu_scheduler.api.names import (
+    ALLOCATION,
+    devices_annotation,
+    memory_bytes_annotation,
+    memory_mib_annotation,
+)
+from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.units import DEVICE_MILLI, MIB
+
+
+class BadAllocationError(ValueError):
+    """The annotation is not one that this operator wrote."""
+
+
+def annotations(grants: Iterable[Grant]) -> dict[str, str]:
+    """All annotations that place a pod: the ledger, and devices and caps per container."""
+    per_container: dict[int, list[Grant]] = {}
+    for grant in grants:
+        per_container.setdefault(grant.container, []).append(grant)
+    ledger = {
+        str(c): {g.device: [g.milli, g.mib] for g in held} for c, held in per_container.items()
+    }
+    result = {ALLOCATION: json.dumps({"v": 1, "c": ledger}, separators=(",", ":"))}
+    for container, held in per_container.items():
+        cap = min(g.mib for g in held)
+        result[devices_annotation(container)] = ",".join(g.device for g in held)
+        result[memory_mib_annotation(container)] = str(cap)
+        result[memory_bytes_annotation(container)] = str(cap * MIB)
+    return result
+
+
+def parse(text: str) -> tuple[Grant, ...]:
+    """The grants in an ``allocation`` annotation.
+
+    Raises:
+        BadAllocationError: not JSON, another version, or a share outside 1 to 1,000 milli.
+    """
+    try:
+        ledger = json.loads(text)
+        if ledger["v"] != 1:
+            raise BadAllocationError(f"allocation of version {ledger['v']}, expected 1")
+        grants = tuple(
+            Grant(int(container), str(device), int(share[0]), int(share[1]))
+            for container, devices in ledger["c"].items()
+            for device, share in devices.items()
+        )
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+        raise BadAllocationError(f"allocation annotation cannot be read: {error}") from error
+    if any(not 0 < g.milli <= DEVICE_MILLI or g.mib < 0 for g in grants):
+        raise BadAllocationError("allocation has a share outside 1 to 1000 milli-GPU")
+    return grants

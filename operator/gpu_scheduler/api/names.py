@@ -1,0 +1,48 @@
+"""Every name that this product writes on an object, in one place."""
+
+GROUP = "gpu-scheduler.io"
+VERSION = "v1alpha1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+SCHEDULER_NAME = "gpu-scheduler"  # spec.schedulerName of pods on the bind path
+GATE = f"{GROUP}/placement"  # scheduling gate of pods on the gate path
+PRIORITY_CLASS = "gpu-scheduler-gated"  # preemptionPolicy Never, shipped by the chart
+RUNTIME_CLASS = "nvidia"
+
+# Annotations on pods. Set by the operator alone, in the one write that places the pod; the
+# template carries only the harmless default `void` for devices.
+ALLOCATION = f"{GROUP}/allocation"  # the ledger, see api.allocation
+
+# Labels on Jobs and pods.
+LABEL_JOB = f"{GROUP}/job"
+LABEL_PROJECT = f"{GROUP}/project"
+
+# On Jobs: a digest of the rendered pod template and path, to see a drift.
+RENDERED = f"{GROUP}/rendered"
+
+VOID = "void"  # NVIDIA's word for "no device at all"
+
+MOUNT_PATH = "/etc/gpu-scheduler"  # downward-API volume of each GPU container
+FILE_MEMORY_LIMIT = "memory-limit-mib"
+FILE_DEVICES = "devices"
+
+# Conditions on pods, set through pods/status.
+CONDITION_DISRUPTION = "DisruptionTarget"  # Kubernetes' own: the failure is not the program's
+CONDITION_TIME_LIMIT = f"{GROUP}/TimeLimitExceeded"
+
+LEASE = "gpu-scheduler-leader"
+
+
+def devices_annotation(container: int) -> str:
+    """Comma-separated device ids of a container (NVIDIA_VISIBLE_DEVICES)."""
+    return f"{GROUP}/c{container}-devices"
+
+
+def memory_mib_annotation(container: int) -> str:
+    """Memory cap of a container, MiB per device."""
+    return f"{GROUP}/c{container}-memory-mib"
+
+
+def memory_bytes_annotation(container: int) -> str:
+    """Memory cap of a container, bytes per device (for frameworks that want bytes)."""
+    return f"{GROUP}/c{container}-memory-bytes"

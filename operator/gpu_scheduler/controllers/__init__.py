@@ -1,0 +1,1 @@
+"""kopf handlers. They put keys on a queue and do nothing else."""

@@ -1,0 +1,77 @@
+"""The cluster as flat arrays: what the planner reads and, on a copy, consumes.
+
+Device ``d`` of node ``n`` lives at index ``first[n] <= d < first[n + 1]`` of every ``dev_*`` and
+``free_*`` device array. The state keeps one ``Cluster`` up to date; a snapshot is ``copy()``,
+which shares what a plan never changes and copies what it does. Invariant: 0 <= free <= capacity.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from gpu_scheduler.core.request import ProjectName
+
+
+@dataclass(frozen=True, slots=True)
+class Taint:
+    """A taint of a node; only NoSchedule and NoExecute are kept."""
+
+    key: str
+    value: str
+    effect: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """What of a node does not change when pods come and go.
+
+    ``closed`` is empty, or the sentence that says why the node takes no pods of ours at present
+    (cordoned, not ready, GPUs handed out by somebody else).
+    """
+
+    name: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+    taints: tuple[Taint, ...] = ()
+    closed: str = ""
+    cpu_milli: int = 0  # allocatable
+    memory_bytes: int = 0
+    ephemeral_bytes: int = 0
+    pods: int = 110
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Nodes and devices in a fixed order, with what is free on each."""
+
+    nodes: list[NodeInfo] = field(default_factory=list)
+    first: list[int] = field(default_factory=lambda: [0])
+    dev_id: list[str] = field(default_factory=list)  # UUID, or the index on the node as text
+    dev_model: list[str] = field(default_factory=list)
+    dev_usable_mib: list[int] = field(default_factory=list)
+    dev_compute: list[tuple[int, int]] = field(default_factory=list)
+    dev_healthy: list[bool] = field(default_factory=list)
+    free_milli: list[int] = field(default_factory=list)
+    free_mib: list[int] = field(default_factory=list)
+    free_cpu_milli: list[int] = field(default_factory=list)
+    free_memory_bytes: list[int] = field(default_factory=list)
+    free_ephemeral_bytes: list[int] = field(default_factory=list)
+    free_pods: list[int] = field(default_factory=list)
+    allocated_milli: dict[ProjectName, int] = field(default_factory=dict)  # held by pods not ended
+
+    def copy(self) -> "Cluster":
+        """A cluster that shares the fixed arrays and owns what a plan consumes."""
+        return Cluster(
+            self.nodes,
+            self.first,
+            self.dev_id,
+            self.dev_model,
+            self.dev_usable_mib,
+            self.dev_compute,
+            self.dev_healthy,
+            self.free_milli.copy(),
+            self.free_mib.copy(),
+            self.free_cpu_milli.copy(),
+            self.free_memory_bytes.copy(),
+            self.free_ephemeral_bytes.copy(),
+            self.free_pods.copy(),
+            self.allocated_milli.copy(),
+        )

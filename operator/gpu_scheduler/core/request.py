@@ -1,0 +1,113 @@
+"""What a pod asks for, as the planner sees it.
+
+A ``Shape`` is the equivalence class of pods that the planner may treat alike: equal shapes get
+equal answers, so each is scored once. Shapes are hashable and interned by the state.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NewType
+
+PodUID = NewType("PodUID", str)
+JobKey = NewType("JobKey", str)  # "namespace/name"
+ProjectName = NewType("ProjectName", str)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """Devices of one container: ``count`` different ones, the same amount on each.
+
+    Exactly one of ``milli`` and ``mib`` is above 0. ``milli`` of 1,000 asks for fully free devices.
+    """
+
+    container: int  # index in the pod's containers
+    count: int
+    milli: int  # per device
+    mib: int = 0  # per device
+
+
+@dataclass(frozen=True, slots=True)
+class Requirement:
+    """One requirement of a node selector term. ``operator``: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A node selector term: all of its requirements hold. ``fields`` are matched on metadata.name."""
+
+    labels: tuple[Requirement, ...] = ()
+    fields: tuple[Requirement, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Toleration:
+    """A toleration; an empty key with ``Exists`` tolerates everything, an empty effect any effect."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFilter:
+    """Which nodes a pod accepts. ``terms``: None = no affinity, otherwise at least one must match."""
+
+    selector: tuple[tuple[str, str], ...] = ()
+    terms: tuple[Term, ...] | None = None
+    tolerations: tuple[Toleration, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What one pod asks for."""
+
+    devices: tuple[DeviceRequest, ...] = ()
+    models: tuple[str, ...] = ()  # lower-case parts of a product name; empty = any
+    min_compute: tuple[int, int] = (0, 0)  # compute capability (major, minor)
+    cpu_milli: int = 0
+    memory_bytes: int = 0
+    ephemeral_bytes: int = 0
+    where: NodeFilter = field(default_factory=NodeFilter)
+
+    @property
+    def nominal_milli(self) -> int:
+        """Milli-GPU asked for by fractions; requests in MiB count only once a device is known."""
+        return sum(d.count * d.milli for d in self.devices)
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingPod:
+    """A pod that exists and has no node yet."""
+
+    uid: PodUID
+    name: str
+    shape: Shape
+    avoid: frozenset[str] = frozenset()  # node names on which it, or a sibling, just failed
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingJob:
+    """The waiting pods of one job, in index order; ``created`` is epoch seconds."""
+
+    key: JobKey
+    project: ProjectName
+    pods: tuple[WaitingPod, ...]
+    interactive: bool = False
+    priority: int = 50
+    created: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A quota. ``limit_milli`` None = no hard cap; ``weight`` 0 = never above quota."""
+
+    name: ProjectName
+    quota_milli: int
+    limit_milli: int | None = None
+    weight: int = 1
+    quota_by_model: Mapping[str, int] = field(default_factory=dict)

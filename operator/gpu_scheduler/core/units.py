@@ -1,0 +1,44 @@
+"""Units: milli-GPU and MiB, integers always.
+
+A decimal crosses into an integer once, here, through ``Decimal(str(x))``; no float is ever
+summed. A device has 1,000 milli; its capacity in memory is its *usable* MiB (total minus what
+the driver reserves). Called by everything that turns a request into a share of a device.
+"""
+
+from decimal import Decimal
+
+DEVICE_MILLI = 1000
+MIB = 1 << 20
+
+
+def milli_from_gpu(gpu: float | int | str | Decimal) -> int:
+    """Milli-GPU of a number of GPUs (0.5 -> 500).
+
+    Raises:
+        ValueError: not a number, or more than three decimals.
+    """
+    try:
+        scaled = Decimal(str(gpu)) * DEVICE_MILLI
+    except ArithmeticError:
+        raise ValueError(f"{gpu!r} is not a number of GPUs") from None
+    milli = int(scaled)
+    if milli != scaled:
+        raise ValueError(f"{gpu} has more than three decimals")
+    return milli
+
+
+def gpu_from_milli(milli: int) -> str:
+    """Decimal string of GPUs without trailing zeros (1800 -> '1.8')."""
+    whole, rest = divmod(abs(milli), DEVICE_MILLI)
+    text = f"{whole}.{rest:03d}".rstrip("0").rstrip(".") if rest else str(whole)
+    return f"-{text}" if milli < 0 else text
+
+
+def cap_mib(milli: int, usable_mib: int) -> int:
+    """MiB that a share of a device may use: floor(f * M)."""
+    return milli * usable_mib // DEVICE_MILLI
+
+
+def milli_for_mib(mib: int, usable_mib: int) -> int:
+    """Smallest share of a device with ``usable_mib`` that holds ``mib``, in milli-GPU, rounded up."""
+    return -(-mib * DEVICE_MILLI // usable_mib)

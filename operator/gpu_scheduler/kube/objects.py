@@ -1,0 +1,210 @@
+"""The few fields of pods, nodes and jobs that the operator reads, as typed structs.
+
+Decoded by msgspec straight from the wire; ``gc=False`` because they never form cycles. Fields
+that are absent take defaults, fields that are not listed are never materialised.
+"""
+
+from typing import Any
+
+import msgspec
+
+
+class _Struct(msgspec.Struct, rename="camel", gc=False, frozen=True):
+    pass
+
+
+class OwnerReference(_Struct):
+    """metadata.ownerReferences[]."""
+
+    kind: str = ""
+    name: str = ""
+    uid: str = ""
+    controller: bool = False
+
+
+class Meta(_Struct):
+    """metadata."""
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+    creation_timestamp: str = ""
+    deletion_timestamp: str = ""
+    labels: dict[str, str] = {}
+    annotations: dict[str, str] = {}
+    owner_references: tuple[OwnerReference, ...] = ()
+
+
+class Gate(_Struct):
+    """spec.schedulingGates[]."""
+
+    name: str = ""
+
+
+class Resources(_Struct):
+    """resources of a container: quantities as Kubernetes writes them."""
+
+    requests: dict[str, str] = {}
+    limits: dict[str, str] = {}
+
+
+class Container(_Struct):
+    """A container or init container (``restart_policy`` Always makes the latter a sidecar)."""
+
+    name: str = ""
+    resources: Resources = Resources()
+    restart_policy: str = ""
+
+
+class TolerationSpec(_Struct):
+    """spec.tolerations[]."""
+
+    key: str = ""
+    operator: str = "Equal"
+    value: str = ""
+    effect: str = ""
+
+
+class SelectorRequirement(_Struct):
+    """A requirement in a node selector term."""
+
+    key: str = ""
+    operator: str = ""
+    values: tuple[str, ...] = ()
+
+
+class SelectorTerm(_Struct):
+    """A node selector term."""
+
+    match_expressions: tuple[SelectorRequirement, ...] = ()
+    match_fields: tuple[SelectorRequirement, ...] = ()
+
+
+class NodeSelector(_Struct):
+    """requiredDuringSchedulingIgnoredDuringExecution."""
+
+    node_selector_terms: tuple[SelectorTerm, ...] = ()
+
+
+class NodeAffinity(_Struct):
+    """affinity.nodeAffinity."""
+
+    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+
+
+class Affinity(_Struct):
+    """affinity; pod affinity is judged at render time, from the template."""
+
+    node_affinity: NodeAffinity | None = None
+
+
+class PodSpec(_Struct):
+    """spec of a pod."""
+
+    node_name: str = ""
+    scheduler_name: str = ""
+    scheduling_gates: tuple[Gate, ...] = ()
+    node_selector: dict[str, str] = {}
+    affinity: Affinity | None = None
+    tolerations: tuple[TolerationSpec, ...] = ()
+    containers: tuple[Container, ...] = ()
+    init_containers: tuple[Container, ...] = ()
+    overhead: dict[str, str] = {}
+    resources: Resources | None = None  # pod-level resources
+
+
+class Condition(_Struct):
+    """status.conditions[]."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str = ""
+
+
+class PodStatus(_Struct):
+    """status of a pod."""
+
+    phase: str = ""
+    reason: str = ""
+    message: str = ""
+    start_time: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[msgspec.Raw, ...] = ()  # only whether there are any
+
+
+class Pod(_Struct):
+    """A pod."""
+
+    metadata: Meta = Meta()
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+
+class TaintSpec(_Struct):
+    """spec.taints[] of a node."""
+
+    key: str = ""
+    value: str = ""
+    effect: str = ""
+
+
+class NodeSpec(_Struct):
+    """spec of a node."""
+
+    unschedulable: bool = False
+    taints: tuple[TaintSpec, ...] = ()
+
+
+class NodeStatus(_Struct):
+    """status of a node."""
+
+    allocatable: dict[str, str] = {}
+    conditions: tuple[Condition, ...] = ()
+
+
+class Node(_Struct):
+    """A node."""
+
+    metadata: Meta = Meta()
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+
+class JobSpec(_Struct):
+    """spec of a batch/v1 Job."""
+
+    parallelism: int | None = None
+    completions: int | None = None
+    suspend: bool = False
+
+
+class JobStatus(_Struct):
+    """status of a batch/v1 Job."""
+
+    active: int = 0
+    succeeded: int = 0
+    failed: int = 0
+    failed_indexes: str = ""
+    completed_indexes: str = ""
+    conditions: tuple[Condition, ...] = ()
+    start_time: str = ""
+    completion_time: str = ""
+
+
+class Job(_Struct):
+    """A batch/v1 Job."""
+
+    metadata: Meta = Meta()
+    spec: JobSpec = JobSpec()
+    status: JobStatus = JobStatus()
+
+
+class RawObject(_Struct):
+    """An object whose body stays undecoded JSON (custom resources)."""
+
+    metadata: Meta = Meta()
+    spec: dict[str, Any] = {}
+    status: dict[str, Any] = {}
