@@ -28,7 +28,10 @@ class DeviceRequest:
 
 @dataclass(frozen=True, slots=True)
 class Requirement:
-    """One requirement of a node selector term. ``operator``: In, NotIn, Exists, DoesNotExist, Gt, Lt."""
+    """One requirement of a node selector term.
+
+    ``operator``: In, NotIn, Exists, DoesNotExist, Gt, Lt.
+    """
 
     key: str
     operator: str
@@ -37,7 +40,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """A node selector term: all of its requirements hold. ``fields`` are matched on metadata.name."""
+    """A node selector term: all of its requirements hold; ``fields`` match metadata.name."""
 
     labels: tuple[Requirement, ...] = ()
     fields: tuple[Requirement, ...] = ()
@@ -55,7 +58,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeFilter:
-    """Which nodes a pod accepts. ``terms``: None = no affinity, otherwise at least one must match."""
+    """Which nodes a pod accepts. ``terms``: None = no affinity, else one of them must match."""
 
     selector: tuple[tuple[str, str], ...] = ()
     terms: tuple[Term, ...] | None = None

@@ -40,5 +40,5 @@ def cap_mib(milli: int, usable_mib: int) -> int:
 
 
 def milli_for_mib(mib: int, usable_mib: int) -> int:
-    """Smallest share of a device with ``usable_mib`` that holds ``mib``, in milli-GPU, rounded up."""
+    """Smallest share, in milli-GPU, of a device with ``usable_mib`` that holds ``mib``."""
     return -(-mib * DEVICE_MILLI // usable_mib)
