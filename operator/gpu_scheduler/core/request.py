@@ -48,7 +48,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Toleration:
-    """A toleration; an empty key with ``Exists`` tolerates everything, an empty effect any effect."""
+    """A toleration; empty key and ``Exists`` tolerate all taints, an empty effect any effect."""
 
     key: str = ""
     operator: str = "Equal"
