@@ -1,12 +1,14 @@
 """The ledger: which shares of which devices a pod holds, as one annotation.
 
-Format: ``{"v":1,"c":{"0":{"GPU-…":[500,20224]}}}``: per container index, per device id, milli-GPU
-and MiB. These annotations on pods that have not ended are the only durable truth; the operator
-rebuilds its state from them and from nothing else. Written by the binder, read by the state.
+Format: ``{"v":1,"n":"node-0","c":{"0":{"GPU-…":[500,20224]}}}``: the node (a gated pod has no
+nodeName yet), and per container index, per device id, milli-GPU and MiB. These annotations on pods
+that have not ended are the only durable truth; the operator rebuilds its state from them and from
+nothing else. Written by the binder, read by the state.
 """
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from gpu_scheduler.api.names import (
     ALLOCATION,
@@ -22,7 +24,15 @@ class BadAllocationError(ValueError):
     """The annotation is not one that this operator wrote."""
 
 
-def annotations(grants: Iterable[Grant]) -> dict[str, str]:
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """What a pod holds, and on which node."""
+
+    node: str
+    grants: tuple[Grant, ...]
+
+
+def annotations(node: str, grants: Iterable[Grant]) -> dict[str, str]:
     """All annotations that place a pod: the ledger, and devices and caps per container."""
     per_container: dict[int, list[Grant]] = {}
     for grant in grants:
@@ -30,7 +40,7 @@ def annotations(grants: Iterable[Grant]) -> dict[str, str]:
     ledger = {
         str(c): {g.device: [g.milli, g.mib] for g in held} for c, held in per_container.items()
     }
-    result = {ALLOCATION: json.dumps({"v": 1, "c": ledger}, separators=(",", ":"))}
+    result = {ALLOCATION: json.dumps({"v": 1, "n": node, "c": ledger}, separators=(",", ":"))}
     for container, held in per_container.items():
         cap = min(g.mib for g in held)
         result[devices_annotation(container)] = ",".join(g.device for g in held)
@@ -39,8 +49,8 @@ def annotations(grants: Iterable[Grant]) -> dict[str, str]:
     return result
 
 
-def parse(text: str) -> tuple[Grant, ...]:
-    """The grants in an ``allocation`` annotation.
+def parse(text: str) -> Allocation:
+    """The node and grants in an ``allocation`` annotation.
 
     Raises:
         BadAllocationError: not JSON, another version, or a share outside 1 to 1,000 milli.
@@ -49,6 +59,7 @@ def parse(text: str) -> tuple[Grant, ...]:
         ledger = json.loads(text)
         if ledger["v"] != 1:
             raise BadAllocationError(f"allocation of version {ledger['v']}, expected 1")
+        node = str(ledger["n"])
         grants = tuple(
             Grant(int(container), str(device), int(share[0]), int(share[1]))
             for container, devices in ledger["c"].items()
@@ -58,4 +69,4 @@ def parse(text: str) -> tuple[Grant, ...]:
         raise BadAllocationError(f"allocation annotation cannot be read: {error}") from error
     if any(not 0 < g.milli <= DEVICE_MILLI or g.mib < 0 for g in grants):
         raise BadAllocationError("allocation has a share outside 1 to 1000 milli-GPU")
-    return grants
+    return Allocation(node, grants)
