@@ -1,0 +1,36 @@
+"""Conditions, as everywhere in Kubernetes: one entry per type, the latest observation.
+
+``observedGeneration`` says which version of the spec was judged, so ``kubectl wait`` and people
+can tell a stale answer from a current one. Written by the status writer alone.
+"""
+
+from enum import StrEnum
+from typing import Literal
+
+from pydantic import Field
+
+from gpu_scheduler.api.model import ApiModel
+
+
+class ConditionType(StrEnum):
+    """Types of conditions on our objects."""
+
+    ACCEPTED = "Accepted"  # the spec is valid and belongs to a project
+    PLACED = "Placed"  # at least one pod holds its GPUs
+    COMPLETE = "Complete"  # every index succeeded
+    FAILED = "Failed"  # an index used up its retries, or the time limit passed
+
+
+class Condition(ApiModel):
+    """One aspect of an object's state."""
+
+    type: str = Field(max_length=64, description="Aspect that this condition reports.")
+    status: Literal["True", "False", "Unknown"] = Field(description="Whether it holds.")
+    observed_generation: int | None = Field(
+        None, description="metadata.generation that was judged."
+    )
+    last_transition_time: str = Field(
+        description="When the status last changed.", json_schema_extra={"format": "date-time"}
+    )
+    reason: str = Field(max_length=128, description="Machine-readable reason, one word.")
+    message: str = Field("", max_length=4096, description="Sentence for people.")

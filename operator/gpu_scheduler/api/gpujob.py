@@ -1,0 +1,217 @@
+"""GPUJob: pods that each need GPUs, or a part of one.
+
+Exactly one way to say what runs (``image`` or ``template``) and exactly one way to say how much
+GPU (``gpu``, ``gpuMemory`` or ``containers``). The operator writes only ``status``. Read by
+rendering, the state and the status writer; the CRD is generated from these classes, so the
+descriptions below are what ``kubectl explain`` shows.
+"""
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+
+from gpu_scheduler.api.condition import Condition
+from gpu_scheduler.api.model import ApiModel, Number, Quantity
+
+MAIN_CONTAINER = "main"  # name of the one container of the short form
+MAX_PODS = 100_000  # per job: the limit of an Indexed Job with retries per index
+
+
+class JobType(StrEnum):
+    """What a job is for; decides its order and whether it may be preempted."""
+
+    TRAINING = "training"
+    INTERACTIVE = "interactive"
+
+
+class Phase(StrEnum):
+    """Where a job is in its life."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    SUSPENDED = "Suspended"
+
+
+PodTemplate = Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
+"""A PodTemplateSpec as JSON. The API server checks it in full by a dry run, not the CRD."""
+
+
+class EnvVar(ApiModel):
+    """An environment variable, as in a pod."""
+
+    name: str = Field(min_length=1, max_length=253, description="Name of the variable.")
+    value: str | None = Field(None, description="Its value; $(OTHER) expands as in pods.")
+    value_from: Annotated[dict[str, Any], WithJsonSchema({"type": "object"})] | None = Field(
+        None,
+        description="Source of the value, as in a pod's env: secretKeyRef, fieldRef …",
+        json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
+    )
+
+
+class Resources(ApiModel):
+    """CPU and memory of the container, as in a pod; GPUs are not asked for here."""
+
+    requests: dict[str, Quantity] | None = Field(None, description="Guaranteed: cpu, memory …")
+    limits: dict[str, Quantity] | None = Field(None, description="Upper bound: cpu, memory …")
+
+
+class GPUContainer(ApiModel):
+    """What one container of the template gets."""
+
+    name: str = Field(
+        min_length=1, max_length=63, description="Name of a container of the template."
+    )
+    gpu: Number | None = Field(None, description="Share of one GPU (0.5), or whole GPUs (2).")
+    gpu_memory: Quantity | None = Field(
+        None, description="Device memory on one GPU instead of gpu, for example 20Gi."
+    )
+    gpu_devices: int | None = Field(
+        None, ge=1, le=64, description="That share or memory on each of this many GPUs."
+    )
+
+
+class GPUJobSpec(ApiModel):
+    """What is wanted."""
+
+    image: str | None = Field(
+        None, min_length=1, max_length=1024, description="Image of the one container `main`."
+    )
+    image_pull_policy: str | None = Field(
+        None,
+        description="When to pull the image: Always, IfNotPresent or Never.",
+        json_schema_extra={"enum": ["Always", "IfNotPresent", "Never"]},
+    )
+    command: list[str] | None = Field(
+        None, max_length=256, description="Replaces the image's entrypoint."
+    )
+    args: list[str] | None = Field(None, max_length=1024, description="Arguments.")
+    env: list[EnvVar] | None = Field(
+        None, max_length=512, description="Environment variables, as in a pod."
+    )
+    working_dir: str | None = Field(None, max_length=4096, description="Working directory.")
+    resources: Resources | None = Field(None, description="CPU and memory, as in a pod.")
+    template: PodTemplate | None = Field(
+        None,
+        description="A whole pod template, instead of image; GPUs are not asked for inside it.",
+    )
+
+    gpu: Number | None = Field(
+        None,
+        description="GPUs of each pod: a share of one GPU (0 < gpu < 1, at most three decimals, "
+        "for example 0.5), which also caps the device memory to that share, or a whole number of "
+        "GPUs (1, 2 …). In a template with several containers the first one gets it.",
+    )
+    gpu_memory: Quantity | None = Field(
+        None,
+        description="Device memory on one GPU, for example 20Gi, instead of gpu: takes the share "
+        "of the GPU that holds it.",
+    )
+    containers: list[GPUContainer] | None = Field(
+        None,
+        min_length=1,
+        max_length=16,
+        description="GPUs container by container, instead of gpu and gpuMemory; containers of "
+        "the template that are not listed get no GPU.",
+    )
+    gpu_devices: int | None = Field(
+        None,
+        ge=1,
+        le=64,
+        description="With a share or gpuMemory: that much on each of this many different GPUs of "
+        "one node. Default 1.",
+    )
+    gpu_models: list[Annotated[str, Field(min_length=1, max_length=63)]] | None = Field(
+        None,
+        max_length=16,
+        description="Any of these GPU models, such as A100: a part of the product name, upper or "
+        "lower case. Absent: any model.",
+    )
+    min_compute_capability: str | None = Field(
+        None,
+        max_length=5,
+        pattern=r"^[0-9]{1,2}\.[0-9]{1,2}$",
+        description='Lowest CUDA compute capability, for example "7.0" (quoted).',
+    )
+
+    type: JobType = Field(
+        JobType.TRAINING,
+        description="training, or interactive (goes first, is not preempted inside the quota).",
+    )
+    priority: int = Field(
+        50, ge=0, le=100, description="Higher goes first inside the project; 0 to 100."
+    )
+    parallelism: int = Field(1, ge=1, le=MAX_PODS, description="Pods that run at once, at most.")
+    completions: int | None = Field(
+        None,
+        ge=1,
+        le=MAX_PODS,
+        description="Pods in all, each with its own GPUJOB_INDEX. Default: parallelism.",
+    )
+    retries: int = Field(
+        3,
+        ge=0,
+        le=1000,
+        description="How often each index may fail and start again; preemption and eviction do "
+        "not count.",
+    )
+    time_limit_seconds: int | None = Field(
+        None, ge=1, le=2**31 - 1, description="A pod that runs longer is stopped and has failed."
+    )
+    ttl_seconds_after_finished: int | None = Field(
+        None,
+        ge=0,
+        le=2**31 - 1,
+        description="The job is deleted this long after its end. Absent: it stays.",
+    )
+    suspend: bool = Field(False, description="true stops the pods and gives the GPUs back.")
+
+    @property
+    def total_pods(self) -> int:
+        """Indexes of the job: completions, or parallelism where that is absent."""
+        return self.parallelism if self.completions is None else self.completions
+
+
+class PodCounts(ApiModel):
+    """Indexes of the job by state."""
+
+    pending: int = 0
+    running: int = 0
+    succeeded: int = 0
+    failed: int = 0
+
+
+class Placement(ApiModel):
+    """Where one pod holds GPUs."""
+
+    pod: str = Field(description="Name of the pod.")
+    node: str = Field(description="Its node.")
+    devices: list[str] = Field(description="Its GPUs.")
+    memory_mib: int = Field(description="Memory cap per GPU, MiB; of several containers the sum.")
+    isolation: str | None = Field(None, description="What enforces the cap on this node.")
+
+
+class GPUJobStatus(ApiModel):
+    """What is."""
+
+    observed_generation: int | None = Field(None, description="metadata.generation judged here.")
+    phase: Phase = Field(Phase.PENDING, description="Where the job is in its life.")
+    reason: str = Field("", description="Why it does not run, one word; empty when it does.")
+    message: str = Field("", max_length=4096, description="The same as a sentence with numbers.")
+    queue_position: int | None = Field(
+        None, description="1 = next of its project to start; absent when nothing waits."
+    )
+    pods: PodCounts = Field(default_factory=PodCounts, description="Pods by state.")
+    allocated_gpu: str = Field("0", description="GPUs held now.")
+    placements: list[Placement] = Field(
+        default_factory=list, max_length=8, description="Where pods run: the newest eight."
+    )
+    conditions: list[Condition] = Field(
+        default_factory=list, max_length=16, description="Accepted, Placed, Complete, Failed."
+    )
+    project: str | None = Field(None, description="The GPUProject that is charged.")
+    gpu: str | None = Field(None, description="GPUs held / asked for by the pods at once.")
+    pod_summary: str | None = Field(None, description="Pods running / succeeded / in all.")
+    node: str | None = Field(None, description="Where pods run: a node, or a node and +N more.")

@@ -1,0 +1,62 @@
+"""What a GPUJob asks for, as the planner's values.
+
+``container`` counts the containers of the pod template from 0; in the short form there is only
+``main``, number 0. A top-level ``gpu`` or ``gpuMemory`` goes to the first container of the
+template. Called for specs in which ``validate.problems`` found nothing.
+"""
+
+from gpu_scheduler.api.gpujob import MAIN_CONTAINER, GPUContainer, GPUJobSpec
+from gpu_scheduler.api.quantity import bytes_from_quantity
+from gpu_scheduler.core.request import DeviceRequest
+from gpu_scheduler.core.units import DEVICE_MILLI, MIB, milli_from_gpu
+
+
+def container_names(spec: GPUJobSpec) -> tuple[str, ...]:
+    """Names of the pod's containers, in order."""
+    if spec.template is None:
+        return (MAIN_CONTAINER,)
+    return tuple(str(c["name"]) for c in spec.template["spec"]["containers"])
+
+
+def device_requests(spec: GPUJobSpec) -> tuple[DeviceRequest, ...]:
+    """Devices per container, in the order of the containers.
+
+    Raises:
+        ValueError: more than three decimals, no quantity, or an unknown container.
+    """
+    if spec.containers is None:
+        return (_request(0, spec),)
+    names = container_names(spec)
+    found = [_request(names.index(c.name), c) for c in spec.containers]
+    return tuple(sorted(found, key=lambda request: request.container))
+
+
+def pod_milli(spec: GPUJobSpec) -> int:
+    """Milli-GPU of one pod; what is asked for in memory counts 0, as no device is known yet."""
+    return sum(r.count * r.milli for r in device_requests(spec))
+
+
+def compute_capability(spec: GPUJobSpec) -> tuple[int, int]:
+    """Lowest accepted compute capability as (major, minor); (0, 0) = any."""
+    if spec.min_compute_capability is None:
+        return (0, 0)
+    major, minor = spec.min_compute_capability.split(".")
+    return int(major), int(minor)
+
+
+def models(spec: GPUJobSpec) -> tuple[str, ...]:
+    """Accepted parts of product names, lower case; empty = any model."""
+    return tuple(model.lower() for model in spec.gpu_models or ())
+
+
+def _request(container: int, ask: GPUJobSpec | GPUContainer) -> DeviceRequest:
+    count = ask.gpu_devices or 1
+    if ask.gpu_memory is not None:
+        mib = -(-bytes_from_quantity(ask.gpu_memory) // MIB)
+        return DeviceRequest(container, count, 0, mib)
+    if ask.gpu is None:
+        raise ValueError("neither gpu nor gpuMemory is set")
+    milli = milli_from_gpu(ask.gpu)
+    if milli >= DEVICE_MILLI:
+        return DeviceRequest(container, milli // DEVICE_MILLI, DEVICE_MILLI)
+    return DeviceRequest(container, count, milli)
