@@ -1,0 +1,74 @@
+# Everything a developer does, by name. The work is in hack/ and in the Python packages; this file
+# only says what depends on what. `make` alone lists the targets.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-builtin-rules --no-print-directory
+
+VENV := .venv
+PYTHON := $(VENV)/bin/python
+STAMP := $(VENV)/.requirements
+export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/hack
+export PYTHONDONTWRITEBYTECODE ?=
+
+CHART := charts/gpu-scheduler
+IMAGE ?= gpu-scheduler:dev
+
+.PHONY: help
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: setup
+setup: $(STAMP) ## Everything that development needs, on a Debian or Ubuntu with Python (quick the second time)
+
+$(STAMP): requirements/dev.txt hack/setup.sh
+	@hack/setup.sh $(VENV)
+	@touch $@
+
+.PHONY: tools
+tools: setup ## Build Kubernetes, helm and the rest from their Go modules, once per user
+	@$(PYTHON) -m cluster build
+
+.PHONY: demo
+demo: setup ## A cluster, the operator, and two jobs on one GPU, shown as bars
+	@$(PYTHON) hack/demo.py
+
+.PHONY: down
+down: setup ## Stop the demo's cluster and clean up after it
+	@$(PYTHON) -m cluster down
+
+.PHONY: test
+test: setup ## All tiers: unit, chart, api, e2e (the last one needs root)
+	@hack/test.sh
+
+.PHONY: test-unit test-chart test-api test-e2e
+test-unit test-chart test-api test-e2e: setup ## One tier, for example make test-unit
+	@hack/test.sh $(patsubst test-%,%,$@)
+
+.PHONY: lint
+lint: setup ## Formatting, types, import directions, chart, shell scripts, module sizes
+	@hack/lint.sh
+
+.PHONY: format
+format: setup ## Rewrite the Python sources as ruff would have them
+	@$(VENV)/bin/ruff check --fix --quiet . || true
+	@$(VENV)/bin/ruff format .
+
+.PHONY: crds
+crds: setup ## Generate crds/ and the chart's copy of it from the pydantic models
+	@$(PYTHON) -m gpu_scheduler.api.crd
+	@mkdir -p $(CHART)/files/crds
+	@rm -f $(CHART)/files/crds/*.yaml
+	@cp crds/*.yaml $(CHART)/files/crds/
+
+.PHONY: bench
+bench: setup ## Throughput and latency against the stock scheduler; writes docs/benchmarks.md
+	@$(PYTHON) -m tests.perf
+
+.PHONY: image
+image: setup ## Build the operator's image
+	@$(PYTHON) -m cluster image --tag $(IMAGE)
+
+.PHONY: requirements
+requirements: ## Pin requirements/*.txt anew from pyproject.toml (needs uv)
+	@hack/requirements.sh

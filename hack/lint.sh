@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Every check that needs no cluster; all of them run, then the exit code says whether any failed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=.venv/bin
+export PYTHONPATH="$PWD/operator:$PWD/hack"
+failed=()
+
+check() {
+  local name=$1
+  shift
+  if output=$("$@" 2>&1); then
+    printf '  ok      %s\n' "$name"
+  else
+    printf '  FAILED  %s\n%s\n' "$name" "$output"
+    failed+=("$name")
+  fi
+}
+
+mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
+
+check "ruff check" "$bin/ruff" check .
+check "ruff format" "$bin/ruff" format --check .
+check "mypy --strict" "$bin/mypy" -p gpu_scheduler -p cluster
+check "import directions" "$bin/lint-imports"
+check "module sizes" "$bin/python" hack/module_sizes.py operator/gpu_scheduler hack/cluster
+check "shellcheck" shellcheck "${scripts[@]}"
+check "helm lint" "$bin/python" -m cluster exec helm lint --strict charts/gpu-scheduler
+
+if [ ${#failed[@]} -gt 0 ]; then
+  printf 'lint: %s failed\n' "$(IFS=,; echo "${failed[*]}")" >&2
+  exit 1
+fi

@@ -1,0 +1,50 @@
+#!/usr/bin/env bash
+# Runs the tiers of the tests one after the other and stops at the first that fails.
+#
+#   hack/test.sh [unit|chart|api|e2e]…
+#
+# Exit code: that of the pytest run that failed; 3 when CI=true and a tier cannot run here. The
+# last lines are always pytest's own.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+python=${PYTHON:-.venv/bin/python}
+export PYTHONPATH="$PWD/operator:$PWD/hack"
+
+tiers=("$@")
+[ ${#tiers[@]} -gt 0 ] || tiers=(unit chart api e2e)
+
+# e2e needs a real node: containerd and the kubelet run as root, on Linux.
+can_run_e2e() { [ "$(id -u)" = 0 ] && [ "$(uname -s)" = Linux ]; }
+
+runnable=()
+for tier in "${tiers[@]}"; do
+  if [ "$tier" = e2e ] && ! can_run_e2e; then
+    echo "test: the e2e tier is SKIPPED: its real node needs root on Linux (sudo make test)"
+    if [ "${CI:-}" = true ]; then
+      echo "test: with CI=true a tier that is skipped is a failure" >&2
+      exit 3
+    fi
+    continue
+  fi
+  [ -d "tests/$tier" ] || { echo "test: there is no tier $tier in tests/" >&2; exit 2; }
+  runnable+=("$tier")
+done
+[ ${#runnable[@]} -gt 0 ] || exit 3
+
+heading() { printf '\n=== %s\n' "$*"; }
+
+began=$SECONDS
+if [[ " ${runnable[*]} " =~ \ (chart|api|e2e)\  ]]; then
+  heading "tools: Kubernetes, helm and the rest, built once per user"
+  "$python" -m cluster build
+fi
+for tier in "${runnable[@]}"; do
+  heading "$tier tests ($((SECONDS - began)) s so far; tiers: ${runnable[*]})"
+  arguments=()
+  [ "$tier" = unit ] && arguments+=(-n auto)
+  "$python" -m pytest "tests/$tier" "${arguments[@]}" || {
+    code=$?
+    echo "test: the $tier tier failed; run it alone with: make test-$tier" >&2
+    exit $code
+  }
+done
