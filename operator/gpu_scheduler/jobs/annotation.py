@@ -1,0 +1,58 @@
+"""The annotations that place a pod, checked before they are sent.
+
+``pods/binding`` skips the validation of annotations: a bad key would be stored, and the API
+server would then refuse most later updates of that pod. So keys and sizes are checked here, on
+both paths alike. Called by ``binding`` and ``gate``.
+"""
+
+import re
+from collections.abc import Iterable, Mapping
+
+from gpu_scheduler.api import allocation
+from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.jobs.write import NotPlaceableError
+from gpu_scheduler.kube.objects import Pod
+
+MAX_TOTAL_BYTES = 256 << 10  # all keys and values of one object together
+MAX_NAME_CHARS = 63
+MAX_PREFIX_CHARS = 253
+
+_NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
+_PREFIX = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
+
+
+def placement(pod: Pod, node: str, grants: Iterable[Grant]) -> dict[str, str]:
+    """What the one write that places ``pod`` sets.
+
+    Raises:
+        NotPlaceableError: a key is malformed, or the pod's annotations would exceed 256 KiB.
+    """
+    added = allocation.annotations(node, grants)
+    check({**pod.metadata.annotations, **added}, added)
+    return added
+
+
+def check(total: Mapping[str, str], added: Iterable[str]) -> None:
+    """Check the keys in ``added`` and the size of ``total``.
+
+    Raises:
+        NotPlaceableError: see ``placement``.
+    """
+    for key in added:
+        if not well_formed(key):
+            raise NotPlaceableError(f"metadata.annotations: {key!r} is not a valid key")
+    size = sum(len(k.encode()) + len(v.encode()) for k, v in total.items())
+    if size > MAX_TOTAL_BYTES:
+        raise NotPlaceableError(
+            f"metadata.annotations: {size} bytes with the placement, at most {MAX_TOTAL_BYTES} "
+            "fit; shorten the annotations in spec.template"
+        )
+
+
+def well_formed(key: str) -> bool:
+    """Whether the API server would accept this annotation key on an update."""
+    prefix, slash, name = key.rpartition("/")
+    if slash and not (len(prefix) <= MAX_PREFIX_CHARS and _PREFIX.fullmatch(prefix.lower())):
+        return False
+    return len(name) <= MAX_NAME_CHARS and _NAME.fullmatch(name) is not None

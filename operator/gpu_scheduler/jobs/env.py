@@ -1,0 +1,75 @@
+"""Environment variables: which GPUs a container sees, its memory cap, which part of the job it is.
+
+Ours come before the user's, so that ``$(GPU_MEMORY_LIMIT_MIB)`` expands in their values and
+arguments. A later entry of the same name would win, so reserved names are taken out of theirs:
+nobody widens a share by setting NVIDIA_VISIBLE_DEVICES. Called by ``render``.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gpu_scheduler.api.names import (
+    VOID,
+    devices_annotation,
+    memory_bytes_annotation,
+    memory_mib_annotation,
+)
+
+VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
+DRIVER_CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
+MEMORY_LIMIT_MIB = "GPU_MEMORY_LIMIT_MIB"
+CUPY_LIMIT = "CUPY_GPU_MEMORY_LIMIT"  # bytes: a per cent value would be taken of the capped total
+JOB_NAME = "GPUJOB_NAME"
+JOB_INDEX = "GPUJOB_INDEX"
+JOB_COMPLETIONS = "GPUJOB_COMPLETIONS"
+
+INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"  # set by the Job controller
+
+RESERVED = frozenset({VISIBLE_DEVICES, MEMORY_LIMIT_MIB, JOB_NAME, JOB_INDEX, JOB_COMPLETIONS})
+
+Env = list[dict[str, Any]]
+
+
+def identity(job: str, completions: int) -> Env:
+    """Which job, which part of it, of how many."""
+    return [
+        {"name": JOB_NAME, "value": job},
+        _from_annotation(JOB_INDEX, INDEX_ANNOTATION),
+        {"name": JOB_COMPLETIONS, "value": str(completions)},
+    ]
+
+
+def gpu_env(container: int, part: Env, theirs: Sequence[Mapping[str, Any]] | None) -> Env:
+    """Environment of GPU container number ``container``.
+
+    Args:
+        container: index in the pod's containers.
+        part: from ``identity``.
+        theirs: ``env`` of the user's container, whose choice of capabilities and CuPy limit wins.
+    """
+    defaults = [
+        _from_annotation(CUPY_LIMIT, memory_bytes_annotation(container)),
+        {"name": DRIVER_CAPABILITIES, "value": "compute,utility"},
+    ]
+    chosen = {entry.get("name") for entry in theirs or ()}
+    return [
+        _from_annotation(VISIBLE_DEVICES, devices_annotation(container)),
+        _from_annotation(MEMORY_LIMIT_MIB, memory_mib_annotation(container)),
+        *(entry for entry in defaults if entry["name"] not in chosen),
+        *part,
+        *_kept(theirs),
+    ]
+
+
+def void_env(part: Env, theirs: Sequence[Mapping[str, Any]] | None) -> Env:
+    """Environment of a container that gets no GPU, whatever its image says."""
+    return [{"name": VISIBLE_DEVICES, "value": VOID}, *part, *_kept(theirs)]
+
+
+def _kept(theirs: Sequence[Mapping[str, Any]] | None) -> Env:
+    return [dict(entry) for entry in theirs or () if entry.get("name") not in RESERVED]
+
+
+def _from_annotation(name: str, annotation: str) -> dict[str, Any]:
+    field = {"fieldPath": f"metadata.annotations['{annotation}']"}
+    return {"name": name, "valueFrom": {"fieldRef": field}}

@@ -1,0 +1,68 @@
+"""Taking a pod off its node, and marking why a pod failed so that the Job counts it rightly.
+
+An eviction (unlike a deletion) and a pod marked DisruptionTarget consume no retry; a pod marked
+with our time-limit condition ends its index without another try. Both rest on the rules of the
+Job's podFailurePolicy (``render``), which the Job controller applies about a second after a pod
+failed: mark at once. Called by the runtime.
+"""
+
+from datetime import UTC, datetime
+
+from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
+from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, Write, pod_path
+from gpu_scheduler.kube.objects import Meta
+
+
+def evict(pod: Meta, *, grace_seconds: int | None = None) -> Write:
+    """Evict exactly this pod (409 if the name now means another one).
+
+    Args:
+        pod: the pod's metadata.
+        grace_seconds: time to end in, instead of the pod's own.
+    """
+    options: dict[str, object] = {"preconditions": {"uid": pod.uid}}
+    if grace_seconds is not None:
+        options["gracePeriodSeconds"] = grace_seconds
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": options,
+    }
+    return Write("POST", pod_path(pod.namespace, pod.name, "eviction"), body)
+
+
+def mark_disrupted(pod: Meta, reason: str, message: str, now: datetime) -> Write:
+    """Say that this pod's failure is not its program's: no retry is charged.
+
+    Args:
+        pod: the pod's metadata.
+        reason: one CamelCase word, such as the kubelet's ``OutOfcpu``.
+        message: a sentence for people.
+        now: current time, with a time zone.
+    """
+    return _mark(pod, CONDITION_DISRUPTION, reason, message, now)
+
+
+def mark_time_limit(pod: Meta, message: str, now: datetime) -> Write:
+    """Say that this pod used up ``timeLimitSeconds``: its index fails without a retry.
+
+    Args:
+        pod: the pod's metadata.
+        message: a sentence for people.
+        now: current time, with a time zone.
+    """
+    return _mark(pod, CONDITION_TIME_LIMIT, "TimeLimitExceeded", message, now)
+
+
+def _mark(pod: Meta, condition: str, reason: str, message: str, now: datetime) -> Write:
+    entry = {
+        "type": condition,
+        "status": "True",
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    # Conditions merge by type in a strategic merge patch: the kubelet's own stay as they are.
+    body = {"metadata": {"uid": pod.uid}, "status": {"conditions": [entry]}}
+    return Write("PATCH", pod_path(pod.namespace, pod.name, "status"), body, STRATEGIC_MERGE_PATCH)

@@ -1,0 +1,92 @@
+"""The gate path: one merge patch that annotates, pins and releases a gated pod.
+
+kube-scheduler then binds the pod to the one node that is left. A merge patch replaces lists, so
+the required node affinity is written whole, with every term of the user's as it was; terms are
+OR-ed, so the pin goes into each of them. A term without requirements matches no node and the API
+server lets nobody add to it: it stays empty. After this patch there is no way back but eviction.
+Called by ``place``.
+"""
+
+from collections.abc import Iterable
+from typing import Any
+
+from gpu_scheduler.api.names import GATE
+from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.jobs.annotation import placement
+from gpu_scheduler.jobs.write import MERGE_PATCH, NotPlaceableError, Write, pod_path
+from gpu_scheduler.kube.objects import Pod, SelectorRequirement, SelectorTerm
+
+HOSTNAME_LABEL = "kubernetes.io/hostname"
+
+
+def gated(pod: Pod) -> bool:
+    """Whether our gate holds the pod back."""
+    return any(gate.name == GATE for gate in pod.spec.scheduling_gates)
+
+
+def foreign_gates(pod: Pod) -> tuple[str, ...]:
+    """Gates of others: the pod stays where it is until they are gone."""
+    return tuple(gate.name for gate in pod.spec.scheduling_gates if gate.name != GATE)
+
+
+def ungate(pod: Pod, node: str, grants: Iterable[Grant], *, hostname: str = "") -> Write:
+    """Release ``pod`` to ``node`` with these devices.
+
+    Args:
+        pod: as the API server last returned it; its uid and resourceVersion are preconditions.
+        node: the node's name.
+        grants: what the pod gets there.
+        hostname: value of the node's label ``kubernetes.io/hostname``. When given, the pin is a
+            node selector instead of ``matchFields``, which Karpenter rejects.
+
+    Raises:
+        NotPlaceableError: a gate of somebody else is left, or the annotations would be refused.
+    """
+    if foreign := foreign_gates(pod):
+        raise NotPlaceableError(f"spec.schedulingGates: {', '.join(foreign)} still holds the pod")
+    meta = pod.metadata
+    pin = _select(hostname) if hostname else _pin(pod, node)
+    body = {
+        "metadata": {
+            "uid": meta.uid,
+            "resourceVersion": meta.resource_version,
+            "annotations": placement(pod, node, grants),
+        },
+        "spec": {"schedulingGates": None, **pin},
+    }
+    return Write("PATCH", pod_path(meta.namespace, meta.name), body, MERGE_PATCH)
+
+
+def _select(hostname: str) -> dict[str, Any]:
+    return {"nodeSelector": {HOSTNAME_LABEL: hostname}}
+
+
+def _pin(pod: Pod, node: str) -> dict[str, Any]:
+    pin = {"key": "metadata.name", "operator": "In", "values": [node]}
+    terms = [_pinned(term, pin) for term in _required_terms(pod)] or [{"matchFields": [pin]}]
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    return {"affinity": {"nodeAffinity": required}}
+
+
+def _required_terms(pod: Pod) -> tuple[SelectorTerm, ...]:
+    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    return required.node_selector_terms if required else ()
+
+
+def _pinned(term: SelectorTerm, pin: dict[str, Any]) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    if term.match_expressions:
+        result["matchExpressions"] = [_requirement(r) for r in term.match_expressions]
+    if fields := [_requirement(r) for r in term.match_fields]:
+        result["matchFields"] = fields
+    if result:
+        result["matchFields"] = [*fields, pin]
+    return result
+
+
+def _requirement(requirement: SelectorRequirement) -> dict[str, Any]:
+    result: dict[str, Any] = {"key": requirement.key, "operator": requirement.operator}
+    if requirement.values:
+        result["values"] = list(requirement.values)
+    return result

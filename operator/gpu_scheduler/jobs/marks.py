@@ -1,0 +1,32 @@
+"""Labels and annotations: the user's are kept, everything under our prefix is ours alone.
+
+A template that was copied from a running pod carries an old allocation; it must not reach the new
+pods, where the state would read it as the ledger. Called by ``render``; ``label_value`` also by
+those who select by our labels.
+"""
+
+import hashlib
+from collections.abc import Mapping
+
+from gpu_scheduler.api.names import GROUP, LABEL_JOB, LABEL_PROJECT
+
+MAX_LABEL_CHARS = 63
+_DIGEST_CHARS = 10
+
+
+def label_value(name: str) -> str:
+    """``name`` as a label value: itself up to 63 characters, else cut and made unique by a hash."""
+    if len(name) <= MAX_LABEL_CHARS:
+        return name
+    digest = hashlib.sha256(name.encode()).hexdigest()[:_DIGEST_CHARS]
+    return f"{name[: MAX_LABEL_CHARS - _DIGEST_CHARS - 1]}-{digest}"
+
+
+def own_labels(job: str, project: str) -> dict[str, str]:
+    """The labels that mark a Job and its pods as part of a GPUJob."""
+    return {LABEL_JOB: label_value(job), LABEL_PROJECT: label_value(project)}
+
+
+def merged(theirs: Mapping[str, str] | None, ours: Mapping[str, str]) -> dict[str, str]:
+    """The user's entries without any under our prefix, then ours."""
+    return {k: v for k, v in (theirs or {}).items() if not k.startswith(f"{GROUP}/")} | dict(ours)

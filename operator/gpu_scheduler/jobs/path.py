@@ -1,0 +1,118 @@
+"""Which of the two write paths a job takes, judged from its pod template.
+
+Bind is cheaper; gate is for pods that need what only kube-scheduler does: provisioning volumes or
+following them to their nodes, inter-pod affinity, topology spread, host ports, resource claims.
+The runtime looks up the ``claims`` of the template, turns each into ``ClaimFacts`` and asks
+``choose`` once, when the job is rendered.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+# Inline volumes that kube-scheduler keeps from being used twice at once.
+_EXCLUSIVE = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
+_ZONE_LABELS = (
+    "topology.kubernetes.io/zone",
+    "topology.kubernetes.io/region",
+    "failure-domain.beta.kubernetes.io/zone",
+    "failure-domain.beta.kubernetes.io/region",
+)
+
+
+class Path(StrEnum):
+    """How a pod gets from its decision to its node."""
+
+    BIND = "bind"
+    GATE = "gate"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimFacts:
+    """What matters of a PersistentVolumeClaim and of the volume it is bound to."""
+
+    bound: bool
+    tied_to_nodes: bool = False  # node affinity or zone labels on the volume
+    one_pod_only: bool = False  # access mode ReadWriteOncePod
+
+
+def claim_facts(claim: Mapping[str, Any], volume: Mapping[str, Any] | None) -> ClaimFacts:
+    """Facts of a claim and of the volume that its ``spec.volumeName`` names, both as JSON.
+
+    A claim that is being deleted counts as unbound: only kube-scheduler knows when it is back.
+    """
+    spec = claim.get("spec") or {}
+    phase = (claim.get("status") or {}).get("phase")
+    deleted = bool(claim["metadata"].get("deletionTimestamp"))
+    one_pod_only = "ReadWriteOncePod" in (spec.get("accessModes") or ())
+    if volume is None or phase != "Bound" or deleted:
+        return ClaimFacts(bound=False, one_pod_only=one_pod_only)
+    labels = volume["metadata"].get("labels") or {}
+    tied = bool((volume.get("spec") or {}).get("nodeAffinity"))
+    return ClaimFacts(True, tied or any(z in labels for z in _ZONE_LABELS), one_pod_only)
+
+
+def claims(template_pod_spec: Mapping[str, Any]) -> tuple[str, ...]:
+    """Names of the claims that the pod mounts, in order, each once."""
+    names = (
+        (volume.get("persistentVolumeClaim") or {}).get("claimName")
+        for volume in template_pod_spec.get("volumes") or ()
+    )
+    return tuple(dict.fromkeys(name for name in names if name))
+
+
+def choose(
+    template_pod_spec: Mapping[str, Any], volumes: Mapping[str, ClaimFacts]
+) -> tuple[Path, str]:
+    """The path for ``placement: auto``, and why.
+
+    Args:
+        template_pod_spec: ``spec`` of the pod template, as JSON.
+        volumes: facts of each of ``claims``; one that is missing does not exist.
+
+    Returns:
+        The path, and for GATE the first thing in the template that asks for it.
+    """
+    for need in _needs(template_pod_spec, volumes):
+        return Path.GATE, need
+    return Path.BIND, ""
+
+
+def _needs(spec: Mapping[str, Any], volumes: Mapping[str, ClaimFacts]) -> Iterator[str]:
+    for name in claims(spec):
+        yield from _claim_needs(name, volumes.get(name))
+    for volume in spec.get("volumes") or ():
+        if volume.get("ephemeral"):
+            yield f"volume {volume['name']} is provisioned for each pod"
+        elif any(volume.get(kind) for kind in _EXCLUSIVE):
+            yield f"volume {volume['name']} may be attached once"
+    affinity = spec.get("affinity") or {}
+    for kind in ("podAffinity", "podAntiAffinity"):
+        if any((affinity.get(kind) or {}).values()):
+            yield f"affinity.{kind} depends on where other pods run"
+    if spec.get("topologySpreadConstraints"):
+        yield "topologySpreadConstraints depend on where other pods run"
+    if spec.get("resourceClaims"):
+        yield "resourceClaims are allocated by kube-scheduler"
+    yield from _port_needs(spec)
+
+
+def _claim_needs(name: str, facts: ClaimFacts | None) -> Iterator[str]:
+    if facts is None:
+        yield f"claim {name} does not exist yet"
+    elif not facts.bound:
+        yield f"claim {name} is not bound yet"
+    elif facts.tied_to_nodes:
+        yield f"the volume of claim {name} is tied to certain nodes"
+    elif facts.one_pod_only:
+        yield f"claim {name} may be used by one pod at a time"
+
+
+def _port_needs(spec: Mapping[str, Any]) -> Iterator[str]:
+    host_network = bool(spec.get("hostNetwork"))  # every containerPort is then a host port
+    for container in (*(spec.get("initContainers") or ()), *(spec.get("containers") or ())):
+        for port in container.get("ports") or ():
+            if host_network or port.get("hostPort"):
+                number = port.get("hostPort") or port.get("containerPort")
+                yield f"container {container.get('name')} takes host port {number}"

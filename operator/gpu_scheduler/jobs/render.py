@@ -1,0 +1,131 @@
+"""The Indexed batch/v1 Job of a GPUJob: a pure function of what is passed in.
+
+Equal input gives equal output, and nothing passed in is changed. The default devices of every GPU
+container are ``void``, which the write that places the pod overrides: an allocation that is
+missing never means "all GPUs". Called by the runtime, once per GPUJob and again to see a drift.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.names import (
+    API_VERSION,
+    CONDITION_DISRUPTION,
+    CONDITION_TIME_LIMIT,
+    MOUNT_PATH,
+    RENDERED,
+    RUNTIME_CLASS,
+    VOID,
+    devices_annotation,
+)
+from gpu_scheduler.api.requests import device_requests
+from gpu_scheduler.jobs.drift import digest
+from gpu_scheduler.jobs.env import Env, gpu_env, identity, void_env
+from gpu_scheduler.jobs.marks import merged, own_labels
+from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.jobs.scheduling import schedule
+from gpu_scheduler.jobs.template import pod_template
+from gpu_scheduler.jobs.volume import downward_volume, mount, volume_name
+
+# The first rule that matches decides. An eviction is nobody's fault, even after the time limit.
+_FAILURE_POLICY = (("Ignore", CONDITION_DISRUPTION), ("FailIndex", CONDITION_TIME_LIMIT))
+
+
+@dataclass(frozen=True, slots=True)
+class RenderInput:
+    """All that a rendered Job depends on."""
+
+    name: str
+    namespace: str
+    uid: str  # of the GPUJob, which owns the Job
+    spec: GPUJobSpec
+    project: str
+    path: Path
+    has_runtime_class: bool  # the cluster has a RuntimeClass `nvidia`
+    has_priority_class: bool  # the chart's priority class is installed
+
+
+def render(job: RenderInput) -> dict[str, Any]:
+    """The Job as JSON, ready to be created.
+
+    Raises:
+        ValueError: the spec asks for GPUs in a way that ``api.validate`` refuses.
+    """
+    spec = job.spec
+    rendered = {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": job.name,
+            "namespace": job.namespace,
+            "labels": own_labels(job.name, job.project),
+            "ownerReferences": [_owner(job)],
+        },
+        "spec": {
+            "completionMode": "Indexed",
+            "parallelism": spec.parallelism,
+            "completions": spec.total_pods,
+            "suspend": spec.suspend,
+            "backoffLimitPerIndex": spec.retries,
+            # A pod holds its GPUs until it has ended; only then may its successor exist.
+            "podReplacementPolicy": "Failed",
+            "podFailurePolicy": {"rules": [_rule(*each) for each in _FAILURE_POLICY]},
+            "template": _template(job),
+        },
+    }
+    return _annotated(rendered)
+
+
+def _annotated(rendered: dict[str, Any]) -> dict[str, Any]:
+    rendered["metadata"]["annotations"] = {RENDERED: digest(rendered)}
+    return rendered
+
+
+def _owner(job: RenderInput) -> dict[str, Any]:
+    return {
+        "apiVersion": API_VERSION,
+        "kind": "GPUJob",
+        "name": job.name,
+        "uid": job.uid,
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }
+
+
+def _rule(action: str, condition: str) -> dict[str, Any]:
+    return {"action": action, "onPodConditions": [{"type": condition, "status": "True"}]}
+
+
+def _template(job: RenderInput) -> dict[str, Any]:
+    template = pod_template(job.spec)
+    indices = tuple(request.container for request in device_requests(job.spec))
+    meta, pod_spec = template["metadata"], template["spec"]
+    meta["labels"] = merged(meta.get("labels"), own_labels(job.name, job.project))
+    void = {devices_annotation(container): VOID for container in indices}
+    meta["annotations"] = merged(meta.get("annotations"), void)
+
+    _fill_containers(pod_spec, indices, identity(job.name, job.spec.total_pods))
+    pod_spec["restartPolicy"] = "Never"  # podFailurePolicy needs it
+    if job.spec.time_limit_seconds is not None:
+        pod_spec["activeDeadlineSeconds"] = job.spec.time_limit_seconds
+    if job.has_runtime_class and not pod_spec.get("runtimeClassName"):
+        pod_spec["runtimeClassName"] = RUNTIME_CLASS
+    schedule(pod_spec, job.path, has_priority_class=job.has_priority_class)
+    return template
+
+
+def _fill_containers(pod_spec: dict[str, Any], indices: tuple[int, ...], part: Env) -> None:
+    for container in pod_spec.get("initContainers") or ():
+        container["env"] = void_env(part, container.get("env"))
+    for index, container in enumerate(pod_spec["containers"]):
+        if index not in indices:
+            container["env"] = void_env(part, container.get("env"))
+            continue
+        container["env"] = gpu_env(index, part, container.get("env"))
+        mounts = container.get("volumeMounts") or ()
+        kept = [m for m in mounts if m.get("mountPath") != MOUNT_PATH]
+        container["volumeMounts"] = [*kept, mount(index)]
+    ours = {volume_name(index) for index in indices}
+    volumes = [v for v in pod_spec.get("volumes") or () if v.get("name") not in ours]
+    pod_spec["volumes"] = [*volumes, *(downward_volume(index) for index in indices)]

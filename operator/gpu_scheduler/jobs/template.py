@@ -1,0 +1,23 @@
+"""The pod template that a GPUJob means, before anything of ours is put in.
+
+``image`` and its companions stand for a template with one container. Whatever comes back is a
+fresh copy: rendering writes into it, and the GPUJob in the informer's cache stays as it was.
+Called by ``render`` and, for its ``spec``, by whoever asks ``path.choose``.
+"""
+
+from copy import deepcopy
+from typing import Any
+
+from gpu_scheduler.api.gpujob import MAIN_CONTAINER, GPUJobSpec
+
+_SHORT_FORM = {"image", "image_pull_policy", "command", "args", "env", "working_dir", "resources"}
+
+
+def pod_template(spec: GPUJobSpec) -> dict[str, Any]:
+    """A PodTemplateSpec as JSON, with ``metadata`` and ``spec`` present."""
+    if spec.template is None:
+        short = spec.model_dump(mode="json", by_alias=True, exclude_none=True, include=_SHORT_FORM)
+        return {"metadata": {}, "spec": {"containers": [{"name": MAIN_CONTAINER, **short}]}}
+    template = deepcopy(spec.template)
+    template["metadata"] = template.get("metadata") or {}
+    return template

@@ -1,0 +1,38 @@
+"""The cap and the devices of a container as files, which follow later changes of the annotations.
+
+One downward-API volume per GPU container, mounted as a folder (a subPath would freeze it). A
+shell without the environment still finds the cap here. Called by ``render``.
+"""
+
+from typing import Any
+
+from gpu_scheduler.api.names import (
+    FILE_DEVICES,
+    FILE_MEMORY_LIMIT,
+    MOUNT_PATH,
+    devices_annotation,
+    memory_mib_annotation,
+)
+
+
+def volume_name(container: int) -> str:
+    """Name of the volume of GPU container number ``container``; reserved in templates."""
+    return f"gpu-scheduler-c{container}"
+
+
+def downward_volume(container: int) -> dict[str, Any]:
+    """The volume with the files of this container."""
+    items = [
+        _file(FILE_DEVICES, devices_annotation(container)),
+        _file(FILE_MEMORY_LIMIT, memory_mib_annotation(container)),
+    ]
+    return {"name": volume_name(container), "downwardAPI": {"items": items}}
+
+
+def mount(container: int) -> dict[str, Any]:
+    """Where the container finds its files."""
+    return {"name": volume_name(container), "mountPath": MOUNT_PATH, "readOnly": True}
+
+
+def _file(path: str, annotation: str) -> dict[str, Any]:
+    return {"path": path, "fieldRef": {"fieldPath": f"metadata.annotations['{annotation}']"}}

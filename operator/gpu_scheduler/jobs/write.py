@@ -1,0 +1,34 @@
+"""One write to the API server, as a value.
+
+Everything in this package that changes the cluster answers a ``Write``; the runtime sends it. So
+what is written can be tested without a server, and the leader can decide at the last instant
+whether it may still write at all. Made by ``binding``, ``gate`` and ``evict``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+JSON = "application/json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+
+
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A request: ``body`` is JSON still to be encoded, ``path`` is relative to the server."""
+
+    method: str
+    path: str
+    body: Mapping[str, Any]
+    content_type: str = JSON
+
+
+class NotPlaceableError(ValueError):
+    """The pod cannot be placed as it is; the message says what is in the way."""
+
+
+def pod_path(namespace: str, name: str, subresource: str = "") -> str:
+    """URL path of a pod, or of one of its subresources."""
+    path = f"/api/v1/namespaces/{namespace}/pods/{name}"
+    return f"{path}/{subresource}" if subresource else path
