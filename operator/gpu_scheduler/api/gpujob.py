@@ -9,10 +9,19 @@ descriptions below are what ``kubectl explain`` shows.
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import Field, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 
 from gpu_scheduler.api.condition import Condition
-from gpu_scheduler.api.model import ApiModel, Number, Quantity
+from gpu_scheduler.api.model import (
+    INT_OR_STRING,
+    ApiModel,
+    ExactNumber,
+    JsonSchema,
+    Quantity,
+    rules,
+)
+from gpu_scheduler.api.pod_template import POD_TEMPLATE
+from gpu_scheduler.api.rules import GPU, GPU_CONTAINER, GPU_JOB_SPEC, GPU_MEMORY
 
 MAIN_CONTAINER = "main"  # name of the one container of the short form
 MAX_PODS = 100_000  # per job: the limit of an Indexed Job with retries per index
@@ -35,8 +44,13 @@ class Phase(StrEnum):
     SUSPENDED = "Suspended"
 
 
-PodTemplate = Annotated[dict[str, Any], WithJsonSchema({"type": "object"})]
+PodTemplate = Annotated[dict[str, Any], WithJsonSchema(POD_TEMPLATE)]
 """A PodTemplateSpec as JSON. The API server checks it in full by a dry run, not the CRD."""
+
+GPUCount = Annotated[ExactNumber, WithJsonSchema({"type": "number", "maximum": 1024} | rules(*GPU))]
+MemoryAmount = Annotated[Quantity, WithJsonSchema(INT_OR_STRING | rules(*GPU_MEMORY))]
+_BY_NAME: JsonSchema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+_BY_TYPE: JsonSchema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
 
 
 class EnvVar(ApiModel):
@@ -61,11 +75,13 @@ class Resources(ApiModel):
 class GPUContainer(ApiModel):
     """What one container of the template gets."""
 
+    model_config = ConfigDict(json_schema_extra=rules(*GPU_CONTAINER))
+
     name: str = Field(
         min_length=1, max_length=63, description="Name of a container of the template."
     )
-    gpu: Number | None = Field(None, description="Share of one GPU (0.5), or whole GPUs (2).")
-    gpu_memory: Quantity | None = Field(
+    gpu: GPUCount | None = Field(None, description="Share of one GPU (0.5), or whole GPUs (2).")
+    gpu_memory: MemoryAmount | None = Field(
         None, description="Device memory on one GPU instead of gpu, for example 20Gi."
     )
     gpu_devices: int | None = Field(
@@ -75,6 +91,8 @@ class GPUContainer(ApiModel):
 
 class GPUJobSpec(ApiModel):
     """What is wanted."""
+
+    model_config = ConfigDict(json_schema_extra=rules(*GPU_JOB_SPEC))
 
     image: str | None = Field(
         None, min_length=1, max_length=1024, description="Image of the one container `main`."
@@ -98,13 +116,13 @@ class GPUJobSpec(ApiModel):
         description="A whole pod template, instead of image; GPUs are not asked for inside it.",
     )
 
-    gpu: Number | None = Field(
+    gpu: GPUCount | None = Field(
         None,
         description="GPUs of each pod: a share of one GPU (0 < gpu < 1, at most three decimals, "
         "for example 0.5), which also caps the device memory to that share, or a whole number of "
         "GPUs (1, 2 …). In a template with several containers the first one gets it.",
     )
-    gpu_memory: Quantity | None = Field(
+    gpu_memory: MemoryAmount | None = Field(
         None,
         description="Device memory on one GPU, for example 20Gi, instead of gpu: takes the share "
         "of the GPU that holds it.",
@@ -115,6 +133,7 @@ class GPUJobSpec(ApiModel):
         max_length=16,
         description="GPUs container by container, instead of gpu and gpuMemory; containers of "
         "the template that are not listed get no GPU.",
+        json_schema_extra=_BY_NAME,
     )
     gpu_devices: int | None = Field(
         None,
@@ -128,6 +147,7 @@ class GPUJobSpec(ApiModel):
         max_length=16,
         description="Any of these GPU models, such as A100: a part of the product name, upper or "
         "lower case. Absent: any model.",
+        json_schema_extra={"x-kubernetes-list-type": "set"},
     )
     min_compute_capability: str | None = Field(
         None,
@@ -209,7 +229,10 @@ class GPUJobStatus(ApiModel):
         default_factory=list, max_length=8, description="Where pods run: the newest eight."
     )
     conditions: list[Condition] = Field(
-        default_factory=list, max_length=16, description="Accepted, Placed, Complete, Failed."
+        default_factory=list,
+        max_length=16,
+        description="Accepted, Placed, Complete, Failed.",
+        json_schema_extra=_BY_TYPE,
     )
     project: str | None = Field(None, description="The GPUProject that is charged.")
     gpu: str | None = Field(None, description="GPUs held / asked for by the pods at once.")

@@ -8,10 +8,19 @@ the API server) and ``validate`` (Python, for the operator).
 from decimal import Decimal
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, PlainSerializer, WithJsonSchema
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    JsonValue,
+    PlainSerializer,
+    WithJsonSchema,
+)
 from pydantic.alias_generators import to_camel
 
 from gpu_scheduler.api.cel import Rule
+
+JsonSchema = dict[str, JsonValue]
 
 
 def json_name(python_name: str) -> str:
@@ -47,11 +56,10 @@ def _plain_number(value: Decimal) -> int | float:
     return int(value) if value == value.to_integral_value() else float(value)
 
 
-Number = Annotated[
+ExactNumber = Annotated[
     Decimal,
     BeforeValidator(_number_text),
     PlainSerializer(_plain_number, return_type=float),
-    WithJsonSchema({"type": "number"}),
 ]
 """A number in JSON that is exact in Python: 0.1 is 0.1, never 0.1000000000000000055."""
 
@@ -60,14 +68,16 @@ def _quantity_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
+INT_OR_STRING: JsonSchema = {"x-kubernetes-int-or-string": True, "maxLength": 32}
+
 Quantity = Annotated[
     str,
     BeforeValidator(_quantity_text),
-    WithJsonSchema({"x-kubernetes-int-or-string": True, "maxLength": 32}),
+    WithJsonSchema(INT_OR_STRING),
 ]
 """A quantity as in pods: ``20Gi``, ``500m``, ``4``."""
 
 
-def rules(*each: Rule) -> dict[str, Any]:
-    """What ``json_schema_extra`` takes to attach CEL rules to a field or a model."""
-    return {"x-kubernetes-validations": [rule.to_json() for rule in each]}
+def rules(*each: Rule) -> JsonSchema:
+    """The part of a schema that holds CEL rules; also what ``json_schema_extra`` takes."""
+    return {"x-kubernetes-validations": [dict(rule.to_json()) for rule in each]}

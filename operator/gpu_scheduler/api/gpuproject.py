@@ -1,0 +1,88 @@
+"""GPUProject: who may use how many GPUs.
+
+A namespace belongs to one project; the pods of its GPUJobs are charged to it and to nobody else.
+Up to ``quota`` is guaranteed, above it a project borrows what others leave idle, never above
+``limit``. Read by the state; the CRD is generated from these classes.
+"""
+
+from typing import Annotated
+
+from pydantic import ConfigDict, Field, WithJsonSchema
+
+from gpu_scheduler.api.condition import Condition
+from gpu_scheduler.api.model import ApiModel, ExactNumber, rules
+from gpu_scheduler.api.rules import AMOUNT, GPU_PROJECT_SPEC
+from gpu_scheduler.core.units import milli_from_gpu
+
+Amount = Annotated[
+    ExactNumber, WithJsonSchema({"type": "number", "maximum": 1_000_000} | rules(*AMOUNT))
+]
+Namespace = Annotated[
+    str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
+]
+
+
+class GPUProjectSpec(ApiModel):
+    """What the project is entitled to."""
+
+    model_config = ConfigDict(json_schema_extra=rules(*GPU_PROJECT_SPEC))
+
+    namespaces: list[Namespace] = Field(
+        min_length=1,
+        max_length=256,
+        description="Namespaces whose GPUJobs are charged to this project; each belongs to one "
+        "project only.",
+        json_schema_extra={"x-kubernetes-list-type": "set"},
+    )
+    quota: Amount = Field(
+        description="Guaranteed GPUs, at most three decimals, for example 2.5. Pods inside it "
+        "are never taken back for other projects."
+    )
+    quota_by_model: dict[str, Amount] | None = Field(
+        None, max_length=16, description="Guaranteed GPUs of a model, for example A100: 2."
+    )
+    limit: Amount | None = Field(
+        None, description="Most GPUs held at once, borrowed ones included. Absent: no limit."
+    )
+    weight: int = Field(
+        1,
+        ge=0,
+        le=1000,
+        description="Share of what others leave idle; 0 = never above quota.",
+    )
+
+    @property
+    def quota_milli(self) -> int:
+        """Guaranteed milli-GPU."""
+        return milli_from_gpu(self.quota)
+
+    @property
+    def limit_milli(self) -> int | None:
+        """Most milli-GPU; None = no limit."""
+        return None if self.limit is None else milli_from_gpu(self.limit)
+
+
+class JobCounts(ApiModel):
+    """GPUJobs of the project."""
+
+    running: int = 0
+    pending: int = 0
+
+
+class GPUProjectStatus(ApiModel):
+    """What the project holds. GPUs are decimal strings."""
+
+    observed_generation: int | None = Field(None, description="metadata.generation judged here.")
+    allocated_gpu: str = Field("0", description="GPUs held by pods that have not ended.")
+    borrowed_gpu: str = Field("0", description="Of these, GPUs above the quota.")
+    pending_gpu: str = Field("0", description="GPUs that waiting pods ask for.")
+    jobs: JobCounts = Field(default_factory=JobCounts, description="GPUJobs by state.")
+    conditions: list[Condition] = Field(
+        default_factory=list,
+        max_length=16,
+        description="Accepted: False when a namespace is claimed by another project.",
+        json_schema_extra={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["type"],
+        },
+    )

@@ -1,0 +1,50 @@
+"""What the CRD says about a pod template: only what its rules must see.
+
+The rest is kept unseen (preserve-unknown) and checked by a dry-run create. The keys of a pod and
+a container are named nevertheless: the API server's CEL compares unnamed keys loosely (an unnamed
+key that is swapped for another goes unnoticed), and named ones exactly.
+"""
+
+from typing import Any
+
+from gpu_scheduler.api.model import rules
+from gpu_scheduler.api.rules import RESTART_POLICY_RULE
+
+_KEEP = {"x-kubernetes-preserve-unknown-fields": True}
+
+_POD_KEYS = (
+    "activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy "
+    "enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers "
+    "hostname imagePullSecrets initContainers nodeName nodeSelector os overhead "
+    "preemptionPolicy priority priorityClassName readinessGates resourceClaims resources "
+    "runtimeClassName schedulerName schedulingGates securityContext serviceAccount "
+    "serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain "
+    "terminationGracePeriodSeconds tolerations topologySpreadConstraints volumes"
+).split()
+
+_CONTAINER_KEYS = (
+    "args command env envFrom image imagePullPolicy lifecycle livenessProbe ports readinessProbe "
+    "resizePolicy resources restartPolicy securityContext startupProbe stdin stdinOnce "
+    "terminationMessagePath terminationMessagePolicy tty volumeDevices volumeMounts workingDir"
+).split()
+
+
+def _object(known: dict[str, Any], keys: list[str], required: list[str]) -> dict[str, Any]:
+    properties = known | dict.fromkeys(keys, _KEEP)
+    return {"type": "object", "required": required, "properties": properties} | _KEEP
+
+
+_CONTAINER = _object(
+    {"name": {"type": "string", "minLength": 1, "maxLength": 63}}, _CONTAINER_KEYS, ["name"]
+)
+_POD = _object(
+    {
+        "containers": {"type": "array", "minItems": 1, "maxItems": 64, "items": _CONTAINER},
+        "restartPolicy": {"type": "string", "maxLength": 16} | rules(RESTART_POLICY_RULE),
+    },
+    _POD_KEYS,
+    ["containers"],
+)
+_METADATA = {"type": "object", "properties": {"labels": _KEEP, "annotations": _KEEP}} | _KEEP
+
+POD_TEMPLATE: dict[str, Any] = _object({"metadata": _METADATA, "spec": _POD}, [], ["spec"])

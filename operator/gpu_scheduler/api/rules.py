@@ -1,0 +1,136 @@
+"""The rules that the API server checks at apply time, as CEL.
+
+Each message is read by somebody who has just typed ``kubectl apply``: it names the field and says
+what would be right. ``validate`` checks the same in Python, because an operator may run beside
+an older CRD. CEL here stays within what Kubernetes 1.30 knows.
+"""
+
+from gpu_scheduler.api.cel import Rule
+
+GPU_ZERO = "must be above 0, for example 0.5; work without a GPU is a plain batch/v1 Job"
+GPU_BETWEEN = (
+    "above 1 only whole numbers of GPUs, such as 2; for a share of each of several GPUs set "
+    "gpuDevices"
+)
+ONE_SOURCE = "set exactly one of image (one container) and template (a whole pod)"
+ONE_AMOUNT = "set exactly one of gpu (for example 0.5), gpuMemory (20Gi) and containers"
+ONE_CONTAINER_AMOUNT = "set exactly one of gpu (for example 0.5) and gpuMemory (20Gi)"
+BOTH_ARE_SET = "; both are set"
+SEVERAL_ARE_SET = "; more than one is set"
+NONE_IS_SET = "; none is set"
+BESIDE_TEMPLATE = "with template, say this inside template.spec.containers"
+DEVICES_ALONE = (
+    "gpuDevices goes with gpuMemory or a gpu below 1, as that much on each of several GPUs; "
+    "for whole GPUs write gpu: 2"
+)
+NO_QUANTITY = "is not an amount of memory; write for example 20Gi"
+QUANTITY_SMALL = "must be at least 1Mi; a number without a unit is bytes: for 20 GiB write 20Gi"
+RESTART_POLICY = "must be Never or absent: failed pods are started again as often as retries says"
+IMMUTABLE = "cannot be changed; delete the job and apply it again, or use another name"
+PARALLELISM_FIXED = (
+    "without completions parallelism is also the number of pods in all and cannot be changed; "
+    "set completions when you create the job"
+)
+LIMIT_BELOW_QUOTA = "limit must not be below quota; leave it out for no limit"
+NEGATIVE = "must not be negative"
+DECIMALS = "at most three decimals, such as 0.333"
+UNKNOWN_CONTAINER = (
+    "every name must be that of a container in template.spec.containers (without a template: main)"
+)
+
+SHORT_FORM = ("imagePullPolicy", "command", "args", "env", "workingDir", "resources")
+IMMUTABLE_FIELDS = (
+    "image",
+    *SHORT_FORM,
+    "template",
+    "gpu",
+    "gpuMemory",
+    "containers",
+    "gpuDevices",
+    "gpuModels",
+    "minComputeCapability",
+    "type",
+    "completions",
+    "retries",
+    "timeLimitSeconds",
+)
+
+# Exact: k / 1000 is the double nearest to a decimal with three digits, and so is what was parsed.
+_THREE_DECIMALS = "double(int(self * 1000.0 + 0.5)) / 1000.0 == self"
+
+GPU = (
+    Rule("self > 0.0", GPU_ZERO),
+    Rule(f"self <= 0.0 || self > 1.0 || {_THREE_DECIMALS}", DECIMALS),
+    Rule("self <= 1.0 || self == double(int(self))", GPU_BETWEEN),
+)
+GPU_MEMORY = (
+    Rule("isQuantity(string(self))", NO_QUANTITY),
+    Rule(
+        "!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",
+        QUANTITY_SMALL,
+    ),
+)
+AMOUNT = (
+    Rule("self >= 0.0", NEGATIVE),
+    Rule(f"self < 0.0 || {_THREE_DECIMALS}", DECIMALS),
+)
+
+_DEVICES_WITH = Rule(
+    "!has(self.gpuDevices) || has(self.gpuMemory) || (has(self.gpu) && self.gpu < 1.0)",
+    DEVICES_ALONE,
+    ".gpuDevices",
+)
+
+
+def _fixed(name: str) -> str:
+    """CEL: the field is what it was, also when it was absent."""
+    old, new = f"oldSelf.{name}", f"self.{name}"
+    return f"has({new}) == has({old}) && (!has({new}) || {new} == {old})"
+
+
+GPU_CONTAINER = (
+    Rule(
+        "has(self.gpu) != has(self.gpuMemory)",
+        ONE_CONTAINER_AMOUNT,
+        expression=f"'{ONE_CONTAINER_AMOUNT}' + "
+        f"(has(self.gpu) ? '{BOTH_ARE_SET}' : '{NONE_IS_SET}')",
+    ),
+    _DEVICES_WITH,
+)
+
+RESTART_POLICY_RULE = Rule("self == 'Never'", RESTART_POLICY)
+
+GPU_JOB_SPEC = (
+    Rule(
+        "has(self.image) != has(self.template)",
+        ONE_SOURCE,
+        expression=f"'{ONE_SOURCE}' + (has(self.image) ? '{BOTH_ARE_SET}' : '{NONE_IS_SET}')",
+    ),
+    Rule(
+        "[has(self.gpu), has(self.gpuMemory), has(self.containers)].exists_one(x, x)",
+        ONE_AMOUNT,
+        expression=f"'{ONE_AMOUNT}' + (has(self.gpu) || has(self.gpuMemory) || "
+        f"has(self.containers) ? '{SEVERAL_ARE_SET}' : '{NONE_IS_SET}')",
+    ),
+    *(
+        Rule(f"!has(self.template) || !has(self.{name})", BESIDE_TEMPLATE, f".{name}")
+        for name in SHORT_FORM
+    ),
+    _DEVICES_WITH,
+    Rule(
+        "!has(self.containers) || self.containers.all(c, has(self.template) ? "
+        "self.template.spec.containers.exists(t, t.name == c.name) : c.name == 'main')",
+        UNKNOWN_CONTAINER,
+        ".containers",
+    ),
+    *(Rule(_fixed(name), f"{name} {IMMUTABLE}", f".{name}") for name in IMMUTABLE_FIELDS),
+    Rule(
+        "has(self.completions) || self.parallelism == oldSelf.parallelism",
+        PARALLELISM_FIXED,
+        ".parallelism",
+    ),
+)
+
+GPU_PROJECT_SPEC = (
+    Rule("!has(self.limit) || self.limit >= self.quota", LIMIT_BELOW_QUOTA, ".limit"),
+)
