@@ -202,6 +202,41 @@ class Job(_Struct):
     status: JobStatus = JobStatus()
 
 
+class StatusCause(_Struct):
+    """details.causes[] of a Status: which field, and why."""
+
+    reason: str = ""
+    message: str = ""
+    field: str = ""
+
+
+class StatusDetails(_Struct):
+    """details of a Status."""
+
+    name: str = ""
+    group: str = ""
+    kind: str = ""
+    uid: str = ""
+    causes: tuple[StatusCause, ...] = ()
+    retry_after_seconds: int = 0
+
+
+class Status(_Struct):
+    """The body of every refusal and the object of an ERROR event in a watch."""
+
+    code: int = 0
+    reason: str = ""
+    message: str = ""
+    details: StatusDetails | None = None
+
+
+class ListMeta(_Struct):
+    """metadata of a list."""
+
+    resource_version: str = ""
+    continue_: str = msgspec.field(default="", name="continue")
+
+
 class RawObject(_Struct):
     """An object whose body stays undecoded JSON (custom resources)."""
 

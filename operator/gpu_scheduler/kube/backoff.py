@@ -1,0 +1,26 @@
+"""How long to wait before trying again: exponential, capped, with jitter.
+
+The jitter keeps many clients that lost one server from coming back at the same instant. Used by
+the client between retries and by the reflector between connections.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Backoff:
+    """Delays that double from ``first_seconds`` up to ``most_seconds``.
+
+    Attributes:
+        random: Returns a number in [0, 1); each delay is between half and all of its step.
+    """
+
+    first_seconds: float
+    most_seconds: float
+    random: Callable[[], float]
+
+    def delay_seconds(self, attempt: int) -> float:
+        """Delay after failed attempt number ``attempt`` (0 is the first)."""
+        step = min(self.most_seconds, self.first_seconds * 2.0 ** min(attempt, 30))
+        return step * (0.5 + 0.5 * self.random())

@@ -1,0 +1,291 @@
+"""The verbs of the API server, typed: get, create, replace, patch, apply, delete.
+
+A write gives back nothing unless a ``type`` is named; then the server is asked for the metadata
+alone, and the answer is not decoded. How requests are fenced, tried again and counted is in
+``transport``. Called by everything that talks to the API server.
+"""
+
+from typing import Any, TypedDict, TypeVar, Unpack, cast, overload
+
+import msgspec
+import orjson
+
+from gpu_scheduler.kube.transport import JSON, Param, Transport
+
+T = TypeVar("T")
+
+MERGE_PATCH = "application/merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+_METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
+
+_DECODERS: dict[object, msgspec.json.Decoder[Any]] = {}
+
+
+class WriteOptions(TypedDict, total=False):
+    """Options of every write, as in ``Transport.request``.
+
+    Attributes:
+        timeout_seconds: Limit with all retries; default: the client's.
+        retry: Try again after 429, 5xx and broken connections; default True.
+        fenced: Ask the fence; False only for the election itself.
+    """
+
+    timeout_seconds: float
+    retry: bool
+    fenced: bool
+
+
+class Client(Transport):
+    """A client for one API server; an async context manager. Arguments as for ``Transport``.
+
+    Every method raises the ``ApiError`` for a refusal, Unavailable without an answer and, if it
+    writes, NotLeader when the fence is closed. A body is anything that orjson encodes, or bytes
+    that are JSON already.
+    """
+
+    @overload
+    async def get(
+        self, path: str, type: type[T], *, timeout_seconds: float | None = ..., **params: Param
+    ) -> T: ...
+
+    @overload
+    async def get(
+        self,
+        path: str,
+        type: None = ...,
+        *,
+        timeout_seconds: float | None = ...,
+        **params: Param,
+    ) -> dict[str, Any]: ...
+
+    async def get(
+        self,
+        path: str,
+        type: type[T] | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        **params: Param,
+    ) -> T | dict[str, Any]:
+        """Read an object or a list, decoded as ``type`` or, without one, as a dict.
+
+        Raises:
+            msgspec.DecodeError: the answer does not fit ``type``.
+        """
+        raw = await self.request("GET", path, params=params, timeout_seconds=timeout_seconds)
+        if type is None:
+            return cast("dict[str, Any]", orjson.loads(raw))
+        return _decode(raw, type)
+
+    @overload
+    async def create(
+        self,
+        path: str,
+        body: object,
+        type: None = ...,
+        *,
+        dry_run: bool = ...,
+        **options: Unpack[WriteOptions],
+    ) -> None: ...
+
+    @overload
+    async def create(
+        self,
+        path: str,
+        body: object,
+        type: type[T],
+        *,
+        dry_run: bool = ...,
+        **options: Unpack[WriteOptions],
+    ) -> T: ...
+
+    async def create(
+        self,
+        path: str,
+        body: object,
+        type: type[T] | None = None,
+        *,
+        dry_run: bool = False,
+        **options: Unpack[WriteOptions],
+    ) -> T | None:
+        """POST to a collection or a subresource (binding, eviction).
+
+        Args:
+            path: The collection or subresource.
+            body: The object.
+            type: What to decode the answer as; None: it is not decoded.
+            dry_run: Run admission and validation, store nothing.
+            options: See ``WriteOptions``.
+
+        Raises:
+            Conflict: ``already_exists`` when the name is taken; with ``maybe_applied`` it may have
+                been taken by an earlier attempt of this very call.
+        """
+        params: dict[str, Param] = {"dryRun": "All"} if dry_run else {}
+        return await self._write("POST", path, body, JSON, type, params, options)
+
+    @overload
+    async def replace(
+        self, path: str, body: object, type: None = ..., **options: Unpack[WriteOptions]
+    ) -> None: ...
+
+    @overload
+    async def replace(
+        self, path: str, body: object, type: type[T], **options: Unpack[WriteOptions]
+    ) -> T: ...
+
+    async def replace(
+        self,
+        path: str,
+        body: object,
+        type: type[T] | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> T | None:
+        """PUT a whole object; with metadata.resourceVersion, Conflict when that is stale."""
+        return await self._write("PUT", path, body, JSON, type, {}, options)
+
+    @overload
+    async def merge_patch(
+        self,
+        path: str,
+        body: object,
+        type: None = ...,
+        *,
+        dry_run: bool = ...,
+        **options: Unpack[WriteOptions],
+    ) -> None: ...
+
+    @overload
+    async def merge_patch(
+        self,
+        path: str,
+        body: object,
+        type: type[T],
+        *,
+        dry_run: bool = ...,
+        **options: Unpack[WriteOptions],
+    ) -> T: ...
+
+    async def merge_patch(
+        self,
+        path: str,
+        body: object,
+        type: type[T] | None = None,
+        *,
+        dry_run: bool = False,
+        **options: Unpack[WriteOptions],
+    ) -> T | None:
+        """PATCH ``body`` into an object or its status.
+
+        A resourceVersion in its metadata must be the current one (else Conflict), a uid too (else
+        Unprocessable).
+        """
+        params: dict[str, Param] = {"dryRun": "All"} if dry_run else {}
+        return await self._write("PATCH", path, body, MERGE_PATCH, type, params, options)
+
+    @overload
+    async def apply(
+        self,
+        path: str,
+        body: object,
+        field_manager: str,
+        type: None = ...,
+        *,
+        force: bool = ...,
+        **options: Unpack[WriteOptions],
+    ) -> None: ...
+
+    @overload
+    async def apply(
+        self,
+        path: str,
+        body: object,
+        field_manager: str,
+        type: type[T],
+        *,
+        force: bool = ...,
+        **options: Unpack[WriteOptions],
+    ) -> T: ...
+
+    async def apply(
+        self,
+        path: str,
+        body: object,
+        field_manager: str,
+        type: type[T] | None = None,
+        *,
+        force: bool = True,
+        **options: Unpack[WriteOptions],
+    ) -> T | None:
+        """Server-side apply.
+
+        Args:
+            path: The object (not its collection); it is created when absent.
+            body: apiVersion, kind, metadata.name and every field that we own.
+            field_manager: The name under which we own them.
+            type: What to decode the answer as; None: it is not decoded.
+            force: Take fields over from other managers instead of failing with Conflict.
+            options: See ``WriteOptions``.
+        """
+        params: dict[str, Param] = {"fieldManager": field_manager}
+        if force:
+            params["force"] = True
+        return await self._write("PATCH", path, body, APPLY_PATCH, type, params, options)
+
+    async def delete(
+        self,
+        path: str,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        propagation: str = "",
+        grace_seconds: int | None = None,
+        **options: Unpack[WriteOptions],
+    ) -> None:
+        """DELETE an object.
+
+        Args:
+            path: The object.
+            uid: Only if it still is this one (else Conflict).
+            resource_version: Only if it is unchanged (else Conflict).
+            propagation: Background, Foreground or Orphan; empty: the kind's default.
+            grace_seconds: For pods; None: as the pod says.
+            options: See ``WriteOptions``.
+        """
+        body: dict[str, object] = {"apiVersion": "v1", "kind": "DeleteOptions"}
+        preconditions = {"uid": uid, "resourceVersion": resource_version}
+        if uid or resource_version:
+            body["preconditions"] = {k: v for k, v in preconditions.items() if v}
+        if propagation:
+            body["propagationPolicy"] = propagation
+        if grace_seconds is not None:
+            body["gracePeriodSeconds"] = grace_seconds
+        await self._write("DELETE", path, body, JSON, None, {}, options)
+
+    async def _write(
+        self,
+        method: str,
+        path: str,
+        body: object,
+        content_type: str,
+        type: type[T] | None,
+        params: dict[str, Param],
+        options: WriteOptions,
+    ) -> T | None:
+        raw = await self.request(
+            method,
+            path,
+            params=params,
+            body=body if isinstance(body, bytes) else orjson.dumps(body),
+            content_type=content_type,
+            accept=_METADATA_ONLY if type is None else "",
+            **options,
+        )
+        return None if type is None else _decode(raw, type)
+
+
+def _decode(raw: bytes, type: type[T]) -> T:
+    decoder = _DECODERS.get(type)
+    if decoder is None:
+        decoder = _DECODERS[type] = msgspec.json.Decoder(type)
+    return cast("T", decoder.decode(raw))

@@ -1,0 +1,143 @@
+"""What the API server can answer other than yes, as exceptions that carry its Status.
+
+Every failed request ends in one of these. ``maybe_applied`` is the part that callers must look
+at after a write: True means that some attempt may have reached the store (the connection broke
+after sending, a timeout, a 5xx), so the effect must be assumed until a read shows otherwise.
+Raised by the client; told apart by the binder, the reflector and the elector.
+"""
+
+import msgspec
+
+from gpu_scheduler.kube.objects import Status, StatusDetails
+
+_MESSAGE_LIMIT = 400
+_STATUS_DECODER = msgspec.json.Decoder(Status)
+
+
+class ApiError(Exception):
+    """A request that was refused or got no answer.
+
+    Attributes:
+        status: HTTP status, 0 when there was no answer.
+        reason: Machine reason of the Status ("AlreadyExists", "Expired", ...), may be empty.
+        message: What the server said, or what went wrong on the way.
+        details: The object and the fields that the answer is about.
+        retry_after_seconds: How long the server asks to wait, None when it does not say.
+        maybe_applied: For a write: it may have taken effect all the same.
+    """
+
+    def __init__(
+        self,
+        status: int = 0,
+        reason: str = "",
+        message: str = "",
+        details: StatusDetails | None = None,
+        *,
+        retry_after_seconds: float | None = None,
+        maybe_applied: bool = False,
+    ) -> None:
+        super().__init__(status, reason, message)
+        self.status = status
+        self.reason = reason
+        self.message = message
+        self.details = details if details is not None else StatusDetails()
+        self.retry_after_seconds = retry_after_seconds
+        self.maybe_applied = maybe_applied
+
+    def __str__(self) -> str:
+        code = " ".join(part for part in (str(self.status or ""), self.reason) if part)
+        return f"{self.message} ({code})" if code else self.message
+
+
+class BadRequest(ApiError):
+    """400: the request itself is malformed."""
+
+
+class Unauthorized(ApiError):
+    """401: the token or client certificate is not accepted."""
+
+
+class Forbidden(ApiError):
+    """403: a role or an admission policy says no; the message says which."""
+
+
+class NotFound(ApiError):
+    """404: no such object, or no such resource in this cluster."""
+
+
+class Conflict(ApiError):
+    """409: AlreadyExists, a stale resourceVersion, or a pod that cannot be bound any more."""
+
+    @property
+    def already_exists(self) -> bool:
+        """Whether an object of that name is there (and not a stale version)."""
+        return self.reason == "AlreadyExists"
+
+
+class Gone(ApiError):
+    """410: the resourceVersion or the continue token is too old; list again."""
+
+
+class Unprocessable(ApiError):
+    """422: validation failed; ``details.causes`` name the fields."""
+
+
+class TooManyRequests(ApiError):
+    """429: flow control, or a disruption budget that refuses an eviction."""
+
+
+class ServerError(ApiError):
+    """5xx: the server could not do it now; a write may have taken effect."""
+
+
+class Unavailable(ApiError):
+    """No answer: connection refused or broken, or no answer in time."""
+
+
+class NotLeader(ApiError):
+    """The fence is closed: nothing (more) was sent."""
+
+
+_BY_STATUS: dict[int, type[ApiError]] = {
+    400: BadRequest,
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    410: Gone,
+    422: Unprocessable,
+    429: TooManyRequests,
+}
+
+
+def from_status(status: Status) -> ApiError:
+    """The exception for a Status object (the body of an answer, or an ERROR event)."""
+    kind = _BY_STATUS.get(status.code, ServerError if status.code >= 500 else ApiError)
+    details = status.details if status.details is not None else StatusDetails()
+    return kind(
+        status.code,
+        status.reason,
+        status.message[:_MESSAGE_LIMIT],
+        details,
+        retry_after_seconds=details.retry_after_seconds or None,
+    )
+
+
+def from_answer(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
+    """The exception for an HTTP answer.
+
+    Args:
+        code: HTTP status of the answer; it wins over the code in the body.
+        body: A Status in JSON, or whatever a proxy or an early filter wrote.
+        retry_after: The Retry-After header, in seconds; an HTTP date is ignored.
+    """
+    try:
+        status = _STATUS_DECODER.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = body[:_MESSAGE_LIMIT].decode(errors="replace").strip()
+        status = Status(message=text or f"HTTP {code}")
+    status.code = code
+    error = from_status(status)
+    if retry_after is not None and retry_after.isascii() and retry_after.isdigit():
+        error.retry_after_seconds = float(retry_after)
+    return error

@@ -1,0 +1,322 @@
+"""One HTTP session to the API server: fenced writes, bounded retries, long answers.
+
+Invariants: a write starts only while the fence is open and never outlives it, retries included,
+and the server is told the same limit (``?timeout=``). 429, 5xx and broken connections are tried
+again until the deadline; 409 never is, the caller decides. A write with an attempt that ended
+without a clear no may have been carried out: its error then says ``maybe_applied``. Bodies and
+credentials are never logged. The base of ``Client``, which gives the verbs their names.
+"""
+
+import asyncio
+import contextlib
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Self, TypedDict
+from urllib.parse import urlencode
+
+import aiohttp
+from yarl import URL
+
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.config import Connection, Token
+
+Param = str | int | bool
+JSON = "application/json"
+
+_RETRIED = frozenset({429, 500, 502, 503, 504})
+_LEAST_SECONDS = 0.001  # the shortest limit that a write is sent with
+
+
+class _Tls(TypedDict, total=False):
+    server_hostname: str
+
+
+class Transport:
+    """A session with one API server; an async context manager.
+
+    Args:
+        connection: Server and credentials.
+        fence: Seconds that a write may still take, 0 or less when none may start; asked before
+            every attempt. None: no fence.
+        timeout_seconds: Limit of a request with all its retries, unless the call says otherwise.
+        concurrency: Requests in flight; watches do not count.
+        user_agent: Shown in the API server's audit log.
+        clock: Monotonic seconds.
+        sleep: Waits between retries.
+        random: A number in [0, 1), for jitter.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        *,
+        fence: Callable[[], float] | None = None,
+        timeout_seconds: float = 10.0,
+        concurrency: int = 50,
+        user_agent: str = "python-kube-client",
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        random: Callable[[], float] = random.random,
+    ) -> None:
+        self.connection = connection
+        self.requests: Counter[tuple[str, str]] = Counter()
+        """Attempts by HTTP method (or WATCH) and outcome: a status, ``broken`` or ``timeout``."""
+        self._fence = fence
+        self._timeout_seconds = timeout_seconds
+        self._user_agent = user_agent
+        self._clock = clock
+        self._sleep = sleep
+        self._slots = asyncio.Semaphore(concurrency)
+        self._backoff = Backoff(0.05, 2.0, random)
+        self._token = Token(connection, clock)
+        self._sent_token = ""
+        self._opened: aiohttp.ClientSession | None = None
+        self._tls: _Tls = (
+            {"server_hostname": connection.server_name} if connection.server_name else {}
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close all connections."""
+        if self._opened is not None:
+            await self._opened.close()
+            self._opened = None
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: dict[str, Param] | None = None,
+        body: bytes | None = None,
+        content_type: str = JSON,
+        accept: str = "",
+        timeout_seconds: float | None = None,
+        retry: bool = True,
+        fenced: bool = True,
+    ) -> bytes:
+        """Send a request, with retries, and return the body of the good answer.
+
+        Args:
+            method: GET, POST, PUT, PATCH or DELETE.
+            path: Path of the resource, from the root.
+            params: The query.
+            body: JSON.
+            content_type: What ``body`` is.
+            accept: Other than JSON.
+            timeout_seconds: Limit with all retries; None: the client's.
+            retry: Try again after 429, 5xx and broken connections.
+            fenced: A write asks the fence; False only for the election itself.
+
+        Raises:
+            ApiError: the class for the answer, Unavailable, or NotLeader.
+        """
+        write = method != "GET"
+        fence = self._fence if write and fenced else None
+        budget = self._timeout_seconds if timeout_seconds is None else timeout_seconds
+        if fence is not None:
+            budget = min(budget, fence())
+            if budget < _LEAST_SECONDS:
+                raise errors.NotLeader(message=f"{method} {path}: not sent, not the leader")
+        headers = {"Content-Type": content_type} if write else {}
+        if accept:
+            headers["Accept"] = accept
+        call = _Call(method, path, _query(params), body, headers, self._clock() + budget)
+        try:
+            async with asyncio.timeout(budget):
+                return await self._until_answered(call, fence, retry)
+        except TimeoutError:
+            self.requests[method, "timeout"] += 1
+            raise errors.Unavailable(
+                message=f"{method} {path}: no answer within {budget:.3g} s",
+                maybe_applied=write and call.uncertain,
+            ) from None
+        except errors.ApiError as error:
+            error.maybe_applied = write and call.uncertain
+            raise
+
+    async def _until_answered(
+        self, call: "_Call", fence: Callable[[], float] | None, retry: bool
+    ) -> bytes:
+        attempt = 0
+        renewed = False
+        while True:
+            try:
+                async with self._slots:
+                    left = call.deadline - self._clock()
+                    if fence is not None:
+                        left = min(left, fence())
+                        if left < _LEAST_SECONDS:
+                            raise errors.NotLeader(
+                                message=f"{call.method} {call.path}: stopped, not the leader"
+                            )
+                    return await self._once(call, max(left, _LEAST_SECONDS))
+            except errors.NotLeader:
+                raise
+            except errors.Unauthorized:
+                if renewed or not self._token.refresh():
+                    raise
+                renewed = True
+                continue
+            except errors.ApiError as error:
+                delay = self._backoff.delay_seconds(attempt)
+                if error.retry_after_seconds is not None:
+                    delay += error.retry_after_seconds
+                again = isinstance(error, errors.Unavailable) or error.status in _RETRIED
+                if not (retry and again) or self._clock() + delay >= call.deadline:
+                    raise
+            attempt += 1
+            await self._sleep(delay)
+
+    async def _once(self, call: "_Call", seconds: float) -> bytes:
+        query = call.query
+        if call.method != "GET":
+            query = f"{query}&timeout={seconds:.3f}s" if query else f"timeout={seconds:.3f}s"
+        url = f"{self.connection.server}{call.path}"
+        session = self._session()
+        before, call.uncertain = call.uncertain, True
+        try:
+            async with session.request(
+                call.method,
+                URL(f"{url}?{query}" if query else url, encoded=True),
+                data=call.body,
+                headers=call.headers,
+                allow_redirects=False,
+                **self._tls,
+            ) as answer:
+                status = answer.status
+                self.requests[call.method, str(status)] += 1
+                body = await answer.read()
+                if 200 <= status < 300:
+                    return body
+                if status < 500:
+                    call.uncertain = before
+                raise errors.from_answer(status, body, answer.headers.get("Retry-After"))
+        except aiohttp.ClientError as error:
+            self.requests[call.method, "broken"] += 1
+            if isinstance(error, aiohttp.ClientConnectorError):
+                call.uncertain = before
+            raise errors.Unavailable(
+                message=f"{call.method} {call.path}: {_describe(error)}"
+            ) from None
+
+    @contextlib.asynccontextmanager
+    async def watch(
+        self, path: str, *, inactivity_seconds: float, **params: Param
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        """Open a long answer; the value iterates over its chunks as they arrive.
+
+        No retries. The iterator ends when the server ends the answer.
+
+        Args:
+            path: The collection.
+            inactivity_seconds: Longest silence before the connection counts as dead.
+            params: The query, ``watch`` itself included.
+
+        Raises:
+            ApiError: the class for the answer, or Unavailable (also while iterating).
+        """
+        outcome = "broken"
+        try:
+            async with self._session().get(
+                URL(f"{self.connection.server}{path}?{_query(params)}", encoded=True),
+                timeout=aiohttp.ClientTimeout(
+                    sock_connect=self._timeout_seconds, sock_read=inactivity_seconds
+                ),
+                read_bufsize=1 << 20,
+                allow_redirects=False,
+                **self._tls,
+            ) as answer:
+                outcome = str(answer.status)
+                if answer.status != 200:
+                    if answer.status == 401:
+                        self._token.refresh()
+                    raise errors.from_answer(
+                        answer.status, await answer.read(), answer.headers.get("Retry-After")
+                    )
+                yield answer.content.iter_any()
+        except TimeoutError:
+            outcome = "timeout"
+            raise errors.Unavailable(
+                message=f"WATCH {path}: silent for {inactivity_seconds:g} s"
+            ) from None
+        except aiohttp.ClientError as error:
+            outcome = "broken"
+            raise errors.Unavailable(message=f"WATCH {path}: {_describe(error)}") from None
+        finally:
+            self.requests["WATCH", outcome] += 1
+
+    def _session(self) -> aiohttp.ClientSession:
+        session = self._opened
+        if session is None:
+            session = self._opened = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(
+                    # Requests are bounded by the slots; watches must not use those up.
+                    limit=0,
+                    keepalive_timeout=75,
+                    ssl=self.connection.ssl_context() or True,
+                ),
+                headers={
+                    "Accept": JSON,
+                    # Compression costs both sides more than a cluster's network does.
+                    "Accept-Encoding": "identity",
+                    "User-Agent": self._user_agent,
+                },
+                cookie_jar=aiohttp.DummyCookieJar(),
+                timeout=aiohttp.ClientTimeout(),
+            )
+            self._sent_token = ""
+        token = self._token.current()
+        if token != self._sent_token:
+            session.headers["Authorization"] = f"Bearer {token}"
+            self._sent_token = token
+        return session
+
+
+class _Call:
+    """A request and what is known of its attempts so far."""
+
+    __slots__ = ("body", "deadline", "headers", "method", "path", "query", "uncertain")
+
+    def __init__(
+        self,
+        method: str,
+        path: str,
+        query: str,
+        body: bytes | None,
+        headers: dict[str, str],
+        deadline: float,
+    ) -> None:
+        self.method = method
+        self.path = path
+        self.query = query
+        self.body = body
+        self.headers = headers
+        self.deadline = deadline
+        self.uncertain = False  # some attempt ended, or will, without a clear no
+
+
+def _query(params: dict[str, Param] | None) -> str:
+    if not params:
+        return ""
+    return urlencode(
+        {k: ("true" if v else "false") if isinstance(v, bool) else v for k, v in params.items()}
+    )
+
+
+def _describe(error: aiohttp.ClientError) -> str:
+    return str(error) or type(error).__name__
