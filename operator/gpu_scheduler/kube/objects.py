@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 
-class _Struct(msgspec.Struct, rename="camel", gc=False):
+class _Struct(msgspec.Struct, rename="camel", gc=False, frozen=True):
     pass
 
 
