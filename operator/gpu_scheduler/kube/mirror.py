@@ -1,0 +1,112 @@
+"""What a sink has been told so far, and the calls that bring it up to date.
+
+Keeps uid and resourceVersion per namespace/name, no objects. Invariants: the sink hears ``gone``
+exactly once for every uid that it heard ``changed`` for and that is no more, and before anything
+about a new object of the same name; after ``replace`` it knows what the list held and nothing
+else. A sink that raises is logged and counted, it never stops the stream. Called by the
+reflector.
+"""
+
+import logging
+from collections.abc import Iterable
+from typing import Generic, Protocol, TypeVar
+
+from gpu_scheduler.kube.objects import Meta
+
+logger = logging.getLogger(__name__)
+
+
+class KubeObject(Protocol):
+    """A decoded object: a struct with ``metadata``."""
+
+    @property
+    def metadata(self) -> Meta:
+        """Its metadata."""
+
+
+T = TypeVar("T", bound=KubeObject)
+T_contra = TypeVar("T_contra", bound=KubeObject, contravariant=True)
+
+
+class Sink(Protocol[T_contra]):
+    """Where a reflector's news go; called from the event loop, must not block."""
+
+    def changed(self, obj: T_contra) -> None:
+        """An object is new or has changed."""
+
+    def gone(self, namespace: str, name: str, uid: str) -> None:
+        """An object that ``changed`` told of is no more."""
+
+    def replaced(self) -> None:
+        """A complete list has just been told; what the sink holds is consistent now."""
+
+
+class Mirror(Generic[T]):
+    """Tells a sink about objects, each change once."""
+
+    def __init__(self, sink: Sink[T]) -> None:
+        self.sink_errors = 0
+        """Calls in which the sink raised."""
+        self._sink = sink
+        self._known: dict[tuple[str, str], tuple[str, str]] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def upsert(self, obj: T) -> None:
+        """An object that exists now; one the sink has in this very version is not repeated."""
+        meta = obj.metadata
+        key = (meta.namespace, meta.name)
+        known = self._known.get(key)
+        if known is not None:
+            if known[0] != meta.uid:
+                self._gone(key, known[0])
+            elif known[1] == meta.resource_version:
+                return
+        self._known[key] = (meta.uid, meta.resource_version)
+        try:
+            self._sink.changed(obj)
+        except Exception:
+            self._failed(key)
+
+    def remove(self, meta: Meta) -> None:
+        """An object that exists no more; nothing happens if the sink does not know it."""
+        key = (meta.namespace, meta.name)
+        known = self._known.get(key)
+        if known is not None and known[0] == meta.uid:
+            del self._known[key]
+            self._gone(key, known[0])
+
+    def replace(self, objects: Iterable[T], unreadable: Iterable[Meta]) -> None:
+        """Everything that exists now, in one go; ends with ``replaced``.
+
+        Deletions are told first, and nothing else runs in between: a sink that counted a half
+        told list would see two objects where one took the other's place, or neither.
+
+        Args:
+            objects: The complete list.
+            unreadable: Objects that exist but could not be decoded; the sink keeps what it has.
+        """
+        objects = list(objects)
+        listed = {(m.namespace, m.name): m.uid for m in (obj.metadata for obj in objects)}
+        listed.update({(m.namespace, m.name): m.uid for m in unreadable})
+        vanished = [key for key, (uid, _) in self._known.items() if listed.get(key) != uid]
+        for key in vanished:
+            uid, _ = self._known.pop(key)
+            self._gone(key, uid)
+        for obj in objects:
+            self.upsert(obj)
+        try:
+            self._sink.replaced()
+        except Exception:
+            self._failed(("", "*"))
+
+    def _gone(self, key: tuple[str, str], uid: str) -> None:
+        try:
+            self._sink.gone(key[0], key[1], uid)
+        except Exception:
+            self._failed(key)
+
+    def _failed(self, key: tuple[str, str]) -> None:
+        self.sink_errors += 1
+        logger.exception("%s failed on %s/%s", type(self._sink).__name__, *key)

@@ -1,0 +1,244 @@
+"""Keeps a sink equal to a collection of the API server: LIST once, then WATCH for ever.
+
+The list has no resourceVersion, which means "the most recent": a new leader must see what its
+predecessor wrote last, so a list from a lagging cache (resourceVersion=0) will not do. All pages
+are of one snapshot; if that gets too old on the way (410), the list starts from scratch. A watch
+goes on from the last version heard of (bookmarks move it while nothing else does), and only a 410
+costs a new list. One object that cannot be decoded is counted and its key logged, no more. Run
+by the runtime, one per kind.
+"""
+
+import asyncio
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Generic
+
+import msgspec
+
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.lines import LineSplitter
+from gpu_scheduler.kube.mirror import KubeObject, Mirror, Sink, T
+from gpu_scheduler.kube.objects import ListMeta, Meta, Status
+from gpu_scheduler.kube.transport import Param
+
+__all__ = ["KubeObject", "Reflector", "Sink"]
+
+logger = logging.getLogger(__name__)
+
+_SLICE_SECONDS = 0.05  # how long other tasks may wait while a burst is worked off
+_SLICE_OBJECTS = 64  # how often the clock is read
+_LIST_SECONDS = 30.0
+_STEADY_SECONDS = 5.0  # a watch that lived this long did not fail at once
+_ERROR_EVENTS_UNTIL_LIST = 3
+
+
+class _Page(msgspec.Struct):
+    metadata: ListMeta = ListMeta()
+    items: list[msgspec.Raw] | None = None
+
+
+class _Event(msgspec.Struct, gc=False):
+    type: str
+    object: msgspec.Raw
+
+
+class _MetadataOnly(msgspec.Struct, gc=False):
+    metadata: Meta = Meta()
+
+
+_EVENT = msgspec.json.Decoder(_Event)
+_METADATA = msgspec.json.Decoder(_MetadataOnly)
+_STATUS = msgspec.json.Decoder(Status)
+
+
+class Reflector(Generic[T]):
+    """Lists and watches one collection.
+
+    Args:
+        client: For the requests; watches do not use its concurrency.
+        path: The collection, for example ``/api/v1/pods``.
+        type: The msgspec struct to decode objects as.
+        sink: Told of every change.
+        params: labelSelector and fieldSelector, if any. An object that stops matching is gone.
+        page_size: Objects per page of the list.
+        inactivity_seconds: Silence after which a connection counts as dead; the server is asked
+            to end each watch, or send a bookmark, before that.
+        clock: Monotonic seconds.
+        sleep: Waits between connections.
+        random: A number in [0, 1), for jitter.
+    """
+
+    def __init__(
+        self,
+        client: Client,
+        path: str,
+        type: type[T],
+        sink: Sink[T],
+        *,
+        params: Mapping[str, Param] | None = None,
+        page_size: int = 500,
+        inactivity_seconds: float = 70.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        random: Callable[[], float] = random.random,
+    ) -> None:
+        self.synced = asyncio.Event()
+        """Set once the first complete list has been told."""
+        self.counts: Counter[str] = Counter()
+        """Since the start: ``list``, ``watch``, ``event``, ``unreadable``, ``failure``."""
+        self._client = client
+        self._path = path
+        self._decoder = msgspec.json.Decoder(type)
+        self._mirror = Mirror(sink)
+        self._params = dict(params or {})
+        self._page_size = page_size
+        self._inactivity_seconds = inactivity_seconds
+        self._clock = clock
+        self._sleep = sleep
+        self._random = random
+        self._backoff = Backoff(0.2, 10.0, random)
+        self._version = ""  # where the next watch starts; empty: list first
+        self._failures = 0  # in a row
+        self._error_events = 0  # in a row
+        self._heard_at = clock()
+        self._slice_end = 0.0
+
+    def __len__(self) -> int:
+        """Objects that the sink knows of."""
+        return len(self._mirror)
+
+    @property
+    def sink_errors(self) -> int:
+        """Calls in which the sink raised."""
+        return self._mirror.sink_errors
+
+    @property
+    def silence_seconds(self) -> float:
+        """Time since the server was last heard of; above the inactivity limit it is away."""
+        return self._clock() - self._heard_at
+
+    async def run(self) -> None:
+        """List and watch until cancelled."""
+        while True:
+            started = self._clock()
+            heard = self.counts["event"]
+            try:
+                if not self._version:
+                    await self._list()
+                await self._watch()
+                if self.counts["event"] > heard or self._clock() - started >= _STEADY_SECONDS:
+                    self._failures = 0
+                    continue  # the server ended the watch in time, as it was asked to
+                reason = "ended at once"
+            except (errors.Gone, errors.BadRequest) as error:
+                self._version = ""
+                reason = str(error)
+            except (errors.ApiError, msgspec.DecodeError, UnicodeDecodeError) as error:
+                reason = str(error)
+            if self.counts["event"] > heard:
+                self._failures = 0
+            self.counts["failure"] += 1
+            delay = self._backoff.delay_seconds(self._failures)
+            self._failures += 1
+            logger.warning("watch of %s: %s; again in %.1f s", self._path, reason, delay)
+            await self._sleep(delay)
+
+    async def _list(self) -> None:
+        objects: list[T] = []
+        unreadable: list[Meta] = []
+        params = {**self._params, "limit": self._page_size}
+        self._slice_end = self._clock() + _SLICE_SECONDS
+        while True:
+            page = await self._client.get(
+                self._path, _Page, timeout_seconds=_LIST_SECONDS, **params
+            )
+            self._heard_at = self._clock()
+            for number, raw in enumerate(page.items or (), start=1):
+                try:
+                    objects.append(self._decoder.decode(raw))
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    meta = self._unreadable(raw)
+                    if meta is not None:
+                        unreadable.append(meta)
+                if number % _SLICE_OBJECTS == 0:
+                    await self._let_others_run()
+            if not page.metadata.continue_:
+                break
+            params["continue"] = page.metadata.continue_
+        self._mirror.replace(objects, unreadable)
+        self._version = page.metadata.resource_version
+        self._error_events = 0
+        self.counts["list"] += 1
+        self.synced.set()
+
+    async def _watch(self) -> None:
+        seconds = self._inactivity_seconds * (0.6 + 0.3 * self._random())
+        self.counts["watch"] += 1
+        splitter = LineSplitter()
+        async with self._client.watch(
+            self._path,
+            inactivity_seconds=self._inactivity_seconds,
+            watch=True,
+            allowWatchBookmarks=True,
+            resourceVersion=self._version,
+            timeoutSeconds=max(1, int(seconds)),
+            **self._params,
+        ) as chunks:
+            async for chunk in chunks:
+                self._heard_at = self._clock()
+                self._slice_end = self._heard_at + _SLICE_SECONDS
+                for number, line in enumerate(splitter.feed(chunk), start=1):
+                    self._handle(line)
+                    if number % _SLICE_OBJECTS == 0:
+                        await self._let_others_run()
+
+    def _handle(self, line: bytes) -> None:
+        event = _EVENT.decode(line)
+        kind = event.type
+        if kind == "ERROR":
+            self._error_events += 1
+            if self._error_events >= _ERROR_EVENTS_UNTIL_LIST:
+                self._version = ""
+            raise errors.from_status(_STATUS.decode(event.object))
+        self.counts["event"] += 1
+        self._error_events = 0
+        if kind == "ADDED" or kind == "MODIFIED":
+            try:
+                obj = self._decoder.decode(event.object)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                meta = self._unreadable(event.object)
+            else:
+                meta = obj.metadata
+                self._mirror.upsert(obj)
+        else:  # DELETED, BOOKMARK
+            try:
+                meta = _METADATA.decode(event.object).metadata
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                meta = self._unreadable(event.object)
+            else:
+                if kind == "DELETED":
+                    self._mirror.remove(meta)
+        if meta is not None and meta.resource_version:
+            self._version = meta.resource_version
+
+    def _unreadable(self, raw: msgspec.Raw) -> Meta | None:
+        self.counts["unreadable"] += 1
+        try:
+            meta = _METADATA.decode(raw).metadata
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            logger.warning("%s: an object without readable metadata is ignored", self._path)
+            return None
+        logger.warning(
+            "%s: %s/%s cannot be decoded and is ignored", self._path, meta.namespace, meta.name
+        )
+        return meta
+
+    async def _let_others_run(self) -> None:
+        if self._clock() >= self._slice_end:
+            await asyncio.sleep(0)
+            self._slice_end = self._clock() + _SLICE_SECONDS
