@@ -10,7 +10,8 @@ from collections.abc import Iterable
 
 from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.jobs.annotation import placement
-from gpu_scheduler.jobs.write import Write, pod_path
+from gpu_scheduler.jobs.write import Write
+from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.objects import Pod
 
 
@@ -32,4 +33,4 @@ def bind(pod: Pod, node: str, grants: Iterable[Grant]) -> Write:
         },
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     }
-    return Write("POST", pod_path(meta.namespace, meta.name, "binding"), body)
+    return Write("POST", paths.pod(meta.namespace, meta.name, "binding"), body)

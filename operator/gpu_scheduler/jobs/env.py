@@ -6,6 +6,7 @@ nobody widens a share by setting NVIDIA_VISIBLE_DEVICES. Called by ``render``.
 """
 
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from typing import Any
 
 from gpu_scheduler.api.names import (
@@ -56,14 +57,14 @@ def gpu_env(container: int, part: Env, theirs: Sequence[Mapping[str, Any]] | Non
         _from_annotation(VISIBLE_DEVICES, devices_annotation(container)),
         _from_annotation(MEMORY_LIMIT_MIB, memory_mib_annotation(container)),
         *(entry for entry in defaults if entry["name"] not in chosen),
-        *part,
+        *deepcopy(part),
         *_kept(theirs),
     ]
 
 
 def void_env(part: Env, theirs: Sequence[Mapping[str, Any]] | None) -> Env:
     """Environment of a container that gets no GPU, whatever its image says."""
-    return [{"name": VISIBLE_DEVICES, "value": VOID}, *part, *_kept(theirs)]
+    return [{"name": VISIBLE_DEVICES, "value": VOID}, *deepcopy(part), *_kept(theirs)]
 
 
 def _kept(theirs: Sequence[Mapping[str, Any]] | None) -> Env:

@@ -9,7 +9,8 @@ failed: mark at once. Called by the runtime.
 from datetime import UTC, datetime
 
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
-from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, Write, pod_path
+from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, Write
+from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.objects import Meta
 
 
@@ -29,7 +30,7 @@ def evict(pod: Meta, *, grace_seconds: int | None = None) -> Write:
         "metadata": {"name": pod.name, "namespace": pod.namespace},
         "deleteOptions": options,
     }
-    return Write("POST", pod_path(pod.namespace, pod.name, "eviction"), body)
+    return Write("POST", paths.pod(pod.namespace, pod.name, "eviction"), body)
 
 
 def mark_disrupted(pod: Meta, reason: str, message: str, now: datetime) -> Write:
@@ -65,4 +66,4 @@ def _mark(pod: Meta, condition: str, reason: str, message: str, now: datetime) -
     }
     # Conditions merge by type in a strategic merge patch: the kubelet's own stay as they are.
     body = {"metadata": {"uid": pod.uid}, "status": {"conditions": [entry]}}
-    return Write("PATCH", pod_path(pod.namespace, pod.name, "status"), body, STRATEGIC_MERGE_PATCH)
+    return Write("PATCH", paths.pod(pod.namespace, pod.name, "status"), body, STRATEGIC_MERGE_PATCH)

@@ -13,7 +13,8 @@ from typing import Any
 from gpu_scheduler.api.names import GATE
 from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.jobs.annotation import placement
-from gpu_scheduler.jobs.write import MERGE_PATCH, NotPlaceableError, Write, pod_path
+from gpu_scheduler.jobs.write import MERGE_PATCH, NotPlaceableError, Write
+from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.objects import Pod, SelectorRequirement, SelectorTerm
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
@@ -54,7 +55,7 @@ def ungate(pod: Pod, node: str, grants: Iterable[Grant], *, hostname: str = "") 
         },
         "spec": {"schedulingGates": None, **pin},
     }
-    return Write("PATCH", pod_path(meta.namespace, meta.name), body, MERGE_PATCH)
+    return Write("PATCH", paths.pod(meta.namespace, meta.name), body, MERGE_PATCH)
 
 
 def _select(hostname: str) -> dict[str, Any]:

@@ -53,33 +53,25 @@ def render(job: RenderInput) -> dict[str, Any]:
         ValueError: the spec asks for GPUs in a way that ``api.validate`` refuses.
     """
     spec = job.spec
-    rendered = {
-        "apiVersion": "batch/v1",
-        "kind": "Job",
-        "metadata": {
-            "name": job.name,
-            "namespace": job.namespace,
-            "labels": own_labels(job.name, job.project),
-            "ownerReferences": [_owner(job)],
-        },
-        "spec": {
-            "completionMode": "Indexed",
-            "parallelism": spec.parallelism,
-            "completions": spec.total_pods,
-            "suspend": spec.suspend,
-            "backoffLimitPerIndex": spec.retries,
-            # A pod holds its GPUs until it has ended; only then may its successor exist.
-            "podReplacementPolicy": "Failed",
-            "podFailurePolicy": {"rules": [_rule(*each) for each in _FAILURE_POLICY]},
-            "template": _template(job),
-        },
+    job_spec = {
+        "completionMode": "Indexed",
+        "parallelism": spec.parallelism,
+        "completions": spec.total_pods,
+        "suspend": spec.suspend,
+        "backoffLimitPerIndex": spec.retries,
+        # A pod holds its GPUs until it has ended; only then may its successor exist.
+        "podReplacementPolicy": "Failed",
+        "podFailurePolicy": {"rules": [_rule(*each) for each in _FAILURE_POLICY]},
+        "template": _template(job),
     }
-    return _annotated(rendered)
-
-
-def _annotated(rendered: dict[str, Any]) -> dict[str, Any]:
-    rendered["metadata"]["annotations"] = {RENDERED: digest(rendered)}
-    return rendered
+    metadata = {
+        "name": job.name,
+        "namespace": job.namespace,
+        "labels": own_labels(job.name, job.project),
+        "annotations": {RENDERED: digest(job_spec)},
+        "ownerReferences": [_owner(job)],
+    }
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": job_spec}
 
 
 def _owner(job: RenderInput) -> dict[str, Any]:

@@ -19,5 +19,4 @@ def pod_template(spec: GPUJobSpec) -> dict[str, Any]:
         short = spec.model_dump(mode="json", by_alias=True, exclude_none=True, include=_SHORT_FORM)
         return {"metadata": {}, "spec": {"containers": [{"name": MAIN_CONTAINER, **short}]}}
     template = deepcopy(spec.template)
-    template["metadata"] = template.get("metadata") or {}
-    return template
+    return {"metadata": template.get("metadata") or {}, "spec": template["spec"]}

@@ -26,9 +26,3 @@ class Write:
 
 class NotPlaceableError(ValueError):
     """The pod cannot be placed as it is; the message says what is in the way."""
-
-
-def pod_path(namespace: str, name: str, subresource: str = "") -> str:
-    """URL path of a pod, or of one of its subresources."""
-    path = f"/api/v1/namespaces/{namespace}/pods/{name}"
-    return f"{path}/{subresource}" if subresource else path

@@ -1,0 +1,81 @@
+"""Fields of a pod template that a GPUJob cannot carry, each with the way out.
+
+Rendering would have to override or drop them, or they would place the pod behind the planner's
+back. What the API server refuses by itself (a dry run of the Job) is not repeated here. Called
+when a GPUJob is judged, beside ``api.validate``.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_scheduler.api.names import MOUNT_PATH, SCHEDULER_NAME
+from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
+from gpu_scheduler.jobs.volume import volume_name
+
+_SPEC = "spec.template.spec"
+_PLUGIN_RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")  # not rdma and the like
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What is wrong with a spec: the field's path, and what would be right."""
+
+    field: str
+    message: str
+
+
+def problems(
+    template_pod_spec: Mapping[str, Any], gpu_containers: Collection[int]
+) -> tuple[Problem, ...]:
+    """What stands in the way of rendering this template.
+
+    Args:
+        template_pod_spec: ``spec`` of the pod template, as JSON.
+        gpu_containers: indices of the containers that get GPUs.
+    """
+    return tuple(_problems(template_pod_spec, gpu_containers))
+
+
+def _problems(spec: Mapping[str, Any], gpu_containers: Collection[int]) -> Iterator[Problem]:
+    scheduler = spec.get("schedulerName")
+    if scheduler and scheduler not in (SCHEDULER_NAME, DEFAULT_SCHEDULER):
+        yield Problem(
+            f"{_SPEC}.schedulerName",
+            f"{scheduler} cannot place a GPUJob's pods; remove the field",
+        )
+    if spec.get("nodeName"):
+        yield Problem(
+            f"{_SPEC}.nodeName",
+            "the scheduler chooses the node; use nodeSelector or node affinity to narrow it",
+        )
+    reserved = {volume_name(index) for index in gpu_containers}
+    for index, volume in enumerate(spec.get("volumes") or ()):
+        if volume.get("name") in reserved:
+            yield Problem(
+                f"{_SPEC}.volumes[{index}].name", f"{volume['name']} is reserved; rename the volume"
+            )
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(spec.get(kind) or ()):
+            has_gpu = kind == "containers" and index in gpu_containers
+            yield from _container_problems(f"{_SPEC}.{kind}[{index}]", container, has_gpu)
+
+
+def _container_problems(
+    field: str, container: Mapping[str, Any], has_gpu: bool
+) -> Iterator[Problem]:
+    resources = container.get("resources") or {}
+    names = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
+    for name in sorted(name for name in names if _PLUGIN_RESOURCES.fullmatch(name)):
+        yield Problem(
+            f"{field}.resources",
+            f"{name} would be handed out a second time by the device plugin; "
+            "ask for GPUs with spec.gpu, spec.gpuMemory or spec.containers",
+        )
+    for index, mount in enumerate(container.get("volumeMounts") or ()):
+        if has_gpu and mount.get("mountPath") == MOUNT_PATH:
+            yield Problem(
+                f"{field}.volumeMounts[{index}].mountPath",
+                f"{MOUNT_PATH} is reserved for the GPU limits; mount the volume elsewhere",
+            )

@@ -1,0 +1,133 @@
+"""GPUJobs whose rendered Jobs are kept in ``golden/``.
+
+After a change that is meant to alter them: ``python -m tests.unit.jobs.golden_jobs`` writes the
+files anew; the diff of the commit then shows what users will get.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.jobs.path import Path as WritePath
+from gpu_scheduler.jobs.render import RenderInput, render
+
+FOLDER = Path(__file__).parent / "golden"
+
+TEMPLATE: dict[str, Any] = {
+    "metadata": {
+        "labels": {"team": "vision", "gpu-scheduler.io/project": "somebody-else"},
+        "annotations": {
+            "example.com/note": "kept",
+            "gpu-scheduler.io/allocation": '{"v":1,"n":"node-0","c":{"0":{"GPU-x":[1000,1]}}}',
+        },
+    },
+    "spec": {
+        "initContainers": [
+            {
+                "name": "fetch",
+                "image": "registry.example/fetch:1",
+                "env": [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}],
+            },
+            {
+                "name": "logs",
+                "image": "registry.example/logs:1",
+                "restartPolicy": "Always",
+                "resources": {"requests": {"cpu": "100m"}},
+            },
+        ],
+        "containers": [
+            {
+                "name": "trainer",
+                "image": "registry.example/train:1",
+                "args": ["--limit", "$(GPU_MEMORY_LIMIT_MIB)"],
+                "env": [
+                    {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"},
+                    {"name": "CUPY_GPU_MEMORY_LIMIT", "value": "1073741824"},
+                    {"name": "LIMIT", "value": "$(GPU_MEMORY_LIMIT_MIB)"},
+                ],
+                "volumeMounts": [{"name": "data", "mountPath": "/data"}],
+            },
+            {"name": "proxy", "image": "registry.example/proxy:1"},
+            {"name": "encoder", "image": "registry.example/encode:1"},
+        ],
+        "volumes": [{"name": "data", "emptyDir": {}}],
+    },
+}
+
+
+def make_input(spec: dict[str, Any], **changes: Any) -> RenderInput:
+    """A RenderInput of a spec as a user writes it, on the bind path of a full cluster."""
+    values: dict[str, Any] = {
+        "name": "frac05",
+        "namespace": "team-a",
+        "uid": "6b0f5c5e-0000-4000-8000-000000000001",
+        "spec": GPUJobSpec.model_validate(spec),
+        "project": "team-a",
+        "path": WritePath.BIND,
+        "has_runtime_class": True,
+        "has_priority_class": True,
+    }
+    return RenderInput(**(values | changes))
+
+
+CASES: dict[str, RenderInput] = {
+    "short_form_bind": make_input(
+        {
+            "image": "registry.example/quickstart:1",
+            "imagePullPolicy": "IfNotPresent",
+            "command": ["python", "train.py"],
+            "args": ["--epochs", "3"],
+            "env": [
+                {"name": "LR", "value": "0.1"},
+                {
+                    "name": "TOKEN",
+                    "valueFrom": {"secretKeyRef": {"name": "hub", "key": "token"}},
+                },
+            ],
+            "workingDir": "/app",
+            "resources": {"requests": {"cpu": "500m", "memory": "1Gi"}},
+            "gpu": 0.5,
+            "parallelism": 2,
+            "completions": 4,
+            "retries": 2,
+            "timeLimitSeconds": 3600,
+            "ttlSecondsAfterFinished": 60,
+        }
+    ),
+    "template_two_gpu_containers": make_input(
+        {
+            "template": TEMPLATE,
+            "containers": [{"name": "trainer", "gpu": 0.5}, {"name": "encoder", "gpu": 0.2}],
+        },
+        name="pair",
+    ),
+    "gate_path": make_input(
+        {
+            "template": {
+                "spec": {
+                    "schedulingGates": [{"name": "example.com/license"}],
+                    "containers": [{"name": "trainer", "image": "registry.example/train:1"}],
+                    "volumes": [
+                        {"name": "data", "persistentVolumeClaim": {"claimName": "scratch"}}
+                    ],
+                }
+            },
+            "gpuMemory": "20Gi",
+            "suspend": True,
+        },
+        name="claims",
+        path=WritePath.GATE,
+    ),
+}
+
+
+def text_of(job: dict[str, Any]) -> str:
+    """The Job as the golden files hold it."""
+    return yaml.safe_dump(job, sort_keys=False, width=100)
+
+
+if __name__ == "__main__":
+    for case, job in CASES.items():
+        (FOLDER / f"{case}.yaml").write_text(text_of(render(job)))
