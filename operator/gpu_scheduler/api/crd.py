@@ -1,11 +1,12 @@
 """The custom resource definitions, generated from the models.
 
-``python -m gpu_scheduler.api.crd DIR`` writes them, ``--check`` says which file of DIR is not what
+``python -m gpu_scheduler.api.crd [DIR]`` writes them, ``--check`` says which file of DIR is not what
 the models give. They are committed under crds/ so that people and the chart need no Python.
 """
 
 import argparse
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -151,10 +152,19 @@ KINDS = (
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes shared parts in full: a CRD in YAML is read by people, who expect no anchors."""
+    """Writes for people: shared parts in full instead of anchors, tiny mappings on one line."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True
+
+    def represent_dict(self, data: Mapping[str, object]) -> yaml.MappingNode:  # type: ignore[override]
+        tiny = len(data) == 1 and not isinstance(next(iter(data.values())), dict | list)
+        node = self.represent_mapping("tag:yaml.org,2002:map", data, flow_style=tiny)
+        assert isinstance(node, yaml.MappingNode)
+        return node
+
+
+_Dumper.add_representer(dict, _Dumper.represent_dict)
 
 
 def render(kind: Kind) -> str:
@@ -178,7 +188,7 @@ def main(arguments: list[str]) -> int:
     """Write or check; the exit status is 1 when a check finds a stale file."""
     parser = argparse.ArgumentParser(prog="python -m gpu_scheduler.api.crd", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing, fail if stale")
-    parser.add_argument("folder", type=Path)
+    parser.add_argument("folder", type=Path, nargs="?", default=Path("crds"))
     options = parser.parse_args(arguments)
     if options.check:
         files = stale(options.folder)

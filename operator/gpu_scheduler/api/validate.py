@@ -1,0 +1,177 @@
+"""What is wrong with a spec, field by field: all that can be told without asking the cluster.
+
+The CRD's rules are checked once more, because the operator may run beside an older CRD or an
+object older than both, and so is what CEL cannot see. An empty answer means that ``requests`` and
+rendering will not fail. Called when an object is judged; the problems become ``Accepted=False``.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from gpu_scheduler.api import rules
+from gpu_scheduler.api.gpujob import GPUContainer, GPUJobSpec
+from gpu_scheduler.api.gpuproject import GPUProjectSpec
+from gpu_scheduler.api.model import ApiModel, json_name
+from gpu_scheduler.api.quantity import bytes_from_quantity
+from gpu_scheduler.api.requests import container_names
+from gpu_scheduler.core.units import MIB
+
+_LABEL_LENGTH = 63  # of a DNS label, and of a label's value
+
+Spec = TypeVar("Spec", bound=ApiModel)
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A field's path, and a sentence that says what would be right."""
+
+    field: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.field}: {self.message}"
+
+
+def read(model: type[Spec], raw: Mapping[str, Any]) -> Spec | tuple[Problem, ...]:
+    """The spec as a model, or why it is none."""
+    try:
+        return model.model_validate(raw)
+    except ValidationError as error:
+        return tuple(Problem(_path(e["loc"]), e["msg"]) for e in error.errors())
+
+
+def problems(name: str, namespace: str, spec: GPUJobSpec) -> list[Problem]:
+    """What is wrong with a GPUJob."""
+    return [
+        *_name_problems(name, spec.total_pods),
+        *_source_problems(spec),
+        *_amount_problems(spec),
+    ]
+
+
+def project_problems(name: str, spec: GPUProjectSpec) -> list[Problem]:
+    """What is wrong with a GPUProject."""
+    found = []
+    if len(name) > _LABEL_LENGTH:
+        found.append(
+            Problem(
+                "metadata.name",
+                f"has {len(name)} characters; at most {_LABEL_LENGTH}, as pods bear it as a label",
+            )
+        )
+    amounts = {"spec.quota": spec.quota, "spec.limit": spec.limit}
+    amounts |= {f"spec.quotaByModel.{k}": v for k, v in (spec.quota_by_model or {}).items()}
+    for field, amount in amounts.items():
+        if amount is not None and amount < 0:
+            found.append(Problem(field, rules.NEGATIVE))
+        elif amount is not None and not _has_three_decimals(amount):
+            found.append(Problem(field, rules.DECIMALS))
+    if spec.limit is not None and spec.limit < spec.quota:
+        found.append(Problem("spec.limit", rules.LIMIT_BELOW_QUOTA))
+    return found
+
+
+def _path(location: tuple[int | str, ...]) -> str:
+    """A field's path as kubectl writes it: ``spec.containers[0].gpu``."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in location)
+    return "spec" + "".join(steps)
+
+
+def _name_problems(name: str, pods: int) -> Iterator[Problem]:
+    """Pods are named after the job and their index, and a pod's hostname is a DNS label."""
+    last = f"-{pods - 1}"
+    if len(name) + len(last) > _LABEL_LENGTH:
+        yield Problem(
+            "metadata.name",
+            f"has {len(name)} characters; with {pods} pods ({last} is appended for the last) at "
+            f"most {_LABEL_LENGTH - len(last)} are possible",
+        )
+    if "." in name:
+        yield Problem("metadata.name", f"{name} has a dot, which hostnames of pods cannot have")
+
+
+def _source_problems(spec: GPUJobSpec) -> Iterator[Problem]:
+    if (spec.image is None) == (spec.template is None):
+        end = rules.NONE_IS_SET if spec.image is None else rules.BOTH_ARE_SET
+        yield Problem("spec", rules.ONE_SOURCE + end)
+    if spec.template is None:
+        return
+    for name in sorted(spec.model_fields_set):
+        if json_name(name) in rules.SHORT_FORM and getattr(spec, name) is not None:
+            yield Problem(f"spec.{json_name(name)}", rules.BESIDE_TEMPLATE)
+    yield from _template_problems(spec.template)
+
+
+def _template_problems(template: Mapping[str, Any]) -> Iterator[Problem]:
+    field = "spec.template.spec"
+    pod = template.get("spec")
+    containers = pod.get("containers") if isinstance(pod, dict) else None
+    if not isinstance(containers, list) or not containers:
+        yield Problem(f"{field}.containers", "needs at least one container")
+        return
+    for index, container in enumerate(containers):
+        if not isinstance(container, dict) or not isinstance(container.get("name"), str):
+            yield Problem(f"{field}.containers[{index}].name", "needs a name")
+    if (pod or {}).get("restartPolicy", "Never") != "Never":
+        yield Problem(f"{field}.restartPolicy", rules.RESTART_POLICY)
+
+
+def _amount_problems(spec: GPUJobSpec) -> Iterator[Problem]:
+    ways = [spec.gpu, spec.gpu_memory, spec.containers]
+    given = sum(way is not None for way in ways)
+    if given != 1:
+        end = rules.SEVERAL_ARE_SET if given else rules.NONE_IS_SET
+        yield Problem("spec", rules.ONE_AMOUNT + end)
+    yield from _share_problems("spec", spec)
+    yield from _listed_problems(spec)
+
+
+def _listed_problems(spec: GPUJobSpec) -> Iterator[Problem]:
+    if spec.containers is None:
+        return
+    if not spec.containers:
+        yield Problem("spec.containers", "needs at least one entry")
+    readable = spec.template is None or not any(_template_problems(spec.template))
+    known = container_names(spec) if readable else ()
+    seen: set[str] = set()
+    for index, container in enumerate(spec.containers):
+        field = f"spec.containers[{index}]"
+        if (container.gpu is None) == (container.gpu_memory is None):
+            end = rules.NONE_IS_SET if container.gpu is None else rules.BOTH_ARE_SET
+            yield Problem(field, rules.ONE_CONTAINER_AMOUNT + end)
+        if container.name in seen:
+            yield Problem(f"{field}.name", f"{container.name} is listed twice")
+        elif known and container.name not in known:
+            yield Problem(
+                f"{field}.name",
+                f"no container is named {container.name}; the pod has {', '.join(known)}",
+            )
+        seen.add(container.name)
+        yield from _share_problems(field, container)
+
+
+def _share_problems(field: str, ask: GPUJobSpec | GPUContainer) -> Iterator[Problem]:
+    if ask.gpu is not None:
+        if ask.gpu <= 0:
+            yield Problem(f"{field}.gpu", rules.GPU_ZERO)
+        elif ask.gpu < 1 and not _has_three_decimals(ask.gpu):
+            yield Problem(f"{field}.gpu", rules.DECIMALS)
+        elif ask.gpu > 1 and ask.gpu != ask.gpu.to_integral_value():
+            yield Problem(f"{field}.gpu", rules.GPU_BETWEEN)
+    if ask.gpu_memory is not None:
+        try:
+            if bytes_from_quantity(ask.gpu_memory) < MIB:
+                yield Problem(f"{field}.gpuMemory", rules.QUANTITY_SMALL)
+        except ValueError:
+            yield Problem(f"{field}.gpuMemory", rules.NO_QUANTITY)
+    shares = ask.gpu_memory is not None or (ask.gpu is not None and ask.gpu < 1)
+    if ask.gpu_devices is not None and not shares:
+        yield Problem(f"{field}.gpuDevices", rules.DEVICES_ALONE)
+
+
+def _has_three_decimals(amount: Decimal) -> bool:
+    return (amount * 1000) % 1 == 0
