@@ -136,8 +136,7 @@ def from_answer(code: int, body: bytes, retry_after: str | None = None) -> ApiEr
     except (msgspec.DecodeError, UnicodeDecodeError):
         text = body[:_MESSAGE_LIMIT].decode(errors="replace").strip()
         status = Status(message=text or f"HTTP {code}")
-    status.code = code
-    error = from_status(status)
+    error = from_status(msgspec.structs.replace(status, code=code))
     if retry_after is not None and retry_after.isascii() and retry_after.isdigit():
         error.retry_after_seconds = float(retry_after)
     return error

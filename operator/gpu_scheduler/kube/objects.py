@@ -13,7 +13,7 @@ class _Struct(msgspec.Struct, rename="camel", gc=False, frozen=True):
     pass
 
 
-class OwnerReference(_Struct):
+class OwnerReference(_Struct, frozen=True):
     """metadata.ownerReferences[]."""
 
     kind: str = ""
@@ -22,7 +22,7 @@ class OwnerReference(_Struct):
     controller: bool = False
 
 
-class Meta(_Struct):
+class Meta(_Struct, frozen=True):
     """metadata."""
 
     name: str = ""
@@ -36,20 +36,20 @@ class Meta(_Struct):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
-class Gate(_Struct):
+class Gate(_Struct, frozen=True):
     """spec.schedulingGates[]."""
 
     name: str = ""
 
 
-class Resources(_Struct):
+class Resources(_Struct, frozen=True):
     """resources of a container: quantities as Kubernetes writes them."""
 
     requests: dict[str, str] = {}
     limits: dict[str, str] = {}
 
 
-class Container(_Struct):
+class Container(_Struct, frozen=True):
     """A container or init container (``restart_policy`` Always makes the latter a sidecar)."""
 
     name: str = ""
@@ -57,7 +57,7 @@ class Container(_Struct):
     restart_policy: str = ""
 
 
-class TolerationSpec(_Struct):
+class TolerationSpec(_Struct, frozen=True):
     """spec.tolerations[]."""
 
     key: str = ""
@@ -66,7 +66,7 @@ class TolerationSpec(_Struct):
     effect: str = ""
 
 
-class SelectorRequirement(_Struct):
+class SelectorRequirement(_Struct, frozen=True):
     """A requirement in a node selector term."""
 
     key: str = ""
@@ -74,32 +74,32 @@ class SelectorRequirement(_Struct):
     values: tuple[str, ...] = ()
 
 
-class SelectorTerm(_Struct):
+class SelectorTerm(_Struct, frozen=True):
     """A node selector term."""
 
     match_expressions: tuple[SelectorRequirement, ...] = ()
     match_fields: tuple[SelectorRequirement, ...] = ()
 
 
-class NodeSelector(_Struct):
+class NodeSelector(_Struct, frozen=True):
     """requiredDuringSchedulingIgnoredDuringExecution."""
 
     node_selector_terms: tuple[SelectorTerm, ...] = ()
 
 
-class NodeAffinity(_Struct):
+class NodeAffinity(_Struct, frozen=True):
     """affinity.nodeAffinity."""
 
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
-class Affinity(_Struct):
+class Affinity(_Struct, frozen=True):
     """affinity; pod affinity is judged at render time, from the template."""
 
     node_affinity: NodeAffinity | None = None
 
 
-class PodSpec(_Struct):
+class PodSpec(_Struct, frozen=True):
     """spec of a pod."""
 
     node_name: str = ""
@@ -114,7 +114,7 @@ class PodSpec(_Struct):
     resources: Resources | None = None  # pod-level resources
 
 
-class Condition(_Struct):
+class Condition(_Struct, frozen=True):
     """status.conditions[]."""
 
     type: str = ""
@@ -124,7 +124,7 @@ class Condition(_Struct):
     last_transition_time: str = ""
 
 
-class PodStatus(_Struct):
+class PodStatus(_Struct, frozen=True):
     """status of a pod."""
 
     phase: str = ""
@@ -135,7 +135,7 @@ class PodStatus(_Struct):
     container_statuses: tuple[msgspec.Raw, ...] = ()  # only whether there are any
 
 
-class Pod(_Struct):
+class Pod(_Struct, frozen=True):
     """A pod."""
 
     metadata: Meta = Meta()
@@ -143,7 +143,7 @@ class Pod(_Struct):
     status: PodStatus = PodStatus()
 
 
-class TaintSpec(_Struct):
+class TaintSpec(_Struct, frozen=True):
     """spec.taints[] of a node."""
 
     key: str = ""
@@ -151,21 +151,21 @@ class TaintSpec(_Struct):
     effect: str = ""
 
 
-class NodeSpec(_Struct):
+class NodeSpec(_Struct, frozen=True):
     """spec of a node."""
 
     unschedulable: bool = False
     taints: tuple[TaintSpec, ...] = ()
 
 
-class NodeStatus(_Struct):
+class NodeStatus(_Struct, frozen=True):
     """status of a node."""
 
     allocatable: dict[str, str] = {}
     conditions: tuple[Condition, ...] = ()
 
 
-class Node(_Struct):
+class Node(_Struct, frozen=True):
     """A node."""
 
     metadata: Meta = Meta()
@@ -173,7 +173,7 @@ class Node(_Struct):
     status: NodeStatus = NodeStatus()
 
 
-class JobSpec(_Struct):
+class JobSpec(_Struct, frozen=True):
     """spec of a batch/v1 Job."""
 
     parallelism: int | None = None
@@ -181,7 +181,7 @@ class JobSpec(_Struct):
     suspend: bool = False
 
 
-class JobStatus(_Struct):
+class JobStatus(_Struct, frozen=True):
     """status of a batch/v1 Job."""
 
     active: int = 0
@@ -194,7 +194,7 @@ class JobStatus(_Struct):
     completion_time: str = ""
 
 
-class Job(_Struct):
+class Job(_Struct, frozen=True):
     """A batch/v1 Job."""
 
     metadata: Meta = Meta()
@@ -202,7 +202,7 @@ class Job(_Struct):
     status: JobStatus = JobStatus()
 
 
-class StatusCause(_Struct):
+class StatusCause(_Struct, frozen=True):
     """details.causes[] of a Status: which field, and why."""
 
     reason: str = ""
@@ -210,7 +210,7 @@ class StatusCause(_Struct):
     field: str = ""
 
 
-class StatusDetails(_Struct):
+class StatusDetails(_Struct, frozen=True):
     """details of a Status."""
 
     name: str = ""
@@ -221,7 +221,7 @@ class StatusDetails(_Struct):
     retry_after_seconds: int = 0
 
 
-class Status(_Struct):
+class Status(_Struct, frozen=True):
     """The body of every refusal and the object of an ERROR event in a watch."""
 
     code: int = 0
@@ -230,14 +230,14 @@ class Status(_Struct):
     details: StatusDetails | None = None
 
 
-class ListMeta(_Struct):
+class ListMeta(_Struct, frozen=True):
     """metadata of a list."""
 
     resource_version: str = ""
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class RawObject(_Struct):
+class RawObject(_Struct, frozen=True):
     """An object whose body stays undecoded JSON (custom resources)."""
 
     metadata: Meta = Meta()

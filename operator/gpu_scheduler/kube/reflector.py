@@ -4,8 +4,8 @@ The list has no resourceVersion, which means "the most recent": a new leader mus
 predecessor wrote last, so a list from a lagging cache (resourceVersion=0) will not do. All pages
 are of one snapshot; if that gets too old on the way (410), the list starts from scratch. A watch
 goes on from the last version heard of (bookmarks move it while nothing else does), and only a 410
-costs a new list. One object that cannot be decoded is counted and its key logged, no more. Run
-by the runtime, one per kind.
+costs a new list. An object that cannot be decoded is counted and its key logged, no more. Run by
+the runtime, one per kind.
 """
 
 import asyncio
@@ -37,20 +37,21 @@ _STEADY_SECONDS = 5.0  # a watch that lived this long did not fail at once
 _ERROR_EVENTS_UNTIL_LIST = 3
 
 
-class _Page(msgspec.Struct):
+class _Page(msgspec.Struct, frozen=True):
     metadata: ListMeta = ListMeta()
     items: list[msgspec.Raw] | None = None
 
 
-class _Event(msgspec.Struct, gc=False):
+class _Event(msgspec.Struct, frozen=True, gc=False):
     type: str
     object: msgspec.Raw
 
 
-class _MetadataOnly(msgspec.Struct, gc=False):
+class _MetadataOnly(msgspec.Struct, frozen=True, gc=False):
     metadata: Meta = Meta()
 
 
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _EVENT = msgspec.json.Decoder(_Event)
 _METADATA = msgspec.json.Decoder(_MetadataOnly)
 _STATUS = msgspec.json.Decoder(Status)
@@ -138,7 +139,7 @@ class Reflector(Generic[T]):
             except (errors.Gone, errors.BadRequest) as error:
                 self._version = ""
                 reason = str(error)
-            except (errors.ApiError, msgspec.DecodeError, UnicodeDecodeError) as error:
+            except (errors.ApiError, *_UNREADABLE) as error:
                 reason = str(error)
             if self.counts["event"] > heard:
                 self._failures = 0
@@ -161,7 +162,7 @@ class Reflector(Generic[T]):
             for number, raw in enumerate(page.items or (), start=1):
                 try:
                     objects.append(self._decoder.decode(raw))
-                except (msgspec.DecodeError, UnicodeDecodeError):
+                except _UNREADABLE:
                     meta = self._unreadable(raw)
                     if meta is not None:
                         unreadable.append(meta)
@@ -198,7 +199,12 @@ class Reflector(Generic[T]):
                         await self._let_others_run()
 
     def _handle(self, line: bytes) -> None:
-        event = _EVENT.decode(line)
+        try:
+            event = _EVENT.decode(line)
+        except _UNREADABLE:
+            self.counts["unreadable"] += 1
+            logger.warning("%s: an event that is not JSON is ignored", self._path)
+            return
         kind = event.type
         if kind == "ERROR":
             self._error_events += 1
@@ -210,7 +216,7 @@ class Reflector(Generic[T]):
         if kind == "ADDED" or kind == "MODIFIED":
             try:
                 obj = self._decoder.decode(event.object)
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except _UNREADABLE:
                 meta = self._unreadable(event.object)
             else:
                 meta = obj.metadata
@@ -218,7 +224,7 @@ class Reflector(Generic[T]):
         else:  # DELETED, BOOKMARK
             try:
                 meta = _METADATA.decode(event.object).metadata
-            except (msgspec.DecodeError, UnicodeDecodeError):
+            except _UNREADABLE:
                 meta = self._unreadable(event.object)
             else:
                 if kind == "DELETED":
@@ -230,7 +236,7 @@ class Reflector(Generic[T]):
         self.counts["unreadable"] += 1
         try:
             meta = _METADATA.decode(raw).metadata
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except _UNREADABLE:
             logger.warning("%s: an object without readable metadata is ignored", self._path)
             return None
         logger.warning(

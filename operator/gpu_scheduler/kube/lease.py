@@ -1,0 +1,274 @@
+"""Leader election on a ``coordination.k8s.io/v1`` Lease.
+
+Invariants, all on monotonic clocks: we count as leader from the *start* of our last successful
+renewal; a candidate takes a held lease only after it saw the same record for its whole
+duration, counted from the *end* of its first look; and every write carries the resourceVersion
+that was looked at, so of two candidates one gets a 409. Hence nobody's ``remaining`` is above 0
+while another holds the lease, as long as clocks run at the same rate. Give the elector a client
+of its own, so that renewals never queue behind other requests. Needs get, create and update.
+Called by main and, through ``remaining``, by the client's fence.
+"""
+
+import asyncio
+import logging
+import math
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Protocol
+
+from gpu_scheduler.kube import errors, paths
+
+logger = logging.getLogger(__name__)
+
+_Lease = dict[str, Any]
+
+
+class LeaseClient(Protocol):
+    """The part of the client that the election needs."""
+
+    async def get(self, path: str, *, timeout_seconds: float) -> _Lease:
+        """Read the Lease."""
+
+    async def create(self, path: str, body: object, type: type[_Lease], **options: Any) -> _Lease:
+        """Create it."""
+
+    async def replace(self, path: str, body: object, type: type[_Lease], **options: Any) -> _Lease:
+        """Update it, if metadata.resourceVersion is current."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sighting:
+    """A record as a candidate saw it, and until when it must be left alone."""
+
+    record: tuple[object, ...]
+    expires_at: float
+
+
+class Elector:
+    """A candidate for, and then the holder of, one Lease.
+
+    Args:
+        client: A client without a fence, best one of its own.
+        namespace: Of the Lease.
+        name: Of the Lease; it is created when absent.
+        identity: Of this process and no other, not even of an earlier one in the same pod: add
+            something random to the pod's name.
+        lease_seconds: How long others must leave the lease alone after a renewal. In the object
+            this is a whole number of at least 1, so it is rounded up there; it only makes others
+            wait longer.
+        renew_deadline_seconds: Without a renewal for this long, leadership is given up.
+        retry_seconds: Time between renewals, and between looks at somebody else's lease.
+        clock: Monotonic seconds.
+        sleep: Waits.
+        random: A number in [0, 1), for jitter.
+
+    Raises:
+        ValueError: the times are not retry < renew deadline < lease, or no identity.
+    """
+
+    def __init__(
+        self,
+        client: LeaseClient,
+        namespace: str,
+        name: str,
+        identity: str,
+        *,
+        lease_seconds: float = 15.0,
+        renew_deadline_seconds: float = 10.0,
+        retry_seconds: float = 2.0,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        random: Callable[[], float] = random.random,
+    ) -> None:
+        if not 0 < retry_seconds < renew_deadline_seconds < lease_seconds:
+            raise ValueError(
+                f"lease: retry ({retry_seconds:g} s) must be below the renew deadline "
+                f"({renew_deadline_seconds:g} s), and that below the lease ({lease_seconds:g} s)"
+            )
+        if not identity:
+            raise ValueError("lease: identity is empty, which means a released lease")
+        self.identity = identity
+        self.transitions = 0
+        """Changes of holder in the lease's life, as last seen."""
+        self._client = client
+        self._namespace = namespace
+        self._name = name
+        self._path = paths.lease(namespace, name)
+        self._lease_seconds = lease_seconds
+        self._renew_deadline_seconds = renew_deadline_seconds
+        # Writes end half-way between the renew deadline and the lease's end: the other half is
+        # for what the server still does after we hung up, and for clocks that drift.
+        self._write_seconds = (renew_deadline_seconds + lease_seconds) / 2
+        self._attempt_seconds = renew_deadline_seconds / 3
+        self._retry_seconds = retry_seconds
+        self._clock = clock
+        self._sleep = sleep
+        self._random = random
+        self._renewed_at: float | None = None  # start of the last successful renewal
+        self._claimed = False  # a write of ours may have put our identity into the lease
+        self._lease: _Lease = {}  # as of our last write
+        self._sighting: _Sighting | None = None
+
+    @property
+    def is_leader(self) -> bool:
+        """Whether a write may start now."""
+        return self.remaining() > 0
+
+    def remaining(self) -> float:
+        """Seconds within which a write may start and must have ended; 0: none may start.
+
+        A write may start until the renew deadline and then has until half-way to the lease's end.
+        """
+        if self._renewed_at is None:
+            return 0.0
+        age = self._clock() - self._renewed_at
+        return self._write_seconds - age if age < self._renew_deadline_seconds else 0.0
+
+    async def acquire(self) -> None:
+        """Wait until we are the leader, through any failure of the API server."""
+        while True:
+            try:
+                if await self._try_to_acquire():
+                    logger.info("%s holds the lease %s", self.identity, self._path)
+                    return
+            except errors.ApiError as error:
+                logger.warning("lease: %s", error)
+            delay = self._retry_seconds * (1.0 + 0.2 * self._random())
+            if self._sighting is not None:
+                until_free = self._sighting.expires_at - self._clock()
+                if until_free > 0:
+                    delay = min(delay, until_free)
+            await self._sleep(delay)
+
+    async def hold(self) -> None:
+        """Renew until leadership is lost; the caller then ends the process."""
+        while self._renewed_at is not None:
+            deadline = self._renewed_at + self._renew_deadline_seconds
+            await self._sleep(min(self._retry_seconds, max(0.0, deadline - self._clock())))
+            if self._clock() >= deadline:
+                break
+            try:
+                await self._renew(deadline - self._clock())
+            except errors.NotFound:
+                logger.error("lease: %s was deleted", self._path)
+                self._renewed_at = None
+            except errors.ApiError as error:
+                logger.warning("lease: %s", error)
+        self._renewed_at = None
+        logger.error("%s lost the lease %s", self.identity, self._path)
+
+    async def release(self) -> None:
+        """Give the lease up, so that the next leader need not wait.
+
+        Call it when ``hold`` has been cancelled and no write is in flight any more. If the server
+        does not answer, the lease runs out by itself.
+        """
+        self._renewed_at = None
+        if not self._claimed:
+            return
+        try:
+            lease = await self._read()
+            if lease["spec"].get("holderIdentity") == self.identity:
+                await self._write(lease, {**lease["spec"], "holderIdentity": ""})
+                logger.info("%s released the lease %s", self.identity, self._path)
+        except errors.ApiError as error:
+            logger.warning("lease: not released: %s", error)
+
+    async def _try_to_acquire(self) -> bool:
+        try:
+            lease = await self._read()
+        except errors.NotFound:
+            if self._sighting is not None and self._clock() < self._sighting.expires_at:
+                return False  # deleted under a holder who may not have noticed yet
+            return await self._claim(None)
+        spec = lease["spec"]
+        self.transitions = int(spec.get("leaseTransitions") or 0)
+        holder = spec.get("holderIdentity")
+        if not holder or (holder == self.identity and self._claimed):
+            return await self._claim(lease)
+        record = tuple(
+            spec.get(name)
+            for name in ("holderIdentity", "renewTime", "acquireTime", "leaseTransitions")
+        )
+        now = self._clock()
+        if self._sighting is None or self._sighting.record != record:
+            duration = float(spec.get("leaseDurationSeconds") or self._lease_seconds)
+            self._sighting = _Sighting(record, now + duration)
+            return False
+        return now >= self._sighting.expires_at and await self._claim(lease)
+
+    async def _claim(self, lease: _Lease | None) -> bool:
+        """Write ourselves into a lease that is free; False when somebody was faster."""
+        started = self._clock()
+        now = _micro_time()
+        spec = {"holderIdentity": self.identity, "acquireTime": now, "leaseTransitions": 0}
+        self._claimed = True
+        try:
+            if lease is None:
+                self._lease = await self._client.create(
+                    paths.lease(self._namespace),
+                    {
+                        "apiVersion": "coordination.k8s.io/v1",
+                        "kind": "Lease",
+                        "metadata": {"name": self._name, "namespace": self._namespace},
+                        "spec": self._timed(spec),
+                    },
+                    dict,
+                    **self._options(self._attempt_seconds),
+                )
+            else:
+                old = lease["spec"]
+                changed = old.get("holderIdentity") != self.identity
+                spec["leaseTransitions"] = int(old.get("leaseTransitions") or 0) + changed
+                self._lease = await self._write(lease, {**old, **spec})
+        except errors.Conflict:
+            return False
+        self.transitions = int(self._lease["spec"].get("leaseTransitions") or 0)
+        self._sighting = None
+        self._renewed_at = started
+        return True
+
+    async def _renew(self, seconds: float) -> None:
+        started = self._clock()
+        try:
+            self._lease = await self._write(self._lease, self._lease["spec"], seconds)
+        except errors.Conflict:
+            # Either an answer of ours got lost, or somebody else wrote: look who holds it.
+            lease = await self._read()
+            holder = lease["spec"].get("holderIdentity")
+            if holder != self.identity:
+                logger.error("lease: %s is now held by %s", self._path, holder or "nobody")
+                self._renewed_at = None
+                return
+            started = self._clock()
+            self._lease = await self._write(lease, lease["spec"], seconds)
+        self._renewed_at = started
+
+    async def _read(self) -> _Lease:
+        lease = await self._client.get(self._path, timeout_seconds=self._attempt_seconds)
+        lease.setdefault("spec", {})
+        return lease
+
+    async def _write(self, lease: _Lease, spec: _Lease, seconds: float = math.inf) -> _Lease:
+        return await self._client.replace(
+            self._path,
+            {**lease, "spec": self._timed(spec)},
+            dict,
+            **self._options(min(seconds, self._attempt_seconds)),
+        )
+
+    def _timed(self, spec: _Lease) -> _Lease:
+        seconds = max(1, math.ceil(self._lease_seconds))
+        return {**spec, "leaseDurationSeconds": seconds, "renewTime": _micro_time()}
+
+    def _options(self, seconds: float) -> dict[str, Any]:
+        # One attempt at a time: the loops here do the retrying, and know when to stop.
+        return {"timeout_seconds": max(seconds, 0.001), "retry": False, "fenced": False}
+
+
+def _micro_time() -> str:
+    """The wall clock as a MicroTime; only shown to people, never compared."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
