@@ -1,0 +1,73 @@
+"""A shape worked out against one snapshot: where it could ever run, and what it costs at least.
+
+"Could" asks about empty nodes and forgets that a node is closed for the moment; it decides
+between *unsatisfiable* and *waiting*, and which nodes a waiting pod keeps borrowers away from.
+Worked out once per shape and cycle; called by ``plan`` and the reasons.
+"""
+
+from gpu_scheduler.core import fit
+from gpu_scheduler.core.cluster import NodeInfo
+from gpu_scheduler.core.devices import Chooser
+from gpu_scheduler.core.request import Shape
+from gpu_scheduler.core.snapshot import Snapshot
+
+
+class Demand:
+    """What the pods of one shape need and where they could get it."""
+
+    __slots__ = ("chooser", "could", "least_milli", "shape", "usable")
+
+    def __init__(self, shape: Shape, snapshot: Snapshot) -> None:
+        nodes = snapshot.cluster.nodes
+        self.shape = shape
+        self.chooser = Chooser(shape, snapshot)
+        kinds = [self.chooser.fits_empty(kind) for kind in range(len(snapshot.kinds))]
+        self.could = [
+            n
+            for n, kind in enumerate(snapshot.kind)
+            if kinds[kind] and holds(shape, nodes[n]) and fit.matches(shape.where, nodes[n])
+        ]
+        """Nodes that would hold the pod if they were empty and open."""
+        self.usable = [n for n in self.could if not nodes[n].closed]
+        """Those of them that take pods now."""
+        self.least_milli = min(
+            (self.chooser.least_milli(kind) for kind in {snapshot.kind[n] for n in self.could}),
+            default=shape.nominal_milli,
+        )
+
+    @property
+    def exact(self) -> bool:
+        """Whether every pod costs ``least_milli``, wherever it lands."""
+        return not self.chooser.by_size
+
+
+def holds(shape: Shape, node: NodeInfo) -> bool:
+    """Whether CPU, memory, storage and pod slots of the empty node are enough."""
+    return (
+        node.pods > 0
+        and node.cpu_milli >= shape.cpu_milli
+        and node.memory_bytes >= shape.memory_bytes
+        and node.ephemeral_bytes >= shape.ephemeral_bytes
+    )
+
+
+class Demands:
+    """The demands of one cycle, by shape."""
+
+    __slots__ = ("_by_identity", "_by_shape", "_snapshot")
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._by_identity: dict[int, tuple[Shape, Demand]] = {}  # hashing a shape is slow
+        self._by_shape: dict[Shape, Demand] = {}
+
+    def of(self, shape: Shape) -> Demand:
+        """The demand of a shape; equal shapes share one."""
+        known = self._by_identity.get(id(shape))
+        if known is not None:
+            return known[1]
+        demand = self._by_shape.get(shape)
+        if demand is None:
+            demand = self._by_shape[shape] = Demand(shape, self._snapshot)
+        self._by_identity[id(shape)] = (shape, demand)  # holding the shape keeps its id its own
+        return demand

@@ -1,0 +1,145 @@
+"""Choosing the devices of one node for one pod.
+
+Best fit: the devices with the least left after the pod; a request in MiB first takes the device
+with the least memory that holds it. Whole GPUs take fully free devices. One request of any count
+is solved by taking the best ``count`` devices; several requests go to the exact search of
+``assign``. Invariant: picks never exceed what is free in milli or in MiB. Called by ``scores``.
+"""
+
+from typing import NamedTuple
+
+from gpu_scheduler.core.assign import Slot, assign, share
+from gpu_scheduler.core.request import DeviceRequest, Shape
+from gpu_scheduler.core.snapshot import DeviceKind, Picks, Snapshot
+from gpu_scheduler.core.units import DEVICE_MILLI, cap_mib
+
+
+def accepts(shape: Shape, device: DeviceKind) -> bool:
+    """Whether model and compute capability of a device suit the shape."""
+    if device.compute < shape.min_compute:
+        return False
+    model = device.model.lower()
+    return not shape.models or any(part in model for part in shape.models)
+
+
+class Choice(NamedTuple):
+    """Devices for a pod on a node. ``size_mib`` and ``left_milli`` rank it: less is better."""
+
+    picks: Picks
+    left_milli: int  # free on the touched devices afterwards
+    size_mib: int  # memory of the touched devices, 0 unless the request is in MiB
+
+
+class Chooser:
+    """Chooses devices for pods of one shape, on any node of one snapshot."""
+
+    __slots__ = ("_eligible", "_known", "_snapshot", "by_size", "shape")
+
+    def __init__(self, shape: Shape, snapshot: Snapshot) -> None:
+        self.shape = shape
+        self.by_size = any(request.mib for request in shape.devices)
+        self._snapshot = snapshot
+        self._eligible: dict[int, tuple[int, ...]] = {}  # node kind -> offsets of its devices
+        self._known: dict[tuple[object, ...], tuple[tuple[int, int], ...] | None] = {}
+
+    def eligible(self, kind: int) -> tuple[int, ...]:
+        """Offsets of the devices that suit the shape on nodes of a kind."""
+        offsets = self._eligible.get(kind)
+        if offsets is None:
+            devices = self._snapshot.kinds[kind]
+            offsets = tuple(o for o, device in enumerate(devices) if accepts(self.shape, device))
+            self._eligible[kind] = offsets
+        return offsets
+
+    def choose(self, node: int) -> Choice | None:
+        """The devices that a pod would get on a node now, or None when they do not fit."""
+        requests = self.shape.devices
+        if not requests:
+            return Choice((), 0, 0)
+        if len(requests) > 1:
+            return self._choose_several(node)
+        if requests[0].count == 1 and requests[0].milli:
+            return self._choose_one(node, requests[0])
+        return self._choose_alike(node, requests[0])
+
+    def fits_empty(self, kind: int) -> bool:
+        """Whether the devices of a node of this kind hold the pod when nothing else is there."""
+        if not self.shape.devices:
+            return True
+        devices = self._snapshot.kinds[kind]
+        slots = [
+            Slot(DEVICE_MILLI, devices[o].usable_mib, devices[o].usable_mib)
+            for o in self.eligible(kind)
+        ]
+        return assign(self.shape.devices, slots) is not None
+
+    def least_milli(self, kind: int) -> int:
+        """The smallest charge, in milli-GPU, that a pod can cause on a node of a kind."""
+        devices = self._snapshot.kinds[kind]
+        largest = max((devices[o].usable_mib for o in self.eligible(kind)), default=0)
+        return sum(r.count * share(r, largest)[0] for r in self.shape.devices)
+
+    def _choose_one(self, node: int, request: DeviceRequest) -> Choice | None:
+        cluster = self._snapshot.cluster
+        free_milli, milli = cluster.free_milli, request.milli
+        base = cluster.first[node]
+        best, found = DEVICE_MILLI + 1, -1
+        for offset in self.eligible(self._snapshot.kind[node]):
+            device = base + offset
+            free = free_milli[device]
+            if milli <= free < best and (
+                cap_mib(milli, cluster.dev_usable_mib[device]) <= cluster.free_mib[device]
+            ):
+                best, found = free, device
+                if free == milli:
+                    break
+        if found < 0:
+            return None
+        mib = cap_mib(milli, cluster.dev_usable_mib[found])
+        return Choice(((request.container, found, milli, mib),), best - milli, 0)
+
+    def _choose_alike(self, node: int, request: DeviceRequest) -> Choice | None:
+        cluster = self._snapshot.cluster
+        base = cluster.first[node]
+        fitting = []
+        for offset in self.eligible(self._snapshot.kind[node]):
+            device = base + offset
+            usable = cluster.dev_usable_mib[device]
+            milli, mib = share(request, usable)
+            left = cluster.free_milli[device] - milli
+            if left >= 0 and mib <= cluster.free_mib[device]:
+                fitting.append((usable if self.by_size else 0, left, device, milli, mib))
+        if len(fitting) < request.count:
+            return None
+        fitting.sort()
+        del fitting[request.count :]
+        return Choice(
+            tuple((request.container, device, milli, mib) for _, _, device, milli, mib in fitting),
+            sum(left for _, left, _, _, _ in fitting),
+            sum(size for size, _, _, _, _ in fitting),
+        )
+
+    def _choose_several(self, node: int) -> Choice | None:
+        cluster = self._snapshot.cluster
+        kind, base = self._snapshot.kind[node], cluster.first[node]
+        offsets = self.eligible(kind)
+        slots = [
+            Slot(cluster.free_milli[d], cluster.free_mib[d], cluster.dev_usable_mib[d])
+            for d in (base + o for o in offsets)
+        ]
+        key = tuple(slots)  # nodes in the same state share one search
+        if key in self._known:
+            found = self._known[key]
+        else:
+            found = self._known[key] = assign(self.shape.devices, slots)
+        if found is None:
+            return None
+        picks = []
+        left: dict[int, int] = {}
+        for number, position in found:
+            request, slot = self.shape.devices[number], slots[position]
+            milli, mib = share(request, slot.usable_mib)
+            picks.append((request.container, base + offsets[position], milli, mib))
+            left[position] = left.get(position, slot.free_milli) - milli
+        size = sum(slots[p].usable_mib for p in left) if self.by_size else 0
+        return Choice(tuple(picks), sum(left.values()), size)

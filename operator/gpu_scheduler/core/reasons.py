@@ -1,0 +1,113 @@
+"""Why a job waits: the most specific reason that applies, and a sentence with numbers.
+
+Asked at the end of a cycle, about what is free then, so the same question in the next cycle has
+the same answer unless something changed. Costs at most one pass over the nodes per shape and
+cycle; everything is remembered. Called by ``plan`` once per waiting job.
+"""
+
+from gpu_scheduler.core import quota, wording
+from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.demand import Demand, Demands
+from gpu_scheduler.core.request import Project, ProjectName, WaitingPod
+from gpu_scheduler.core.rounds import Tables
+from gpu_scheduler.core.shortage import Verdict, shortage
+from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.units import gpu_from_milli
+from gpu_scheduler.core.unsatisfiable import missing
+
+
+class Explainer:
+    """Explains waits within one cycle, after its last placement."""
+
+    def __init__(self, snapshot: Snapshot, demands: Demands, tables: Tables) -> None:
+        self._snapshot = snapshot
+        self._demands = demands
+        self._tables = tables
+        self._verdicts: dict[tuple[Demand, frozenset[str], ProjectName], Verdict] = {}
+        self._shortages: dict[tuple[Demand, frozenset[str]], Verdict] = {}
+        self._missing: dict[Demand, str] = {}
+
+    def explain(self, pod: WaitingPod, project: Project) -> Verdict:
+        """Why this pod did not start."""
+        demand = self._demands.of(pod.shape)
+        key = (demand, pod.avoid, project.name)
+        verdict = self._verdicts.get(key)
+        if verdict is None:
+            verdict = self._verdicts[key] = (
+                self._unsatisfiable(demand)
+                or self._exceeds_quota(demand, project)
+                or self._waits_for_quota(demand, pod.avoid, project)
+                or self._finds_no_place(demand, pod.avoid)
+            )
+        return verdict
+
+    def _unsatisfiable(self, demand: Demand) -> Verdict | None:
+        if demand.could:
+            return None
+        if demand not in self._missing:
+            self._missing[demand] = missing(demand.chooser, self._snapshot)
+        return Reason.UNSATISFIABLE, self._missing[demand]
+
+    def _exceeds_quota(self, demand: Demand, project: Project) -> Verdict | None:
+        if demand.least_milli <= quota.ceiling_milli(project):
+            return None
+        return (
+            Reason.EXCEEDS_QUOTA,
+            f"needs {_cost(demand)}; project {project.name} can never hold more than"
+            f" {_ceiling(project)}",
+        )
+
+    def _waits_for_quota(
+        self, demand: Demand, avoid: frozenset[str], project: Project
+    ) -> Verdict | None:
+        if demand.least_milli == 0:
+            return None
+        held = self._snapshot.allocated_milli(project.name)
+        above, inside = (
+            f(project, held) for f in (quota.room_above_milli, quota.room_inside_milli)
+        )
+        if demand.least_milli > above:
+            return (
+                Reason.WAITING_FOR_QUOTA,
+                f"needs {_cost(demand)}; project {project.name} holds {gpu_from_milli(held)} of"
+                f" {_ceiling(project)}",
+            )
+        found = self._tables.open(demand).best(avoid)
+        if found is None:
+            return None  # the quota is not what it lacks
+        node, choice = found
+        charge = sum(pick[2] for pick in choice.picks)
+        if not demand.exact and charge > above:
+            name = self._snapshot.cluster.nodes[node].name
+            return (
+                Reason.WAITING_FOR_QUOTA,
+                f"needs {wording.needs(demand.shape)}, {gpu_from_milli(charge)} on {name};"
+                f" project {project.name} holds {gpu_from_milli(held)} of {_ceiling(project)}",
+            )
+        if charge <= inside:
+            return None
+        return (
+            Reason.WAITING_FOR_QUOTA,
+            f"needs {_cost(demand)}; project {project.name} holds {gpu_from_milli(held)} of its"
+            f" quota {gpu_from_milli(project.quota_milli)} and cannot borrow now: pods inside"
+            " their quota wait for the same nodes",
+        )
+
+    def _finds_no_place(self, demand: Demand, avoid: frozenset[str]) -> Verdict:
+        key = (demand, avoid)
+        if key not in self._shortages:
+            self._shortages[key] = shortage(demand, avoid, self._snapshot)
+        return self._shortages[key]
+
+
+def _cost(demand: Demand) -> str:
+    text = wording.needs(demand.shape)
+    return text if demand.exact else f"{text}, at least {gpu_from_milli(demand.least_milli)} of one"
+
+
+def _ceiling(project: Project) -> str:
+    """What binds the project: 'its limit 2.5', or 'its quota 2 (weight 0: it never borrows)'."""
+    limit = quota.limit_milli(project)
+    if project.weight > 0 or limit < project.quota_milli:
+        return f"its limit {gpu_from_milli(limit)}"
+    return f"its quota {gpu_from_milli(project.quota_milli)} (weight 0: it never borrows)"

@@ -1,0 +1,124 @@
+"""A round over all waiting pods under one rule: inside quota first, then borrowing.
+
+The project with the smallest share goes next, one pod at a time. Within a round room only
+shrinks, so a shape that found none is not tried again. Invariant: no placement takes a project
+past the room that the rule gives it. Called twice per cycle by ``plan``.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from heapq import heapify, heappop, heapreplace
+
+from gpu_scheduler.core.decision import Grant, Place
+from gpu_scheduler.core.demand import Demand, Demands
+from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.order import project_rank
+from gpu_scheduler.core.queues import Entry, Queue
+from gpu_scheduler.core.request import Project, WaitingJob, WaitingPod
+from gpu_scheduler.core.scores import Candidates
+from gpu_scheduler.core.snapshot import Snapshot
+
+Room = Callable[[Project, int], int]  # (project, allocated milli) -> milli it may still take
+Finder = Callable[[Demand], Candidates]
+Blocked = tuple[Demand, frozenset[str]]  # what found no place, and the nodes it avoided
+
+
+class Tables:
+    """The candidate tables of a cycle, over all usable nodes that are not claimed."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._claimed: set[int] = set()
+        self._open: dict[Demand, Candidates] = {}
+        self._unclaimed: dict[Demand, Candidates] = {}
+
+    def claim(self, blocked: Sequence[Blocked]) -> None:
+        """Keep for these every node that they could ever use."""
+        nodes = self._snapshot.cluster.nodes
+        for demand, avoid in blocked:
+            self._claimed.update(n for n in demand.could if nodes[n].name not in avoid)
+
+    def open(self, demand: Demand) -> Candidates:
+        """Candidates for pods inside quota."""
+        table = self._open.get(demand)
+        if table is None:
+            table = self._open[demand] = Candidates(demand, self._snapshot, demand.usable)
+        return table
+
+    def unclaimed(self, demand: Demand) -> Candidates:
+        """Candidates for pods that borrow."""
+        table = self.open(demand)
+        if not self._claimed or table.best() is None:
+            return table
+        found = self._unclaimed.get(demand)
+        if found is None:
+            rest = [n for n in demand.usable if n not in self._claimed]
+            found = self._unclaimed[demand] = Candidates(demand, self._snapshot, rest)
+        return found
+
+
+class Round:
+    """One round; ``blocked`` collects what had room in its project and found no devices."""
+
+    def __init__(
+        self, snapshot: Snapshot, demands: Demands, *, room_milli: Room, candidates: Finder
+    ) -> None:
+        self.blocked: dict[Blocked, None] = {}  # a set that keeps its order
+        self._snapshot = snapshot
+        self._demands = demands
+        self._room_milli = room_milli
+        self._candidates = candidates
+
+    def run(self, queues: Sequence[Queue]) -> list[Place]:
+        """Start what can start; ``pending`` of each queue keeps the rest."""
+        places = []
+        rests: list[list[Entry]] = [[] for _ in queues]
+        starts = [self._starts(q, rest) for q, rest in zip(queues, rests, strict=True)]
+        turns = [(self._rank(queue), i) for i, queue in enumerate(queues)]
+        heapify(turns)
+        while turns:
+            turn = turns[0][1]
+            place = next(starts[turn], None)
+            if place is None:
+                heappop(turns)
+            else:
+                places.append(place)
+                heapreplace(turns, (self._rank(queues[turn]), turn))
+        for queue, rest in zip(queues, rests, strict=True):
+            queue.pending = rest
+        return places
+
+    def _rank(self, queue: Queue) -> tuple[float, int, str]:
+        allocated = self._snapshot.allocated_milli(queue.project.name)
+        return project_rank(queue.project, allocated)
+
+    def _starts(self, queue: Queue, rest: list[Entry]) -> Iterator[Place]:
+        """The placements of one project, each made when it is asked for."""
+        project = queue.project
+        stuck: set[Demand] = set()
+        for entry in queue.pending:
+            job, pod = entry
+            demand = self._demands.of(pod.shape)
+            found = None if demand in stuck else self._find(demand, pod, project)
+            if found is None:
+                rest.append(entry)
+                if not pod.avoid:
+                    stuck.add(demand)
+                continue
+            yield self._place(job, pod, *found)
+
+    def _find(self, demand: Demand, pod: WaitingPod, project: Project) -> tuple[int, Choice] | None:
+        room = self._room_milli(project, self._snapshot.allocated_milli(project.name))
+        if demand.least_milli > room:
+            return None
+        table = self._candidates(demand)
+        found = table.best(pod.avoid, None if demand.exact else room)
+        if found is None and (demand.exact or table.best(pod.avoid) is None):
+            self.blocked[demand, pod.avoid] = None
+        return found
+
+    def _place(self, job: WaitingJob, pod: WaitingPod, node: int, choice: Choice) -> Place:
+        self._snapshot.take(node, pod.shape, choice.picks, job.project)
+        cluster = self._snapshot.cluster
+        ids = cluster.dev_id
+        grants = tuple([Grant(c, ids[d], milli, mib) for c, d, milli, mib in choice.picks])
+        return Place(job.key, pod.uid, cluster.nodes[node].name, grants)

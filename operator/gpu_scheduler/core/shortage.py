@@ -1,0 +1,145 @@
+"""Why a pod that could run finds no place now: no GPU, only pieces of GPUs, or no CPU beside them.
+
+Speaks of the node that comes closest, with numbers from the end of the cycle: as long as nothing
+changes, the sentence does not either. Called by ``reasons`` once per shape and set of avoided
+nodes.
+"""
+
+from typing import NamedTuple
+
+from gpu_scheduler.core import wording
+from gpu_scheduler.core.assign import share
+from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.units import DEVICE_MILLI, gpu_from_milli
+
+Verdict = tuple[Reason, str]
+
+
+class Stock(NamedTuple):
+    """What is free for a shape on one node; the larger, the closer it comes."""
+
+    fitting: int  # devices that would serve a lone request
+    largest: int  # milli, or MiB when the request is a lone one in MiB
+    total: int
+    order: int  # minus the node's number
+
+
+def shortage(demand: Demand, avoid: frozenset[str], snapshot: Snapshot) -> Verdict:
+    """The reason and the sentence for a pod that finds no place."""
+    nodes, shape = snapshot.cluster.nodes, demand.shape
+    needs = f"needs {wording.needs(shape)}"
+    usable = [n for n in demand.usable if nodes[n].name not in avoid]
+    gpus_fit = [n for n in usable if demand.chooser.choose(n) is not None]
+    if gpus_fit:
+        return Reason.WAITING_FOR_RESOURCES, f"{needs}; {_lacking(demand, gpus_fit, snapshot)}"
+    stocks = [_stock(demand, n, snapshot) for n in usable]
+    total = sum(stock.total for stock in stocks)
+    wanted = shape.devices[0].count * shape.devices[0].mib if _in_mib(demand) else 0
+    if shape.devices and total >= (wanted or demand.least_milli):
+        return Reason.FRAGMENTED, f"{needs}; {_best(demand, max(stocks), snapshot)}"
+    shut = [n for n in demand.could if nodes[n].closed or nodes[n].name in avoid]
+    gpus_fit = [n for n in shut if demand.chooser.choose(n) is not None]
+    if gpus_fit:
+        free = "they are free" if shape.devices else "there is room"
+        return (
+            Reason.WAITING_FOR_RESOURCES,
+            f"{needs}; {free} only where pods cannot start now: {_shut(gpus_fit, avoid, snapshot)}",
+        )
+    text = _taken(demand, stocks, snapshot)
+    if shut:
+        text += f"; {_shut(shut, avoid, snapshot)}"
+    return Reason.WAITING_FOR_GPU, f"{needs}; {text}{_unhealthy(demand, snapshot)}"
+
+
+def _in_mib(demand: Demand) -> bool:
+    devices = demand.shape.devices
+    return len(devices) == 1 and devices[0].mib > 0
+
+
+def _stock(demand: Demand, node: int, snapshot: Snapshot) -> Stock:
+    cluster, requests = snapshot.cluster, demand.shape.devices
+    base = cluster.first[node]
+    devices = [base + offset for offset in demand.chooser.eligible(snapshot.kind[node])]
+    free = cluster.free_mib if _in_mib(demand) else cluster.free_milli
+    amounts = [free[d] for d in devices]
+    fitting = 0
+    if len(requests) == 1:
+        for d in devices:
+            milli, mib = share(requests[0], cluster.dev_usable_mib[d])
+            fitting += milli <= cluster.free_milli[d] and mib <= cluster.free_mib[d]
+    return Stock(fitting, max(amounts, default=0), sum(amounts), -node)
+
+
+def _best(demand: Demand, stock: Stock, snapshot: Snapshot) -> str:
+    name = snapshot.cluster.nodes[-stock.order].name
+    requests = demand.shape.devices
+    if _in_mib(demand):
+        largest, total = f"{stock.largest} MiB", f"{stock.total} MiB"
+    else:
+        largest, total = gpu_from_milli(stock.largest), gpu_from_milli(stock.total)
+    if len(requests) == 1 and requests[0].milli == DEVICE_MILLI:
+        has = f"{wording.gpu_count(stock.fitting)} fully free, {total} free in all"
+    elif len(requests) == 1 and requests[0].count > 1:
+        has = f"that much on {wording.gpu_count(stock.fitting)}, {total} free in all"
+    else:
+        has = f"{largest} free on one GPU, {total} in all"
+    return f"best node {name} has {has}"
+
+
+def _taken(demand: Demand, stocks: list[Stock], snapshot: Snapshot) -> str:
+    if not stocks:
+        return f"{wording.nodes(len(demand.could))} could hold it, none takes pods now"
+    total = sum(stock.total for stock in stocks)
+    where = f"on the {wording.nodes(len(stocks))} that it may use"
+    if total == 0:
+        return f"no GPU is free {where}"
+    amount = f"{total} MiB are" if _in_mib(demand) else f"{gpu_from_milli(total)} is"
+    return f"{amount} free {where}, {_best(demand, max(stocks), snapshot)}"
+
+
+def _shut(numbers: list[int], avoid: frozenset[str], snapshot: Snapshot) -> str:
+    nodes = [snapshot.cluster.nodes[n] for n in numbers]
+    failed = "is left out for a while, a pod of the job just failed there"
+    return wording.names([f"{node.name} {node.closed or failed}" for node in nodes])
+
+
+def _unhealthy(demand: Demand, snapshot: Snapshot) -> str:
+    cluster = snapshot.cluster
+    sick = sum(
+        not cluster.dev_healthy[cluster.first[n] + offset]
+        for n in demand.could
+        for offset in demand.chooser.eligible(snapshot.kind[n])
+    )
+    return f"; {wording.gpu_count(sick)} unhealthy" if sick else ""
+
+
+def _lacking(demand: Demand, numbers: list[int], snapshot: Snapshot) -> str:
+    """The node that lacks the fewest things, and what it lacks."""
+    _, node, lacks = min(_lacks(demand, n, snapshot) for n in numbers)
+    name = snapshot.cluster.nodes[node].name
+    free = "has the GPUs free but lacks" if demand.shape.devices else "is the closest but lacks"
+    return f"{name} {free} {' and '.join(lacks)}"
+
+
+def _lacks(
+    demand: Demand, node: int, snapshot: Snapshot
+) -> tuple[tuple[int, int, int], int, tuple[str, ...]]:
+    cluster, shape = snapshot.cluster, demand.shape
+    cpu, memory = cluster.free_cpu_milli[node], cluster.free_memory_bytes[node]
+    storage = cluster.free_ephemeral_bytes[node]
+    lacks = []
+    if cpu < shape.cpu_milli:
+        need = wording.cpu(shape.cpu_milli)
+        lacks.append(f"CPU (needs {need}, {wording.cpu(cpu)} free)")
+    if memory < shape.memory_bytes:
+        need = wording.memory(shape.memory_bytes)
+        lacks.append(f"memory (needs {need}, {wording.memory(memory)} free)")
+    if storage < shape.ephemeral_bytes:
+        need = wording.memory(shape.ephemeral_bytes)
+        lacks.append(f"ephemeral storage (needs {need}, {wording.memory(storage)} free)")
+    if cluster.free_pods[node] <= 0:
+        lacks.append(f"a pod slot (all {cluster.nodes[node].pods} are taken)")
+    gap = max(0, shape.cpu_milli - cpu), max(0, shape.memory_bytes - memory)
+    return (len(lacks), *gap), node, tuple(lacks)

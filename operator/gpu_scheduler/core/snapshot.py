@@ -1,0 +1,104 @@
+"""The planner's own copy of the cluster: consumed pod by pod, and given back on demand.
+
+Adds to ``Cluster`` what one cycle needs: the *kind* of each node (nodes with the same devices
+answer the same question about an empty node alike), the free GPU per node, a list of changed
+nodes from which score tables catch up, and an undo log. Devices that are not healthy have nothing
+free here. Invariant: ``rollback(mark())`` restores every number.
+"""
+
+from typing import NamedTuple
+
+from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.request import ProjectName, Shape
+
+Pick = tuple[int, int, int, int]  # container, device (index in the cluster), milli, MiB
+Picks = tuple[Pick, ...]
+
+
+class DeviceKind(NamedTuple):
+    """What of a device decides whether it can ever serve a request."""
+
+    model: str
+    usable_mib: int
+    compute: tuple[int, int]
+
+
+NodeKind = tuple[DeviceKind, ...]
+
+
+class Snapshot:
+    """A cluster being filled within one cycle."""
+
+    __slots__ = ("_log", "changed", "cluster", "kind", "kinds", "node_free_milli")
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster = cluster.copy()
+        for device, healthy in enumerate(cluster.dev_healthy):
+            if not healthy:
+                cluster.free_milli[device] = cluster.free_mib[device] = 0
+        free, first = cluster.free_milli, cluster.first
+        self.node_free_milli = [sum(free[a:b]) for a, b in zip(first, first[1:], strict=False)]
+        self.kinds: list[NodeKind] = []
+        self.kind = self._intern_kinds()
+        self.changed: list[int] = []  # nodes, in the order of the changes; only grows
+        self._log: list[tuple[int, Shape, Picks, ProjectName]] = []
+
+    def _intern_kinds(self) -> list[int]:
+        cluster, first = self.cluster, self.cluster.first
+        devices = list(
+            zip(cluster.dev_model, cluster.dev_usable_mib, cluster.dev_compute, strict=True)
+        )
+        index: dict[tuple[tuple[str, int, tuple[int, int]], ...], int] = {}
+        kind = []
+        for a, b in zip(first, first[1:], strict=False):
+            key = tuple(devices[a:b])
+            number = index.get(key)
+            if number is None:
+                number = index[key] = len(self.kinds)
+                self.kinds.append(tuple(DeviceKind(*device) for device in key))
+            kind.append(number)
+        return kind
+
+    def has_room(self, node: int, shape: Shape) -> bool:
+        """Whether CPU, memory, ephemeral storage and a pod slot are free on the node."""
+        cluster = self.cluster
+        return (
+            cluster.free_pods[node] > 0
+            and cluster.free_cpu_milli[node] >= shape.cpu_milli
+            and cluster.free_memory_bytes[node] >= shape.memory_bytes
+            and cluster.free_ephemeral_bytes[node] >= shape.ephemeral_bytes
+        )
+
+    def allocated_milli(self, project: ProjectName) -> int:
+        """Milli-GPU charged to a project: what it held before, and what this cycle gave it."""
+        return self.cluster.allocated_milli.get(project, 0)
+
+    def take(self, node: int, shape: Shape, picks: Picks, project: ProjectName) -> None:
+        """Put one pod on a node."""
+        self._add(node, shape, picks, project, -1)
+        self._log.append((node, shape, picks, project))
+
+    def mark(self) -> int:
+        """A point to roll back to."""
+        return len(self._log)
+
+    def rollback(self, mark: int) -> None:
+        """Take back every pod put on a node since ``mark``."""
+        while len(self._log) > mark:
+            node, shape, picks, project = self._log.pop()
+            self._add(node, shape, picks, project, 1)
+
+    def _add(self, node: int, shape: Shape, picks: Picks, project: ProjectName, sign: int) -> None:
+        cluster = self.cluster
+        charge = 0
+        for _, device, milli, mib in picks:
+            cluster.free_milli[device] += sign * milli
+            cluster.free_mib[device] += sign * mib
+            charge += milli
+        self.node_free_milli[node] += sign * charge
+        cluster.free_pods[node] += sign
+        cluster.free_cpu_milli[node] += sign * shape.cpu_milli
+        cluster.free_memory_bytes[node] += sign * shape.memory_bytes
+        cluster.free_ephemeral_bytes[node] += sign * shape.ephemeral_bytes
+        cluster.allocated_milli[project] = self.allocated_milli(project) - sign * charge
+        self.changed.append(node)

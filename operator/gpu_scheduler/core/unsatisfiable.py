@@ -1,0 +1,115 @@
+"""Why no node of the cluster could hold a pod, even when empty: the first thing that is missing.
+
+Asked in the order in which a user can act on the answer: GPUs at all, model, compute capability,
+memory of a GPU, number of GPUs per node, node selection, CPU and memory. Called by ``reasons``
+for shapes that no node could hold.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from gpu_scheduler.core import fit, wording
+from gpu_scheduler.core.cluster import NodeInfo
+from gpu_scheduler.core.devices import Chooser, accepts
+from gpu_scheduler.core.request import Shape
+from gpu_scheduler.core.snapshot import DeviceKind, Snapshot
+from gpu_scheduler.core.units import DEVICE_MILLI
+
+
+def missing(chooser: Chooser, snapshot: Snapshot) -> str:
+    """A sentence that names what no node has."""
+    shape = chooser.shape
+    suits = [chooser.fits_empty(kind) for kind in range(len(snapshot.kinds))]
+    with_devices = [
+        node
+        for node, kind in zip(snapshot.cluster.nodes, snapshot.kind, strict=True)
+        if suits[kind]
+    ]
+    if not with_devices:
+        return f"needs {wording.needs(shape)}; {_missing_devices(chooser, snapshot)}"
+    matching = [node for node in with_devices if fit.matches(shape.where, node)]
+    if not matching:
+        return f"needs {wording.needs(shape)}; {_refusals(shape, with_devices)}"
+    return _missing_resources(shape, matching)
+
+
+def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
+    shape = chooser.shape
+    if not snapshot.cluster.nodes:
+        return "the cluster has no nodes"
+    devices = sorted({device for kind in snapshot.kinds for device in kind})
+    if not devices:
+        return "the cluster has no GPU nodes"
+    named = [d for d in devices if not shape.models or _is_one_of(shape.models, d)]
+    if not named:
+        models = sorted({device.model for device in devices})
+        return f"no GPU is of that model; models in the cluster: {', '.join(models)}"
+    suited = [device for device in named if accepts(shape, device)]
+    if not suited:
+        wanted, highest = shape.min_compute, max(device.compute for device in named)
+        return (
+            f"needs compute capability {wanted[0]}.{wanted[1]},"
+            f" the highest there is {highest[0]}.{highest[1]}"
+        )
+    largest = max(device.usable_mib for device in suited)
+    if any(request.mib > largest for request in shape.devices):
+        return f"the largest such GPU has {largest} MiB usable"
+    most = max(len(chooser.eligible(kind)) for kind in range(len(snapshot.kinds)))
+    whole = sum(r.count for r in shape.devices if r.milli == DEVICE_MILLI)
+    if max(whole, *(request.count for request in shape.devices)) > most:
+        return f"no node has more than {wording.gpu_count(most)} of that kind"
+    return (
+        "no node can hold these together, even when empty:"
+        f" at most {wording.gpu_count(most)} of that kind on a node"
+    )
+
+
+def _is_one_of(models: Sequence[str], device: DeviceKind) -> bool:
+    return any(part in device.model.lower() for part in models)
+
+
+def _refusals(shape: Shape, nodes: Sequence[NodeInfo]) -> str:
+    """How many nodes fall away for which cause."""
+    causes = Counter(_refusal(shape, node) for node in nodes)
+    listed = ", ".join(f"{count} {cause}" for cause, count in sorted(causes.items()))
+    such = " with such GPUs" if shape.devices else ""
+    return f"of {wording.nodes(len(nodes))}{such}: {listed}"
+
+
+def _refusal(shape: Shape, node: NodeInfo) -> str:
+    if not fit.selector_holds(shape.where, node):
+        labels = ", ".join(f"{key}={value}" for key, value in shape.where.selector)
+        return f"without the labels of the node selector ({labels})"
+    if not fit.affinity_holds(shape.where, node):
+        return "outside the required node affinity"
+    taint = fit.untolerated(shape.where, node)
+    if taint is None:
+        raise ValueError(f"node {node.name} matches")
+    value = f"={taint.value}" if taint.value else ""
+    return f"with the taint {taint.key}{value}:{taint.effect}, not tolerated"
+
+
+def _missing_resources(shape: Shape, nodes: Sequence[NodeInfo]) -> str:
+    def beyond(
+        what: str, need: int, have: Callable[[NodeInfo], int], words: Callable[[int], str]
+    ) -> str:
+        most = max(have(node) for node in nodes)
+        if need <= most:
+            return ""
+        return (
+            f"needs {words(need)} {what}; the largest of the"
+            f" {wording.nodes(len(nodes))} that it may use has {words(most)}"
+        )
+
+    return (
+        beyond("CPU", shape.cpu_milli, lambda n: n.cpu_milli, wording.cpu)
+        or beyond("memory", shape.memory_bytes, lambda n: n.memory_bytes, wording.memory)
+        or beyond(
+            "ephemeral storage", shape.ephemeral_bytes, lambda n: n.ephemeral_bytes, wording.memory
+        )
+        or beyond("pod slot", 1, lambda n: n.pods, str)
+        or (
+            f"needs {wording.needs(shape)}, {wording.cpu(shape.cpu_milli)} CPU and"
+            f" {wording.memory(shape.memory_bytes)} memory; no single node has all of that"
+        )
+    )

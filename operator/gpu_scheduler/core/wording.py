@@ -1,0 +1,62 @@
+"""Amounts and requests in words, the same everywhere a reason speaks of them."""
+
+from collections.abc import Sequence
+
+from gpu_scheduler.core.request import DeviceRequest, Shape
+from gpu_scheduler.core.units import DEVICE_MILLI, MIB, gpu_from_milli
+
+GIB = MIB * 1024
+MOST_NAMES = 3
+
+
+def gpus(milli: int) -> str:
+    """'1 GPU', '0.5 GPUs'."""
+    return f"{gpu_from_milli(milli)} GPU{'' if milli == DEVICE_MILLI else 's'}"
+
+
+def gpu_count(count: int) -> str:
+    """'1 GPU', '4 GPUs'."""
+    return gpus(count * DEVICE_MILLI)
+
+
+def needs(shape: Shape) -> str:
+    """What a pod asks for: '0.5 of a GPU', '2 GPUs (a100 or a30)', '20480 MiB of a GPU'."""
+    if not shape.devices:
+        return "no GPU"
+    text = " + ".join(_request(request) for request in shape.devices)
+    return f"{text} ({' or '.join(shape.models)})" if shape.models else text
+
+
+def _request(request: DeviceRequest) -> str:
+    if request.milli == DEVICE_MILLI:
+        return gpus(request.count * DEVICE_MILLI)
+    amount = f"{request.mib} MiB" if request.mib else gpu_from_milli(request.milli)
+    return (
+        f"{amount} of a GPU" if request.count == 1 else f"{amount} of each of {request.count} GPUs"
+    )
+
+
+def memory(size_bytes: int) -> str:
+    """'64Gi', '1536Mi', and bytes where nothing rounder is exact."""
+    if size_bytes % GIB == 0 and size_bytes:
+        return f"{size_bytes // GIB}Gi"
+    if size_bytes % MIB == 0 and size_bytes:
+        return f"{size_bytes // MIB}Mi"
+    return str(size_bytes)
+
+
+def cpu(milli: int) -> str:
+    """Cores as a decimal: '1.5'."""
+    return gpu_from_milli(milli)
+
+
+def names(items: Sequence[str]) -> str:
+    """The first few of a list and how many more there are."""
+    shown = ", ".join(items[:MOST_NAMES])
+    more = len(items) - MOST_NAMES
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def nodes(count: int) -> str:
+    """'1 node', '4 nodes'."""
+    return f"{count} node{'' if count == 1 else 's'}"

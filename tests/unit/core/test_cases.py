@@ -1,0 +1,74 @@
+"""The cases of the Dell clusters: what the product promises first."""
+
+from collections import Counter
+
+from tests.unit.builders import dell_saas, dell_selfhosted, job, projects, shape
+
+from gpu_scheduler.core.decision import Place, Plan, Reason
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.request import WaitingJob
+
+
+def on_saas(*jobs: WaitingJob) -> Plan:
+    return plan(dell_saas().obj(), projects(), jobs)
+
+
+def devices(place: Place) -> list[str]:
+    return [grant.device for grant in place.grants]
+
+
+def by_device(result: Plan) -> Counter[str]:
+    held: Counter[str] = Counter()
+    for place in result.places:
+        for grant in place.grants:
+            held[grant.device] += grant.milli
+    return held
+
+
+def test_a_half_and_three_tenths_share_one_gpu():
+    result = on_saas(
+        job("frac05", shape(500), interactive=True), job("frac03", shape(300), created=1)
+    )
+    assert by_device(result) == {"dell-0/0": 800}
+    assert [g.mib for p in result.places for g in p.grants] == [20224, 12134]
+
+
+def test_a_further_three_tenths_goes_elsewhere_and_two_tenths_fits_beside():
+    result = on_saas(
+        job("frac05", shape(500), created=0),
+        job("frac03", shape(300), created=1),
+        job("again03", shape(300), created=2),
+        job("frac02", shape(200), created=3),
+    )
+    assert by_device(result) == {"dell-0/0": 1000, "dell-0/1": 300}
+
+
+def test_eight_eighths_fill_one_gpu_and_the_ninth_goes_elsewhere():
+    result = on_saas(job("eighths", shape(125), pods=9))
+    assert by_device(result) == {"dell-0/0": 1000, "dell-0/1": 125}
+
+
+def test_hpo1_gets_two_fully_free_gpus_of_one_node_per_pod():
+    result = on_saas(job("frac05", shape(500), created=0), job("hpo1", shape(1000, count=2), 2))
+    trials = [p for p in result.places if p.job == "ns/hpo1"]
+    assert [devices(p) for p in trials] == [["dell-1/0", "dell-1/1"], ["dell-2/0", "dell-2/1"]]
+    assert all(g.milli == 1000 and g.mib == 40448 for p in trials for g in p.grants)
+
+
+def test_a_whole_gpu_takes_a_fully_free_device_beside_a_shared_one():
+    cluster = dell_saas().held("dell-2/0", 300).obj()
+    result = plan(cluster, projects(), [job("qf-a2", shape(1000))])
+    assert devices(result.places[0]) == ["dell-2/1"]
+
+
+def test_a_named_model_goes_where_that_model_is():
+    result = plan(dell_selfhosted().obj(), projects(), [job("a30", shape(500, models=("a30",)))])
+    assert result.places[0].node == "dell-3"
+
+
+def test_what_does_not_fit_waits_with_a_reason():
+    result = on_saas(job("big", shape(1000, count=2), pods=5))
+    assert len(result.places) == 4
+    assert [(w.job, w.reason, w.position) for w in result.waits] == [
+        ("ns/big", Reason.WAITING_FOR_GPU, 1)
+    ]
