@@ -1,0 +1,64 @@
+"""The real node's cgroup in every hierarchy of the machine (v1, v2 or both).
+
+All containers of the node live below it, so it also answers which processes are theirs.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from cluster.node_layout import CGROUP
+
+
+def create() -> None:
+    """Create the node's cgroup; the kubelet insists that its root exists."""
+    for root in _roots():
+        root.mkdir(exist_ok=True)
+        _delegate(root.parent)
+
+
+def processes() -> list[int]:
+    """Pids of the node's container processes."""
+    pids: set[int] = set()
+    for root in _roots():
+        for procs in root.rglob("cgroup.procs"):
+            try:
+                pids.update(int(line) for line in procs.read_text().split())
+            except OSError:
+                continue  # removed meanwhile
+    pids.discard(0)  # how processes of another pid namespace read
+    return sorted(pids)
+
+
+def remove() -> list[Path]:
+    """Remove the empty cgroups, leaves first; returns the roots that would not go."""
+    for root in _roots():
+        folders = [folder for folder in root.rglob("*") if folder.is_dir()] if root.exists() else []
+        for folder in [*sorted(folders, key=lambda path: -len(path.parts)), root]:
+            try:
+                folder.rmdir()
+            except OSError:
+                continue
+    return [root for root in _roots() if root.exists()]
+
+
+def _roots() -> Iterator[Path]:
+    seen = set()
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        left, _, right = line.partition(" - ")
+        if right.split()[0] in ("cgroup", "cgroup2"):
+            mounted = Path(left.split()[4])
+            if mounted not in seen:
+                seen.add(mounted)
+                yield mounted / CGROUP
+
+
+def _delegate(parent: Path) -> None:
+    """In v2, hand the controllers that the parent has to its children."""
+    control = parent / "cgroup.subtree_control"
+    if not control.exists():
+        return
+    for controller in (parent / "cgroup.controllers").read_text().split():
+        try:
+            control.write_text(f"+{controller}")
+        except OSError:
+            continue  # threaded or in use by v1: the kubelet says so if it needs this one

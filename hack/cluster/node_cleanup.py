@@ -1,0 +1,124 @@
+"""Take the real node away again, whatever state it is in.
+
+Works from names and folders alone, so it is the same for an orderly stop, after kill -9 of the
+kubelet or containerd, and for what a crashed run of another day left. Nothing is deleted below a
+folder that still has something mounted in it.
+"""
+
+import shutil
+import subprocess
+import time
+from pathlib import Path
+
+from cluster import node_cgroups, node_network, node_processes
+from cluster.errors import ClusterError
+from cluster.node_layout import NETWORK, RUN, NodeLayout
+
+_CNI_RESULTS = Path("/var/lib/cni/results")
+_CONTAINER_LOGS = Path("/var/log/containers")
+_DEVICE_PLUGINS = Path("/var/lib/kubelet/device-plugins")
+_SHIM_SOCKETS = Path("/run/containerd/s")
+
+
+class CleanupIncomplete(ClusterError):
+    """Something of the node could not be removed; the message lists it."""
+
+
+def clean(layout: NodeLayout) -> None:
+    """Remove every process, mount, interface, cgroup and file of the node.
+
+    Raises:
+        CleanupIncomplete: with the list of what is left.
+    """
+    left = _end_processes(layout)
+    mounts = _unmount(layout)
+    left += [f"mount {path}" for path in mounts]
+    node_network.down()
+    left += [f"cgroup {path}" for path in _remove_cgroups()]
+    _remove_traces(layout)
+    if not mounts:
+        for folder in (layout.folder, RUN):
+            shutil.rmtree(folder, ignore_errors=True)
+            if folder.exists():
+                left.append(f"folder {folder}")
+    if left:
+        raise CleanupIncomplete("the real node could not be removed whole: " + ", ".join(left))
+
+
+def _end_processes(layout: NodeLayout) -> list[str]:
+    # The kubelet first: it would restart what ends. containerd last: it would report the ends.
+    kubelet = node_processes.with_arguments(f"--config={layout.kubelet_config}")
+    left = node_processes.end(kubelet, grace_seconds=3)
+    for _ in range(5):  # a process may fork while it is being ended
+        if not (pids := node_cgroups.processes()):
+            break
+        node_processes.end(node_processes.by_pid(pids))
+    left += node_processes.by_pid(node_cgroups.processes())
+    shims = node_processes.with_arguments("-address", str(layout.socket))
+    left += node_processes.end(shims)
+    containerd = node_processes.with_arguments(f"--config={layout.containerd_config}")
+    left += node_processes.end(containerd, grace_seconds=3)
+    return [f"process {process.pid}" for process in left]
+
+
+def _unmount(layout: NodeLayout) -> list[Path]:
+    for options in ([], ["--lazy"]):
+        mounts = mounts_below(layout.folder, RUN)
+        if not mounts:
+            return []
+        subprocess.run(["umount", *options, *map(str, mounts)], capture_output=True)
+    return mounts_below(layout.folder, RUN)
+
+
+def mounts_below(*folders: Path) -> list[Path]:
+    """What is mounted at or below the folders, innermost first."""
+    found = []
+    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+        raw = line.split()[4]
+        path = Path(raw.encode().decode("unicode_escape"))  # spaces are written \040
+        if any(path.is_relative_to(folder.resolve()) for folder in folders):
+            found.append(path)
+    return found[::-1]
+
+
+def _remove_cgroups() -> list[Path]:
+    deadline = time.monotonic() + 5
+    # A cgroup stays busy for a moment after its last process has ended.
+    while (left := node_cgroups.remove()) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return left
+
+
+def _remove_traces(layout: NodeLayout) -> None:
+    """Files that the kubelet, containerd and CNI write at fixed places, ours among them only."""
+    sandboxes = set()
+    for result in _CNI_RESULTS.glob(f"{NETWORK}-*-eth0"):
+        sandboxes.add(result.name.removeprefix(f"{NETWORK}-").removesuffix("-eth0"))
+        result.unlink(missing_ok=True)
+    for sandbox in sandboxes:
+        (_CNI_RESULTS / f"cni-loopback-{sandbox}-lo").unlink(missing_ok=True)
+
+    for link in _CONTAINER_LOGS.glob("*.log"):
+        if link.is_symlink() and link.readlink().is_relative_to(layout.pod_logs):
+            link.unlink(missing_ok=True)
+
+    for address in layout.state.glob("io.containerd.runtime.v2.task/k8s.io/*/address"):
+        shim = Path(address.read_text().strip().removeprefix("unix://"))
+        if shim.parent == _SHIM_SOCKETS:
+            shim.unlink(missing_ok=True)
+
+    plugin_socket = _DEVICE_PLUGINS / "kubelet.sock"
+    if str(plugin_socket) not in Path("/proc/net/unix").read_text():  # nobody else listens there
+        plugin_socket.unlink(missing_ok=True)
+
+    for folder in (_CNI_RESULTS, _CONTAINER_LOGS, _SHIM_SOCKETS, _DEVICE_PLUGINS):
+        _remove_if_empty(folder)
+    for folder in (_CNI_RESULTS, _SHIM_SOCKETS, _DEVICE_PLUGINS):
+        _remove_if_empty(folder.parent)
+
+
+def _remove_if_empty(folder: Path) -> None:
+    try:
+        folder.rmdir()
+    except OSError:
+        return

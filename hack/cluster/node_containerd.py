@@ -1,0 +1,109 @@
+"""The real node's containerd: configuration, start, images.
+
+A containerd of its own beside whatever the machine runs, with two runtime handlers: runc, and
+``nvidia``, which is NVIDIA's container runtime as users have it.
+"""
+
+import subprocess
+import time
+from pathlib import Path
+from string import Template
+
+from cluster import node_packages, process
+from cluster.errors import ClusterError
+from cluster.node_layout import RUN, NodeLayout
+
+_TEMPLATES = Path(__file__).parent / "node"
+START_TIMEOUT_SECONDS = 30.0
+
+
+class ContainerdFailed(ClusterError):
+    """containerd did not start or refused an image; the message ends with its log or answer."""
+
+
+def write_configuration(
+    layout: NodeLayout, *, nvidia_container_runtime: Path, pause_image: str
+) -> None:
+    """Write containerd's configuration and that of NVIDIA's container runtime."""
+    runc = node_packages.program(node_packages.RUNC)
+    layout.containerd_config.parent.mkdir(parents=True, exist_ok=True)
+    layout.containerd_config.write_text(
+        Template((_TEMPLATES / "containerd.toml").read_text()).substitute(
+            root=layout.containerd_root,
+            state=layout.state,
+            socket=layout.socket,
+            pause_image=pause_image,
+            cni_plugins=node_packages.program(node_packages.CNI).parent,
+            cni_config=layout.cni_config,
+            snapshotter=_snapshotter(layout.folder),
+            runc=runc,
+            runc_state=layout.runc_state,
+            nvidia_container_runtime=nvidia_container_runtime,
+        )
+    )
+    nvidia = layout.xdg_config / "nvidia-container-runtime" / "config.toml"
+    nvidia.parent.mkdir(parents=True, exist_ok=True)
+    nvidia.write_text(
+        Template((_TEMPLATES / "nvidia-container-runtime.toml").read_text()).substitute(
+            log=layout.nvidia_log, runc=runc, cdi=layout.cdi
+        )
+    )
+
+
+def start(layout: NodeLayout, *, mark: Path) -> None:
+    """Start containerd and wait until it answers.
+
+    Args:
+        layout: where its files are.
+        mark: the cluster's run folder, by which the cluster knows its processes.
+
+    Raises:
+        ContainerdFailed: when it does not, with the end of its log.
+    """
+    RUN.mkdir(mode=0o711, parents=True, exist_ok=True)
+    process.spawn(
+        [
+            "/usr/bin/env",
+            f"PATH={node_packages.PATH}",
+            f"XDG_CONFIG_HOME={layout.xdg_config}",
+            str(node_packages.program(node_packages.CONTAINERD)),
+            f"--config={layout.containerd_config}",
+        ],
+        log=layout.containerd_log,
+        mark=mark,
+    )
+    deadline = time.monotonic() + START_TIMEOUT_SECONDS
+    while ctr(layout, "version").returncode:
+        if time.monotonic() > deadline:
+            log = layout.containerd_log.read_text(errors="replace")[-2000:]
+            raise ContainerdFailed(f"containerd does not answer:\n{log}")
+        time.sleep(0.05)
+
+
+def import_image(layout: NodeLayout, archive: Path) -> None:
+    """Import a docker-archive under the names that it carries.
+
+    Raises:
+        ContainerdFailed: with containerd's answer.
+    """
+    done = ctr(layout, "--namespace=k8s.io", "images", "import", str(archive))
+    if done.returncode:
+        raise ContainerdFailed(f"{archive.name} was not imported: {done.stderr.strip()}")
+
+
+def ctr(layout: NodeLayout, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run containerd's own client against the node."""
+    return subprocess.run(
+        ["ctr", f"--address={layout.socket}", *arguments], capture_output=True, text=True
+    )
+
+
+def _snapshotter(folder: Path) -> str:
+    """Overlayfs, except on top of an overlay (inside a container), which the kernel refuses."""
+    existing = next(path for path in (folder, *folder.parents) if path.exists())
+    done = subprocess.run(
+        ["findmnt", "--noheadings", "--output=FSTYPE", f"--target={existing}"],
+        capture_output=True,
+        text=True,
+    )
+    return "native" if done.stdout.strip() == "overlay" else "overlayfs"

@@ -1,0 +1,136 @@
+"""The two pretend A100s of the real node: labels, GPUNode, and what a container sees of them.
+
+NVIDIA's container runtime reads the CDI specification and edits a container for exactly the
+devices in its NVIDIA_VISIBLE_DEVICES. Each device's edits can be told apart (an environment
+variable and a file under /dev/fakegpu), so a container can prove which devices it was given.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+CONTAINER_DEVICES = "/dev/fakegpu"  # one file per assigned device, named by its UUID
+CONTAINER_LIBRARIES = "/usr/lib/x86_64-linux-gnu"
+DRIVER_VERSION = "570.86"
+
+
+@dataclass(frozen=True, slots=True)
+class PretendGPU:
+    """One device, with the memory figures of a 40 GB A100 (MiB)."""
+
+    index: int
+    uuid: str
+    model: str = "NVIDIA A100-PCIE-40GB"
+    memory_mib: int = 40960
+    usable_mib: int = 40448  # total minus what the driver keeps for itself
+    compute_capability: str = "8.0"
+
+
+GPUS = (
+    PretendGPU(0, "GPU-11111111-1111-4111-8111-111111111111"),
+    PretendGPU(1, "GPU-22222222-2222-4222-8222-222222222222"),
+)
+
+
+def node_labels(gpus: Sequence[PretendGPU] = GPUS) -> dict[str, str]:
+    """The labels that GPU feature discovery would set."""
+    first = gpus[0]
+    major, minor = first.compute_capability.split(".")
+    return {
+        "nvidia.com/gpu.present": "true",
+        "nvidia.com/gpu.count": str(len(gpus)),
+        "nvidia.com/gpu.product": first.model.replace(" ", "-"),
+        "nvidia.com/gpu.memory": str(first.memory_mib),
+        "nvidia.com/gpu.compute.major": major,
+        "nvidia.com/gpu.compute.minor": minor,
+    }
+
+
+def gpu_node_object(name: str, gpus: Sequence[PretendGPU] = GPUS) -> dict[str, Any]:
+    """The GPUNode that an agent on node ``name`` would write.
+
+    ``status`` is a subresource: create the object first, then write its status, for instance
+    with ``kubectl apply`` and ``kubectl apply --subresource=status --server-side``.
+    """
+    return {
+        "apiVersion": "gpu-scheduler.io/v1alpha1",
+        "kind": "GPUNode",
+        "metadata": {"name": name},
+        "status": {
+            "driverVersion": DRIVER_VERSION,
+            "isolation": "none",
+            "devices": [
+                {
+                    "uuid": gpu.uuid,
+                    "index": gpu.index,
+                    "model": gpu.model,
+                    "memoryMiB": gpu.memory_mib,
+                    "usableMiB": gpu.usable_mib,
+                    "computeCapability": gpu.compute_capability,
+                    "healthy": True,
+                }
+                for gpu in gpus
+            ],
+        },
+    }
+
+
+def write_cdi(folder: Path, *, gpus: Sequence[PretendGPU] = GPUS) -> None:
+    """Write the specification, and the file of each device that it mounts, below ``folder``."""
+    files = folder / "devices"
+    files.mkdir(parents=True, exist_ok=True)
+    for gpu in gpus:
+        (files / gpu.uuid).write_text(f"{gpu.index} {gpu.uuid} {gpu.model} {gpu.memory_mib} MiB\n")
+    specification = cdi_specification(files, gpus=gpus)
+    (folder / "nvidia.json").write_text(json.dumps(specification, indent=2))
+
+
+def cdi_specification(
+    files: Path, *, gpus: Sequence[PretendGPU] = GPUS, libraries: Sequence[Path] = ()
+) -> dict[str, Any]:
+    """The CDI specification: a device per UUID, the same by index, and ``all``.
+
+    Args:
+        files: the folder with a file per UUID, mounted into containers that get the device.
+        gpus: the devices.
+        libraries: driver libraries (libcuda.so.1, libnvidia-ml.so.1) to mount into every
+            container that gets a device; a pretend driver comes in here.
+
+    Source: https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md
+    """
+
+    def edits(gpu: PretendGPU) -> dict[str, Any]:
+        return {
+            "env": [f"FAKE_GPU_{gpu.index}={gpu.uuid}"],
+            "mounts": [_mount(files / gpu.uuid, f"{CONTAINER_DEVICES}/{gpu.uuid}")],
+        }
+
+    devices = [{"name": gpu.uuid, "containerEdits": edits(gpu)} for gpu in gpus]
+    devices += [{"name": str(gpu.index), "containerEdits": edits(gpu)} for gpu in gpus]
+    every = [edits(gpu) for gpu in gpus]
+    devices.append(
+        {
+            "name": "all",
+            "containerEdits": {
+                key: [value for edit in every for value in edit[key]] for key in ("env", "mounts")
+            },
+        }
+    )
+    shared = {"env": [f"FAKE_GPU_DRIVER={DRIVER_VERSION}"]}
+    mounts = [_mount(library, f"{CONTAINER_LIBRARIES}/{library.name}") for library in libraries]
+    return {
+        "cdiVersion": "0.5.0",
+        "kind": "nvidia.com/gpu",
+        "devices": devices,
+        "containerEdits": {**shared, **({"mounts": mounts} if mounts else {})},
+    }
+
+
+def _mount(source: Path, target: str) -> dict[str, Any]:
+    return {
+        "hostPath": str(source),
+        "containerPath": target,
+        "options": ["ro", "nosuid", "nodev", "bind"],
+    }

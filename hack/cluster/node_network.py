@@ -1,0 +1,53 @@
+"""The real node's network: a bridge, its CNI configuration, and the way to the API server.
+
+No iptables and no kube-proxy: pods reach the `kubernetes` Service because the cluster puts its
+address on the loopback interface of this machine, where the API server listens on all addresses.
+Pods reach each other and this machine, nothing else.
+"""
+
+import subprocess
+from pathlib import Path
+from string import Template
+
+from cluster.errors import ClusterError
+from cluster.node_layout import ADDRESS, BRIDGE, NETWORK, SUBNET, NodeLayout
+
+_TEMPLATE = Path(__file__).parent / "node" / "cni.conflist"
+
+
+def write_cni(layout: NodeLayout) -> None:
+    """Write the CNI configuration of the bridge."""
+    layout.cni_config.mkdir(parents=True, exist_ok=True)
+    text = Template(_TEMPLATE.read_text()).substitute(
+        network=NETWORK,
+        bridge=BRIDGE,
+        addresses=layout.addresses,
+        subnet=SUBNET,
+        gateway=ADDRESS,
+    )
+    (layout.cni_config / "10-bridge.conflist").write_text(text)
+
+
+def up() -> None:
+    """Bring the bridge up; its address is the node's and must be there before the kubelet."""
+    prefix = SUBNET.partition("/")[2]
+    _ip("link", "add", BRIDGE, "type", "bridge")
+    _ip("address", "add", f"{ADDRESS}/{prefix}", "dev", BRIDGE)
+    _ip("link", "set", BRIDGE, "up")
+
+
+def down() -> None:
+    """Remove the bridge and what hangs on it."""
+    ports = Path(f"/sys/class/net/{BRIDGE}/brif")
+    for port in ports.iterdir() if ports.is_dir() else ():
+        # Gone with its namespace a moment later anyway; not waiting for that.
+        _ip("link", "delete", port.name, check=False)
+    if Path(f"/sys/class/net/{BRIDGE}").exists():
+        _ip("link", "delete", BRIDGE, check=False)
+
+
+def _ip(*arguments: str, check: bool = True) -> str:
+    done = subprocess.run(["ip", *arguments], capture_output=True, text=True)
+    if check and done.returncode:
+        raise ClusterError(f"ip {' '.join(arguments)}: {done.stderr.strip()}")
+    return done.stdout
