@@ -1,0 +1,46 @@
+from typing import Any
+
+import msgspec
+import pytest
+from tests.unit.jobs.golden_jobs import make_input
+
+from gpu_scheduler.jobs.drift import mutable_patch
+from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.jobs.render import render
+from gpu_scheduler.kube.objects import Job
+
+SPEC: dict[str, Any] = {"image": "a", "gpu": 0.5, "parallelism": 2, "completions": 4}
+
+
+def rendered_digest(spec: dict[str, Any], **changes: Any) -> str:
+    annotations = render(make_input(spec, **changes))["metadata"]["annotations"]
+    return str(annotations["gpu-scheduler.io/rendered"])
+
+
+@pytest.mark.parametrize("change", [{"parallelism": 4}, {"suspend": True}])
+def test_what_may_change_later_does_not_change_the_digest(change: dict[str, Any]) -> None:
+    assert rendered_digest({**SPEC, **change}) == rendered_digest(SPEC)
+
+
+@pytest.mark.parametrize("change", [{"completions": 5}, {"retries": 9}, {"image": "b"}])
+def test_what_is_fixed_changes_the_digest(change: dict[str, Any]) -> None:
+    assert rendered_digest({**SPEC, **change}) != rendered_digest(SPEC)
+
+
+def test_path_changes_the_digest() -> None:
+    assert rendered_digest(SPEC, path=Path.GATE) != rendered_digest(SPEC, path=Path.BIND)
+
+
+@pytest.mark.parametrize(
+    ("change", "patch"),
+    [
+        ({}, None),
+        ({"priority": 90}, None),
+        ({"parallelism": 3}, {"spec": {"parallelism": 3}}),
+        ({"suspend": True}, {"spec": {"suspend": True}}),
+        ({"parallelism": 1, "suspend": True}, {"spec": {"parallelism": 1, "suspend": True}}),
+    ],
+)
+def test_patch_carries_exactly_what_differs(change: dict[str, Any], patch: object) -> None:
+    existing = msgspec.convert(render(make_input(SPEC)), Job)
+    assert mutable_patch(existing, render(make_input({**SPEC, **change}))) == patch

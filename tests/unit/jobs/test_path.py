@@ -1,0 +1,151 @@
+from typing import Any
+
+import pytest
+
+from gpu_scheduler.jobs.path import ClaimFacts, Path, choose, claim_facts, claims
+
+SHARED = {"metadata": {"name": "pv"}, "spec": {"accessModes": ["ReadWriteMany"]}}
+
+
+def mounts(*names: str) -> dict[str, Any]:
+    return {
+        "containers": [{"name": "a"}],
+        "volumes": [{"name": n, "persistentVolumeClaim": {"claimName": n}} for n in names],
+    }
+
+
+def claim(phase: str = "Bound", mode: str = "ReadWriteMany", **meta: Any) -> dict[str, Any]:
+    return {
+        "metadata": {"name": "data", **meta},
+        "spec": {"accessModes": [mode], "volumeName": "pv"},
+        "status": {"phase": phase},
+    }
+
+
+BOUND = ClaimFacts(bound=True)
+
+BIND: dict[str, tuple[dict[str, Any], dict[str, ClaimFacts]]] = {
+    "nothing special": ({"containers": [{"name": "a"}]}, {}),
+    "bound shared volume": (mounts("data"), {"data": BOUND}),
+    "empty lists": ({"containers": [], "volumes": None, "affinity": {"podAffinity": {}}}, {}),
+    "no terms": (
+        {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}},
+        {},
+    ),
+    "container port only": ({"containers": [{"name": "a", "ports": [{"containerPort": 80}]}]}, {}),
+    "host network without ports": ({"hostNetwork": True, "containers": [{"name": "a"}]}, {}),
+    "node affinity": (
+        {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+        {},
+    ),
+    "other volumes": ({"volumes": [{"name": "t", "emptyDir": {}}]}, {}),
+}
+
+GATE: dict[str, tuple[dict[str, Any], dict[str, ClaimFacts], str]] = {
+    "missing claim": (mounts("data"), {}, "claim data does not exist yet"),
+    "unbound claim": (
+        mounts("a", "data"),
+        {"a": BOUND, "data": ClaimFacts(bound=False)},
+        "claim data is not bound yet",
+    ),
+    "local volume": (
+        mounts("data"),
+        {"data": ClaimFacts(True, tied_to_nodes=True)},
+        "the volume of claim data is tied to certain nodes",
+    ),
+    "one pod only": (
+        mounts("data"),
+        {"data": ClaimFacts(True, one_pod_only=True)},
+        "claim data may be used by one pod at a time",
+    ),
+    "ephemeral volume": (
+        {"volumes": [{"name": "s", "ephemeral": {"volumeClaimTemplate": {}}}]},
+        {},
+        "volume s is provisioned for each pod",
+    ),
+    "exclusive volume": (
+        {"volumes": [{"name": "d", "gcePersistentDisk": {"pdName": "x"}}]},
+        {},
+        "volume d may be attached once",
+    ),
+    "pod affinity": (
+        {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+        {},
+        "affinity.podAffinity depends on where other pods run",
+    ),
+    "preferred anti-affinity": (
+        {
+            "affinity": {
+                "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}
+            }
+        },
+        {},
+        "affinity.podAntiAffinity depends on where other pods run",
+    ),
+    "spread": (
+        {"topologySpreadConstraints": [{"maxSkew": 1}]},
+        {},
+        "topologySpreadConstraints depend on where other pods run",
+    ),
+    "resource claims": (
+        {"resourceClaims": [{"name": "nic"}]},
+        {},
+        "resourceClaims are allocated by kube-scheduler",
+    ),
+    "host port": (
+        {"containers": [{"name": "a", "ports": [{"containerPort": 80, "hostPort": 8080}]}]},
+        {},
+        "container a takes host port 8080",
+    ),
+    "host port of a sidecar": (
+        {"initContainers": [{"name": "s", "ports": [{"containerPort": 80, "hostPort": 81}]}]},
+        {},
+        "container s takes host port 81",
+    ),
+    "host network with ports": (
+        {"hostNetwork": True, "containers": [{"name": "a", "ports": [{"containerPort": 80}]}]},
+        {},
+        "container a takes host port 80",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", BIND)
+def test_bind_when_kube_scheduler_has_nothing_to_add(case: str) -> None:
+    assert choose(*BIND[case]) == (Path.BIND, "")
+
+
+@pytest.mark.parametrize("case", GATE)
+def test_gate_when_only_kube_scheduler_can_do_it(case: str) -> None:
+    spec, facts, reason = GATE[case]
+    assert choose(spec, facts) == (Path.GATE, reason)
+
+
+def test_claims_are_named_once_in_order() -> None:
+    assert claims(mounts("b", "a", "b")) == ("b", "a")
+    assert claims({"containers": []}) == ()
+
+
+@pytest.mark.parametrize(
+    ("pvc", "pv", "facts"),
+    [
+        (claim(), SHARED, ClaimFacts(True)),
+        (claim("Pending"), None, ClaimFacts(False)),
+        (claim("Lost"), None, ClaimFacts(False)),
+        (claim(), None, ClaimFacts(False)),
+        (claim(deletionTimestamp="2026-01-01T00:00:00Z"), SHARED, ClaimFacts(False)),
+        (claim(mode="ReadWriteOncePod"), SHARED, ClaimFacts(True, one_pod_only=True)),
+        (
+            claim(),
+            {"metadata": {}, "spec": {"nodeAffinity": {"required": {}}}},
+            ClaimFacts(True, tied_to_nodes=True),
+        ),
+        (
+            claim(),
+            {"metadata": {"labels": {"topology.kubernetes.io/zone": "a"}}, "spec": {}},
+            ClaimFacts(True, tied_to_nodes=True),
+        ),
+    ],
+)
+def test_facts_of_a_claim(pvc: dict[str, Any], pv: dict[str, Any] | None, facts: object) -> None:
+    assert claim_facts(pvc, pv) == facts
