@@ -42,8 +42,9 @@ class RenderInput:
     spec: GPUJobSpec
     project: str
     path: Path
-    has_runtime_class: bool  # the cluster has a RuntimeClass `nvidia`
+    has_runtime_class: bool  # the cluster has the RuntimeClass ``runtime_class``
     has_priority_class: bool  # the chart's priority class is installed
+    runtime_class: str = RUNTIME_CLASS
 
 
 def render(job: RenderInput) -> dict[str, Any]:
@@ -102,7 +103,7 @@ def _template(job: RenderInput) -> dict[str, Any]:
     if job.spec.time_limit_seconds is not None:
         pod_spec["activeDeadlineSeconds"] = job.spec.time_limit_seconds
     if job.has_runtime_class and not pod_spec.get("runtimeClassName"):
-        pod_spec["runtimeClassName"] = RUNTIME_CLASS
+        pod_spec["runtimeClassName"] = job.runtime_class
     schedule(pod_spec, job.path, has_priority_class=job.has_priority_class)
     return template
 

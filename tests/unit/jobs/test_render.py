@@ -69,6 +69,8 @@ def test_time_limit_of_the_job_wins_over_the_template() -> None:
 
 def test_runtime_class_only_where_the_cluster_has_it_and_the_user_chose_none() -> None:
     assert "runtimeClassName" not in pod_spec(render(make_input(SHORT, has_runtime_class=False)))
+    named = render(make_input(SHORT, runtime_class="nvidia-cdi"))
+    assert pod_spec(named)["runtimeClassName"] == "nvidia-cdi"
     chosen = {"template": template({"name": "a"}, runtimeClassName="kata"), "gpu": 1}
     assert pod_spec(render(make_input(chosen)))["runtimeClassName"] == "kata"
 
