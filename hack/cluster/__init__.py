@@ -1,0 +1,18 @@
+"""The local cluster: a real Kubernetes control plane with fake nodes and one real node.
+
+For developers, the demo, tests and benchmarks. Programs are built once from their Go
+modules into a cache folder; a cluster lives in a run folder there until it is taken
+down, whoever brought it up. `python -m cluster --help` is the same as commands.
+
+    running = up(Settings(name="try", nodes=(Path("tests/fixtures/clusters/dell-saas.yaml"),)))
+    running.kubectl("get", "nodes")
+    running.stop()
+"""
+
+from cluster.errors import ClusterError
+from cluster.lifecycle import connect, down, names, up
+from cluster.nodes import fake_nodes
+from cluster.running import Running
+from cluster.settings import Settings
+
+__all__ = ["ClusterError", "Running", "Settings", "connect", "down", "fake_nodes", "names", "up"]

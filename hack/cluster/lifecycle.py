@@ -1,0 +1,163 @@
+"""Brings clusters up and takes them down; the only module that creates run folders.
+
+Every step can be cut off by a kill: `up` first clears away what an earlier run of the
+same name left, and `down` ends whatever was started for the folder, written down or not.
+"""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
+
+from cluster import build, control_plane, ports, process, service_address
+from cluster.cache import cache_folder, cluster_folder, clusters_folder, lock_file
+from cluster.control_plane import Plan
+from cluster.errors import ClusterError
+from cluster.locks import exclusive
+from cluster.progress import say
+from cluster.running import Running
+from cluster.settings import Settings
+from cluster.startup import start_control_plane
+from cluster.state import State, load, save
+
+# Nothing of a cluster is worth keeping, so nobody gets long to say goodbye.
+_GRACE_SECONDS = 2.0
+
+
+def up(settings: Settings, *, recreate: bool = False) -> Running:
+    """Brings the cluster of these settings up, or returns it when it already runs.
+
+    Args:
+        settings: what is wanted; a real node where that is not possible becomes none.
+        recreate: stop a running cluster of that name first.
+
+    Raises:
+        ClusterError: a cluster of that name runs with other settings, a program could not
+            be built, or something did not start.
+    """
+    settings = _possible(settings)
+    build.ensure(("core", "node") if settings.real_node else ("core",))
+    with _locked(settings.name):
+        running = connect(settings.name)
+        if running is not None and not recreate and running.is_healthy():
+            state = load(running.folder)
+            if state is not None and state.ready:
+                if state.fingerprint == settings.fingerprint():
+                    return running
+                raise ClusterError(
+                    f"cluster {settings.name} runs with other settings: "
+                    "use --recreate, or another --name"
+                )
+        _down(settings.name)
+        return _start(settings)
+
+
+def connect(name: str) -> Running | None:
+    """The cluster `name`, if there is one; it may be unhealthy."""
+    folder = cluster_folder(name)
+    return Running(name, folder) if load(folder) is not None else None
+
+
+def down(name: str) -> bool:
+    """Stops the cluster `name` and deletes its folder; False when there was none."""
+    with _locked(name):
+        return _down(name)
+
+
+def names() -> list[str]:
+    """The names of all clusters that have a run folder."""
+    if not clusters_folder().is_dir():
+        return []
+    entries = clusters_folder().iterdir()
+    return sorted(entry.name for entry in entries if not entry.name.startswith("."))
+
+
+def _locked(name: str) -> AbstractContextManager[None]:
+    return exclusive(
+        lock_file(name), on_wait=lambda: say(f"waiting for another command on cluster {name}")
+    )
+
+
+def _possible(settings: Settings) -> Settings:
+    reason = service_address.why_no_real_node() if settings.real_node else None
+    if reason is None:
+        return settings
+    say(f"no real node ({reason}): this cluster runs on fake nodes only")
+    return replace(settings, real_node=False)
+
+
+def _start(settings: Settings) -> Running:
+    folder = cluster_folder(settings.name)
+    with exclusive(lock_file(".ports")):
+        state = _reserve(settings)
+        folder.mkdir(parents=True, mode=0o700)
+        save(folder, state)
+    running = Running(settings.name, folder)
+    try:
+        if settings.real_node:
+            service_address.add(settings.name)
+        start_control_plane(
+            running,
+            Plan(
+                folder=folder,
+                ports=state.ports,
+                qps=settings.qps,
+                audit=settings.audit,
+                feature_gates=settings.feature_gates,
+                node_grace_seconds=settings.node_grace_seconds,
+                listen_all=settings.real_node,
+            ),
+        )
+        for path in settings.nodes:
+            running.add_nodes(path)
+        if settings.real_node:
+            from cluster import real_node  # its needs are those of a real node only
+
+            real_node.start(running)
+    except BaseException:
+        _keep_logs(settings.name)
+        _down(settings.name)
+        raise
+    save(folder, replace(running.state, ready=True))
+    return running
+
+
+def _reserve(settings: Settings) -> State:
+    """Chooses ports; call it under the lock for ports, and save the state before letting go."""
+    states = [state for name in names() if (state := load(cluster_folder(name)))]
+    first = settings.port or ports.choose({state.first_port for state in states})
+    block = ports.block(first)
+    if settings.real_node:
+        block = replace(block, api_server=control_plane.REAL_NODE_PORT)
+    return State(
+        name=settings.name,
+        fingerprint=settings.fingerprint(),
+        first_port=first,
+        ports=block,
+        real_node=settings.real_node,
+    )
+
+
+def _down(name: str) -> bool:
+    folder = cluster_folder(name)
+    running = connect(name)
+    if running is not None and running.state.real_node:
+        from cluster import real_node  # its needs are those of a real node only
+
+        real_node.stop(running)
+    started = running.processes.values() if running is not None else ()
+    process.stop({*started, *process.marked_with(folder)}, grace_seconds=_GRACE_SECONDS)
+    service_address.remove(name)
+    existed = folder.exists()
+    shutil.rmtree(folder, ignore_errors=True)
+    return existed
+
+
+def _keep_logs(name: str) -> None:
+    """Keeps the logs of a start that failed; the next failure of that name replaces them."""
+    kept = cache_folder() / "failed" / name
+    shutil.rmtree(kept, ignore_errors=True)
+    with suppress(OSError):
+        shutil.copytree(cluster_folder(name) / "logs", kept)
+        say(f"the logs are in {kept}")

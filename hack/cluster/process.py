@@ -1,0 +1,109 @@
+"""Starts and stops the cluster's programs, each in a session of its own.
+
+A process is known by its id and its start time, so an id that the kernel has given to
+somebody else is never signalled. Every program also carries the run folder in its
+environment: what a run that was killed had started but not yet written down is found
+by that mark. Linux only, for it reads /proc.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+MARK = "GPU_SCHEDULER_CLUSTER_FOLDER"
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One started program: `start` is its start time in clock ticks since boot."""
+
+    pid: int
+    start: int
+
+
+def spawn(argv: Sequence[str], *, log: Path, mark: Path) -> Process:
+    """Starts `argv`, detached from this process, with its output appended to `log`."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    write = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+    # HOME is the run folder: programs must not read or write a user's own settings.
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": str(mark), MARK: str(mark)}
+    # posix_spawn and not subprocess: nobody here waits for these processes to end.
+    pid = os.posix_spawn(
+        argv[0],
+        list(argv),
+        environment,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+            (os.POSIX_SPAWN_OPEN, 1, str(log), write, 0o600),
+            (os.POSIX_SPAWN_DUP2, 1, 2),
+        ],
+        setsid=True,
+        setsigmask=[],
+        setsigdef=[signal.SIGINT, signal.SIGPIPE],
+    )
+    return Process(pid, _stat(pid)[1])
+
+
+def is_alive(process: Process) -> bool:
+    """Whether `process` still runs; one that has ended and waits to be reaped does not."""
+    with suppress(ChildProcessError):
+        os.waitpid(process.pid, os.WNOHANG)
+    state, start = _stat(process.pid)
+    return start == process.start and state not in ("Z", "X")
+
+
+def send(process: Process, number: signal.Signals) -> None:
+    """Signals `process` if it still runs."""
+    if is_alive(process):
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, number)
+
+
+def stop(processes: Iterable[Process], *, grace_seconds: float) -> None:
+    """Ends `processes` together: asks them, waits, then kills those that are left."""
+    left = [process for process in processes if is_alive(process)]
+    for process in left:
+        send(process, signal.SIGTERM)
+        send(process, signal.SIGCONT)
+    left = _wait(left, grace_seconds)
+    for process in left:
+        send(process, signal.SIGKILL)
+    _wait(left, 10.0)
+
+
+def marked_with(folder: Path) -> list[Process]:
+    """Every running program that was started for the run folder `folder`."""
+    mark = f"{MARK}={folder}".encode()
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with suppress(OSError):
+                if mark in (entry / "environ").read_bytes().split(b"\0"):
+                    pid = int(entry.name)
+                    found.append(Process(pid, _stat(pid)[1]))
+    return [process for process in found if is_alive(process)]
+
+
+def _wait(processes: list[Process], seconds: float) -> list[Process]:
+    deadline = time.monotonic() + seconds
+    while processes and time.monotonic() < deadline:
+        time.sleep(0.02)
+        processes = [process for process in processes if is_alive(process)]
+    return processes
+
+
+def _stat(pid: int) -> tuple[str, int]:
+    """State letter and start time of `pid`; ("X", -1) when there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return ("X", -1)
+    # The second field is the program's name in parentheses and may hold spaces.
+    fields = text[text.rindex(")") + 2 :].split()
+    return (fields[0], int(fields[19]))

@@ -1,0 +1,63 @@
+"""What one local cluster is: its name, its nodes and how its control plane is tuned.
+
+Two `up` with equal settings mean the same cluster; `fingerprint` is what is compared,
+and it covers the contents of node files, not their names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.errors import ClusterError
+
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The wish for a cluster.
+
+    Attributes:
+        name: names its run folder and its kubeconfig context.
+        nodes: YAML files of Node objects that kwok plays.
+        qps: requests per second (and burst) that kube-controller-manager and kube-scheduler
+            allow themselves; None leaves their defaults of 20 and 50.
+        real_node: also one real node, which takes port 443 of the machine.
+        audit: the API server writes one line per request to `logs/audit.log`.
+        feature_gates: `Name=true` or `Name=false`, for every part of the control plane.
+        node_grace_seconds: how long a node may be silent before it counts as NotReady.
+        port: the first of the cluster's ports; None chooses a free block.
+    """
+
+    name: str = "dev"
+    nodes: tuple[Path, ...] = ()
+    qps: int | None = None
+    real_node: bool = False
+    audit: bool = False
+    feature_gates: tuple[str, ...] = ()
+    node_grace_seconds: int = 120
+    port: int | None = None
+
+    def __post_init__(self) -> None:
+        if not _NAME.fullmatch(self.name):
+            raise ClusterError(
+                f"name {self.name!r}: lower case letters, digits and dashes, at most 40"
+            )
+        if self.qps is not None and self.qps < 1:
+            raise ClusterError(f"qps {self.qps}: at least 1, or left out for the defaults")
+        for path in self.nodes:
+            if not path.is_file():
+                raise ClusterError(f"nodes: there is no file {path}")
+
+    def fingerprint(self) -> str:
+        """Equal for settings that ask for the same cluster."""
+        contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.nodes]
+        asked = [
+            self.name, contents, self.qps, self.real_node, self.audit,
+            list(self.feature_gates), self.node_grace_seconds, self.port,
+        ]  # fmt: skip
+        return hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]

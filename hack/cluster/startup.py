@@ -1,0 +1,66 @@
+"""Starts the control plane of a cluster in the order in which its parts need each other."""
+
+from __future__ import annotations
+
+import subprocess
+from functools import partial
+
+from cluster import control_plane, credentials
+from cluster.api_client import ApiClient, Object
+from cluster.control_plane import Plan
+from cluster.errors import ClusterError
+from cluster.running import Running
+
+# What the users with stock roles may do, in every namespace.
+_BINDINGS = {"edit-user": "edit", "view-user": "view"}
+
+
+def start_control_plane(running: Running, plan: Plan) -> None:
+    """Starts every program and returns when pods can be created and scheduled.
+
+    Raises:
+        ClusterError: a program ended or was not ready in time.
+    """
+    folder = plan.folder
+    _run(running, "etcd", control_plane.etcd(plan))
+    answer = subprocess.run(
+        [running.binary("certs"), folder], capture_output=True, text=True, check=False
+    )
+    if answer.returncode != 0:
+        raise ClusterError(f"certificates could not be made: {answer.stderr.strip()}")
+    credentials.write_tokens(folder)
+    credentials.write_kubeconfigs(folder, name=running.name, server=running.server)
+    if plan.audit:
+        (folder / "audit-policy.yaml").write_text(control_plane.AUDIT_POLICY)
+    _run(running, "kube-apiserver", control_plane.api_server(plan))
+    running.wait_ready()
+    _run(running, "kube-controller-manager", control_plane.controller_manager(plan))
+    _run(running, "kube-scheduler", control_plane.scheduler(plan))
+    _run(running, "kwok", control_plane.kwok(plan))
+    with running.client() as client:
+        for user, role in _BINDINGS.items():
+            client.create(
+                "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings", _bind(user, role)
+            )
+        # Pods need their namespace's service account, which a controller creates.
+        running.wait_for(
+            "kube-controller-manager",
+            partial(client.is_ok, "/api/v1/namespaces/default/serviceaccounts/default"),
+        )
+    with ApiClient(f"https://127.0.0.1:{plan.ports.scheduler}", ca_file=running.ca_file) as client:
+        running.wait_for("kube-scheduler", partial(client.is_ok, "/readyz"))
+
+
+def _run(running: Running, name: str, arguments: tuple[str, ...]) -> None:
+    running.run_process(name, (str(running.binary(name)), *arguments))
+
+
+def _bind(user: str, role: str) -> Object:
+    group = "rbac.authorization.k8s.io"
+    return {
+        "apiVersion": f"{group}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": f"local-{user}"},
+        "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role},
+        "subjects": [{"apiGroup": group, "kind": "User", "name": user}],
+    }

@@ -1,0 +1,65 @@
+"""What a run folder says about its cluster, in `state.json`.
+
+Written whole (beside it, then renamed) after every change, so that a run that was
+killed at any point leaves a file from which the next one can clean up.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from cluster.ports import Ports
+from cluster.process import Process
+
+_FILE = "state.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One program of the cluster: how it is started, and its process if it was."""
+
+    argv: tuple[str, ...]
+    process: Process | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """A cluster as its run folder remembers it."""
+
+    name: str
+    fingerprint: str
+    first_port: int
+    ports: Ports
+    real_node: bool = False
+    ready: bool = False
+    services: dict[str, Service] = field(default_factory=dict)
+
+    def with_service(self, name: str, service: Service) -> State:
+        """This state with `service` in place of what `name` was."""
+        return replace(self, services={**self.services, name: service})
+
+
+def save(folder: Path, state: State) -> None:
+    """Writes `state` into the run folder."""
+    partial = folder / f".{_FILE}.partial"
+    partial.write_text(json.dumps(asdict(state), indent=1))
+    os.replace(partial, folder / _FILE)
+
+
+def load(folder: Path) -> State | None:
+    """The state in `folder`; None when there is none or it cannot be read."""
+    try:
+        data = json.loads((folder / _FILE).read_text())
+        services = {
+            name: Service(
+                tuple(service["argv"]),
+                Process(**service["process"]) if service["process"] else None,
+            )
+            for name, service in data.pop("services").items()
+        }
+        return State(**{**data, "ports": Ports(**data["ports"])}, services=services)
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
