@@ -1,0 +1,79 @@
+"""kopf handlers of our custom resources: ``on.event`` only, which writes nothing to the object.
+
+kopf's finalizers, annotations, events and peering stay off: a GPUJob is cleaned up by its owner
+references, and leadership is the Lease's. Called by main, which runs kopf last, because kopf on its
+way out cancels every task that was created after it started.
+"""
+
+from typing import Any
+
+import kopf
+
+from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.kube.config import Connection
+from gpu_scheduler.runtime.intake import GPUJOBS, GPUNODES, GPUPROJECTS, Intake
+
+_DELETED = "DELETED"
+
+
+def settings() -> kopf.OperatorSettings:
+    """kopf's settings for an operator that only listens."""
+    chosen = kopf.OperatorSettings()
+    chosen.posting.enabled = False
+    chosen.peering.standalone = True
+    chosen.watching.server_timeout = 300
+    chosen.watching.inactivity_timeout = 330
+    chosen.networking.request_timeout = 330
+    return chosen
+
+
+def registry(intake: Intake, connection: Connection) -> kopf.OperatorRegistry:
+    """Handlers that pass every event on to ``intake``."""
+    handlers = kopf.OperatorRegistry()
+
+    @kopf.on.login(registry=handlers)
+    def login(**_: Any) -> kopf.ConnectionInfo:
+        return connection_info(connection)
+
+    @kopf.on.event(GROUP, VERSION, GPUJOBS, registry=handlers)
+    def gpujob(event: kopf.RawEvent, body: kopf.Body, **_: Any) -> None:
+        raw = event["object"]
+        if event["type"] == _DELETED:
+            meta = raw["metadata"]
+            intake.gpujob_gone(meta["namespace"], meta["name"], meta["uid"])
+        else:
+            intake.gpujob(raw)
+
+    @kopf.on.event(GROUP, VERSION, GPUPROJECTS, registry=handlers)
+    def project(event: kopf.RawEvent, **_: Any) -> None:
+        raw = event["object"]
+        if event["type"] == _DELETED:
+            intake.project_gone(raw["metadata"]["name"], raw["metadata"]["uid"])
+        else:
+            intake.project(raw)
+
+    @kopf.on.event(GROUP, VERSION, GPUNODES, registry=handlers)
+    def node(event: kopf.RawEvent, **_: Any) -> None:
+        raw = event["object"]
+        if event["type"] == _DELETED:
+            intake.node_gone(raw["metadata"]["name"])
+        else:
+            intake.node(raw)
+
+    return handlers
+
+
+def connection_info(connection: Connection) -> kopf.ConnectionInfo:
+    """Our connection in kopf's words."""
+    token = connection.token
+    if connection.token_file is not None:
+        token = connection.token_file.read_text().strip()
+    return kopf.ConnectionInfo(
+        server=connection.server,
+        ca_data=connection.ca_pem or None,
+        insecure=not connection.verify,
+        token=token or None,
+        scheme="Bearer" if token else None,
+        certificate_data=connection.certificate_pem or None,
+        private_key_data=connection.key_pem or None,
+    )

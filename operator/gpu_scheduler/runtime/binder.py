@@ -1,0 +1,133 @@
+"""Carrying out placements: one write per pod, many in flight, no answer left unresolved.
+
+A decision is charged (``World.assume``) before its write and stays charged until the watch shows
+the pod or a read proves that the write did not happen: after any failure the pod is read, since a
+write whose answer got lost may have been carried out. Fed by the planning loop.
+"""
+
+import asyncio
+import logging
+from collections import Counter, deque
+from collections.abc import Callable
+from typing import NoReturn
+
+import orjson
+
+from gpu_scheduler.core.decision import Place
+from gpu_scheduler.jobs.gate import HOSTNAME_LABEL
+from gpu_scheduler.jobs.place import Pin, place
+from gpu_scheduler.jobs.write import NotPlaceableError, Write
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.kube.paths import pod as pod_path
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+_FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
+
+
+class Binder:
+    """Writes placements with a bounded number of requests in flight."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        *,
+        concurrency: int,
+        pin: Pin,
+        wake: Callable[[], None],
+        observe_seconds: Callable[[float], None] = lambda seconds: None,
+        clock: Callable[[], float],
+    ) -> None:
+        """``wake`` is called when a placement was taken back, ``observe_seconds`` per write."""
+        self._world, self._client = world, client
+        self._concurrency, self._pin, self._wake = concurrency, pin, wake
+        self._observe, self._clock = observe_seconds, clock
+        self._todo: deque[tuple[Place, Pod]] = deque()
+        self._ready = asyncio.Semaphore(0)
+        self.results: Counter[str] = Counter()
+
+    def submit(self, decision: Place, pod: Pod) -> None:
+        """Write this decision soon; ``pod`` is the waiting pod as last seen."""
+        self._todo.append((decision, pod))
+        self._ready.release()
+
+    async def run(self) -> NoReturn:
+        """Work for ever; ends with NotLeader when the fence closes."""
+        async with asyncio.TaskGroup() as group:
+            for _ in range(self._concurrency):
+                group.create_task(self._worker())
+        raise AssertionError("workers do not end")
+
+    async def _worker(self) -> NoReturn:
+        while True:
+            await self._ready.acquire()
+            decision, pod = self._todo.popleft()
+            started = self._clock()
+            await self._carry_out(decision, pod)
+            self._observe(self._clock() - started)
+
+    async def _carry_out(self, decision: Place, pod: Pod) -> None:
+        try:
+            write = self._write(decision, pod)
+        except NotPlaceableError as error:
+            log.info("not placed: %s", error)
+            self._take_back(decision, pod, "not_placeable")
+            return
+        try:
+            await self._client.request(
+                write.method,
+                write.path,
+                body=orjson.dumps(write.body),
+                content_type=write.content_type,
+            )
+            self.results["placed"] += 1
+        except errors.NotLeader:
+            raise
+        except errors.ApiError as error:
+            await self._resolve(decision, pod, error)
+
+    def _write(self, decision: Place, pod: Pod) -> Write:
+        hostname = ""
+        if self._pin is Pin.HOSTNAME:
+            hostname = self._world.node_labels(decision.node).get(HOSTNAME_LABEL, "")
+        return place(pod, decision.node, decision.grants, pin=self._pin, hostname=hostname)
+
+    async def _resolve(self, decision: Place, pod: Pod, error: errors.ApiError) -> None:
+        """Find out what became of a write that failed, and act on that."""
+        meta = pod.metadata
+        raced = isinstance(error, errors.Conflict | errors.NotFound | errors.Unprocessable)
+        log.log(
+            logging.INFO if raced else logging.WARNING,
+            "placing %s/%s on %s: %s",
+            meta.namespace,
+            meta.name,
+            decision.node,
+            error,
+        )
+        delay = 0.0 if raced else _FIRST_DELAY_SECONDS
+        while True:
+            await asyncio.sleep(delay)
+            try:
+                now = await self._client.get(pod_path(meta.namespace, meta.name), Pod)
+            except errors.NotFound:
+                return self._take_back(decision, None, "gone")
+            except errors.ApiError:
+                delay = min(max(delay, _FIRST_DELAY_SECONDS) * 2, _MAX_DELAY_SECONDS)
+                continue
+            break
+        if now.metadata.uid != meta.uid:
+            return self._take_back(decision, None, "gone")
+        seen = self._world.pod_changed(now)
+        if decision.pod not in self._world.assumed:
+            self.results["placed" if seen and seen.node else "gone"] += 1
+            return None
+        return self._take_back(decision, now, "raced" if raced else "failed")
+
+    def _take_back(self, decision: Place, pod: Pod | None, result: str) -> None:
+        self.results[result] += 1
+        self._world.forget(decision.pod, pod)
+        self._wake()

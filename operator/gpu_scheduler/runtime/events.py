@@ -1,0 +1,94 @@
+"""Events on users' objects: what ``kubectl describe`` shows under Events.
+
+The same (object, reason, message) is written once per ten minutes; events are a courtesy, so one
+that cannot be written is dropped. Source: the core/v1 Event API.
+"""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Literal, NoReturn
+
+from gpu_scheduler.api.names import API_VERSION
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.paths import core
+
+log = logging.getLogger(__name__)
+
+_REPEAT_SECONDS = 600.0
+_REMEMBERED = 10_000
+COMPONENT = "gpu-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """The object that an event is about. An empty namespace: a cluster-scoped object."""
+
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+
+
+class Events:
+    """Writes events in the background."""
+
+    def __init__(
+        self, client: Client, *, instance: str, clock: Callable[[], float], limit: int = 1000
+    ) -> None:
+        """``instance``: who reports; ``limit``: events that may wait to be written."""
+        self._client, self._instance, self._clock = client, instance, clock
+        self._queue: asyncio.Queue[tuple[Subject, str, str, str]] = asyncio.Queue(limit)
+        self._said: dict[tuple[str, str, str], float] = {}
+
+    def say(
+        self, subject: Subject, kind: Literal["Normal", "Warning"], reason: str, message: str
+    ) -> None:
+        """Report once; dropped when too many wait or it was said a moment ago."""
+        key, now = (subject.uid, reason, message), self._clock()
+        if now - self._said.get(key, -_REPEAT_SECONDS) < _REPEAT_SECONDS or self._queue.full():
+            return
+        if len(self._said) >= _REMEMBERED:
+            self._said = {k: t for k, t in self._said.items() if now - t < _REPEAT_SECONDS}
+        self._said[key] = now
+        self._queue.put_nowait((subject, kind, reason, message))
+
+    async def run(self) -> NoReturn:
+        """Write events for ever."""
+        while True:
+            await self._write(*await self._queue.get())
+
+    async def _write(self, subject: Subject, kind: str, reason: str, message: str) -> None:
+        namespace = subject.namespace or "default"
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        body = {
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": f"{subject.name[:200]}.{secrets.token_hex(8)}"},
+            "involvedObject": {
+                "apiVersion": API_VERSION,
+                "kind": subject.kind,
+                "namespace": subject.namespace,
+                "name": subject.name,
+                "uid": subject.uid,
+            },
+            "type": kind,
+            "reason": reason,
+            "message": message[:1024],
+            "source": {"component": COMPONENT, "host": self._instance},
+            "reportingComponent": COMPONENT,
+            "reportingInstance": self._instance,
+            "firstTimestamp": now,
+            "lastTimestamp": now,
+            "count": 1,
+        }
+        try:
+            await self._client.create(core("events", namespace), body)
+        except errors.NotLeader:
+            raise
+        except errors.ApiError as error:
+            log.info("event %s on %s not written: %s", reason, subject.name, error)

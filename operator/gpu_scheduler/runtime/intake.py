@@ -1,0 +1,191 @@
+"""From custom resources as JSON to the records of the state.
+
+Whatever is in the object, a record comes out: a spec that cannot be read becomes a record with a
+``problem``, which the status tells the user. Called by the kopf handlers, and by ``resync``, which
+lists our own objects because a watch that lost its place can miss a deletion.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from gpu_scheduler.api import requests
+from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.gpuproject import GPUProjectSpec
+from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.api.validate import problems
+from gpu_scheduler.core.request import JobKey, Project, ProjectName
+from gpu_scheduler.core.units import milli_from_gpu
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.paths import of_group
+from gpu_scheduler.state import devices
+from gpu_scheduler.state.jobs import GPUJobRecord, job_key
+from gpu_scheduler.state.projects import ProjectRecord
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
+Body = Mapping[str, Any]
+
+
+def _first_error(error: ValidationError) -> str:
+    first = error.errors()[0]
+    return f"spec.{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
+
+
+def gpujob_record(body: Body) -> GPUJobRecord:
+    """The record of a GPUJob as the API server shows it."""
+    meta = body["metadata"]
+    record = GPUJobRecord(
+        key=job_key(meta["namespace"], meta["name"]),
+        namespace=meta["namespace"],
+        name=meta["name"],
+        uid=meta["uid"],
+        generation=int(meta.get("generation", 1)),
+        created=meta.get("creationTimestamp", ""),
+        deleting=bool(meta.get("deletionTimestamp")),
+        spec=None,
+        status=body.get("status") or {},
+    )
+    try:
+        spec = GPUJobSpec.model_validate(body.get("spec") or {})
+    except ValidationError as error:
+        record.problem = _first_error(error)
+        return record
+    if found := problems(record.name, record.namespace, spec):
+        record.problem = f"{found[0].field}: {found[0].message}"
+        return record
+    record.spec = spec
+    record.requests = requests.device_requests(spec)
+    record.min_compute = requests.compute_capability(spec)
+    return record
+
+
+def project_record(body: Body) -> ProjectRecord:
+    """The record of a GPUProject as the API server shows it."""
+    meta = body["metadata"]
+    name = ProjectName(meta["name"])
+    created, generation = meta.get("creationTimestamp", ""), int(meta.get("generation", 1))
+    try:
+        spec = GPUProjectSpec.model_validate(body.get("spec") or {})
+    except ValidationError as error:
+        empty = Project(name, 0, 0)
+        return ProjectRecord(empty, (), created, generation, meta["uid"], _first_error(error))
+    by_model = {m: milli_from_gpu(q) for m, q in (spec.quota_by_model or {}).items()}
+    project = Project(name, spec.quota_milli, spec.limit_milli, spec.weight, by_model)
+    return ProjectRecord(project, tuple(spec.namespaces), created, generation, meta["uid"])
+
+
+class Intake:
+    """Takes custom resources in; ``changed`` is told which GPUJobs to look at."""
+
+    def __init__(
+        self, world: World, *, changed: Callable[[JobKey], None], wake: Callable[[], None]
+    ) -> None:
+        """``wake``: the planner may have something to do."""
+        self._world, self._changed, self._wake = world, changed, wake
+        self._versions: dict[str, int] = {}
+        self.project_status: dict[ProjectName, Body] = {}
+        self.projects_touched: set[ProjectName] = set()
+
+    def gpujob(self, body: Body) -> None:
+        """A GPUJob was added or changed."""
+        record = gpujob_record(body)
+        if not self._newer(record.uid, body):
+            return
+        known = self._world.gpujobs.get(record.key)
+        if known and (known.uid, known.generation) == (record.uid, record.generation):
+            # What was found wrong only later (no project, refused dry run) stays known.
+            record.problem = record.problem or known.problem
+        self._world.gpujob_changed(record)
+        self._changed(record.key)
+        self._wake()
+
+    def gpujob_gone(self, namespace: str, name: str, uid: str) -> None:
+        """A GPUJob was deleted; its Jobs and pods follow by their owner references."""
+        key = job_key(namespace, name)
+        self._versions.pop(uid, None)
+        known = self._world.gpujobs.get(key)
+        if known is not None and known.uid == uid:
+            self._world.gpujob_gone(key)
+            self._wake()
+
+    def project(self, body: Body) -> None:
+        """A GPUProject was added or changed."""
+        record = project_record(body)
+        if not self._newer(record.uid, body):
+            return
+        name = record.project.name
+        self.project_status[name] = body.get("status") or {}
+        before = self._world.version
+        self._world.project_changed(record)
+        if self._world.version != before:
+            self._projects_changed()
+
+    def project_gone(self, name: str, uid: str) -> None:
+        """A GPUProject was deleted."""
+        record = self._world.projects.records.get(ProjectName(name))
+        if record is None or record.uid != uid:
+            return
+        self.project_status.pop(ProjectName(name), None)
+        self._world.project_gone(ProjectName(name))
+        self._projects_changed()
+
+    def node(self, body: Body) -> None:
+        """A GPUNode was added or changed."""
+        meta = body["metadata"]
+        if self._newer(meta["uid"], body):
+            found = devices.from_gpunode(body.get("status") or {})
+            self._world.gpunode_changed(meta["name"], found)
+            self._wake()
+
+    def node_gone(self, name: str) -> None:
+        """A GPUNode was deleted."""
+        self._world.gpunode_gone(name)
+        self._wake()
+
+    def _projects_changed(self) -> None:
+        self.projects_touched.update(self._world.projects.records)
+        for key in tuple(self._world.gpujobs):
+            self._changed(key)
+        self._wake()
+
+    def _newer(self, uid: str, body: Body) -> bool:
+        version = int(body["metadata"].get("resourceVersion") or 0)
+        if version < self._versions.get(uid, -1):
+            return False
+        self._versions[uid] = version
+        return True
+
+
+async def resync(client: Client, intake: Intake, world: World) -> None:
+    """List all our objects, take them in and forget those that are gone.
+
+    Raises:
+        ApiError: a list could not be read; nothing was forgotten then.
+    """
+    known = {(job.namespace, job.name, job.uid) for job in world.gpujobs.values()}
+    known_projects = {(name, r.uid) for name, r in world.projects.records.items()}
+    known_nodes = set(world.gpunode_names())
+    listed = [
+        (await client.get(of_group(GROUP, VERSION, plural)))["items"]
+        for plural in (GPUPROJECTS, GPUNODES, GPUJOBS)
+    ]
+    projects, nodes, jobs = listed
+    for body in projects:
+        intake.project(body)
+    for body in nodes:
+        intake.node(body)
+    for body in jobs:
+        intake.gpujob(body)
+    seen = {(m["namespace"], m["name"], m["uid"]) for m in (b["metadata"] for b in jobs)}
+    for namespace, name, uid in known - seen:
+        intake.gpujob_gone(namespace, name, uid)
+    seen_projects = {(b["metadata"]["name"], b["metadata"]["uid"]) for b in projects}
+    for name, uid in known_projects - seen_projects:
+        intake.project_gone(name, uid)
+    for name in known_nodes - {b["metadata"]["name"] for b in nodes}:
+        intake.node_gone(name)

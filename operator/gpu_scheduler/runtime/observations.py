@@ -1,0 +1,23 @@
+"""What the runtime reports of itself as it goes; metrics implement it, tests need not."""
+
+from typing import Protocol
+
+
+class Observations(Protocol):
+    """Durations, in seconds."""
+
+    def bind_seconds(self, seconds: float) -> None:
+        """One placing write, answer included."""
+
+    def cycle_seconds(self, seconds: float) -> None:
+        """One planning cycle."""
+
+
+class Unobserved:
+    """Throws observations away."""
+
+    def bind_seconds(self, seconds: float) -> None:
+        """See ``Observations``."""
+
+    def cycle_seconds(self, seconds: float) -> None:
+        """See ``Observations``."""

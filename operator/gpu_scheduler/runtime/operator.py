@@ -1,0 +1,164 @@
+"""The operator's parts, put together: everything that runs while this replica leads.
+
+Order matters: lead, list our own objects, list pods, nodes and jobs, and only then plan and write.
+Losing the Lease ends the process; the replica that takes over rebuilds everything from the API
+server. Nothing here is kept anywhere else.
+"""
+
+import asyncio
+import gc
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from typing import NoReturn
+
+from gpu_scheduler.api.names import LABEL_JOB
+from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.jobs.place import Pin
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import Job, Node, Pod
+from gpu_scheduler.kube.paths import JOBS, NODES, PODS
+from gpu_scheduler.kube.reflector import Reflector
+from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.runtime.events import Events
+from gpu_scheduler.runtime.intake import Intake, resync
+from gpu_scheduler.runtime.observations import Observations
+from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.runtime.queue import WorkQueue
+from gpu_scheduler.runtime.reconcile import Reconciler
+from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.runtime.settings import Settings
+from gpu_scheduler.runtime.sinks import JobSink, NodeSink, PodSink
+from gpu_scheduler.runtime.status_writer import StatusWriter
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+_WORKERS = 8  # GPUJobs worked on at once
+
+
+class Operator:
+    """Everything a leader runs. ``client`` must be fenced by the Lease."""
+
+    def __init__(
+        self,
+        client: Client,
+        settings: Settings,
+        observations: Observations,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Build all parts; nothing runs yet."""
+        self.settings, self.client, self._clock = settings, client, clock
+        self.world = World()
+        self.synced = asyncio.Event()
+        self.queue: WorkQueue[JobKey] = WorkQueue()
+        self.events = Events(client, instance=settings.identity, clock=clock)
+        self.recovery = Recovery(
+            self.world,
+            client,
+            self.events,
+            stuck_seconds=settings.stuck_seconds,
+            avoid_seconds=settings.avoid_seconds,
+            clock=clock,
+        )
+        self.binder = Binder(
+            self.world,
+            client,
+            concurrency=settings.write_concurrency,
+            pin=Pin(settings.pin),
+            wake=self._wake,
+            observe_seconds=observations.bind_seconds,
+            clock=clock,
+        )
+        self.planning = Planning(
+            self.world,
+            self.binder,
+            cycle_seconds=settings.cycle_seconds,
+            clock=clock,
+            check_capacity=self.recovery.check_capacity,
+            observe_seconds=observations.cycle_seconds,
+        )
+        self.intake = Intake(self.world, changed=self.queue.add, wake=self._wake)
+        self.reconciler = Reconciler(
+            self.world,
+            client,
+            Acceptance(
+                client,
+                placement=settings.placement,
+                runtime_class=settings.runtime_class,
+                clock=clock,
+            ),
+            self.queue,
+            wake=self._wake,
+        )
+        self.status = StatusWriter(
+            self.world,
+            client,
+            self.planning,
+            self.intake,
+            self.events,
+            finished=self.queue.add,
+            status_seconds=settings.status_seconds,
+            clock=clock,
+        )
+        self.reflectors: list[Reflector[Pod] | Reflector[Node] | Reflector[Job]] = [
+            Reflector(client, NODES, Node, NodeSink(self.world, self._wake)),
+            Reflector(
+                client,
+                JOBS,
+                Job,
+                JobSink(self.world, self._wake, self.queue.add),
+                params={"labelSelector": LABEL_JOB},
+            ),
+            Reflector(client, PODS, Pod, PodSink(self.world, self.recovery, self._wake)),
+        ]
+
+    async def run(self) -> NoReturn:
+        """Run until something fails or the lease is lost (NotLeader)."""
+        await self._until_done(lambda: resync(self.client, self.intake, self.world))
+        async with asyncio.TaskGroup() as group:
+            for reflector in self.reflectors:
+                group.create_task(reflector.run())
+            for reflector in self.reflectors:
+                await reflector.synced.wait()
+            # Long-lived objects are never garbage: spare the collector the walk over them.
+            gc.collect()
+            gc.freeze()
+            log.info(
+                "synced: %d pods, %d GPUJobs, %d projects",
+                len(self.world.pods),
+                len(self.world.gpujobs),
+                len(self.world.projects.records),
+            )
+            self.synced.set()
+            for _ in range(_WORKERS):
+                group.create_task(self.queue.work(self.reconciler.handle))
+            group.create_task(self.binder.run())
+            group.create_task(self.planning.run())
+            group.create_task(self.recovery.run())
+            group.create_task(self.status.run())
+            group.create_task(self.events.run())
+            group.create_task(self._resync_for_ever())
+        raise AssertionError("the operator does not end by itself")
+
+    def _wake(self) -> None:
+        self.planning.wake()
+
+    async def _resync_for_ever(self) -> NoReturn:
+        while True:
+            await asyncio.sleep(self.settings.resync_seconds)
+            await self._until_done(lambda: resync(self.client, self.intake, self.world))
+
+    async def _until_done(self, work: Callable[[], Awaitable[None]]) -> None:
+        delay = 0.2
+        while True:
+            try:
+                return await work()
+            except errors.NotLeader:
+                raise
+            except errors.ApiError as error:
+                log.warning("listing our objects: %s; again in %.1f s", error, delay)
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, 10.0)

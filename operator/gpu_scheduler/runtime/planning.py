@@ -1,0 +1,94 @@
+"""The planning loop: when something that matters changed, plan once and hand out the decisions.
+
+A cycle is synchronous: snapshot, plan, charge, submit; nothing can change under it. Cycles are at
+least ``cycle_seconds`` apart so that a burst of pods is planned together. Each cycle begins by
+checking that no device is above its capacity; if one is, the newest pods above it are evicted
+before anything else is placed.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import NoReturn
+
+from gpu_scheduler.core.decision import Wait
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+
+class Planning:
+    """Plans whenever woken and something changed."""
+
+    def __init__(
+        self,
+        world: World,
+        binder: Binder,
+        *,
+        cycle_seconds: float,
+        clock: Callable[[], float],
+        check_capacity: Callable[[], bool],
+        observe_seconds: Callable[[float], None] = lambda seconds: None,
+    ) -> None:
+        """``check_capacity`` deals with devices above capacity; True when there were any."""
+        self._world, self._binder = world, binder
+        self._cycle_seconds, self._clock = cycle_seconds, clock
+        self._check_capacity, self._observe = check_capacity, observe_seconds
+        self._wake = asyncio.Event()
+        self._planned_version = -1
+        self.waits: dict[JobKey, Wait] = {}
+        self.cycles = 0
+
+    def wake(self) -> None:
+        """Something may have changed."""
+        self._wake.set()
+
+    async def run(self) -> NoReturn:
+        """Plan for ever."""
+        while True:
+            await self._sleep()
+            self._wake.clear()
+            if self._world.version != self._planned_version or self._avoided_expired():
+                self.cycle()
+            await asyncio.sleep(self._cycle_seconds)
+
+    def cycle(self) -> None:
+        """One planning cycle."""
+        started = self._clock()
+        world = self._world
+        self._planned_version = world.version
+        if self._check_capacity():
+            return
+        result = plan(world.snapshot(), world.planner_projects(), world.waiting_jobs(started))
+        for decision in result.places:
+            pod = world.waiting.pod(decision.pod)
+            if pod is None:
+                raise RuntimeError(f"planned a pod that does not wait: {decision.pod}")
+            world.assume(decision)
+            self._binder.submit(decision, pod)
+        self._take_over({wait.job: wait for wait in result.waits})
+        self.cycles += 1
+        self._observe(self._clock() - started)
+
+    def _take_over(self, waits: dict[JobKey, Wait]) -> None:
+        for job in self.waits.keys() | waits.keys():
+            if self.waits.get(job) != waits.get(job):
+                self._world.touched.add(job)
+        self.waits = waits
+
+    def _avoided_expired(self) -> bool:
+        expiry = self._world.waiting.next_expiry()
+        return expiry is not None and expiry <= self._clock()
+
+    async def _sleep(self) -> None:
+        expiry = self._world.waiting.next_expiry()
+        try:
+            async with asyncio.timeout(
+                None if expiry is None else max(0.0, expiry - self._clock()) + 0.01
+            ):
+                await self._wake.wait()
+        except TimeoutError:
+            pass

@@ -1,0 +1,60 @@
+"""What a GPUProject's status says: a pure function of what the operator knows.
+
+Called by the status writer for every project whenever a plan may have changed, hence cheap: sums
+that the state keeps, and one pass over the project's waiting jobs.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gpu_scheduler.api.condition import Condition
+from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts
+from gpu_scheduler.core.request import WaitingJob
+from gpu_scheduler.core.units import gpu_from_milli
+from gpu_scheduler.state.projects import Claim, ProjectRecord
+
+
+def project_status(
+    record: ProjectRecord,
+    *,
+    allocated_milli: int,
+    waiting: Iterable[WaitingJob],
+    running_jobs: int,
+    conflicts: tuple[Claim, ...],
+    before: Mapping[str, Any],
+    now: str,
+) -> GPUProjectStatus:
+    """The status that a project should have (``before``: the one it has, as JSON)."""
+    jobs = list(waiting)
+    pending = sum(pod.shape.nominal_milli for job in jobs for pod in job.pods)
+    return GPUProjectStatus(
+        observed_generation=record.generation,
+        allocated_gpu=gpu_from_milli(allocated_milli),
+        borrowed_gpu=gpu_from_milli(max(0, allocated_milli - record.project.quota_milli)),
+        pending_gpu=gpu_from_milli(pending),
+        jobs=JobCounts(running=running_jobs, pending=len(jobs)),
+        conditions=[_accepted(record, conflicts, before, now)],
+    )
+
+
+def _accepted(
+    record: ProjectRecord, conflicts: tuple[Claim, ...], before: Mapping[str, Any], now: str
+) -> Condition:
+    problem = record.problem or "; ".join(
+        f"spec.namespaces: {c.namespace} belongs to GPUProject {c.owner} already; remove it here "
+        "or there"
+        for c in conflicts[:5]
+    )
+    status = "False" if problem else "True"
+    known = next((c for c in before.get("conditions") or () if c.get("type") == "Accepted"), None)
+    since = known["lastTransitionTime"] if known and known.get("status") == status else now
+    return Condition.model_validate(
+        {
+            "type": "Accepted",
+            "status": status,
+            "observedGeneration": record.generation,
+            "lastTransitionTime": since,
+            "reason": "Invalid" if problem else "Accepted",
+            "message": problem,
+        }
+    )

@@ -1,0 +1,85 @@
+"""A work queue of keys: each at most once in the queue and never by two workers at a time.
+
+A key added while a worker has it is handed out again afterwards. Failures come back with a growing
+delay. Level-triggered: a key says that something changed, not what. As in client-go's workqueue.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=str)
+
+
+class WorkQueue(Generic[K]):
+    """Keys to be worked on. One event loop only."""
+
+    def __init__(self, *, base_seconds: float = 0.2, max_seconds: float = 60.0) -> None:
+        """An empty queue; a key that fails n times waits base * 2^n seconds, at most max."""
+        self._ready: deque[K] = deque()
+        self._queued: set[K] = set()
+        self._active: set[K] = set()
+        self._again: set[K] = set()
+        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._failures: dict[K, int] = {}
+        self._wake = asyncio.Event()
+        self._base, self._max = base_seconds, max_seconds
+
+    def __len__(self) -> int:
+        """Keys that are ready."""
+        return len(self._ready)
+
+    def add(self, key: K) -> None:
+        """Ask for the key to be worked on now."""
+        if timer := self._timers.pop(key, None):
+            timer.cancel()
+        if key in self._active:
+            self._again.add(key)
+        elif key not in self._queued:
+            self._queued.add(key)
+            self._ready.append(key)
+            self._wake.set()
+
+    def add_after(self, key: K, seconds: float) -> None:
+        """Ask for the key later, unless it is asked for sooner."""
+        loop = asyncio.get_running_loop()
+        due = loop.time() + seconds
+        if timer := self._timers.get(key):
+            if timer.when() <= due:
+                return
+            timer.cancel()
+        self._timers[key] = loop.call_at(due, self._due, key)
+
+    def retry(self, key: K) -> float:
+        """Ask for the key again after a delay that grows with its failures; returns the delay."""
+        count = self._failures.get(key, 0)
+        self._failures[key] = count + 1
+        delay = min(self._base * 2.0 ** min(count, 16), self._max)
+        self.add_after(key, delay)
+        return delay
+
+    def succeeded(self, key: K) -> None:
+        """Forget the key's failures."""
+        self._failures.pop(key, None)
+
+    async def work(self, handle: Callable[[K], Awaitable[None]]) -> None:
+        """Work on keys for ever; ``handle`` deals with its own errors."""
+        while True:
+            while not self._ready:
+                self._wake.clear()
+                await self._wake.wait()
+            key = self._ready.popleft()
+            self._queued.discard(key)
+            self._active.add(key)
+            try:
+                await handle(key)
+            finally:
+                self._active.discard(key)
+                if key in self._again:
+                    self._again.discard(key)
+                    self.add(key)
+
+    def _due(self, key: K) -> None:
+        self._timers.pop(key, None)
+        self.add(key)

@@ -1,0 +1,211 @@
+"""What happens to pods whose placement did not work out, so that nobody pays for it.
+
+A pod that the kubelet rejected is marked at once, before the Job controller counts it (it looks
+once a second): no retry is charged and the Job makes a new one. A pod past its time limit is
+marked so that it is not tried again. A pod that hangs after its placement (unschedulable once its
+gate is gone, or bound to a node that no longer exists) is evicted. Either way the job keeps off
+that node for a while. Fed by every pod event; acts on each pod once.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Coroutine
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+import orjson
+
+from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.verify import Holder, overbooked
+from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_time_limit
+from gpu_scheduler.jobs.write import Write
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import Meta
+from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.state.jobs import epoch_seconds
+from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+# The Job controller removes this finalizer once it has counted a pod's end.
+_TRACKING = "batch.kubernetes.io/job-tracking"
+_DEADLINE = "DeadlineExceeded"
+_SWEEP_SECONDS = 2.0
+_TRIES = 8
+
+
+class Recovery:
+    """Watches over placed pods."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        events: Events,
+        *,
+        stuck_seconds: float,
+        avoid_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        """``stuck_seconds``: how long a placed pod may hang before it is evicted."""
+        self._world, self._client, self._events = world, client, events
+        self._stuck_seconds, self._avoid_seconds, self._clock = stuck_seconds, avoid_seconds, clock
+        self._handled: set[PodUID] = set()
+        self._since: dict[PodUID, float] = {}  # stuck pods: first seen so
+        self._tasks: set[asyncio.Task[object]] = set()
+        self._failure: asyncio.Future[NoReturn] | None = None
+        self.counts: Counter[str] = Counter()
+
+    async def run(self) -> NoReturn:
+        """Look for stuck pods for ever; ends with NotLeader when the fence closes."""
+        self._failure = asyncio.get_running_loop().create_future()
+        while True:
+            await asyncio.wait([self._failure], timeout=_SWEEP_SECONDS)
+            if self._failure.done():
+                await self._failure
+            self._sweep()
+
+    def observe(self, pod: PodRecord) -> None:
+        """Look at a pod that has just changed."""
+        if pod.stage is Stage.ENDED:
+            self._since.pop(pod.uid, None)
+            self._ended(pod)
+        elif self._hangs(pod):
+            self._since.setdefault(pod.uid, self._clock())
+        else:
+            self._since.pop(pod.uid, None)
+
+    def gone(self, uid: PodUID) -> None:
+        """Forget a pod."""
+        self._handled.discard(uid)
+        self._since.pop(uid, None)
+
+    def check_capacity(self) -> bool:
+        """Evict the newest pods from devices above their capacity; True when there are any."""
+        cluster = self._world.ledger.cluster
+        if min(cluster.free_milli, default=0) >= 0 and min(cluster.free_mib, default=0) >= 0:
+            return False
+        found = overbooked(
+            cluster,
+            [
+                Holder(pod.uid, pod.node, epoch_seconds(pod.created), pod.allocation.grants)
+                for pod in self._world.pods.values()
+                if pod.allocation is not None and pod.stage is not Stage.ENDED
+            ],
+        )
+        for device in found:
+            for uid in device.evict:
+                pod = self._world.pods[uid]
+                if uid in self._handled:
+                    continue
+                self.counts["overbooked"] += 1
+                self._evict(
+                    pod,
+                    "Overbooked",
+                    f"device {device.device} of {device.node} holds {device.milli} milli-GPU and "
+                    f"{device.mib} of {device.usable_mib} MiB: evicting {pod.name}",
+                )
+        return bool(found)
+
+    def _ended(self, pod: PodRecord) -> None:
+        if pod.phase != "Failed" or pod.disrupted or pod.uid in self._handled:
+            return
+        key = self._world.job_of(pod)
+        if key is None or pod.allocation is None:
+            return
+        now = datetime.now(UTC)
+        meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
+        if pod.reason == _DEADLINE:
+            message = "the pod ran longer than spec.timeLimitSeconds"
+            self._start(pod, self._mark(mark_time_limit(meta, message, now), "time_limit"))
+        elif not pod.ran:
+            reason = pod.reason or "Rejected"
+            message = f"the kubelet of {pod.node} rejected the pod: {pod.message or reason}"
+            self._avoid(key, pod.node)
+            self._say(key, "PodRejected", f"{pod.name}: {message}; placing it elsewhere")
+            self._start(pod, self._mark(mark_disrupted(meta, reason, message, now), "rejected"))
+
+    def _hangs(self, pod: PodRecord) -> bool:
+        if pod.stage is not Stage.PLACED or pod.deleting or pod.allocation is None:
+            return False
+        return pod.unschedulable is not None or not self._world.ledger.has_node(pod.node)
+
+    def _sweep(self) -> None:
+        now = self._clock()
+        for pod in list(self._world.pods.values()):
+            if pod.stage is Stage.PLACED and pod.uid not in self._since and self._hangs(pod):
+                self._since[pod.uid] = now
+        for uid, since in list(self._since.items()):
+            pod = self._world.pods[uid]
+            if not self._hangs(pod):
+                del self._since[uid]
+            elif now - since >= self._stuck_seconds and uid not in self._handled:
+                why = pod.unschedulable.message if pod.unschedulable else "the node is gone"
+                self.counts["stuck"] += 1
+                key = self._world.job_of(pod)
+                if key is not None:
+                    self._avoid(key, pod.node)
+                self._evict(pod, "PodStuck", f"{pod.name} cannot start on {pod.node}: {why}")
+
+    def _evict(self, pod: PodRecord, reason: str, message: str) -> None:
+        log.warning("%s/%s: %s", pod.namespace, pod.name, message)
+        key = self._world.job_of(pod)
+        if key is not None:
+            self._say(key, reason, f"{message}; placing it elsewhere")
+        meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
+        self._start(pod, self._send(evict(meta)))
+
+    def _avoid(self, key: JobKey, node: str) -> None:
+        self._world.waiting.avoid(key, node, self._clock() + self._avoid_seconds)
+
+    def _say(self, key: JobKey, reason: str, message: str) -> None:
+        job = self._world.gpujobs.get(key)
+        if job is not None:
+            subject = Subject("GPUJob", job.namespace, job.name, job.uid)
+            self._events.say(subject, "Warning", reason, message)
+
+    def _start(self, pod: PodRecord, work: Coroutine[Any, Any, object]) -> None:
+        self._handled.add(pod.uid)
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._done(done, pod.uid))
+
+    def _done(self, task: asyncio.Task[object], uid: PodUID) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            return
+        self._handled.discard(uid)
+        if isinstance(error, errors.ApiError) and not isinstance(error, errors.NotLeader):
+            log.warning("recovery of pod %s: %s", uid, error)  # the next sweep or event tries again
+        elif self._failure is not None and not self._failure.done():
+            self._failure.set_exception(error)
+
+    async def _mark(self, write: Write, what: str) -> None:
+        answer = await self._send(write)
+        if answer is None:
+            return
+        finalizers = orjson.loads(answer)["metadata"].get("finalizers") or ()
+        late = _TRACKING not in finalizers
+        self.counts["charged_by_race" if late else what] += 1
+        if late:
+            log.warning("a retry was charged: the Job controller was faster (%s)", write.path)
+
+    async def _send(self, write: Write) -> bytes | None:
+        """Send, again and again while a disruption budget says no; None when the pod is gone."""
+        for attempt in range(_TRIES):
+            try:
+                return await self._client.request(
+                    write.method,
+                    write.path,
+                    body=orjson.dumps(write.body),
+                    content_type=write.content_type,
+                )
+            except (errors.NotFound, errors.Conflict, errors.Unprocessable):
+                return None
+            except errors.TooManyRequests:
+                await asyncio.sleep(min(0.5 * 2**attempt, 10.0))
+        return None

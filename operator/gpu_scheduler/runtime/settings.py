@@ -1,0 +1,64 @@
+"""The operator's settings: one home, read from ``GPUSCHED_*`` environment variables.
+
+The chart's values carry the same names and defaults. A value that cannot be used ends the start
+with a sentence that names the variable.
+"""
+
+import os
+import socket
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+PREFIX = "GPUSCHED_"
+
+
+class SettingsError(ValueError):
+    """A setting cannot be used; the message names it."""
+
+
+class Settings(BaseModel):
+    """Everything that can be set. Field ``lease_seconds`` is ``GPUSCHED_LEASE_SECONDS``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    placement: Literal["auto", "bind", "gate"] = Field("auto", description="Write path of pods.")
+    pin: Literal["affinity", "hostname"] = Field(
+        "affinity", description="How the gate path ties a pod to its node; hostname for Karpenter."
+    )
+    lease_namespace: str = Field("gpu-scheduler", description="Namespace of the leader's Lease.")
+    lease_seconds: float = Field(15.0, ge=0.3, description="Life of the Lease without renewal.")
+    renew_deadline_seconds: float = Field(10.0, ge=0.2, description="Writes stop after this.")
+    retry_seconds: float = Field(2.0, ge=0.05, description="Between tries to get or renew it.")
+    admin_port: int = Field(8080, ge=0, le=65535, description="Health and metrics; 0 = off.")
+    admin_host: str = Field("0.0.0.0", description="Address that the admin port listens on.")
+    log_level: Literal["debug", "info", "warning", "error"] = Field("info")
+    runtime_class: str = Field("nvidia", description="RuntimeClass of GPU pods when it exists.")
+    stuck_seconds: float = Field(30.0, gt=0, description="Unschedulable this long: evict.")
+    avoid_seconds: float = Field(60.0, ge=0, description="A job avoids a failed node this long.")
+    cycle_seconds: float = Field(0.02, ge=0, description="Least time between planning cycles.")
+    status_seconds: float = Field(1.0, ge=0.05, description="Least time between status writes.")
+    resync_seconds: float = Field(300.0, ge=1, description="Full re-list of our own objects.")
+    write_concurrency: int = Field(50, ge=1, le=1000, description="Placing writes in flight.")
+    identity: str = Field("", description="Name in the Lease; default: the pod's name.")
+
+
+def load(environ: Mapping[str, str] = os.environ) -> Settings:
+    """Settings from the environment.
+
+    Raises:
+        SettingsError: an unknown variable with our prefix, or a value that cannot be used.
+    """
+    given = {
+        key.removeprefix(PREFIX).lower(): value
+        for key, value in environ.items()
+        if key.startswith(PREFIX) and value != ""
+    }
+    given.setdefault("identity", f"{socket.gethostname()}-{os.getpid()}")
+    try:
+        return Settings.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = PREFIX + "_".join(str(part) for part in first["loc"]).upper()
+        raise SettingsError(f"{name}: {first['msg']}") from None

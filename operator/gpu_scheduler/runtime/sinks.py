@@ -1,0 +1,92 @@
+"""Where the reflectors put what they see: into the state, and to those who must hear of it."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.kube.objects import Job, Node, Pod
+from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.world import World
+
+
+class PodObserver(Protocol):
+    """Whoever looks after single pods."""
+
+    def observe(self, pod: PodRecord) -> None:
+        """A pod changed."""
+
+    def gone(self, uid: PodUID) -> None:
+        """A pod is gone."""
+
+
+class PodSink:
+    """Pods."""
+
+    def __init__(self, world: World, observer: PodObserver, wake: Callable[[], None]) -> None:
+        """``wake``: the planner may have something to do."""
+        self._world, self._observer, self._wake = world, observer, wake
+
+    def changed(self, obj: Pod) -> None:
+        """A pod was added or changed."""
+        record = self._world.pod_changed(obj)
+        if record is not None:
+            self._observer.observe(record)
+            self._wake()
+
+    def gone(self, namespace: str, name: str, uid: str) -> None:
+        """A pod is gone."""
+        self._world.pod_gone(PodUID(uid))
+        self._observer.gone(PodUID(uid))
+        self._wake()
+
+    def replaced(self) -> None:
+        """A list is complete."""
+
+
+class NodeSink:
+    """Nodes."""
+
+    def __init__(self, world: World, wake: Callable[[], None]) -> None:
+        """``wake``: the planner may have something to do."""
+        self._world, self._wake = world, wake
+
+    def changed(self, obj: Node) -> None:
+        """A node was added or changed."""
+        self._world.node_changed(obj)
+        self._wake()
+
+    def gone(self, namespace: str, name: str, uid: str) -> None:
+        """A node is gone."""
+        self._world.node_gone(name)
+        self._wake()
+
+    def replaced(self) -> None:
+        """A list is complete."""
+
+
+class JobSink:
+    """Jobs of GPUJobs."""
+
+    def __init__(
+        self, world: World, wake: Callable[[], None], changed: Callable[[JobKey], None]
+    ) -> None:
+        """``changed`` is told of GPUJobs whose Job has ended or is gone."""
+        self._world, self._wake, self._changed = world, wake, changed
+
+    def changed(self, obj: Job) -> None:
+        """A Job was added or changed."""
+        record = self._world.job_changed(obj)
+        if record is not None:
+            self._wake()
+            if record.complete or record.failure or record.deleting:
+                self._changed(record.owner)
+
+    def gone(self, namespace: str, name: str, uid: str) -> None:
+        """A Job is gone; a GPUJob that still wants one gets a new one."""
+        record = self._world.jobs.get(uid)
+        self._world.job_gone(uid)
+        if record is not None:
+            self._changed(record.owner)
+
+    def replaced(self) -> None:
+        """A list is complete."""

@@ -1,0 +1,174 @@
+"""What a GPUJob's status says: a pure function of what the operator knows.
+
+Times come from the previous status while a condition has not changed, so equal knowledge gives an
+equal status and nothing is written. Called by the status writer.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from gpu_scheduler.api.condition import Condition
+from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
+from gpu_scheduler.core.decision import Reason, Wait
+from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.units import gpu_from_milli
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.pods import PodRecord, Stage
+
+_PLACEMENTS = 8
+
+
+def gpujob_status(
+    job: GPUJobRecord,
+    jobs: Iterable[JobRecord],
+    pods: Iterable[PodRecord],
+    *,
+    project: ProjectName | None,
+    wait: Wait | None,
+    now: str,
+) -> GPUJobStatus:
+    """The status that a GPUJob should have (``now``: RFC 3339)."""
+    own = [j for j in jobs if j.owner_uid == job.uid]
+    live = [p for p in pods if p.stage is not Stage.ENDED]
+    held = [p for p in live if p.allocation is not None]
+    complete = bool(own) and all(j.complete for j in own)
+    failure = next((j.failure for j in own if j.failure), "")
+    ended = _ended(job, complete, failure)
+    running = sum(1 for p in live if p.stage is Stage.RUNNING)
+    succeeded = sum(j.succeeded for j in own)
+    failed = sum(j.failed for j in own)
+    phase, reason, message = _phase(job, ended, running, held, wait, failure)
+    waiting = wait if phase in (Phase.PENDING, Phase.RUNNING) and not job.problem else None
+    total = job.spec.total_pods if job.spec else 0
+    if not own and ended:  # the Job is gone, its numbers live on in the status
+        counts = PodCounts.model_validate(job.status.get("pods") or {})
+    else:
+        pending = 0 if ended or phase is Phase.SUSPENDED else len(live) - running
+        counts = PodCounts(pending=pending, running=running, succeeded=succeeded, failed=failed)
+    milli = sum(g.milli for p in held if p.allocation for g in p.allocation.grants)
+    nodes = list(dict.fromkeys(p.node for p in held))
+    return GPUJobStatus(
+        observed_generation=job.generation,
+        phase=phase,
+        reason=reason,
+        message=message,
+        queue_position=waiting.position if waiting else None,
+        pods=counts,
+        allocated_gpu=gpu_from_milli(milli),
+        placements=[_placement(p) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
+        conditions=_conditions(job, phase, complete, failure, bool(held), now),
+        project=project,
+        gpu=f"{gpu_from_milli(milli)}/{_asked(job)}",
+        pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
+        node=_nodes(nodes),
+    )
+
+
+def _ended(job: GPUJobRecord, complete: bool, failure: str) -> Phase | None:
+    if complete:
+        return Phase.SUCCEEDED
+    if failure:
+        return Phase.FAILED
+    before = job.status.get("phase")
+    return Phase(before) if before in (Phase.SUCCEEDED, Phase.FAILED) else None
+
+
+def _phase(
+    job: GPUJobRecord,
+    ended: Phase | None,
+    running: int,
+    held: list[PodRecord],
+    wait: Wait | None,
+    failure: str,
+) -> tuple[Phase, str, str]:
+    if ended is Phase.SUCCEEDED:
+        return ended, "", ""
+    if ended is Phase.FAILED:
+        return ended, "", failure or str(job.status.get("message", ""))
+    if job.problem:
+        return Phase.PENDING, Reason.INVALID, job.problem
+    if job.spec is not None and job.spec.suspend:
+        return Phase.SUSPENDED, Reason.SUSPENDED, "spec.suspend is true: set it to false to go on"
+    phase = Phase.RUNNING if running else Phase.PENDING
+    if wait is not None:
+        return phase, wait.reason, wait.message
+    if not running and held:
+        return phase, "", f"placed on {held[0].node}, containers are starting"
+    return phase, "", ""
+
+
+def _asked(job: GPUJobRecord) -> str:
+    """GPUs that the pods at once ask for; memory is a share only once a device is known."""
+    if job.spec is None:
+        return "?"
+    if any(r.mib for r in job.requests):
+        return job.spec.gpu_memory or "memory"
+    at_once = min(job.spec.parallelism, job.spec.total_pods)
+    return gpu_from_milli(at_once * sum(r.count * r.milli for r in job.requests))
+
+
+def _newest(pod: PodRecord) -> tuple[int, str]:
+    return (-pod.version, pod.name)
+
+
+def _placement(pod: PodRecord) -> Placement:
+    grants = pod.allocation.grants if pod.allocation else ()
+    per_device: dict[str, int] = {}
+    for grant in grants:
+        per_device[grant.device] = per_device.get(grant.device, 0) + grant.mib
+    return Placement(
+        pod=pod.name,
+        node=pod.node,
+        devices=list(per_device),
+        memory_mib=max(per_device.values(), default=0),
+        isolation=None,
+    )
+
+
+def _nodes(nodes: list[str]) -> str | None:
+    if not nodes:
+        return None
+    return nodes[0] if len(nodes) == 1 else f"{nodes[0]} +{len(nodes) - 1} more"
+
+
+def _conditions(
+    job: GPUJobRecord, phase: Phase, complete: bool, failure: str, placed: bool, now: str
+) -> list[Condition]:
+    before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}
+    wanted = [
+        ("Accepted", not job.problem, "Invalid" if job.problem else "Accepted", job.problem),
+        ("Placed", placed, "Placed" if placed else "NotPlaced", ""),
+    ]
+    if complete or phase is Phase.SUCCEEDED:
+        wanted.append(("Complete", True, "Succeeded", "every index succeeded"))
+    if phase is Phase.FAILED:
+        wanted.append(("Failed", True, "FailedIndexes", failure or _message(before, "Failed")))
+    return [_condition(before.get(w[0]), *w, job.generation, now) for w in wanted]
+
+
+def _message(before: Mapping[str, Mapping[str, Any]], kind: str) -> str:
+    return str(before.get(kind, {}).get("message", ""))
+
+
+def _condition(
+    before: Mapping[str, Any] | None,
+    kind: str,
+    holds: bool,
+    reason: str,
+    message: str,
+    generation: int,
+    now: str,
+) -> Condition:
+    status = "True" if holds else "False"
+    same = before is not None and before.get("status") == status
+    since = str(before["lastTransitionTime"]) if before is not None and same else now
+    return Condition.model_validate(
+        {
+            "type": kind,
+            "status": status,
+            "observedGeneration": generation,
+            "lastTransitionTime": since,
+            "reason": reason,
+            "message": message,
+        }
+    )

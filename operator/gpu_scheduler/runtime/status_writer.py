@@ -1,0 +1,190 @@
+"""Writing status: only what changed, and for one object at most once per ``status_seconds``.
+
+The first news of an object is written at once, so a verdict is there after the first planning
+cycle; what follows is gathered. A status that cannot be written is tried again. Events accompany
+what a user should see in ``kubectl describe``.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, NoReturn
+
+from gpu_scheduler.api.gpujob import GPUJobStatus
+from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.paths import of_group
+from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.runtime.intake import GPUJOBS, GPUPROJECTS, Intake
+from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.runtime.project_status import project_status
+from gpu_scheduler.runtime.reconcile import FINISHED, utc_now
+from gpu_scheduler.runtime.status import gpujob_status
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+_TICK_SECONDS = 0.05
+_IN_FLIGHT = 10
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
+    """The merge patch from one status to another: null for what is no longer there."""
+    keys = before.keys() | after.keys()
+    return {k: after.get(k) for k in sorted(keys) if before.get(k) != after.get(k)}
+
+
+class StatusWriter:
+    """Keeps the status of GPUJobs and GPUProjects."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        planning: Planning,
+        intake: Intake,
+        events: Events,
+        *,
+        finished: Callable[[JobKey], None],
+        status_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        """``finished`` is told of each job whose end was written."""
+        self._world, self._client, self._planning = world, client, planning
+        self._intake, self._events, self._finished = intake, events, finished
+        self._interval, self._clock = status_seconds, clock
+        self._written: dict[str, float] = {}  # "uid" -> when, monotonic seconds
+        self._busy: set[str] = set()
+        self._slots = asyncio.Semaphore(_IN_FLIGHT)
+        self._project_version = -1
+        self.writes = 0
+
+    async def run(self) -> NoReturn:
+        """Write for ever; ends with NotLeader when the fence closes."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                await asyncio.sleep(_TICK_SECONDS)
+                for key in self._due_jobs():
+                    group.create_task(self._once(key, self._job(key)))
+                for name in self._due_projects():
+                    group.create_task(self._once(name, self._project(name)))
+        raise AssertionError("the loop does not end")
+
+    def _due_jobs(self) -> list[JobKey]:
+        due = []
+        for key in tuple(self._world.touched):
+            job = self._world.gpujobs.get(key)
+            if job is None or job.deleting:
+                self._world.touched.discard(key)
+            elif key not in self._busy and self._may_write(job.uid):
+                self._world.touched.discard(key)
+                due.append(key)
+        return due
+
+    def _due_projects(self) -> list[ProjectName]:
+        if self._planning.cycles and self._world.version != self._project_version:
+            self._project_version = self._world.version
+            self._intake.projects_touched.update(self._world.projects.records)
+        due = []
+        for name in tuple(self._intake.projects_touched):
+            record = self._world.projects.records.get(name)
+            if record is None:
+                self._intake.projects_touched.discard(name)
+            elif name not in self._busy and self._may_write(record.uid):
+                self._intake.projects_touched.discard(name)
+                due.append(name)
+        return due
+
+    def _may_write(self, uid: str) -> bool:
+        return self._clock() - self._written.get(uid, -self._interval) >= self._interval
+
+    async def _once(self, key: str, write: Awaitable[None]) -> None:
+        self._busy.add(key)
+        try:
+            async with self._slots:
+                await write
+        finally:
+            self._busy.discard(key)
+
+    async def _job(self, key: JobKey) -> None:
+        world = self._world
+        job = world.gpujobs.get(key)
+        if job is None:
+            return
+        status = gpujob_status(
+            job,
+            world.jobs_of(key),
+            world.records(key),
+            project=world.projects.owner(job.namespace),
+            wait=self._planning.waits.get(key),
+            now=utc_now(),
+        )
+        patch = difference(job.status, status.to_json())
+        if not patch:
+            return
+        self._written[job.uid] = self._clock()
+        subject = Subject("GPUJob", job.namespace, job.name, job.uid)
+        path = of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name, "status")
+        before = job.status
+        if await self._patch(path, job.uid, patch):
+            job.status = status.to_json()
+            self._report(subject, before, status)
+            if status.phase in FINISHED:
+                self._finished(key)
+        else:
+            world.touched.add(key)
+
+    def _report(self, subject: Subject, before: Mapping[str, Any], after: GPUJobStatus) -> None:
+        if after.reason and after.reason != before.get("reason"):
+            kind = "Warning" if after.reason in ("Invalid", "Unsatisfiable") else "Normal"
+            self._events.say(subject, kind, after.reason, after.message)  # type: ignore[arg-type]
+        if after.phase != before.get("phase") and after.phase in FINISHED:
+            self._events.say(subject, "Normal", after.phase, after.message or "every index is done")
+
+    async def _project(self, name: ProjectName) -> None:
+        world = self._world
+        record = world.projects.records.get(name)
+        if record is None:
+            return
+        namespaces = set(world.projects.namespaces(name))
+        before = self._intake.project_status.get(name, {})
+        status = project_status(
+            record,
+            allocated_milli=world.snapshot().allocated_milli.get(name, 0),
+            waiting=[w for w in world.waiting_jobs(self._clock()) if w.project == name],
+            running_jobs=sum(
+                job.namespace in namespaces and job.status.get("phase") == "Running"
+                for job in world.gpujobs.values()
+            ),
+            conflicts=world.projects.conflicts(name),
+            before=before,
+            now=utc_now(),
+        ).to_json()
+        patch = difference(before, status)
+        if not patch:
+            return
+        self._written[record.uid] = self._clock()
+        path = of_group(GROUP, VERSION, GPUPROJECTS, name=name, subresource="status")
+        if await self._patch(path, record.uid, patch):
+            self._intake.project_status[name] = status
+        else:
+            self._intake.projects_touched.add(name)
+
+    async def _patch(self, path: str, uid: str, status: Mapping[str, Any]) -> bool:
+        self.writes += 1
+        try:
+            body = {"metadata": {"uid": uid}, "status": status}
+            await self._client.merge_patch(path, body)
+        except errors.NotLeader:
+            raise
+        except (errors.NotFound, errors.Conflict):
+            return True  # gone, or another object of that name: the watch brings the news
+        except errors.Unprocessable as error:
+            log.error("status at %s refused: %s", path, error)
+            return True
+        except errors.ApiError as error:
+            log.warning("status at %s not written: %s", path, error)
+            return False
+        return True

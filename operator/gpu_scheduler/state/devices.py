@@ -1,0 +1,69 @@
+"""Where a node's devices come from: the agent's GPUNode, else GPU feature discovery's labels.
+
+A GPUNode names devices by UUID and knows their usable memory. Labels know only a count, a product
+and a size: devices are then named by their index and all of the memory counts as usable. A pod
+placed before the agent came up is still found: ``aliases`` maps indexes to ids.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+# GPU feature discovery, https://github.com/NVIDIA/k8s-device-plugin (label names).
+COUNT = "nvidia.com/gpu.count"
+PRODUCT = "nvidia.com/gpu.product"
+MEMORY = "nvidia.com/gpu.memory"
+MAJOR = "nvidia.com/gpu.compute.major"
+MINOR = "nvidia.com/gpu.compute.minor"
+
+MAX_DEVICES = 64  # per node; a label that says more is a mistake
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """One GPU of a node. ``compute``: compute capability (major, minor)."""
+
+    id: str
+    index: int
+    model: str
+    usable_mib: int
+    compute: tuple[int, int] = (0, 0)
+    healthy: bool = True
+
+
+def _number(text: str) -> int:
+    try:
+        return max(0, int(text))
+    except ValueError:
+        return 0
+
+
+def from_labels(labels: Mapping[str, str]) -> tuple[Device, ...]:
+    """Devices that the node's labels describe; none when count, product or memory is missing."""
+    count = min(_number(labels.get(COUNT, "")), MAX_DEVICES)
+    memory, product = _number(labels.get(MEMORY, "")), labels.get(PRODUCT, "")
+    if not memory or not product:
+        return ()
+    compute = (_number(labels.get(MAJOR, "")), _number(labels.get(MINOR, "")))
+    return tuple(Device(str(i), i, product, memory, compute) for i in range(count))
+
+
+def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
+    """Devices that a GPUNode reports, in the order of their index; malformed ones are left out."""
+    devices = []
+    for entry in status.get("devices") or ():
+        try:
+            major, _, minor = str(entry.get("computeCapability", "0.0")).partition(".")
+            devices.append(
+                Device(
+                    id=str(entry["uuid"]),
+                    index=int(entry["index"]),
+                    model=str(entry["model"]),
+                    usable_mib=int(entry["usableMiB"]),
+                    compute=(_number(major), _number(minor)),
+                    healthy=bool(entry.get("healthy", False)),
+                )
+            )
+        except (KeyError, TypeError, ValueError, AttributeError):
+            continue
+    return tuple(sorted(devices, key=lambda d: d.index))

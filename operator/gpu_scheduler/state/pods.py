@@ -1,0 +1,125 @@
+"""A pod as the operator remembers it: slim, and already judged.
+
+Built once per watch event from the typed object; the object itself is not kept. What the record
+says is read off the pod as the API server returned it, never off our own template: admission may
+have added overhead, tolerations or defaults. A waiting pod's shape needs its job's request and is
+added by ``state.world``.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from gpu_scheduler.api import names
+from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.kube.objects import Condition, Pod
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+GPU_RESOURCE = "nvidia.com/gpu"
+_ENDED = {"Succeeded", "Failed"}
+
+
+class Stage(Enum):
+    """How far a pod has come."""
+
+    WAITING = "waiting"  # needs a decision
+    BLOCKED = "blocked"  # not ours to place: foreign gate, other scheduler, being deleted
+    PLACED = "placed"  # has an allocation or a node, and has not started
+    RUNNING = "running"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class PodRecord:
+    """What is kept of a pod."""
+
+    uid: PodUID
+    namespace: str
+    name: str
+    version: int  # resourceVersion
+    job_uid: str  # of the controlling batch/v1 Job; empty = none
+    index: int
+    stage: Stage
+    node: str  # where it is or is pinned; empty while it waits
+    allocation: Allocation | None
+    bound: bool  # spec.nodeName is set
+    deleting: bool
+    created: str
+    phase: str
+    reason: str
+    message: str
+    started: str  # status.startTime
+    disrupted: bool  # DisruptionTarget or our time-limit condition is already there
+    ran: bool  # at least one container status exists
+    unschedulable: Condition | None  # kube-scheduler's verdict on an ungated pod
+    foreign_gpus: bool  # asks for nvidia.com/gpu by itself
+
+
+def _owner_job(pod: Pod) -> str:
+    return next(
+        (o.uid for o in pod.metadata.owner_references if o.controller and o.kind == "Job"), ""
+    )
+
+
+def _index(pod: Pod) -> int:
+    text = pod.metadata.annotations.get(INDEX, "")
+    return int(text) if text.isdecimal() else 0
+
+
+def _stage(pod: Pod, placed: bool) -> Stage:
+    if pod.status.phase in _ENDED:
+        return Stage.ENDED
+    if pod.status.phase == "Running":
+        return Stage.RUNNING
+    if placed or pod.spec.node_name:
+        return Stage.PLACED
+    gates = [g.name for g in pod.spec.scheduling_gates]
+    ours = gates == [names.GATE] or (not gates and pod.spec.scheduler_name == names.SCHEDULER_NAME)
+    return Stage.WAITING if ours and not pod.metadata.deletion_timestamp else Stage.BLOCKED
+
+
+def record(pod: Pod) -> PodRecord:
+    """The record of a pod. An allocation that we could not have written counts as none."""
+    meta, status = pod.metadata, pod.status
+    allocation: Allocation | None = None
+    if text := meta.annotations.get(names.ALLOCATION):
+        try:
+            allocation = parse(text)
+        except BadAllocationError:
+            allocation = None
+    # Before it is bound, only a pod that has left our gate may hold an allocation.
+    released = not pod.spec.scheduling_gates and pod.spec.scheduler_name != names.SCHEDULER_NAME
+    node = pod.spec.node_name or (allocation.node if allocation and released else "")
+    conditions = {c.type: c for c in status.conditions}
+    scheduled = conditions.get("PodScheduled")
+    return PodRecord(
+        uid=PodUID(meta.uid),
+        namespace=meta.namespace,
+        name=meta.name,
+        version=int(meta.resource_version or 0),
+        job_uid=_owner_job(pod),
+        index=_index(pod),
+        stage=_stage(pod, placed=bool(node)),
+        node=node,
+        allocation=allocation if node else None,
+        bound=bool(pod.spec.node_name),
+        deleting=bool(meta.deletion_timestamp),
+        created=meta.creation_timestamp,
+        phase=status.phase,
+        reason=status.reason,
+        message=status.message,
+        started=status.start_time,
+        disrupted=any(
+            t in conditions and conditions[t].status == "True"
+            for t in (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
+        ),
+        ran=bool(status.container_statuses),
+        unschedulable=scheduled
+        if scheduled and scheduled.status == "False" and scheduled.reason == "Unschedulable"
+        else None,
+        foreign_gpus=allocation is None
+        and any(
+            c.resources.requests.get(GPU_RESOURCE) or c.resources.limits.get(GPU_RESOURCE)
+            for c in pod.spec.containers
+        ),
+    )

@@ -1,0 +1,166 @@
+"""Pods that need a decision, grouped by job and ready for the planner.
+
+A pod may be seen before its Job, and a Job before its GPUJob: pods wait under their Job's uid until
+the owner is known. A job's tuple of pods is built when it is asked for and kept until one of them
+changes, so a cycle costs what changed and not what waits.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, Shape, WaitingJob, WaitingPod
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.shape import pod_resources, shape_of
+
+
+@dataclass(slots=True)
+class _Entry:
+    record: PodRecord
+    pod: Pod
+    shape: Shape | None = None  # known once the GPUJob is
+
+
+class WaitingRoom:
+    """Waiting pods by job, and the nodes that a job had better avoid for a while."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._entries: dict[PodUID, _Entry] = {}
+        self._by_job: dict[str, dict[PodUID, None]] = {}  # Job uid -> pods
+        self._owner: dict[str, JobKey] = {}  # Job uid -> GPUJob
+        self._jobs: dict[JobKey, dict[str, None]] = {}  # GPUJob -> Job uids with waiting pods
+        self._ready: dict[JobKey, WaitingJob] = {}
+        self._avoid: dict[JobKey, dict[str, float]] = {}  # node -> until, monotonic seconds
+        self._interned: dict[Shape, Shape] = {}
+
+    def __len__(self) -> int:
+        """Pods that wait."""
+        return len(self._entries)
+
+    def keys(self) -> Iterable[JobKey]:
+        """GPUJobs with waiting pods."""
+        return tuple(self._jobs)
+
+    def put(self, record: PodRecord, pod: Pod, owner: JobKey | None) -> bool:
+        """Add or renew a waiting pod; False when nothing that matters changed."""
+        known = self._entries.get(record.uid)
+        self._entries[record.uid] = _Entry(record, pod, known.shape if known else None)
+        if known is not None and known.pod.spec == pod.spec:
+            return False
+        self._entries[record.uid].shape = None
+        self._by_job.setdefault(record.job_uid, {})[record.uid] = None
+        if owner is not None:
+            self._link(record.job_uid, owner)
+        return True
+
+    def adopt(self, job_uid: str, owner: JobKey) -> bool:
+        """Learn whose Job it is; True when pods were waiting for that."""
+        if job_uid not in self._by_job or self._owner.get(job_uid) == owner:
+            return False
+        self._link(job_uid, owner)
+        return True
+
+    def drop(self, uid: PodUID) -> bool:
+        """Remove a pod; False when it did not wait."""
+        entry = self._entries.pop(uid, None)
+        if entry is None:
+            return False
+        job_uid = entry.record.job_uid
+        pods = self._by_job[job_uid]
+        del pods[uid]
+        owner = self._owner.get(job_uid)
+        if owner is not None:
+            self._ready.pop(owner, None)
+        if not pods:
+            del self._by_job[job_uid]
+            self._owner.pop(job_uid, None)
+            if owner is not None and owner in self._jobs:
+                self._jobs[owner].pop(job_uid, None)
+                if not self._jobs[owner]:
+                    del self._jobs[owner]
+        return True
+
+    def forget_job(self, key: JobKey) -> None:
+        """The GPUJob changed: its pods' shapes are worked out again."""
+        self._ready.pop(key, None)
+        for job_uid in self._jobs.get(key, ()):
+            for uid in self._by_job.get(job_uid, ()):
+                self._entries[uid].shape = None
+
+    def pod(self, uid: PodUID) -> Pod | None:
+        """The waiting pod as last seen."""
+        entry = self._entries.get(uid)
+        return entry.pod if entry else None
+
+    def resources(self, uid: PodUID) -> tuple[int, int, int]:
+        """Milli-CPU, memory and ephemeral storage in bytes of a waiting pod."""
+        entry = self._entries[uid]
+        if entry.shape is None:
+            return pod_resources(entry.pod)
+        return entry.shape.cpu_milli, entry.shape.memory_bytes, entry.shape.ephemeral_bytes
+
+    def avoid(self, key: JobKey, node: str, until: float) -> None:
+        """Keep a job's pods off a node for a while (``until``: monotonic seconds)."""
+        self._avoid.setdefault(key, {})[node] = until
+        self._ready.pop(key, None)
+
+    def next_expiry(self) -> float | None:
+        """When the next avoided node may be used again, monotonic seconds."""
+        return min((t for nodes in self._avoid.values() for t in nodes.values()), default=None)
+
+    def job(self, job: GPUJobRecord, project: ProjectName, now: float) -> WaitingJob | None:
+        """The job's waiting pods in index order, as the planner wants them."""
+        avoided = self._avoided(job.key, now)
+        ready = self._ready.get(job.key)
+        if ready is not None and ready.project == project:
+            return ready
+        entries = [
+            self._entries[uid]
+            for job_uid in self._jobs.get(job.key, ())
+            for uid in self._by_job.get(job_uid, ())
+        ]
+        if not entries or job.spec is None:
+            return None
+        entries.sort(key=lambda e: (e.record.index, e.record.created, e.record.name))
+        ready = WaitingJob(
+            key=job.key,
+            project=project,
+            pods=tuple(
+                WaitingPod(e.record.uid, e.record.name, self._shape(e, job), avoided)
+                for e in entries
+            ),
+            interactive=job.spec.type == "interactive",
+            priority=job.spec.priority,
+            created=job.created_seconds,
+        )
+        self._ready[job.key] = ready
+        return ready
+
+    def _avoided(self, key: JobKey, now: float) -> frozenset[str]:
+        nodes = self._avoid.get(key)
+        if not nodes:
+            return frozenset()
+        live = {node: until for node, until in nodes.items() if until > now}
+        if len(live) != len(nodes):
+            self._ready.pop(key, None)
+            if live:
+                self._avoid[key] = live
+            else:
+                del self._avoid[key]
+        return frozenset(live)
+
+    def _link(self, job_uid: str, owner: JobKey) -> None:
+        self._owner[job_uid] = owner
+        self._jobs.setdefault(owner, {})[job_uid] = None
+        self._ready.pop(owner, None)
+
+    def _shape(self, entry: _Entry, job: GPUJobRecord) -> Shape:
+        if entry.shape is None:
+            models = tuple(m.lower() for m in (job.spec.gpu_models or ())) if job.spec else ()
+            shape = shape_of(entry.pod, job.requests, models, job.min_compute)
+            entry.shape = self._interned.setdefault(shape, shape)
+        return entry.shape
+
+

@@ -1,0 +1,272 @@
+"""Everything the operator knows, kept up to date by watch events and by its own decisions.
+
+Between a decision and its echo in the watch an assumed allocation counts: ``assume`` charges it,
+the pod's next event with a node confirms it, ``forget`` takes it back. An event older than what is
+known of a pod is ignored. ``version`` grows with every change that could alter a plan; ``touched``
+collects the jobs whose status may have changed. Single-threaded: called from one event loop.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.decision import Place
+from gpu_scheduler.core.request import JobKey, PodUID, Project, ProjectName, WaitingJob
+from gpu_scheduler.kube.objects import Job, Node, Pod
+from gpu_scheduler.state import devices, nodes
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
+from gpu_scheduler.state.ledger import Charge, Ledger
+from gpu_scheduler.state.pods import PodRecord, Stage, record
+from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
+from gpu_scheduler.state.shape import pod_resources
+from gpu_scheduler.state.waiting import WaitingRoom
+
+
+class World:
+    """Pods, nodes, jobs and projects, and what follows from them."""
+
+    def __init__(self) -> None:
+        """Start knowing nothing."""
+        self.ledger = Ledger()
+        self.projects = ProjectBook()
+        self.gpujobs: dict[JobKey, GPUJobRecord] = {}
+        self.jobs: dict[str, JobRecord] = {}  # by uid
+        self.job_uids: dict[JobKey, dict[str, None]] = {}  # GPUJob -> its Jobs, in order seen
+        self.pods: dict[PodUID, PodRecord] = {}
+        self.pods_of_job: dict[str, dict[PodUID, None]] = {}
+        self.assumed: dict[PodUID, Place] = {}
+        self.waiting = WaitingRoom()
+        self.version = 0
+        self.touched: set[JobKey] = set()
+        self._nodes: dict[str, Node] = {}
+        self._gpunodes: dict[str, tuple[devices.Device, ...]] = {}
+
+    # --- what the planner reads ---
+
+    def snapshot(self) -> Cluster:
+        """The cluster as it stands, assumed allocations included. Not a copy: read only."""
+        cluster = self.ledger.cluster
+        held: dict[ProjectName, int] = {}
+        for namespace, milli in self.ledger.held_milli.items():
+            owner = self.projects.owner(namespace)
+            if owner is not None:
+                held[owner] = held.get(owner, 0) + milli
+        cluster.allocated_milli = held
+        return cluster
+
+    def planner_projects(self) -> dict[ProjectName, Project]:
+        """Quotas by project."""
+        return {name: r.project for name, r in self.projects.records.items() if not r.problem}
+
+    def waiting_jobs(self, now: float) -> list[WaitingJob]:
+        """Jobs with pods that need a decision. ``now``: monotonic seconds, for nodes to avoid."""
+        found = []
+        for key in self.waiting.keys():
+            job = self.gpujobs.get(key)
+            if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
+                continue
+            project = self.projects.owner(job.namespace)
+            if project is None:
+                continue
+            waiting = self.waiting.job(job, project, now)
+            if waiting is not None:
+                found.append(waiting)
+        return found
+
+    # --- watch events ---
+
+    def pod_changed(self, pod: Pod) -> PodRecord | None:
+        """Take over a pod's news; None when it is older than what is known."""
+        new = record(pod)
+        old = self.pods.get(new.uid)
+        if old is not None and old.version > new.version:
+            return None
+        self.pods[new.uid] = new
+        if new.job_uid:
+            self.pods_of_job.setdefault(new.job_uid, {})[new.uid] = None
+        self._charge(new, pod)
+        key = self.job_of(new)
+        if new.stage is Stage.WAITING and new.uid not in self.assumed:
+            if self.waiting.put(new, pod, key):
+                self.version += 1
+        elif self.waiting.drop(new.uid):
+            self.version += 1
+        if key is not None:
+            self.touched.add(key)
+        return new
+
+    def pod_gone(self, uid: PodUID) -> None:
+        """Forget a pod."""
+        old = self.pods.pop(uid, None)
+        self.assumed.pop(uid, None)
+        if self.waiting.drop(uid) | self.ledger.release_pod(uid):
+            self.version += 1
+        if old is None:
+            return
+        if old.foreign_gpus and old.node and self.ledger.set_foreign(uid, old.node, None):
+            self.version += 1
+        key = self.job_of(old)
+        if old.job_uid:
+            siblings = self.pods_of_job.get(old.job_uid, {})
+            siblings.pop(uid, None)
+            if not siblings:
+                self.pods_of_job.pop(old.job_uid, None)
+        if key is not None:
+            self.touched.add(key)
+
+    def node_changed(self, node: Node) -> None:
+        """Take over a node's news."""
+        self._nodes[node.metadata.name] = node
+        self._refresh_node(node.metadata.name)
+
+    def node_gone(self, name: str) -> None:
+        """Forget a node."""
+        self._nodes.pop(name, None)
+        if self.ledger.drop_node(name):
+            self.version += 1
+
+    def gpunode_changed(self, name: str, found: tuple[devices.Device, ...]) -> None:
+        """Take over the devices that the agent reports for a node."""
+        self._gpunodes[name] = found
+        self._refresh_node(name)
+
+    def gpunode_gone(self, name: str) -> None:
+        """Fall back to the node's labels."""
+        self._gpunodes.pop(name, None)
+        self._refresh_node(name)
+
+    def job_changed(self, job: Job) -> JobRecord | None:
+        """Take over a Job's news; None when it is not a GPUJob's, or old."""
+        new = job_record(job)
+        if new is None:
+            return None
+        old = self.jobs.get(new.uid)
+        if old is not None and old.version > new.version:
+            return None
+        self.jobs[new.uid] = new
+        self.job_uids.setdefault(new.owner, {})[new.uid] = None
+        if self.waiting.adopt(new.uid, new.owner):
+            self.version += 1
+        self.touched.add(new.owner)
+        return new
+
+    def job_gone(self, uid: str) -> None:
+        """Forget a Job; its pods are forgotten when they are gone."""
+        old = self.jobs.pop(uid, None)
+        if old is None:
+            return
+        uids = self.job_uids.get(old.owner, {})
+        uids.pop(uid, None)
+        if not uids:
+            self.job_uids.pop(old.owner, None)
+        self.touched.add(old.owner)
+
+    def gpujob_changed(self, job: GPUJobRecord) -> None:
+        """Take over a GPUJob's news."""
+        old = self.gpujobs.get(job.key)
+        self.gpujobs[job.key] = job
+        if old is None or (old.uid, old.generation, old.deleting, old.problem) != (
+            job.uid,
+            job.generation,
+            job.deleting,
+            job.problem,
+        ):
+            self.waiting.forget_job(job.key)
+            self.version += 1
+            self.touched.add(job.key)
+
+    def gpujob_gone(self, key: JobKey) -> None:
+        """Forget a GPUJob."""
+        if self.gpujobs.pop(key, None) is not None:
+            self.version += 1
+
+    def project_changed(self, project: ProjectRecord) -> None:
+        """Take over a project's news; its namespaces' jobs may now be valid, or no longer."""
+        if self.projects.put(project):
+            self._projects_settled()
+
+    def project_gone(self, name: ProjectName) -> None:
+        """Forget a project."""
+        if self.projects.drop(name):
+            self._projects_settled()
+
+    # --- our own decisions ---
+
+    def assume(self, place: Place) -> None:
+        """Charge a decision before its write; the pod no longer waits."""
+        pod = self.pods[place.pod]
+        need = self.waiting.resources(place.pod)
+        self.assumed[place.pod] = place
+        self.ledger.charge_pod(place.pod, Charge(place.node, pod.namespace, *need, place.grants))
+        self.waiting.drop(place.pod)
+        self.touched.add(place.job)
+
+    def forget(self, uid: PodUID, pod: Pod | None) -> None:
+        """Take back a decision whose write failed; ``pod`` as just read, None = gone."""
+        if self.assumed.pop(uid, None) is None:
+            return
+        self.version += 1
+        if pod is None:
+            self.pod_gone(uid)
+            return
+        self.ledger.release_pod(uid)
+        known = self.pods.get(uid)
+        if known is not None and known.version <= int(pod.metadata.resource_version or 0):
+            self.pod_changed(pod)
+
+    # --- look-ups ---
+
+    def job_of(self, pod: PodRecord) -> JobKey | None:
+        """The GPUJob that a pod belongs to, as far as known."""
+        job = self.jobs.get(pod.job_uid)
+        return job.owner if job else None
+
+    def gpunode_names(self) -> Iterable[str]:
+        """Nodes whose devices an agent reports."""
+        return tuple(self._gpunodes)
+
+    def node_labels(self, name: str) -> Mapping[str, str]:
+        """Labels of a node; none when it is unknown."""
+        node = self._nodes.get(name)
+        return node.metadata.labels if node else {}
+
+    def records(self, key: JobKey) -> Iterator[PodRecord]:
+        """The pods of a GPUJob."""
+        for uid in self.job_uids.get(key, ()):
+            for pod in self.pods_of_job.get(uid, ()):
+                yield self.pods[pod]
+
+    def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
+        """The Jobs of a GPUJob."""
+        return [self.jobs[uid] for uid in self.job_uids.get(key, ())]
+
+    # --- consequences ---
+
+    def _charge(self, new: PodRecord, pod: Pod) -> None:
+        if new.foreign_gpus and new.node:
+            label = None if new.stage is Stage.ENDED else f"{new.namespace}/{new.name}"
+            if self.ledger.set_foreign(new.uid, new.node, label):
+                self.version += 1
+        if new.stage is Stage.ENDED:
+            self.assumed.pop(new.uid, None)
+            if self.ledger.release_pod(new.uid):
+                self.version += 1
+        elif new.node:
+            self.assumed.pop(new.uid, None)
+            grants = new.allocation.grants if new.allocation else ()
+            charge = Charge(new.node, new.namespace, *pod_resources(pod), grants)
+            if self.ledger.charge_pod(new.uid, charge):
+                self.version += 1
+
+    def _refresh_node(self, name: str) -> None:
+        node = self._nodes.get(name)
+        if node is None:
+            return
+        found = self._gpunodes.get(name)
+        if found is None:
+            found = devices.from_labels(node.metadata.labels)
+        if self.ledger.set_node(nodes.info(node), found):
+            self.version += 1
+
+    def _projects_settled(self) -> None:
+        self.version += 1
+        self.touched.update(self.gpujobs)

@@ -1,0 +1,129 @@
+"""Prometheus metrics of the operator (prefix ``gpusched_``, base units).
+
+Gauges about the cluster are computed when they are scraped, from the state that is there anyway;
+nothing is counted twice. Histograms are fed as ``runtime.observations.Observations``.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from gpu_scheduler import __version__
+from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.runtime.operator import Operator
+
+_CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+
+
+class Metrics:
+    """One process' metrics. ``operator`` is set once this replica leads."""
+
+    def __init__(self, client: Client) -> None:
+        """Metrics of this client and, later, of the operator."""
+        self.registry = CollectorRegistry()
+        self.operator: Operator | None = None
+        self._client = client
+        self._cycle = Histogram(
+            "gpusched_scheduling_cycle_seconds",
+            "Duration of a planning cycle.",
+            buckets=_CYCLE_BUCKETS,
+            registry=self.registry,
+        )
+        self._bind = Histogram(
+            "gpusched_bind_seconds",
+            "Duration of the write that places a pod.",
+            buckets=_CYCLE_BUCKETS,
+            registry=self.registry,
+        )
+        self.registry.register(self)
+
+    def bind_seconds(self, seconds: float) -> None:
+        """See ``Observations``."""
+        self._bind.observe(seconds)
+
+    def cycle_seconds(self, seconds: float) -> None:
+        """See ``Observations``."""
+        self._cycle.observe(seconds)
+
+    def describe(self) -> Iterable[Metric]:
+        """Names are not checked for collisions at registration."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Everything that is computed when asked for."""
+        build = GaugeMetricFamily("gpusched_build_info", "Version.", labels=["version"])
+        build.add_metric([__version__], 1)
+        yield build
+        yield GaugeMetricFamily(
+            "gpusched_leader", "1 while this replica leads.", value=float(self.operator is not None)
+        )
+        requests = CounterMetricFamily(
+            "gpusched_api_requests", "Requests to the API server.", labels=["method", "outcome"]
+        )
+        for (method, outcome), count in sorted(self._client.requests.items()):
+            requests.add_metric([method, outcome], count)
+        yield requests
+        if self.operator is not None:
+            yield from _cluster(self.operator)
+            yield from _jobs(self.operator)
+            yield from _counts(self.operator)
+
+
+def _cluster(operator: Operator) -> Iterable[Metric]:
+    world = operator.world
+    cluster = world.snapshot()
+    ratio = GaugeMetricFamily(
+        "gpusched_gpu_allocated_ratio",
+        "Share of a device that is given out.",
+        labels=["node", "gpu", "model"],
+    )
+    for n, node in enumerate(cluster.nodes):
+        for d in range(cluster.first[n], cluster.first[n + 1]):
+            used = (DEVICE_MILLI - cluster.free_milli[d]) / DEVICE_MILLI
+            ratio.add_metric([node.name, cluster.dev_id[d], cluster.dev_model[d]], used)
+    yield ratio
+    quota = GaugeMetricFamily("gpusched_project_quota_gpus", "Guaranteed.", labels=["project"])
+    held = GaugeMetricFamily("gpusched_project_allocated_gpus", "Held.", labels=["project"])
+    for name, record in sorted(world.projects.records.items()):
+        quota.add_metric([name], record.project.quota_milli / DEVICE_MILLI)
+        held.add_metric([name], cluster.allocated_milli.get(name, 0) / DEVICE_MILLI)
+    yield quota
+    yield held
+
+
+def _jobs(operator: Operator) -> Iterable[Metric]:
+    phases = Counter(
+        str(job.status.get("phase", "Pending")) for job in operator.world.gpujobs.values()
+    )
+    jobs = GaugeMetricFamily("gpusched_jobs", "GPUJobs by phase.", labels=["phase"])
+    for phase, count in sorted(phases.items()):
+        jobs.add_metric([phase], count)
+    yield jobs
+    reasons = Counter(str(wait.reason) for wait in operator.planning.waits.values())
+    pending = GaugeMetricFamily("gpusched_pending_jobs", "Waiting GPUJobs.", labels=["reason"])
+    for reason, count in sorted(reasons.items()):
+        pending.add_metric([reason], count)
+    yield pending
+    yield GaugeMetricFamily(
+        "gpusched_waiting_pods", "Pods that need a decision.", value=len(operator.world.waiting)
+    )
+
+
+def _counts(operator: Operator) -> Iterable[Metric]:
+    attempts = CounterMetricFamily(
+        "gpusched_scheduling_attempts", "Placing writes by result.", labels=["result"]
+    )
+    for result, count in sorted(operator.binder.results.items()):
+        attempts.add_metric([result], count)
+    yield attempts
+    counts = operator.recovery.counts
+    for name, key, text in (
+        ("rejected_pods", "rejected", "Pods that a kubelet rejected, marked in time."),
+        ("retries_charged_by_race", "charged_by_race", "Marked too late: a retry was charged."),
+        ("stuck_pods", "stuck", "Placed pods that could not start and were evicted."),
+        ("overbooked_pods", "overbooked", "Pods evicted from a device above capacity: stays 0."),
+    ):
+        yield CounterMetricFamily(f"gpusched_{name}", text, value=counts[key])
