@@ -22,7 +22,7 @@ from yarl import URL
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
-from gpu_scheduler.kube.config import Connection, Token
+from gpu_scheduler.kube.connection import Connection, Token
 
 Param = str | int | bool
 JSON = "application/json"

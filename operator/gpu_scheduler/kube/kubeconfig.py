@@ -1,0 +1,98 @@
+"""Reads the current context of a kubeconfig.
+
+Supported: token, tokenFile, client certificates, certificate authorities (files or data) and
+insecure-skip-tls-verify. Anything else that would change how we log in is an error that names the
+field: silence would end in a puzzling 401. Called by ``config.load``.
+"""
+
+import base64
+import binascii
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpu_scheduler.kube.connection import ConfigError, Connection, read_pem
+
+_USER_FIELDS = {
+    "token",
+    "tokenFile",
+    "client-certificate",
+    "client-certificate-data",
+    "client-key",
+    "client-key-data",
+}
+
+
+def from_kubeconfig(path: Path) -> Connection:
+    """The current context of a kubeconfig.
+
+    Raises:
+        ConfigError: unreadable, incomplete, or a way to log in that is not supported.
+    """
+    try:
+        document = yaml.safe_load(path.read_text())
+    except (OSError, yaml.YAMLError) as error:
+        # The parser's message quotes the file, which holds secrets: name the kind only.
+        raise ConfigError(f"{path}: cannot be read as YAML ({type(error).__name__})") from None
+    if not isinstance(document, dict):
+        raise ConfigError(f"{path}: not a kubeconfig")
+    current = document.get("current-context")
+    if not current:
+        raise ConfigError(f"{path}: current-context is not set (kubectl config use-context NAME)")
+    context = _named(document, "contexts", "context", current, path)
+    cluster = _named(document, "clusters", "cluster", str(context.get("cluster", "")), path)
+    user: dict[str, Any] = {}
+    if context.get("user"):
+        user = _named(document, "users", "user", str(context["user"]), path)
+    for name in user:
+        if name not in _USER_FIELDS:
+            raise ConfigError(
+                f"{path}: users[{context['user']}].user.{name} is not supported; use token, "
+                "tokenFile or client-certificate with client-key"
+            )
+    if cluster.get("proxy-url"):
+        raise ConfigError(
+            f"{path}: clusters[{context.get('cluster')}].cluster.proxy-url is not supported; "
+            "give the address of the API server itself"
+        )
+    if not cluster.get("server"):
+        raise ConfigError(f"{path}: clusters[{context.get('cluster')}].cluster.server is not set")
+    token_file = user.get("tokenFile")
+    certificate = _pem(user, "client-certificate", path)
+    key = _pem(user, "client-key", path)
+    if bool(certificate) != bool(key):
+        raise ConfigError(f"{path}: client-certificate and client-key come together or not at all")
+    return Connection(
+        server=str(cluster["server"]).rstrip("/"),
+        namespace=str(context.get("namespace") or "default"),
+        token="" if token_file else str(user.get("token") or ""),
+        token_file=path.parent / token_file if token_file else None,
+        ca_pem=_pem(cluster, "certificate-authority", path),
+        certificate_pem=certificate,
+        key_pem=key,
+        verify=not cluster.get("insecure-skip-tls-verify", False),
+        server_name=str(cluster.get("tls-server-name") or ""),
+    )
+
+
+def _named(
+    document: Mapping[str, Any], section: str, part: str, name: str, path: Path
+) -> dict[str, Any]:
+    for entry in document.get(section) or ():
+        if isinstance(entry, dict) and entry.get("name") == name:
+            value = entry.get(part)
+            return value if isinstance(value, dict) else {}
+    raise ConfigError(f"{path}: {section} has no entry named {name!r}")
+
+
+def _pem(section: Mapping[str, Any], name: str, path: Path) -> str:
+    """PEM text from ``name-data`` (base64, which wins as in kubectl) or from the file ``name``."""
+    data = section.get(f"{name}-data")
+    if data:
+        try:
+            return base64.b64decode(data, validate=True).decode()
+        except (binascii.Error, UnicodeDecodeError, TypeError):
+            raise ConfigError(f"{path}: {name}-data is not base64 of PEM text") from None
+    return read_pem(path.parent / section[name], name) if section.get(name) else ""

@@ -1,0 +1,193 @@
+import base64
+import ssl
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from gpu_scheduler.kube import config
+from gpu_scheduler.kube.config import ConfigError, Connection, Token
+from gpu_scheduler.kube.errors import from_answer
+
+
+def write_kubeconfig(folder: Path, user: dict[str, Any], **cluster: Any) -> Path:
+    path = folder / "kubeconfig"
+    document = {
+        "current-context": "here",
+        "contexts": [{"name": "here", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [{"name": "c", "cluster": {"server": "https://10.0.0.1:6443/", **cluster}}],
+        "users": [{"name": "u", "user": user}],
+    }
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def load(path: Path) -> Connection:
+    return config.load({"KUBECONFIG": str(path)})
+
+
+def write_service_account(folder: Path) -> None:
+    (folder / "token").write_text("first\n")
+    (folder / "ca.crt").write_text("the CA")
+    (folder / "namespace").write_text("gpu-system")
+
+
+IN_POD = {"KUBERNETES_SERVICE_HOST": "10.96.0.1", "KUBERNETES_SERVICE_PORT": "443"}
+
+
+def test_in_a_pod_the_service_account_is_used(tmp_path: Path) -> None:
+    write_service_account(tmp_path)
+    found = config.load(IN_POD, tmp_path)
+    assert (found.server, found.namespace) == ("https://10.96.0.1:443", "gpu-system")
+    assert found.ca_pem == "the CA"
+    assert Token(found, lambda: 0.0).current() == "first"
+
+
+def test_an_ipv6_service_host_is_put_in_brackets(tmp_path: Path) -> None:
+    write_service_account(tmp_path)
+    found = config.load({**IN_POD, "KUBERNETES_SERVICE_HOST": "fd00::1"}, tmp_path)
+    assert found.server == "https://[fd00::1]:443"
+
+
+def test_a_token_file_is_read_again_after_a_minute(tmp_path: Path) -> None:
+    write_service_account(tmp_path)
+    now = 100.0
+    token = Token(config.load(IN_POD, tmp_path), lambda: now)
+    assert token.current() == "first"
+    (tmp_path / "token").write_text("second")
+    now += 59
+    assert token.current() == "first"
+    now += 1
+    assert token.current() == "second"
+
+
+def test_a_token_file_that_vanishes_leaves_the_last_token(tmp_path: Path) -> None:
+    write_service_account(tmp_path)
+    token = Token(config.load(IN_POD, tmp_path), lambda: 0.0)
+    assert token.current() == "first"
+    (tmp_path / "token").unlink()
+    assert token.refresh() is False
+    assert token.current() == "first"
+
+
+def test_a_token_file_that_was_never_there_is_an_error(tmp_path: Path) -> None:
+    connection = Connection(server="https://x", token_file=tmp_path / "missing")
+    with pytest.raises(ConfigError, match="missing"):
+        Token(connection, lambda: 0.0).current()
+
+
+def test_a_kubeconfig_gives_server_token_and_namespace(tmp_path: Path) -> None:
+    found = load(write_kubeconfig(tmp_path, {"token": "t"}))
+    assert (found.server, found.namespace, found.token, found.verify) == (
+        "https://10.0.0.1:6443",
+        "default",
+        "t",
+        True,
+    )
+
+
+def test_files_in_a_kubeconfig_are_relative_to_it(tmp_path: Path) -> None:
+    (tmp_path / "ca.pem").write_text("CA")
+    (tmp_path / "tok").write_text("T")
+    path = write_kubeconfig(tmp_path, {"tokenFile": "tok"}, **{"certificate-authority": "ca.pem"})
+    found = load(path)
+    assert found.ca_pem == "CA"
+    assert found.token_file == tmp_path / "tok"
+
+
+def test_data_in_a_kubeconfig_wins_over_files(tmp_path: Path) -> None:
+    def b64(text: str) -> str:
+        return base64.b64encode(text.encode()).decode()
+
+    user = {
+        "client-certificate": "not-there",
+        "client-certificate-data": b64("CERT"),
+        "client-key-data": b64("KEY"),
+    }
+    path = write_kubeconfig(tmp_path, user, **{"certificate-authority-data": b64("CA")})
+    found = load(path)
+    assert (found.ca_pem, found.certificate_pem, found.key_pem) == ("CA", "CERT", "KEY")
+
+
+def test_an_exec_plugin_is_refused_by_the_name_of_its_field(tmp_path: Path) -> None:
+    path = write_kubeconfig(tmp_path, {"exec": {"command": "aws"}})
+    with pytest.raises(ConfigError, match=r"users\[u\]\.user\.exec is not supported; use token"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("user", "cluster", "message"),
+    [
+        ({"token": "t"}, {"proxy-url": "http://p"}, "proxy-url is not supported"),
+        ({"client-certificate-data": "Q0VSVA=="}, {}, "come together"),
+        ({"client-key-data": "%%"}, {}, "client-key-data is not base64"),
+        ({}, {"certificate-authority": "nowhere"}, "certificate-authority: .*nowhere"),
+        ({}, {"server": ""}, "server is not set"),
+    ],
+)
+def test_what_is_wrong_in_a_kubeconfig_is_named(
+    tmp_path: Path, user: dict[str, Any], cluster: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ConfigError, match=message):
+        load(write_kubeconfig(tmp_path, user, **cluster))
+
+
+@pytest.mark.parametrize("text", ["[1, 2]", "a: b: secret", "{}", "current-context: gone"])
+def test_a_file_that_is_no_kubeconfig_is_refused_without_quoting_it(
+    tmp_path: Path, text: str
+) -> None:
+    path = tmp_path / "config"
+    path.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+    assert str(path) in str(caught.value)
+    assert "secret" not in str(caught.value)
+
+
+def test_nothing_at_all_says_what_was_looked_for(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="KUBECONFIG is not set and .*does not exist"):
+        config.load({"HOME": str(tmp_path)}, tmp_path)
+
+
+def test_secrets_are_not_in_the_repr() -> None:
+    shown = repr(
+        Connection(
+            server="https://x",
+            token="hidden",
+            ca_pem="hidden",
+            certificate_pem="hidden",
+            key_pem="hidden",
+        )
+    )
+    assert "hidden" not in shown
+    assert "https://x" in shown
+
+
+def test_plain_http_has_no_tls_and_skip_verify_checks_nothing() -> None:
+    assert Connection(server="http://x").ssl_context() is None
+    checked = Connection(server="https://x").ssl_context()
+    assert checked is not None
+    assert checked.verify_mode is ssl.CERT_REQUIRED
+    unchecked = Connection(server="https://x", verify=False).ssl_context()
+    assert unchecked is not None
+    assert unchecked.verify_mode is ssl.CERT_NONE
+    assert unchecked.check_hostname is False
+
+
+def test_a_refusal_keeps_the_fields_that_it_names() -> None:
+    body = (
+        b'{"code":422,"reason":"Invalid","message":"bad","details":{"name":"p","causes":'
+        b'[{"reason":"FieldValueInvalid","message":"must be 1","field":"spec.x"}]}}'
+    )
+    error = from_answer(422, body)
+    assert str(error) == "bad (422 Invalid)"
+    assert error.details.causes[0].field == "spec.x"
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>busy</html>", b"\xff", b"[]", b"null"])
+def test_a_refusal_that_is_no_status_is_still_an_error(body: bytes) -> None:
+    error = from_answer(503, body, "7")
+    assert error.status == 503
+    assert error.retry_after_seconds == 7
+    assert str(error)
