@@ -1,7 +1,7 @@
 """The custom resource definitions, generated from the models.
 
-``python -m gpu_scheduler.api.crd [DIR]`` writes them, ``--check`` says which file of DIR is not what
-the models give. They are committed under crds/ so that people and the chart need no Python.
+``python -m gpu_scheduler.api.crd [DIR]`` writes them, ``--check`` says which file of DIR is not
+what the models give. They are committed under crds/ so that people and the chart need no Python.
 """
 
 import argparse

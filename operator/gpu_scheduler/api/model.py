@@ -59,7 +59,7 @@ def _plain_number(value: Decimal) -> int | float:
 ExactNumber = Annotated[
     Decimal,
     BeforeValidator(_number_text),
-    PlainSerializer(_plain_number, return_type=float),
+    PlainSerializer(_plain_number),
 ]
 """A number in JSON that is exact in Python: 0.1 is 0.1, never 0.1000000000000000055."""
 

@@ -1,16 +1,20 @@
 """Amounts of memory as Kubernetes writes them: ``20Gi``, ``1.5G``, ``1e9``, ``1048576``.
 
-Exact, through Decimal; what the API server accepts as a quantity is accepted here.
+Exact: fractions, no floats. What the API server accepts as a quantity is accepted here.
 """
 
 import re
-from decimal import Decimal
+from fractions import Fraction
+from math import ceil
 
-_QUANTITY = re.compile(r"([+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))([EPTGMk]i?|Ki|[mun]|[eE][+-]?[0-9]+)?")
-_BINARY = {f"{letter}i": Decimal(1 << 10 * (i + 1)) for i, letter in enumerate("KMGTPE")}
-_DECIMAL = {letter: Decimal(10) ** (3 * (i + 1)) for i, letter in enumerate("kMGTPE")}
-_SMALL = {"m": Decimal("1e-3"), "u": Decimal("1e-6"), "n": Decimal("1e-9"), "": Decimal(1)}
-_SUFFIX = _BINARY | _DECIMAL | _SMALL
+_QUANTITY = re.compile(
+    r"(?P<number>[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))"
+    r"(?P<suffix>[KMGTPE]i|[kMGTPE]|[num])?(?P<power>[eE][+-]?[0-9]{1,3})?"
+)
+_BINARY = {f"{letter}i": Fraction(1 << 10 * (i + 1)) for i, letter in enumerate("KMGTPE")}
+_DECIMAL = {letter: Fraction(10) ** (3 * (i + 1)) for i, letter in enumerate("kMGTPE")}
+_SMALL = {letter: Fraction(1, 1000 ** (i + 1)) for i, letter in enumerate("mun")}
+_FACTOR = _BINARY | _DECIMAL | _SMALL
 
 
 def bytes_from_quantity(text: str) -> int:
@@ -20,8 +24,9 @@ def bytes_from_quantity(text: str) -> int:
         ValueError: not a quantity.
     """
     match = _QUANTITY.fullmatch(text)
-    if match is None:
+    if match is None or (match["suffix"] and match["power"]):
         raise ValueError(f"{text!r} is not a quantity; write for example 20Gi")
-    number, suffix = Decimal(match[1]), match[2] or ""
-    exact = number * _SUFFIX[suffix] if suffix in _SUFFIX else number.scaleb(int(suffix[1:]))
-    return int(exact.to_integral_value(rounding="ROUND_CEILING"))
+    factor = _FACTOR.get(match["suffix"] or "", Fraction(1))
+    power = int((match["power"] or "e0")[1:])
+    number = match["number"]
+    return ceil(Fraction(number) * factor * Fraction(10) ** power)

@@ -1,0 +1,54 @@
+"""The ledger in annotations: what is written is what is read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpu_scheduler.api.allocation import BadAllocationError, annotations, parse
+from gpu_scheduler.api.names import ALLOCATION
+from gpu_scheduler.core.decision import Grant
+
+shares = st.tuples(st.integers(1, 1000), st.integers(0, 200_000))
+held = st.dictionaries(
+    st.tuples(st.integers(0, 15), st.sampled_from(["GPU-a", "GPU-b", "3"])), shares, min_size=1
+)
+
+
+@given(held)
+def test_what_is_written_is_what_is_read(shares_by_place):
+    grants = {Grant(c, device, *share) for (c, device), share in shares_by_place.items()}
+    read = parse(annotations("node-1", grants)[ALLOCATION])
+    assert read.node == "node-1"
+    assert set(read.grants) == grants
+
+
+def test_a_container_gets_its_devices_and_the_smallest_cap():
+    written = annotations("n", [Grant(1, "GPU-a", 500, 20224), Grant(1, "GPU-b", 500, 12000)])
+    assert written == {
+        "gpu-scheduler.io/allocation": (
+            '{"v":1,"n":"n","c":{"1":{"GPU-a":[500,20224],"GPU-b":[500,12000]}}}'
+        ),
+        "gpu-scheduler.io/c1-devices": "GPU-a,GPU-b",
+        "gpu-scheduler.io/c1-memory-mib": "12000",
+        "gpu-scheduler.io/c1-memory-bytes": str(12000 << 20),
+    }
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{}",
+        '{"v":2,"n":"n","c":{}}',
+        '{"v":1,"c":{}}',
+        '{"v":1,"n":"n","c":{"x":{"GPU":[1,1]}}}',
+        '{"v":1,"n":"n","c":{"0":{"GPU":[1]}}}',
+        '{"v":1,"n":"n","c":{"0":{"GPU":[0,1]}}}',
+        '{"v":1,"n":"n","c":{"0":{"GPU":[1001,1]}}}',
+        '{"v":1,"n":"n","c":{"0":{"GPU":[1,-1]}}}',
+    ],
+)
+def test_what_this_operator_did_not_write_is_refused(text):
+    with pytest.raises(BadAllocationError):
+        parse(text)
