@@ -43,11 +43,16 @@ class Chooser:
         self._known: dict[tuple[object, ...], tuple[tuple[int, int], ...] | None] = {}
 
     def eligible(self, kind: int) -> tuple[int, ...]:
-        """Offsets of the devices that suit the shape on nodes of a kind."""
+        """Offsets of the devices that could serve the shape, when free, on nodes of a kind."""
         offsets = self._eligible.get(kind)
         if offsets is None:
             devices = self._snapshot.kinds[kind]
-            offsets = tuple(o for o, device in enumerate(devices) if accepts(self.shape, device))
+            offsets = tuple(
+                o
+                for o, device in enumerate(devices)
+                if accepts(self.shape, device)
+                and any(share(r, device.usable_mib)[0] <= DEVICE_MILLI for r in self.shape.devices)
+            )
             self._eligible[kind] = offsets
         return offsets
 

@@ -1,0 +1,103 @@
+import pytest
+
+from gpu_scheduler.core import fit
+from gpu_scheduler.core.cluster import NodeInfo, Taint
+from gpu_scheduler.core.request import NodeFilter, Requirement, Term, Toleration
+
+NODE = NodeInfo("dell-0", labels={"disk": "ssd", "cores": "64", "zone": ""})
+
+
+@pytest.mark.parametrize(
+    ("requirement", "holds"),
+    [
+        (Requirement("disk", "In", ("hdd", "ssd")), True),
+        (Requirement("disk", "In", ("hdd",)), False),
+        (Requirement("gone", "In", ("ssd",)), False),
+        (Requirement("disk", "NotIn", ("hdd",)), True),
+        (Requirement("disk", "NotIn", ("ssd",)), False),
+        (Requirement("gone", "NotIn", ("ssd",)), True),
+        (Requirement("disk", "Exists"), True),
+        (Requirement("zone", "Exists"), True),
+        (Requirement("gone", "Exists"), False),
+        (Requirement("gone", "DoesNotExist"), True),
+        (Requirement("zone", "DoesNotExist"), False),
+        (Requirement("cores", "Gt", ("63",)), True),
+        (Requirement("cores", "Gt", ("64",)), False),
+        (Requirement("cores", "Lt", ("65",)), True),
+        (Requirement("cores", "Lt", ("64",)), False),
+        (Requirement("gone", "Lt", ("64",)), False),
+        (Requirement("disk", "Gt", ("1",)), False),
+        (Requirement("cores", "Gt", ("many",)), False),
+        (Requirement("cores", "Gt", ()), False),
+        (Requirement("disk", "Like", ("ssd",)), False),
+    ],
+)
+def test_a_requirement_holds_as_kubernetes_says(requirement: Requirement, holds: bool):
+    assert fit.requirement_holds(requirement, NODE.labels) is holds
+
+
+@pytest.mark.parametrize(
+    ("terms", "matches"),
+    [
+        (None, True),
+        ((), False),
+        ((Term(),), False),
+        ((Term(labels=(Requirement("disk", "Exists"),)),), True),
+        ((Term(labels=(Requirement("disk", "Exists"), Requirement("gone", "Exists"))),), False),
+        ((Term(), Term(labels=(Requirement("disk", "Exists"),))), True),
+        ((Term(fields=(Requirement("metadata.name", "In", ("dell-0",)),)),), True),
+        ((Term(fields=(Requirement("metadata.name", "In", ("dell-1",)),)),), False),
+        ((Term(fields=(Requirement("metadata.name", "NotIn", ("dell-0",)),)),), False),
+        (
+            (
+                Term(
+                    labels=(Requirement("gone", "Exists"),),
+                    fields=(Requirement("metadata.name", "In", ("dell-0",)),),
+                ),
+            ),
+            False,
+        ),
+    ],
+)
+def test_one_term_of_the_affinity_must_match(terms: tuple[Term, ...] | None, matches: bool):
+    assert fit.matches(NodeFilter(terms=terms), NODE) is matches
+
+
+def test_every_label_of_the_selector_must_match():
+    assert fit.matches(NodeFilter(selector=(("disk", "ssd"), ("cores", "64"))), NODE)
+    assert not fit.matches(NodeFilter(selector=(("disk", "ssd"), ("cores", "32"))), NODE)
+    assert not fit.matches(NodeFilter(selector=(("gone", ""),)), NODE)
+
+
+TAINT = Taint("gpu", "a100", "NoSchedule")
+
+
+@pytest.mark.parametrize(
+    ("toleration", "tolerated"),
+    [
+        (Toleration("gpu", "Equal", "a100", "NoSchedule"), True),
+        (Toleration("gpu", "Equal", "a30", "NoSchedule"), False),
+        (Toleration("gpu", "", "a100", "NoSchedule"), True),
+        (Toleration("gpu", "Exists", "", "NoSchedule"), True),
+        (Toleration("other", "Exists", "", "NoSchedule"), False),
+        (Toleration("gpu", "Exists", "", "NoExecute"), False),
+        (Toleration("gpu", "Exists"), True),
+        (Toleration("", "Exists"), True),
+        (Toleration("", "Exists", "", "NoExecute"), False),
+        (Toleration("gpu", "Near", "a100"), False),
+    ],
+)
+def test_a_toleration_covers_a_taint_as_kubernetes_says(toleration: Toleration, tolerated: bool):
+    node = NodeInfo("dell-0", taints=(TAINT,))
+    assert fit.tolerates(toleration, TAINT) is tolerated
+    assert fit.matches(NodeFilter(tolerations=(toleration,)), node) is tolerated
+
+
+def test_every_taint_needs_a_toleration():
+    node = NodeInfo("dell-0", taints=(TAINT, Taint("team", "b", "NoExecute")))
+    where = NodeFilter(tolerations=(Toleration("gpu", "Exists"),))
+    assert fit.untolerated(where, node) == Taint("team", "b", "NoExecute")
+
+
+def test_a_closed_node_still_matches():
+    assert fit.matches(NodeFilter(), NodeInfo("dell-0", closed="is cordoned"))
