@@ -1,0 +1,195 @@
+"""The real node of a local cluster: this machine's kubelet and containerd, two pretend A100s.
+
+``start`` and ``stop`` are called by the cluster's own start and stop. Needs root on Linux; a
+machine holds one real node at a time. Whatever ``start`` puts on the machine ``stop`` takes away,
+also when the cluster or this process was killed in between.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from cluster import (
+    images,
+    node_cgroups,
+    node_cleanup,
+    node_containerd,
+    node_gpus,
+    node_kubelet,
+    node_network,
+    node_owner,
+    node_packages,
+    node_processes,
+)
+from cluster.credentials import kubeconfig_file
+from cluster.errors import ClusterError
+from cluster.node_layout import NODE_NAME, NodeLayout
+from cluster.node_owner import Owner
+from cluster.progress import say
+
+READY_TIMEOUT_SECONDS = 60.0
+
+RUNTIME_CLASS = {
+    "apiVersion": "node.k8s.io/v1",
+    "kind": "RuntimeClass",
+    "metadata": {"name": "nvidia"},
+    "handler": "nvidia",
+}
+
+
+class Running(Protocol):
+    """What the real node needs to know of the cluster that it joins."""
+
+    @property
+    def name(self) -> str:
+        """The cluster's name."""
+
+    @property
+    def folder(self) -> Path:
+        """The cluster's run folder."""
+
+    @property
+    def server(self) -> str:
+        """URL of the API server on the loopback interface."""
+
+    @property
+    def ca_file(self) -> Path:
+        """The certificate that the API server is known by."""
+
+    @property
+    def kubeconfig(self) -> Path:
+        """The administrator's."""
+
+    def binary(self, name: str) -> Path:
+        """A built program."""
+
+
+def start(running: Running) -> None:
+    """Start the node and wait until pods can be placed on it.
+
+    Raises:
+        ClusterError: not root, another cluster has the node, or a part did not start.
+    """
+    if sys.platform != "linux" or os.geteuid() != 0:
+        raise ClusterError("a real node needs root on Linux; without it, use fake nodes only")
+    node_packages.ensure_packages(node_packages.NODE)
+    layout = node_layout(running)
+    with node_owner.lock():
+        _make_room(running)
+        try:
+            _start(running, layout)
+        except BaseException:
+            node_cleanup.clean(layout)
+            raise
+
+
+def stop(running: Running) -> None:
+    """Take the node away; nothing happens when the machine's node is not this cluster's."""
+    if os.geteuid() != 0:
+        return
+    with node_owner.lock():
+        owner = node_owner.current()
+        if owner is not None and owner.folder == str(node_layout(running).folder):
+            node_cleanup.clean(node_layout(running))
+
+
+def import_image(running: Running, archive: Path) -> None:
+    """Make a docker-archive's images available to pods, under the names that it carries."""
+    node_containerd.import_image(node_layout(running), archive)
+
+
+def node_layout(running: Running) -> NodeLayout:
+    """Where this cluster's real node keeps its things."""
+    return NodeLayout(running.folder.resolve() / "real-node")
+
+
+def _make_room(running: Running) -> None:
+    owner = node_owner.current()
+    if owner is not None:
+        own = owner.folder == str(node_layout(running).folder)
+        if not own and owner.is_alive():
+            raise node_owner.RealNodeTaken(
+                f"this machine's real node belongs to the cluster {owner.cluster!r} "
+                f"({Path(owner.folder).parent}): stop that one first, or use fake nodes only"
+            )
+        say(f"removing what is left of the real node of {owner.cluster!r}")
+        node_cleanup.clean(NodeLayout(Path(owner.folder)))
+    if kubelets := node_processes.outside_containers("kubelet"):
+        raise ClusterError(
+            f"this machine is a Kubernetes node already (kubelet, pid {kubelets[0].pid}); a second "
+            "kubelet would take its devices away: use fake nodes only"
+        )
+
+
+def _start(running: Running, layout: NodeLayout) -> None:
+    layout.logs.mkdir(parents=True, exist_ok=True)
+    # On record before anything exists: a crash from here on leaves an owner to clean up after.
+    node_owner.record(
+        Owner(
+            cluster=running.name,
+            folder=str(layout.folder),
+            server=running.server,
+            ca_file=str(running.ca_file),
+        )
+    )
+    node_network.up()
+    node_cgroups.create()
+    node_network.write_cni(layout)
+    node_gpus.write_cdi(layout.cdi)
+    node_containerd.write_configuration(
+        layout,
+        nvidia_container_runtime=running.binary("nvidia-container-runtime"),
+        pause_image=images.PAUSE,
+    )
+    node_containerd.start(layout, mark=running.folder)
+    for archive in (images.pause_archive(), images.quickstart_archive()):
+        node_containerd.import_image(layout, archive)
+    node_kubelet.write_configuration(layout, ca_file=running.ca_file)
+    node_kubelet.start(
+        layout,
+        kubelet=running.binary("kubelet"),
+        kubeconfig=kubeconfig_file(running.folder, "kubelet"),
+        labels=node_gpus.node_labels(),
+        mark=running.folder,
+    )
+    _kubectl(running, "apply", "-f", "-", input=json.dumps(RUNTIME_CLASS))
+    _wait_until_ready(running, layout)
+
+
+def _wait_until_ready(running: Running, layout: NodeLayout) -> None:
+    deadline = time.monotonic() + READY_TIMEOUT_SECONDS
+    while time.monotonic() < deadline:
+        answer = _kubectl(
+            running, "get", "node", NODE_NAME, "--ignore-not-found", "-o", "json"
+        ).stdout
+        if answer and _is_ready(json.loads(answer)):
+            return
+        time.sleep(0.2)
+    log = layout.kubelet_log.read_text(errors="replace")[-2000:]
+    raise ClusterError(f"node {NODE_NAME} is not Ready after {READY_TIMEOUT_SECONDS:.0f} s:\n{log}")
+
+
+def _is_ready(node: dict[str, Any]) -> bool:
+    """Ready, and the node-lifecycle controller has taken the not-ready taint off again."""
+    conditions: Sequence[dict[str, str]] = node["status"].get("conditions", ())
+    ready = any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
+    return ready and not node["spec"].get("taints")
+
+
+def _kubectl(
+    running: Running, *arguments: str, input: str | None = None
+) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [str(running.binary("kubectl")), f"--kubeconfig={running.kubeconfig}", *arguments],
+        input=input,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise ClusterError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
+    return done

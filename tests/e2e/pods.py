@@ -1,0 +1,95 @@
+"""Pods for tests on the real node: a builder, and waiting for what a pod comes to."""
+
+import json
+import uuid
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+from cluster import Running, images
+
+DEVICES_ANNOTATION = "gpu-scheduler.io/c0-devices"
+
+
+@dataclass(frozen=True)
+class PodBuilder:
+    """A pod of one container of the quickstart image, on whichever node."""
+
+    name: str
+    command: tuple[str, ...] = ("/bin/quickstart",)
+    annotations: tuple[tuple[str, str], ...] = ()
+    env: tuple[tuple[str, Any], ...] = ()
+    runtime_class: str | None = None
+
+    def shell(self, script: str) -> "PodBuilder":
+        return replace(self, command=("/bin/sh", "-c", script))
+
+    def variable(self, name: str, value: str) -> "PodBuilder":
+        return replace(self, env=(*self.env, (name, {"value": value})))
+
+    def devices(self, value: str) -> "PodBuilder":
+        """NVIDIA_VISIBLE_DEVICES from an annotation, as the operator's pods have it."""
+        source = {"fieldRef": {"fieldPath": f"metadata.annotations['{DEVICES_ANNOTATION}']"}}
+        return replace(
+            self,
+            annotations=(*self.annotations, (DEVICES_ANNOTATION, value)),
+            env=(*self.env, ("NVIDIA_VISIBLE_DEVICES", {"valueFrom": source})),
+            runtime_class="nvidia",
+        )
+
+    def obj(self) -> dict[str, Any]:
+        spec: dict[str, Any] = {
+            "restartPolicy": "Never",
+            "terminationGracePeriodSeconds": 1,
+            "containers": [
+                {
+                    "name": "main",
+                    "image": images.QUICKSTART,
+                    "imagePullPolicy": "Never",
+                    "command": list(self.command),
+                    "env": [{"name": name, **value} for name, value in self.env],
+                }
+            ],
+        }
+        if self.runtime_class is not None:
+            spec["runtimeClassName"] = self.runtime_class
+        return {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": self.name, "annotations": dict(self.annotations)},
+            "spec": spec,
+        }
+
+
+def make_pod(prefix: str = "pod") -> PodBuilder:
+    return PodBuilder(f"{prefix}-{uuid.uuid4().hex[:8]}")
+
+
+@contextmanager
+def created(cluster: Running, pod: PodBuilder) -> Iterator[str]:
+    """The pod's name while it exists."""
+    cluster.kubectl("create", "-f", "-", input=json.dumps(pod.obj()))
+    try:
+        yield pod.name
+    finally:
+        cluster.kubectl("delete", "pod", pod.name, "--force", "--ignore-not-found")
+
+
+def wait_for_phase(cluster: Running, name: str, phase: str, *, timeout_seconds: int = 60) -> None:
+    cluster.kubectl(
+        "wait", f"pod/{name}", f"--for=jsonpath={{.status.phase}}={phase}",
+        f"--timeout={timeout_seconds}s",
+    )  # fmt: skip
+
+
+def output_of(cluster: Running, pod: PodBuilder) -> str:
+    """Run the pod to its good end and return what it printed."""
+    with created(cluster, pod) as name:
+        wait_for_phase(cluster, name, "Succeeded")
+        return cluster.kubectl("logs", name).stdout
+
+
+def variables(text: str) -> Mapping[str, str]:
+    """What ``env`` printed."""
+    return dict(line.split("=", 1) for line in text.splitlines() if "=" in line)
