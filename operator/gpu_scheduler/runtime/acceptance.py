@@ -152,5 +152,3 @@ class Acceptance:
         except errors.NotFound:
             return None  # the namespace is going away
         return None
-
-

@@ -162,5 +162,3 @@ class WaitingRoom:
             shape = shape_of(entry.pod, job.requests, models, job.min_compute)
             entry.shape = self._interned.setdefault(shape, shape)
         return entry.shape
-
-

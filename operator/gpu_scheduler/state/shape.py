@@ -1,0 +1,107 @@
+"""From a pod as the API server returned it to what it needs of a node.
+
+A pod's effective requests are those of Kubernetes: containers and sidecars together, or the
+largest init container with the sidecars started before it, whichever is more, plus overhead;
+pod-level requests win where they are set. Source: k8s.io/component-helpers, resource package.
+"""
+
+from collections.abc import Mapping
+
+from gpu_scheduler.core.request import (
+    DeviceRequest,
+    NodeFilter,
+    Requirement,
+    Shape,
+    Term,
+    Toleration,
+)
+from gpu_scheduler.kube.objects import Container, Pod, SelectorRequirement
+from gpu_scheduler.kube.quantity import cpu_milli, whole
+
+Need = tuple[int, int, int]  # milli-CPU, memory in bytes, ephemeral storage in bytes
+_ZERO: Need = (0, 0, 0)
+
+
+def pod_resources(pod: Pod) -> Need:
+    """Milli-CPU, memory and ephemeral storage in bytes that the pod occupies on its node."""
+    spec = pod.spec
+    running = _ZERO  # containers and every sidecar
+    starting = _ZERO  # the most that any init container needs at its turn
+    sidecars = _ZERO
+    for container in spec.init_containers:
+        need = _container(container)
+        if container.restart_policy == "Always":
+            sidecars = _sum(sidecars, need)
+            starting = _most(starting, sidecars)
+        else:
+            starting = _most(starting, _sum(need, sidecars))
+    for container in spec.containers:
+        running = _sum(running, _container(container))
+    total = _most(_sum(running, sidecars), starting)
+    if spec.resources is not None:
+        total = _pod_level(spec.resources.requests, total)
+    return _sum(total, _need(spec.overhead)) if spec.overhead else total
+
+
+def shape_of(
+    pod: Pod,
+    requests: tuple[DeviceRequest, ...],
+    models: tuple[str, ...],
+    min_compute: tuple[int, int],
+) -> Shape:
+    """What the planner sees of a waiting pod; requests, models and compute are its job's."""
+    cpu, memory, ephemeral = pod_resources(pod)
+    return Shape(requests, models, min_compute, cpu, memory, ephemeral, node_filter(pod))
+
+
+def node_filter(pod: Pod) -> NodeFilter:
+    """Which nodes the pod accepts."""
+    spec = pod.spec
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
+    terms = None
+    if required is not None:
+        terms = tuple(
+            Term(_requirements(t.match_expressions), _requirements(t.match_fields))
+            for t in required.node_selector_terms
+        )
+    return NodeFilter(
+        selector=tuple(sorted(spec.node_selector.items())),
+        terms=terms,
+        tolerations=tuple(
+            Toleration(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations
+        ),
+    )
+
+
+def _requirements(found: tuple[SelectorRequirement, ...]) -> tuple[Requirement, ...]:
+    return tuple(Requirement(r.key, r.operator, r.values) for r in found)
+
+
+def _container(container: Container) -> Need:
+    # The API server sets requests to limits where only these are given.
+    return _need(container.resources.requests)
+
+
+def _need(quantities: Mapping[str, str]) -> Need:
+    return (
+        cpu_milli(quantities.get("cpu", "0")),
+        whole(quantities.get("memory", "0")),
+        whole(quantities.get("ephemeral-storage", "0")),
+    )
+
+
+def _pod_level(requests: Mapping[str, str], total: Need) -> Need:
+    return (
+        cpu_milli(requests["cpu"]) if "cpu" in requests else total[0],
+        whole(requests["memory"]) if "memory" in requests else total[1],
+        total[2],
+    )
+
+
+def _sum(a: Need, b: Need) -> Need:
+    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+
+
+def _most(a: Need, b: Need) -> Need:
+    return (max(a[0], b[0]), max(a[1], b[1]), max(a[2], b[2]))
