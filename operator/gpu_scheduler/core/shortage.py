@@ -95,7 +95,11 @@ def _taken(demand: Demand, stocks: list[Stock], snapshot: Snapshot) -> str:
     where = f"on the {wording.nodes(len(stocks))} that it may use"
     if total == 0:
         return f"no GPU is free {where}"
-    amount = f"{total} MiB are" if _in_mib(demand) else f"{gpu_from_milli(total)} is"
+    amount = (
+        f"{total} MiB are"
+        if _in_mib(demand)
+        else f"{wording.gpus(total)} {'is' if total == DEVICE_MILLI else 'are'}"
+    )
     return f"{amount} free {where}, {_best(demand, max(stocks), snapshot)}"
 
 

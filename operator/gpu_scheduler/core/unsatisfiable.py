@@ -48,7 +48,7 @@ def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
     if not suited:
         wanted, highest = shape.min_compute, max(device.compute for device in named)
         return (
-            f"needs compute capability {wanted[0]}.{wanted[1]},"
+            f"compute capability {wanted[0]}.{wanted[1]} is asked for,"
             f" the highest there is {highest[0]}.{highest[1]}"
         )
     largest = max(device.usable_mib for device in suited)
@@ -71,7 +71,9 @@ def _is_one_of(models: Sequence[str], device: DeviceKind) -> bool:
 def _refusals(shape: Shape, nodes: Sequence[NodeInfo]) -> str:
     """How many nodes fall away for which cause."""
     causes = Counter(_refusal(shape, node) for node in nodes)
-    listed = ", ".join(f"{count} {cause}" for cause, count in sorted(causes.items()))
+    listed = ", ".join(
+        f"{count} {cause}" for cause, count in sorted(causes.items(), key=lambda c: (-c[1], c[0]))
+    )
     such = " with such GPUs" if shape.devices else ""
     return f"of {wording.nodes(len(nodes))}{such}: {listed}"
 

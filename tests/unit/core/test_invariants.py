@@ -1,0 +1,244 @@
+"""What holds for every plan, whatever the cluster, the projects and the jobs."""
+
+from collections import Counter
+from copy import deepcopy
+from dataclasses import dataclass
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.builders import A30, A100, ClusterBuilder, job, project, projects, shape
+
+from gpu_scheduler.core import quota
+from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.decision import Place, Plan, Reason
+from gpu_scheduler.core.devices import accepts, share
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.request import DeviceRequest, Project, ProjectName, Shape, WaitingJob
+from gpu_scheduler.core.snapshot import DeviceKind
+
+TEAMS = ("a", "b", "c")
+SHAPES = (
+    shape(500),
+    shape(300, cpu_milli=4000),
+    shape(1000),
+    shape(1000, count=2),
+    shape(250, count=2),
+    shape(mib=12_000),
+    shape(mib=30_000, cpu_milli=1000),
+    shape(400, models=("a30",)),
+    shape(700, min_compute=(8, 0), models=("a100", "a30")),
+    shape(containers=[DeviceRequest(0, 1, 600), DeviceRequest(1, 1, 0, 8_000)]),
+    shape(1000, count=3),
+    shape(cpu_milli=6000),
+)
+
+
+@dataclass
+class Scene:
+    cluster: Cluster
+    projects: dict[ProjectName, Project]
+    jobs: list[WaitingJob]
+
+    def plan(self) -> Plan:
+        return plan(self.cluster, self.projects, self.jobs)
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> Scene:
+    builder = ClusterBuilder()
+    for n in range(draw(st.integers(0, 4))):
+        models = draw(st.lists(st.sampled_from([A100, A30, "Tesla-T4"]), max_size=3))
+        builder.node(
+            f"n{n}",
+            models=models,
+            cpu_milli=draw(st.sampled_from([4000, 16_000])),
+            pods=draw(st.integers(0, 4)),
+            closed=draw(st.sampled_from(["", "", "", "is cordoned"])),
+            unhealthy=draw(st.sets(st.integers(0, 2), max_size=1)),
+        )
+        for i in range(len(models)):
+            held = draw(st.sampled_from([0, 0, 100, 500, 1000]))
+            if held:
+                builder.held(f"n{n}/{i}", held, draw(st.sampled_from(TEAMS)))
+    teams = [
+        project(
+            name,
+            draw(st.sampled_from([0, 500, 1000, 2500])),
+            draw(st.sampled_from([None, 0, 1500, 3000])),
+            draw(st.integers(0, 1)),
+        )
+        for name in TEAMS
+    ]
+    jobs = [
+        job(
+            f"j{i}",
+            draw(st.sampled_from(SHAPES)),
+            draw(st.integers(1, 4)),
+            project=draw(st.sampled_from(TEAMS)),
+            interactive=draw(st.booleans()),
+            priority=draw(st.sampled_from([0, 50])),
+            created=float(i),
+            avoid=draw(st.sets(st.sampled_from(["n0", "n1"]), max_size=1)),
+        )
+        for i in range(draw(st.integers(0, 8)))
+    ]
+    return Scene(builder.obj(), projects(*teams), jobs)
+
+
+def charge(place: Place) -> int:
+    return sum(grant.milli for grant in place.grants)
+
+
+def allocations(scene: Scene, result: Plan) -> list[tuple[Place, Project, int]]:
+    """Each placement with its project and what the project held before."""
+    held = Counter(scene.cluster.allocated_milli)
+    owner = {job.key: job.project for job in scene.jobs}
+    found = []
+    for place in result.places:
+        name = owner[place.job]
+        found.append((place, scene.projects[name], held[name]))
+        held[name] += charge(place)
+    return found
+
+
+def could_use(scene: Scene, what: Shape, node: int) -> bool:
+    """Whether a node has devices that suit a shape of one request, and the rest of it."""
+    c, (request,) = scene.cluster, what.devices
+    serving = sum(
+        accepts(what, DeviceKind(c.dev_model[d], c.dev_usable_mib[d], c.dev_compute[d]))
+        and share(request, c.dev_usable_mib[d])[0] <= 1000
+        for d in range(c.first[node], c.first[node + 1])
+    )
+    info = c.nodes[node]
+    return serving >= request.count and info.cpu_milli >= what.cpu_milli and info.pods > 0
+
+
+@settings(max_examples=80, deadline=None)
+@given(scenes())
+def test_no_device_and_no_node_is_given_more_than_it_has(scene: Scene):
+    c = deepcopy(scene.cluster)
+    names = [node.name for node in c.nodes]
+    shapes = {pod.uid: pod.shape for job in scene.jobs for pod in job.pods}
+    for place in scene.plan().places:
+        node = names.index(place.node)
+        c.free_pods[node] -= 1
+        c.free_cpu_milli[node] -= shapes[place.pod].cpu_milli
+        for grant in place.grants:
+            d = c.dev_id.index(grant.device)
+            assert c.first[node] <= d < c.first[node + 1]
+            assert c.dev_healthy[d]
+            c.free_milli[d] -= grant.milli
+            c.free_mib[d] -= grant.mib
+    for left in (c.free_milli, c.free_mib, c.free_pods, c.free_cpu_milli):
+        assert min(left, default=0) >= 0
+
+
+@settings(max_examples=80, deadline=None)
+@given(scenes())
+def test_each_pod_gets_what_it_asked_for_where_it_may_run(scene: Scene):
+    c = scene.cluster
+    pods = {pod.uid: pod for job in scene.jobs for pod in job.pods}
+    closed = {node.name for node in c.nodes if node.closed}
+    for place in scene.plan().places:
+        pod = pods.pop(place.pod)  # a second placement of the same pod fails here
+        assert place.node not in closed | pod.avoid
+        for request in pod.shape.devices:
+            mine = [g for g in place.grants if g.container == request.container]
+            assert len({g.device for g in mine}) == len(mine) == request.count
+            for grant in mine:
+                d = c.dev_id.index(grant.device)
+                assert (grant.milli, grant.mib) == share(request, c.dev_usable_mib[d])
+                kind = DeviceKind(c.dev_model[d], c.dev_usable_mib[d], c.dev_compute[d])
+                assert accepts(pod.shape, kind)
+
+
+@settings(max_examples=80, deadline=None)
+@given(scenes())
+def test_no_project_grows_past_its_ceiling(scene: Scene):
+    for place, team, held in allocations(scene, scene.plan()):
+        if charge(place):
+            assert held + charge(place) <= quota.ceiling_milli(team)
+            assert team.limit_milli is None or held + charge(place) <= team.limit_milli
+
+
+@settings(max_examples=150, deadline=None)
+@given(scenes())
+def test_a_borrower_never_takes_what_a_pod_inside_its_quota_waits_for(scene: Scene):
+    result = scene.plan()
+    lone = {
+        job.key: job.pods[0] for job in scene.jobs if len(job.pods[0].shape.devices) == 1
+    }  # jobs have pods of one shape here
+    held = Counter(scene.cluster.allocated_milli)
+    borrowed = set()
+    for place, team, before in allocations(scene, result):
+        held[team.name] += charge(place)
+        if charge(place) and before + charge(place) > team.quota_milli:
+            borrowed.add(place.node)
+    owner = {job.key: job.project for job in scene.jobs}
+    unmet = {Reason.FRAGMENTED, Reason.WAITING_FOR_GPU, Reason.WAITING_FOR_RESOURCES}
+    for wait in result.waits:
+        team = scene.projects[owner[wait.job]]
+        if wait.job not in lone or wait.reason not in unmet:
+            continue
+        pod = lone[wait.job]
+        least = pod.shape.nominal_milli or 1000  # of a request in MiB: at most a whole device
+        if held[team.name] + least > min(team.quota_milli, quota.limit_milli(team)):
+            continue
+        for n, node in enumerate(scene.cluster.nodes):
+            if node.name not in pod.avoid and could_use(scene, pod.shape, n):
+                assert node.name not in borrowed
+
+
+@settings(max_examples=80, deadline=None)
+@given(scenes(), st.randoms(use_true_random=False))
+def test_the_order_of_the_input_does_not_matter_and_nothing_is_changed(scene: Scene, random):
+    before = deepcopy(scene.cluster)
+    first = scene.plan()
+    assert scene.cluster == before
+    random.shuffle(scene.jobs)
+    scene.projects = dict(random.sample(sorted(scene.projects.items()), len(scene.projects)))
+    assert scene.plan() == first
+
+
+@settings(max_examples=80, deadline=None)
+@given(scenes())
+def test_every_job_starts_whole_or_waits_once_with_a_sentence(scene: Scene):
+    result = scene.plan()
+    placed = Counter(place.job for place in result.places)
+    waits = Counter(wait.job for wait in result.waits)
+    for each in scene.jobs:
+        assert waits[each.key] == (placed[each.key] < len(each.pods))
+    for team in TEAMS:
+        keys = {job.key for job in scene.jobs if job.project == team}
+        positions = [wait.position for wait in result.waits if wait.job in keys]
+        assert positions == list(range(1, len(positions) + 1))
+    for wait in result.waits:
+        assert wait.message
+        assert wait.reason is not Reason.INVALID
+
+
+@settings(max_examples=80, deadline=None)
+@given(scenes())
+def test_carrying_a_plan_out_leaves_nothing_to_start_and_the_same_sentences(scene: Scene):
+    first = scene.plan()
+    c = scene.cluster
+    shapes = {pod.uid: pod.shape for job in scene.jobs for pod in job.pods}
+    names = [node.name for node in c.nodes]
+    for place, team, _ in allocations(scene, first):
+        node = names.index(place.node)
+        c.free_pods[node] -= 1
+        c.free_cpu_milli[node] -= shapes[place.pod].cpu_milli
+        for grant in place.grants:
+            d = c.dev_id.index(grant.device)
+            c.free_milli[d] -= grant.milli
+            c.free_mib[d] -= grant.mib
+        c.allocated_milli[team.name] = c.allocated_milli.get(team.name, 0) + charge(place)
+    started = {place.pod for place in first.places}
+    scene.jobs = [
+        WaitingJob(j.key, j.project, rest, j.interactive, j.priority, j.created)
+        for j in scene.jobs
+        if (rest := tuple(pod for pod in j.pods if pod.uid not in started))
+    ]
+    second = scene.plan()
+    assert second.places == ()
+    assert second.waits == first.waits
