@@ -7,23 +7,15 @@ when a GPUJob is judged, beside ``api.validate``.
 
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.api.names import MOUNT_PATH, SCHEDULER_NAME
+from gpu_scheduler.api.validate import Problem
 from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
 from gpu_scheduler.jobs.volume import volume_name
 
 _SPEC = "spec.template.spec"
 _PLUGIN_RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")  # not rdma and the like
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """What is wrong with a spec: the field's path, and what would be right."""
-
-    field: str
-    message: str
 
 
 def problems(
