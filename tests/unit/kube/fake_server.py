@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import orjson
 from aiohttp import web
+from tests.unit.kube.until import Changes
 
 from gpu_scheduler.kube.connection import Connection
 
@@ -61,7 +62,9 @@ class FakeServer:
     """Objects by path, one resourceVersion for all, a log of events for watches."""
 
     def __init__(self) -> None:
+        self.changes = Changes()
         self.seen: list[Seen] = []
+        self.peers: set[object] = set()
         self.answers: deque[Answer] = deque()
         self.watch_answers: deque[Answer] = deque()
         self.objects: dict[str, Obj] = {}
@@ -131,6 +134,8 @@ class FakeServer:
         )
 
     def error_event(self, collection: str, code: int, reason: str) -> None:
+        """An ERROR event, in every watch that starts from before now."""
+        self.version += 1
         self._event("ERROR", f"{collection}/", {"code": code, "reason": reason, "message": "no"})
 
     def compact(self) -> None:
@@ -177,6 +182,8 @@ class FakeServer:
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         body = await request.read()
         query = dict(request.query)
+        assert request.transport is not None
+        self.peers.add(request.transport.get_extra_info("peername"))
         self.seen.append(
             Seen(
                 request.method,
@@ -186,6 +193,7 @@ class FakeServer:
                 orjson.loads(body) if body else None,
             )
         )
+        self.changes.happened()
         watching = query.get("watch") == "true"
         answers = self.watch_answers if watching else self.answers
         told = answers.popleft() if answers else None
@@ -261,6 +269,7 @@ class FakeServer:
         assert isinstance(transport, asyncio.Transport)
         watch = _Watch(transport, response)
         self._watches.append(watch)
+        self.changes.happened()
         sent = 0
         while not transport.is_closing():
             self._news = news = asyncio.Event() if self._news.is_set() else self._news

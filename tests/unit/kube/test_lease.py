@@ -1,0 +1,405 @@
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Callable, Coroutine
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.kube.fake_leases import LeaseClient, LeaseStore, Trip
+from tests.unit.kube.fake_server import FakeServer
+from tests.unit.kube.virtual_time import VirtualTime
+
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.lease import Elector
+
+
+class Stage:
+    """A store, virtual time, and candidates as tasks."""
+
+    def __init__(self) -> None:
+        self.time = VirtualTime()
+        self.store = LeaseStore()
+        self.tasks: list[asyncio.Task[Any]] = []
+
+    def candidate(self, identity: str, trip: Callable[[], Trip] = Trip, **settings: Any) -> Elector:
+        return Elector(
+            LeaseClient(self.store, self.time, trip),
+            "gpu-system",
+            "leader",
+            identity,
+            clock=self.time.clock,
+            sleep=self.time.sleep,
+            random=lambda: 0.5,
+            **settings,
+        )
+
+    def run(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
+        task = asyncio.create_task(work)
+        self.tasks.append(task)
+        return task
+
+    async def stop(self, *tasks: asyncio.Task[Any]) -> None:
+        for task in tasks or self.tasks:
+            task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+
+
+@pytest.fixture
+async def stage() -> AsyncIterator[Stage]:
+    stage = Stage()
+    yield stage
+    await stage.stop()
+
+
+async def lead(elector: Elector) -> None:
+    await elector.acquire()
+    await elector.hold()
+
+
+async def test_the_first_candidate_creates_the_lease_and_leads(stage: Stage) -> None:
+    a = stage.candidate("a", lease_seconds=0.5, renew_deadline_seconds=0.3, retry_seconds=0.1)
+    assert not a.is_leader
+    stage.run(lead(a))
+    await stage.time.run_for(0)
+    assert a.is_leader
+    assert stage.store.lease is not None
+    spec = stage.store.lease["spec"]
+    assert spec["holderIdentity"] == "a"
+    assert spec["leaseDurationSeconds"] == 1, "half a second is rounded up in the object"
+
+
+async def test_the_time_that_remains_counts_from_the_start_of_the_renewal(stage: Stage) -> None:
+    a = stage.candidate("a", lambda: Trip(there=0.5, back=1.0))
+    stage.run(a.acquire())
+    await stage.time.run_for(2.9)  # a look, which takes 1.5, and then a claim
+    assert a.remaining() == 0
+    await stage.time.run_for(0.1)
+    # Claimed at 1.5, confirmed at 3.0; writes end at (10 + 15) / 2 after the start.
+    assert a.remaining() == pytest.approx(11.0)
+    await stage.time.run_for(8.4)
+    assert a.remaining() == pytest.approx(2.6)
+    await stage.time.run_for(0.11)
+    assert a.remaining() == 0, "the renew deadline has passed"
+
+
+async def test_a_leader_that_renews_stays_leader(stage: Stage) -> None:
+    a, b = stage.candidate("a"), stage.candidate("b")
+    stage.run(lead(a))
+    await stage.time.run_for(1)
+    stage.run(lead(b))
+    stage.time.after_each = lambda: pytest.fail("b leads") if b.is_leader else None
+    await stage.time.run_for(600)
+    assert a.remaining() >= 10.0
+    assert a.transitions == 0
+
+
+async def test_a_killed_leader_is_replaced_after_its_lease_and_not_before(stage: Stage) -> None:
+    a, b = stage.candidate("a"), stage.candidate("b")
+    holding = stage.run(lead(a))
+    await stage.time.run_for(7)
+    stage.run(lead(b))
+    await stage.time.run_for(0)
+    await stage.stop(holding)  # SIGKILL: it just stops
+    last_renewal = stage.time.now - 1
+    await stage.time.run_for(13.9)
+    assert not b.is_leader
+    await stage.time.run_for(4)
+    assert b.is_leader
+    assert stage.time.now < last_renewal + 15 + 2 * 2.4
+    assert b.transitions == 1
+
+
+async def test_a_released_lease_is_taken_at_the_next_look(stage: Stage) -> None:
+    a, b = stage.candidate("a"), stage.candidate("b")
+    holding = stage.run(lead(a))
+    await stage.time.run_for(5)
+    stage.run(lead(b))
+    await stage.time.run_for(1)
+    await stage.stop(holding)
+    releasing = stage.run(a.release())
+    await stage.time.run_for(0)
+    assert releasing.done()
+    assert a.remaining() == 0
+    await stage.time.run_for(2.4)
+    assert b.is_leader
+
+
+async def test_release_leaves_somebody_elses_lease_alone(stage: Stage) -> None:
+    a, b = stage.candidate("a"), stage.candidate("b")
+    holding = stage.run(lead(a))
+    await stage.time.run_for(1)
+    await stage.stop(holding)
+    stage.run(lead(b))
+    await stage.time.run_for(20)
+    assert b.is_leader
+    stage.run(a.release())
+    await stage.time.run_for(0)
+    assert stage.store.lease is not None
+    assert stage.store.lease["spec"]["holderIdentity"] == "b"
+
+
+async def test_a_candidate_that_never_claimed_releases_nothing(stage: Stage) -> None:
+    a = stage.candidate("a")
+    stage.run(a.release())
+    await stage.time.run_for(0)
+    assert stage.store.history == []
+
+
+async def test_a_server_that_is_away_costs_leadership_at_the_renew_deadline(stage: Stage) -> None:
+    away = [False]
+    a = stage.candidate("a", lambda: Trip(arrives=not away[0]))
+    holding = stage.run(lead(a))
+    await stage.time.run_for(4)  # renewed at 4
+    away[0] = True
+    await stage.time.run_for(9.9)
+    assert a.is_leader
+    assert not holding.done()
+    await stage.time.run_for(0.2)
+    assert not a.is_leader
+    await stage.time.run_for(2)
+    assert holding.done(), "hold must return, so that the process can end"
+
+
+async def test_a_short_outage_costs_nothing(stage: Stage) -> None:
+    away = [False]
+    a = stage.candidate("a", lambda: Trip(arrives=not away[0]))
+    holding = stage.run(lead(a))
+    await stage.time.run_for(4)
+    away[0] = True
+    await stage.time.run_for(5)
+    away[0] = False
+    await stage.time.run_for(60)
+    assert a.is_leader
+    assert not holding.done()
+
+
+async def test_a_renewal_whose_answer_was_lost_is_ours_all_the_same(stage: Stage) -> None:
+    trips = [Trip(), Trip(), Trip(back=99.0)]
+    a = stage.candidate("a", lambda: trips.pop(0) if trips else Trip())
+    holding = stage.run(lead(a))
+    await stage.time.run_for(30)
+    assert not trips
+    assert a.is_leader
+    assert not holding.done()
+    assert a.transitions == 0
+
+
+async def test_a_claim_whose_answer_was_lost_is_ours_all_the_same(stage: Stage) -> None:
+    trips = [Trip(), Trip(back=99.0)]
+    a = stage.candidate("a", lambda: trips.pop(0) if trips else Trip())
+    stage.run(lead(a))
+    await stage.time.run_for(7)
+    assert a.is_leader
+    assert a.transitions == 0
+
+
+async def test_an_earlier_process_of_the_same_name_is_waited_out(stage: Stage) -> None:
+    before = stage.candidate("a")
+    holding = stage.run(lead(before))
+    await stage.time.run_for(1)
+    await stage.stop(holding)
+    after = stage.candidate("a")
+    stage.run(lead(after))
+    await stage.time.run_for(14.9)
+    assert not after.is_leader
+    await stage.time.run_for(0.2)
+    assert after.is_leader
+
+
+async def test_a_lease_taken_by_another_ends_hold_at_once(stage: Stage) -> None:
+    a = stage.candidate("a")
+    holding = stage.run(lead(a))
+    await stage.time.run_for(3)
+    thief = stage.store.get()
+    thief["spec"]["holderIdentity"] = "thief"
+    stage.store.replace(thief)
+    await stage.time.run_for(1.1)
+    assert not a.is_leader
+    assert holding.done()
+
+
+async def test_a_deleted_lease_ends_hold_and_is_not_made_again_too_soon(stage: Stage) -> None:
+    a, b = stage.candidate("a"), stage.candidate("b")
+    holding = stage.run(lead(a))
+    await stage.time.run_for(3)
+    stage.run(lead(b))
+    await stage.time.run_for(0)
+    stage.store.lease = None
+    await stage.time.run_for(1.1)
+    assert holding.done()
+    assert not a.is_leader
+    await stage.time.run_for(10)
+    assert not b.is_leader, "the holder might not have noticed"
+    await stage.time.run_for(10)
+    assert b.is_leader
+
+
+async def test_the_duration_in_a_foreign_record_is_what_counts(stage: Stage) -> None:
+    slow = stage.candidate("slow", lease_seconds=60, renew_deadline_seconds=40)
+    holding = stage.run(lead(slow))
+    await stage.time.run_for(1)
+    await stage.stop(holding)
+    b = stage.candidate("b")
+    stage.run(lead(b))
+    await stage.time.run_for(59)
+    assert not b.is_leader
+    await stage.time.run_for(5)
+    assert b.is_leader
+
+
+async def test_fields_of_others_survive_a_renewal(stage: Stage) -> None:
+    a = stage.candidate("a")
+    stage.run(lead(a))
+    await stage.time.run_for(1)
+    lease = stage.store.get()
+    lease["metadata"]["labels"] = {"team": "x"}
+    lease["spec"]["strategy"] = "OldestEmulationVersion"
+    stage.store.replace(lease)
+    await stage.time.run_for(60)
+    assert a.is_leader
+    assert stage.store.lease is not None
+    assert stage.store.lease["metadata"]["labels"] == {"team": "x"}
+    assert stage.store.lease["spec"]["strategy"] == "OldestEmulationVersion"
+
+
+async def test_candidates_try_through_refusals(stage: Stage) -> None:
+    refusals = [errors.Forbidden(403, "Forbidden", "no"), errors.ServerError(500)]
+
+    class Refusing(LeaseClient):
+        async def get(self, path: str, *, timeout_seconds: float) -> dict[str, Any]:
+            if refusals:
+                raise refusals.pop()
+            return await super().get(path, timeout_seconds=timeout_seconds)
+
+    a = stage.candidate("a")
+    a._client = Refusing(stage.store, stage.time)
+    stage.run(lead(a))
+    await stage.time.run_for(10)
+    assert a.is_leader
+
+
+async def test_election_writes_are_single_attempts_past_the_fence(stage: Stage) -> None:
+    client = LeaseClient(stage.store, stage.time)
+    a = stage.candidate("a")
+    a._client = client
+    stage.run(lead(a))
+    await stage.time.run_for(5)
+    assert len(client.options) == 3
+    for options in client.options:
+        assert (options["retry"], options["fenced"]) == (False, False)
+        assert options["timeout_seconds"] <= 10 / 3
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"lease_seconds": 10.0, "renew_deadline_seconds": 10.0},
+        {"renew_deadline_seconds": 2.0, "retry_seconds": 2.0},
+        {"retry_seconds": 0.0},
+    ],
+)
+def test_times_that_cannot_be_safe_are_refused(times: dict[str, float]) -> None:
+    client = LeaseClient(LeaseStore(), VirtualTime())
+    with pytest.raises(ValueError, match="must be below"):
+        Elector(client, "ns", "leader", "a", **times)
+
+
+def test_an_empty_identity_is_refused() -> None:
+    with pytest.raises(ValueError, match="identity"):
+        Elector(LeaseClient(LeaseStore(), VirtualTime()), "ns", "leader", "")
+
+
+async def never_two_leaders(seed: int, candidates: int, trouble: float) -> None:
+    """Candidates with slow, lossy ways to the server, killed and started at random.
+
+    Checked at every step: whoever becomes leader does so after the last moment at which a write
+    of any other may still be on its way.
+    """
+    dice = random.Random(seed)
+    stage = Stage()
+    writes_end: dict[str, float] = {}
+    leaders_seen: set[str] = set()
+    electors: dict[str, Elector] = {}
+    running: dict[str, asyncio.Task[Any]] = {}
+
+    def trip() -> Trip:
+        if dice.random() >= trouble:
+            return Trip(there=dice.random() * 0.1, back=dice.random() * 0.1)
+        return Trip(there=dice.random() * 6, back=dice.random() * 6, arrives=dice.random() < 0.6)
+
+    def check() -> None:
+        now = stage.time.now
+        for name, elector in electors.items():
+            left = elector.remaining()
+            if left > 0:
+                if name not in leaders_seen or writes_end.get(name, 0.0) <= now:
+                    for other, end in writes_end.items():
+                        assert other == name or end <= now, f"{name} leads, {other} writes"
+                leaders_seen.add(name)
+                writes_end[name] = max(writes_end.get(name, 0.0), now + left)
+        leading = [name for name, elector in electors.items() if elector.is_leader]
+        assert len(leading) <= 1, leading
+
+    stage.time.after_each = check
+    number = 0
+    for _ in range(25):
+        while len(running) < candidates:
+            name = f"pod-{number}"
+            number += 1
+            electors[name] = stage.candidate(name, trip)
+            running[name] = stage.run(lead(electors[name]))
+        await stage.time.run_for(dice.random() * 20)
+        for name, task in list(running.items()):
+            if task.done() or dice.random() < 0.15:
+                was_leading = electors[name].is_leader
+                await stage.stop(task)
+                del running[name]
+                elector = electors[name]
+                if was_leading and dice.random() < 0.3:
+                    writes_end.pop(name, None)  # a caller drains its writes before a release
+                    releasing = stage.run(elector.release())
+                    await stage.time.run_for(5)
+                    await stage.stop(releasing)
+                # Killed: its writes may still be under way until writes_end; it asks no more.
+                del electors[name]
+    trouble = 0.0
+    await stage.time.run_for(60)
+    assert sum(elector.is_leader for elector in electors.values()) == (1 if running else 0)
+    assert leaders_seen
+    await stage.stop()
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 2**32 - 1),
+    candidates=st.integers(1, 4),
+    trouble=st.sampled_from([0.0, 0.1, 0.3, 0.6]),
+)
+def test_there_are_never_two_leaders(seed: int, candidates: int, trouble: float) -> None:
+    asyncio.run(never_two_leaders(seed, candidates, trouble))
+
+
+async def test_election_works_over_a_real_connection() -> None:
+    async with FakeServer() as server:
+        async with Client(server.connection) as one, Client(server.connection) as two:
+            times = {"lease_seconds": 3.0, "renew_deadline_seconds": 2.0, "retry_seconds": 0.02}
+            a = Elector(one, "gpu-system", "leader", "a", **times)
+            b = Elector(two, "gpu-system", "leader", "b", **times)
+            await a.acquire()
+            waiting = asyncio.create_task(b.acquire())
+            holding = asyncio.create_task(a.hold())
+            await server.changes.until(lambda: sum(s.method == "PUT" for s in server.seen) >= 2)
+            assert a.is_leader
+            assert not b.is_leader
+            holding.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await holding
+            await a.release()
+            await waiting
+            assert b.is_leader
+            assert not a.is_leader
+            assert b.transitions == 1
