@@ -1,0 +1,92 @@
+"""What the chart and the operator must agree on, though neither can import the other."""
+
+import filecmp
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.chart.conftest import CHART, Object, Render
+
+from gpu_scheduler.api import names
+from gpu_scheduler.runtime.settings import PREFIX, Settings, load
+
+CRDS = Path(__file__).parents[2] / "crds"
+
+
+def of_kind(objects: list[Object], kind: str) -> list[Object]:
+    found = [each for each in objects if each["kind"] == kind]
+    assert found, f"the chart makes no {kind}"
+    return found
+
+
+def operator_env(objects: list[Object]) -> list[dict[str, Any]]:
+    (deployment,) = of_kind(objects, "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    return [entry for entry in container["env"] if entry["name"].startswith(PREFIX)]
+
+
+def test_the_charts_copy_of_the_crds_is_fresh() -> None:
+    ours, theirs = CHART / "files" / "crds", CRDS
+    assert sorted(p.name for p in ours.iterdir()) == sorted(p.name for p in theirs.glob("*.yaml"))
+    for path in ours.iterdir():
+        assert filecmp.cmp(path, theirs / path.name, shallow=False), "run `make crds`"
+
+
+def test_rendering_changes_nothing_in_a_crds_spec(objects: list[Object]) -> None:
+    rendered = {
+        each["metadata"]["name"]: each for each in of_kind(objects, "CustomResourceDefinition")
+    }
+    for path in CRDS.glob("*.yaml"):
+        source = yaml.safe_load(path.read_text())
+        made = rendered.pop(source["metadata"]["name"])
+        assert made["spec"] == source["spec"]
+        assert made["apiVersion"] == source["apiVersion"]
+    assert not rendered
+
+
+def test_the_operator_takes_every_setting_of_the_chart(objects: list[Object]) -> None:
+    env = {entry["name"]: entry.get("value", "from-the-pod") for entry in operator_env(objects)}
+    settings = load(env)
+    assert settings.lease_namespace == settings.identity == "from-the-pod"
+
+
+def test_the_chart_has_the_operators_defaults(objects: list[Object]) -> None:
+    env = {entry["name"]: entry["value"] for entry in operator_env(objects) if "value" in entry}
+    settings = load({**env, f"{PREFIX}IDENTITY": "x"})
+    assert settings == load({f"{PREFIX}IDENTITY": "x"})
+
+
+def test_every_variable_is_a_setting(objects: list[Object]) -> None:
+    for entry in operator_env(objects):
+        assert entry["name"].removeprefix(PREFIX).lower() in Settings.model_fields
+
+
+def test_no_runtime_class_can_be_said(render: Render) -> None:
+    env = {e["name"]: e.get("value") for e in operator_env(render("scheduling.runtimeClass="))}
+    assert env["GPUSCHED_RUNTIME_CLASS"] == ""
+
+
+def test_names_are_those_that_the_operator_knows(objects: list[Object]) -> None:
+    (priority,) = of_kind(objects, "PriorityClass")
+    assert priority["metadata"]["name"] == names.PRIORITY_CLASS
+    (role,) = of_kind(objects, "Role")
+    assert [r.get("resourceNames") for r in role["rules"]] == [None, [names.LEASE]]
+
+
+@pytest.mark.parametrize("name", [f"'{names.GROUP}/'", names.GATE, f"'{names.SCHEDULER_NAME}'"])
+def test_the_policies_speak_of_the_operators_names(objects: list[Object], name: str) -> None:
+    policies = of_kind(objects, "ValidatingAdmissionPolicy")
+    assert any(name in str(each["spec"]).replace('"', "'") for each in policies)
+
+
+def test_the_notes_show_objects_that_the_models_accept() -> None:
+    from gpu_scheduler.api.gpujob import GPUJobSpec
+    from gpu_scheduler.api.gpuproject import GPUProjectSpec
+
+    notes = (CHART / "templates" / "NOTES.txt").read_text()
+    shown = [part.split("\nEND")[0] for part in notes.split("<<'END'\n")[1:]]
+    project, job = (yaml.safe_load(text) for text in shown)
+    assert (project["kind"], job["kind"]) == ("GPUProject", "GPUJob")
+    GPUProjectSpec.model_validate(project["spec"])
+    GPUJobSpec.model_validate(job["spec"])

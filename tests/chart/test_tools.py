@@ -1,0 +1,23 @@
+"""Tools made for charts find nothing wrong with ours."""
+
+import subprocess
+
+from tests.chart.conftest import CHART, helm
+
+from cluster import build
+
+
+def test_helm_lint_is_content() -> None:
+    answer = helm("lint", "--strict", str(CHART))
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+
+
+def test_the_charts_own_unit_tests_pass() -> None:
+    answer = subprocess.run(
+        [build.binary("helm-unittest"), "--strict", str(CHART)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == 0, answer.stdout + answer.stderr
+    assert "Test Suites: 7 passed, 7 total" in answer.stdout, "a suite was not found"
