@@ -6,6 +6,7 @@ same name left, and `down` ends whatever was started for the folder, written dow
 
 from __future__ import annotations
 
+import hashlib
 import shutil
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
@@ -15,6 +16,8 @@ from cluster.cache import cache_folder, cluster_folder, clusters_folder, lock_fi
 from cluster.control_plane import Plan
 from cluster.errors import ClusterError
 from cluster.locks import exclusive
+from cluster.mounts import mounts_below
+from cluster.programs import in_groups
 from cluster.progress import say
 from cluster.running import Running
 from cluster.settings import Settings
@@ -40,15 +43,13 @@ def up(settings: Settings, *, recreate: bool = False) -> Running:
     build.ensure(("core", "node") if settings.real_node else ("core",))
     with _locked(settings.name):
         running = connect(settings.name)
-        if running is not None and not recreate and running.is_healthy():
-            state = load(running.folder)
-            if state is not None and state.ready:
-                if state.fingerprint == settings.fingerprint():
-                    return running
-                raise ClusterError(
-                    f"cluster {settings.name} runs with other settings: "
-                    "use --recreate, or another --name"
-                )
+        if running is not None and not recreate and running.state.ready and running.is_healthy():
+            if running.state.fingerprint == _fingerprint(settings):
+                return running
+            raise ClusterError(
+                f"cluster {settings.name} runs with other settings or other versions: "
+                "use --recreate, or another --name"
+            )
         _down(settings.name)
         return _start(settings)
 
@@ -85,6 +86,13 @@ def _possible(settings: Settings) -> Settings:
         return settings
     say(f"no real node ({reason}): this cluster runs on fake nodes only")
     return replace(settings, real_node=False)
+
+
+def _fingerprint(settings: Settings) -> str:
+    """Equal when the same is asked for and would be done with the same programs."""
+    programs = [build.path_of(program).parent.name for program in in_groups(("core", "node"))]
+    parts = (settings.fingerprint(), *programs, control_plane.STAGES_FILE.read_text())
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
 def _start(settings: Settings) -> Running:
@@ -132,7 +140,7 @@ def _reserve(settings: Settings) -> State:
         block = replace(block, api_server=control_plane.REAL_NODE_PORT)
     return State(
         name=settings.name,
-        fingerprint=settings.fingerprint(),
+        fingerprint=_fingerprint(settings),
         first_port=first,
         ports=block,
         real_node=settings.real_node,
@@ -141,16 +149,23 @@ def _reserve(settings: Settings) -> State:
 
 def _down(name: str) -> bool:
     folder = cluster_folder(name)
-    running = connect(name)
-    if running is not None and running.state.real_node:
-        from cluster import real_node  # its needs are those of a real node only
-
-        real_node.stop(running)
-    started = running.processes.values() if running is not None else ()
-    process.stop({*started, *process.marked_with(folder)}, grace_seconds=_GRACE_SECONDS)
-    service_address.remove(name)
     existed = folder.exists()
+    running = connect(name)
+    started = set(running.processes.values()) if running is not None else set()
+    try:
+        if running is not None and running.state.real_node:
+            from cluster import real_node  # its needs are those of a real node only
+
+            real_node.stop(running)
+    finally:
+        process.stop({*started, *process.marked_with(folder)}, grace_seconds=_GRACE_SECONDS)
+        service_address.remove(name)
+    # Deleting through a mount would delete what is mounted there.
+    if mounts := mounts_below(folder):
+        raise ClusterError(f"unmount these first, then try again: {', '.join(map(str, mounts))}")
     shutil.rmtree(folder, ignore_errors=True)
+    if folder.exists():
+        raise ClusterError(f"{folder} could not be deleted; is it somebody else's?")
     return existed
 
 

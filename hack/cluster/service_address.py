@@ -1,4 +1,4 @@
-"""The address 10.96.0.1 on the loopback device, by which pods of a real node call the API server.
+"""The address 10.96.0.1 on the loopback device: how pods of a real node call the API server.
 
 One cluster of a machine may have it, for the API server then takes port 443 of all
 addresses. The owner's name is in a file, so that only the owner takes the address away.
@@ -16,7 +16,8 @@ from cluster.cache import cluster_folder, clusters_folder
 from cluster.control_plane import REAL_NODE_PORT, SERVICE_ADDRESS
 from cluster.errors import ClusterError
 from cluster.ports import is_free
-from cluster.process import marked_with
+from cluster.process import is_alive
+from cluster.state import load
 
 
 def why_no_real_node() -> str | None:
@@ -35,7 +36,7 @@ def add(name: str) -> None:
         ClusterError: another cluster holds it, or something else uses port 443.
     """
     owner = _owner()
-    if owner not in (None, name) and marked_with(cluster_folder(str(owner))):
+    if owner is not None and owner != name and _has_api_server(owner):
         raise ClusterError(
             f"cluster {owner} has the real node of this machine: "
             f"stop it with `python -m cluster down --name {owner}`"
@@ -54,6 +55,12 @@ def remove(name: str) -> None:
     if _owner() == name:
         _ip("del")
         _owner_file().unlink(missing_ok=True)
+
+
+def _has_api_server(name: str) -> bool:
+    state = load(cluster_folder(name))
+    service = state.services.get("kube-apiserver") if state else None
+    return service is not None and service.process is not None and is_alive(service.process)
 
 
 def _owner_file() -> Path:
