@@ -6,6 +6,7 @@ pods call 10.96.0.1:443, the first address of the service range, without a kube-
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +36,9 @@ class Plan:
     feature_gates: tuple[str, ...] = ()
     node_grace_seconds: int = 120
     listen_all: bool = False
+
+
+Program = Callable[[Plan], tuple[str, ...]]
 
 
 def etcd(plan: Plan) -> tuple[str, ...]:

@@ -61,5 +61,5 @@ def load(folder: Path) -> State | None:
             for name, service in data.pop("services").items()
         }
         return State(**{**data, "ports": Ports(**data["ports"])}, services=services)
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -1,0 +1,92 @@
+from pathlib import Path
+
+import pytest
+
+from cluster import build, toolchain
+from cluster.errors import ClusterError
+from cluster.programs import PROGRAMS
+
+
+@pytest.fixture(autouse=True)
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GPU_SCHEDULER_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def fake_go(folder: Path, script: str) -> Path:
+    go = folder / "go"
+    go.write_text(f"#!/bin/sh\n{script}\n")
+    go.chmod(0o755)
+    return go
+
+
+def use_go(monkeypatch: pytest.MonkeyPatch, go: Path) -> None:
+    monkeypatch.setattr(build, "find_go", lambda: go)
+
+
+BUILDS = 'while [ "$1" != -o ]; do shift; done; echo program > "$2"'
+
+
+def test_a_group_is_built_once(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use_go(monkeypatch, fake_go(empty_cache, BUILDS))
+    build.ensure(["check"])
+    assert build.binary("kubeconform").read_text() == "program\n"
+    assert "[1/2] kubeconform" in capsys.readouterr().err
+    build.ensure(["check"])
+    assert capsys.readouterr().err == ""
+
+
+def test_a_failed_build_leaves_no_program(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_go(monkeypatch, fake_go(empty_cache, f"{BUILDS}; echo broken.go:1: what; exit 1"))
+    with pytest.raises(ClusterError, match=r"(?s)kubeconform could not be built.*broken\.go:1"):
+        build.ensure(["check"])
+    with pytest.raises(ClusterError, match="build check"):
+        build.binary("kubeconform")
+
+
+def test_no_network_is_named_as_the_cause(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_go(monkeypatch, fake_go(empty_cache, "echo 'dial tcp: lookup x: no such host'; exit 1"))
+    with pytest.raises(ClusterError, match="needs a network"):
+        build.ensure(["check"])
+
+
+def test_a_missing_compiler_is_named_with_its_package(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_go(monkeypatch, fake_go(empty_cache, BUILDS))
+    monkeypatch.setenv("CC", "no-such-compiler")
+    with pytest.raises(ClusterError, match="apt-get install gcc"):
+        build.ensure(["node"])
+
+
+def test_unknown_names_are_told_what_there_is() -> None:
+    with pytest.raises(ClusterError, match="core, node, check"):
+        build.ensure(["all"])
+    with pytest.raises(ClusterError, match="kubectl"):
+        build.binary("kubctl")
+
+
+def test_programs_of_different_modules_never_share_a_path() -> None:
+    assert len({build.path_of(program) for program in PROGRAMS}) == len(PROGRAMS)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("go1.26.8\n", (1, 26)), ("go1.27rc1", (1, 27)), ("devel +abc", (0, 0)), ("", (0, 0))],
+)
+def test_versions_of_go_are_read(text: str, expected: tuple[int, int]) -> None:
+    assert toolchain.version(text) == expected
+
+
+def test_a_go_on_the_path_that_is_new_enough_is_used(
+    empty_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = fake_go(empty_cache, "echo go1.30.0")
+    monkeypatch.setenv("PATH", f"{empty_cache}:/usr/bin:/bin")
+    assert toolchain.find_go() == go

@@ -1,0 +1,42 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cluster.errors import ClusterError
+from cluster.settings import Settings
+
+
+@pytest.mark.parametrize("name", ["", "A", "a_b", "-a", "a-", "a" * 41, "../x", ".hidden"])
+def test_a_name_that_is_no_folder_name_is_refused(name: str) -> None:
+    with pytest.raises(ClusterError, match="name"):
+        Settings(name=name)
+
+
+def test_a_missing_node_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=r"none\.yaml"):
+        Settings(nodes=(tmp_path / "none.yaml",))
+
+
+def test_equal_wishes_have_equal_fingerprints(tmp_path: Path) -> None:
+    for name in ("a.yaml", "b.yaml"):
+        (tmp_path / name).write_text("kind: Node")
+    first = Settings(nodes=(tmp_path / "a.yaml",))
+    assert first.fingerprint() == Settings(nodes=(tmp_path / "b.yaml",)).fingerprint()
+    (tmp_path / "b.yaml").write_text("kind: Node # changed")
+    assert first.fingerprint() != Settings(nodes=(tmp_path / "b.yaml",)).fingerprint()
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(Settings(), qps=2000),
+        replace(Settings(), real_node=True),
+        replace(Settings(), audit=True),
+        replace(Settings(), feature_gates=("X=true",)),
+        replace(Settings(), node_grace_seconds=50),
+        replace(Settings(), port=25_000),
+    ],
+)
+def test_another_wish_has_another_fingerprint(changed: Settings) -> None:
+    assert changed.fingerprint() != Settings().fingerprint()
