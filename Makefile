@@ -27,7 +27,7 @@ $(STAMP): requirements/dev.txt hack/setup.sh
 
 .PHONY: tools
 tools: setup ## Build Kubernetes, helm and the rest from their Go modules, once per user
-	@$(PYTHON) -m cluster build
+	@$(PYTHON) -m cluster build core node check
 
 .PHONY: demo
 demo: setup ## A cluster, the operator, and two jobs on one GPU, shown as bars
@@ -66,8 +66,8 @@ bench: setup ## Throughput and latency against the stock scheduler; writes docs/
 	@$(PYTHON) -m tests.perf
 
 .PHONY: image
-image: setup ## Build the operator's image
-	@$(PYTHON) -m cluster image --tag $(IMAGE)
+image: setup ## Build the operator's image, with Docker where there is one (IMAGE=name:tag)
+	@hack/image.sh $(IMAGE)
 
 .PHONY: requirements
 requirements: ## Pin requirements/*.txt anew from pyproject.toml (needs uv)

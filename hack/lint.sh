@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # Every check that needs no cluster; all of them run, then the exit code says whether any failed.
+# helm is one of the cluster's programs and is built on first use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=.venv/bin
 export PYTHONPATH="$PWD/operator:$PWD/hack"
 failed=()
+
+"$bin/python" -m cluster build core
 
 check() {
   local name=$1
@@ -17,6 +20,12 @@ check() {
   fi
 }
 
+helm_lint() {
+  local helm
+  helm=$("$bin/python" -c 'from cluster.build import binary; print(binary("helm"))') || return
+  "$helm" lint --strict charts/gpu-scheduler
+}
+
 mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
 
 check "ruff check" "$bin/ruff" check .
@@ -25,7 +34,7 @@ check "mypy --strict" "$bin/mypy" -p gpu_scheduler -p cluster
 check "import directions" "$bin/lint-imports"
 check "module sizes" "$bin/python" hack/module_sizes.py operator/gpu_scheduler hack/cluster
 check "shellcheck" shellcheck "${scripts[@]}"
-check "helm lint" "$bin/python" -m cluster exec helm lint --strict charts/gpu-scheduler
+check "helm lint" helm_lint
 
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'lint: %s failed\n' "$(IFS=,; echo "${failed[*]}")" >&2

@@ -36,7 +36,7 @@ heading() { printf '\n=== %s\n' "$*"; }
 began=$SECONDS
 if [[ " ${runnable[*]} " =~ \ (chart|api|e2e)\  ]]; then
   heading "tools: Kubernetes, helm and the rest, built once per user"
-  "$python" -m cluster build
+  "$python" -m cluster build core check
 fi
 for tier in "${runnable[@]}"; do
   heading "$tier tests ($((SECONDS - began)) s so far; tiers: ${runnable[*]})"
