@@ -11,6 +11,7 @@ from typing import Any
 
 from gpu_scheduler.api.names import MOUNT_PATH, SCHEDULER_NAME
 from gpu_scheduler.api.validate import Problem
+from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
 from gpu_scheduler.jobs.volume import volume_name
 
@@ -27,6 +28,8 @@ def problems(
         template_pod_spec: ``spec`` of the pod template, as JSON.
         gpu_containers: indices of the containers that get GPUs.
     """
+    if found := tuple(malformed(_SPEC, template_pod_spec)):
+        return found
     return tuple(_problems(template_pod_spec, gpu_containers))
 
 

@@ -27,6 +27,10 @@ def own_labels(job: str, project: str) -> dict[str, str]:
     return {LABEL_JOB: label_value(job), LABEL_PROJECT: label_value(project)}
 
 
-def merged(theirs: Mapping[str, str] | None, ours: Mapping[str, str]) -> dict[str, str]:
-    """The user's entries without any under our prefix, then ours."""
-    return {k: v for k, v in (theirs or {}).items() if not k.startswith(f"{GROUP}/")} | dict(ours)
+def merged(theirs: object, ours: Mapping[str, str]) -> dict[str, str]:
+    """The user's entries without any under our prefix, then ours.
+
+    ``theirs`` comes unchecked from a template; what is not an object there counts as nothing.
+    """
+    kept = theirs if isinstance(theirs, dict) else {}
+    return {k: v for k, v in kept.items() if not k.startswith(f"{GROUP}/")} | dict(ours)

@@ -59,7 +59,7 @@ def claims(template_pod_spec: Mapping[str, Any]) -> tuple[str, ...]:
         (volume.get("persistentVolumeClaim") or {}).get("claimName")
         for volume in template_pod_spec.get("volumes") or ()
     )
-    return tuple(dict.fromkeys(name for name in names if name))
+    return tuple(dict.fromkeys(name for name in names if name and isinstance(name, str)))
 
 
 def choose(
@@ -84,9 +84,9 @@ def _needs(spec: Mapping[str, Any], volumes: Mapping[str, ClaimFacts]) -> Iterat
         yield from _claim_needs(name, volumes.get(name))
     for volume in spec.get("volumes") or ():
         if volume.get("ephemeral"):
-            yield f"volume {volume['name']} is provisioned for each pod"
+            yield f"volume {volume.get('name')} is provisioned for each pod"
         elif any(volume.get(kind) for kind in _EXCLUSIVE):
-            yield f"volume {volume['name']} may be attached once"
+            yield f"volume {volume.get('name')} may be attached once"
     affinity = spec.get("affinity") or {}
     for kind in ("podAffinity", "podAntiAffinity"):
         if any((affinity.get(kind) or {}).values()):

@@ -1,7 +1,7 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.jobs.pods import HALF, make_pod, required
 
@@ -99,6 +99,7 @@ terms = st.fixed_dictionaries(
 )
 
 
+@settings(deadline=None)
 @given(st.lists(terms, min_size=1, max_size=4))
 def test_ungate_keeps_every_term_and_pins_each(theirs: list[dict[str, Any]]) -> None:
     written = terms_of(ungate(make_pod(required(*theirs), gates=(OURS,)), "dell-0", HALF).body)

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.jobs.golden_jobs import CASES, FOLDER, TEMPLATE, make_input, text_of
 
@@ -168,6 +168,7 @@ def specs(draw: st.DrawFn) -> dict[str, Any]:
     }
 
 
+@settings(deadline=None)
 @given(specs(), st.sampled_from(Path))
 def test_input_is_never_changed(spec: dict[str, Any], path: Path) -> None:
     job = make_input(spec, path=path)
@@ -176,6 +177,7 @@ def test_input_is_never_changed(spec: dict[str, Any], path: Path) -> None:
     assert job.spec.model_dump() == before
 
 
+@settings(deadline=None)
 @given(specs(), st.sampled_from(Path))
 def test_gpu_containers_take_devices_from_the_allocation_and_all_others_get_void(
     spec: dict[str, Any], path: Path
