@@ -86,6 +86,15 @@ async def test_the_time_that_remains_counts_from_the_start_of_the_renewal(stage:
     assert a.remaining() == 0, "the renew deadline has passed"
 
 
+async def test_a_slow_renewal_counts_from_its_start_too(stage: Stage) -> None:
+    trips = [Trip(), Trip(), Trip(there=1.0, back=1.0)]
+    a = stage.candidate("a", lambda: trips.pop(0) if trips else Trip())
+    stage.run(lead(a))
+    await stage.time.run_for(4)  # renewal sent at 2, answered at 4
+    assert not trips
+    assert a.remaining() == pytest.approx(12.5 - 2.0)
+
+
 async def test_a_leader_that_renews_stays_leader(stage: Stage) -> None:
     a, b = stage.candidate("a"), stage.candidate("b")
     stage.run(lead(a))

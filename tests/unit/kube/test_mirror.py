@@ -102,6 +102,22 @@ TestMirror = MirrorMachine.TestCase
 TestMirror.settings = settings(max_examples=60, stateful_step_count=25, deadline=None)
 
 
+def test_a_namesake_ends_the_one_before_even_without_a_deletion() -> None:
+    ledger = Ledger()
+    mirror: Mirror[Pod] = Mirror(ledger)
+    mirror.upsert(make_pod("a", "old", 1))
+    mirror.upsert(make_pod("a", "new", 2))
+    assert list(ledger.pods) == ["new"]
+
+
+def test_an_unreadable_namesake_ends_the_one_before() -> None:
+    ledger = Ledger()
+    mirror: Mirror[Pod] = Mirror(ledger)
+    mirror.upsert(make_pod("a", "old", 1))
+    mirror.replace([], [make_pod("a", "new", 2).metadata])
+    assert ledger.pods == {}
+
+
 def test_a_list_without_news_costs_no_call() -> None:
     ledger = Ledger()
     mirror: Mirror[Pod] = Mirror(ledger)
