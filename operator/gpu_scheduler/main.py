@@ -10,6 +10,7 @@ import logging
 import signal
 import sys
 import uuid
+from collections.abc import Coroutine
 from typing import Annotated, Any
 
 import typer
@@ -54,6 +55,8 @@ def operator(
 
 
 async def _replica(settings: Any, connection: Any) -> int:
+    # Imported before the Lease is sought: an import blocks the loop, and with it the renewals.
+    from gpu_scheduler.controllers import handlers
     from gpu_scheduler.kube.client import Client
     from gpu_scheduler.kube.lease import Elector
     from gpu_scheduler.runtime.operator import Operator
@@ -98,31 +101,22 @@ async def _replica(settings: Any, connection: Any) -> int:
             leader = Operator(client, settings, metrics)
             metrics.operator = leader
             leading.append(leader)
-            code = await _lead(leader, elector, connection, stop)
+            kopf = handlers.listen(leader.intake, connection, stop)
+            code = await _lead(leader, elector, kopf, stop)
         if code == 0:
             await elector.release()
     return code
 
 
-async def _lead(leader: Any, elector: Any, connection: Any, stop: asyncio.Event) -> int:
+async def _lead(
+    leader: Any, elector: Any, kopf: Coroutine[Any, Any, None], stop: asyncio.Event
+) -> int:
     """Run everything until told to stop (0) or until something ends it (1)."""
-    import kopf
-
-    from gpu_scheduler.controllers import handlers
-
     holding = asyncio.create_task(elector.hold())
     working = asyncio.create_task(leader.run())
     stopping = asyncio.create_task(stop.wait())
     # Our tasks first, kopf last: on its way out it cancels every task that is younger than it.
-    listening = asyncio.create_task(
-        kopf.operator(
-            registry=handlers.registry(leader.intake, connection),
-            settings=handlers.settings(),
-            clusterwide=True,
-            standalone=True,
-            stop_flag=stop,
-        )
-    )
+    listening = asyncio.create_task(kopf)
     tasks = {holding, working, stopping, listening}
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     told = stopping in done or stop.is_set()

@@ -9,6 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.api.caller import Caller
+from tests.api.replica import LEASE_NAMESPACE, Replica
+from tests.api.tenant import Tenant
+
 from cluster import Running, Settings, up
 
 CLUSTERS = Path(__file__).parents[1] / "fixtures" / "clusters"
@@ -35,3 +39,47 @@ def namespace(control_plane: Running) -> Iterator[str]:
     )
     yield name
     control_plane.kubectl("delete", "namespace", name, "--wait=false")
+
+
+@pytest.fixture(scope="session")
+def scheduled(worker_id: str) -> Iterator[Running]:
+    """A cluster of Dell servers with our CRDs and a running operator."""
+    running = up(
+        Settings(name=f"sched-{os.getpid()}-{worker_id}", nodes=(CLUSTERS / "dell-saas.yaml",))
+    )
+    try:
+        install(running)
+        replica = Replica(running).start()
+        try:
+            replica.wait_leading()
+            yield running
+        finally:
+            replica.stop()
+    finally:
+        running.stop()
+
+
+def install(running: Running) -> None:
+    """What the operator needs to start: CRDs and a namespace for its Lease."""
+    running.kubectl("apply", "-f", str(Path(__file__).parents[2] / "crds"))
+    running.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    running.kubectl("create", "namespace", LEASE_NAMESPACE)
+
+
+def administrator(running: Running) -> Caller:
+    """The cluster's administrator."""
+    return Caller(running.server, running.ca_file, running.token())
+
+
+@pytest.fixture
+def admin(scheduled: Running) -> Caller:
+    """The administrator of the scheduled cluster."""
+    return administrator(scheduled)
+
+
+@pytest.fixture
+def tenant(admin: Caller) -> Iterator[Tenant]:
+    """A project of 8 GPUs, the whole cluster."""
+    made = Tenant(admin).create(quota=8)
+    yield made
+    made.delete()

@@ -5,6 +5,8 @@ references, and leadership is the Lease's. Called by main, which runs kopf last,
 way out cancels every task that was created after it started.
 """
 
+import asyncio
+from collections.abc import Coroutine
 from typing import Any
 
 import kopf
@@ -16,8 +18,21 @@ from gpu_scheduler.runtime.intake import GPUJOBS, GPUNODES, GPUPROJECTS, Intake
 _DELETED = "DELETED"
 
 
+def listen(
+    intake: Intake, connection: Connection, stop: asyncio.Event
+) -> Coroutine[Any, Any, None]:
+    """Everything that kopf does for us, until ``stop`` is set."""
+    return kopf.operator(
+        registry=registry(intake, connection),
+        settings=settings(),
+        clusterwide=True,
+        standalone=True,
+        stop_flag=stop,
+    )
+
+
 def settings() -> kopf.OperatorSettings:
-    """kopf's settings for an operator that only listens."""
+    """Settings of kopf for an operator that only listens."""
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
     chosen.peering.standalone = True

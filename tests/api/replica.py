@@ -1,0 +1,84 @@
+"""A replica of the operator as a process of its own, so that a test can kill it."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cluster import Running
+
+ROOT = Path(__file__).parents[2]
+LEASE_NAMESPACE = "gpu-scheduler"
+
+# Short enough that a test does not wait 15 s for a lease to run out.
+QUICK_LEASE = {"lease_seconds": "2.0", "renew_deadline_seconds": "1.6", "retry_seconds": "0.2"}
+
+
+@dataclass(slots=True)
+class Replica:
+    """One operator process on a cluster; `settings` become GPUSCHED_* variables."""
+
+    running: Running
+    name: str = "replica"
+    settings: dict[str, str] = field(default_factory=dict)
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def log(self) -> Path:
+        return self.running.folder / f"{self.name}.log"
+
+    def start(self) -> "Replica":
+        chosen = {
+            "lease_namespace": LEASE_NAMESPACE,
+            "admin_port": "0",
+            "identity": self.name,
+            "status_seconds": "0.2",
+            **self.settings,
+        }
+        environment = {
+            **{k: v for k, v in os.environ.items() if not k.startswith("GPUSCHED_")},
+            "KUBECONFIG": str(self.running.kubeconfig),
+            "PYTHONPATH": str(ROOT / "operator"),
+            **{f"GPUSCHED_{key.upper()}": value for key, value in chosen.items()},
+        }
+        with self.log.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "gpu_scheduler.main", "operator"],
+                env=environment,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        return self
+
+    def kill(self) -> None:
+        """SIGKILL: nothing is released, nothing is flushed."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        self.process = None
+
+    def stop(self) -> int:
+        """SIGTERM, and the exit code."""
+        assert self.process is not None
+        self.process.terminate()
+        try:
+            code = self.process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            self.process = None
+        return code
+
+    def wait_leading(self, seconds: float = 30) -> None:
+        """Until it has taken the lead and knows the cluster."""
+        deadline = time.monotonic() + seconds
+        while " synced: " not in self.log.read_text():
+            assert self.process is not None and self.process.poll() is None, self.log.read_text()
+            assert time.monotonic() < deadline, self.log.read_text()
+            time.sleep(0.05)

@@ -1,0 +1,159 @@
+"""A namespace with a project of its own, and what a user does in it."""
+
+import json
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.api.caller import Answer, Caller
+
+from gpu_scheduler.api.allocation import Allocation, parse
+from gpu_scheduler.api.names import ALLOCATION
+
+GROUP = "/apis/gpu-scheduler.io/v1alpha1"
+Json = dict[str, Any]
+
+
+def until(condition: Callable[[], Any], what: str | Callable[[], str], seconds: float = 30) -> Any:
+    """The first true value of `condition`; fails with `what` and its last value."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            text = what if isinstance(what, str) else what()
+            raise AssertionError(f"not within {seconds} s: {text} (last: {value!r})")
+        time.sleep(0.05)
+
+
+@dataclass(slots=True)
+class Tenant:
+    """Acts as an administrator in one namespace."""
+
+    admin: Caller
+    name: str = field(default_factory=lambda: f"t-{uuid.uuid4().hex[:8]}")
+
+    def create(self, **project: Any) -> "Tenant":
+        """Make the namespace and, unless `project` is empty, its GPUProject."""
+        assert self.admin.create("/api/v1/namespaces", {"metadata": {"name": self.name}}).ok
+        until(
+            lambda: self.admin.get(f"/api/v1/namespaces/{self.name}/serviceaccounts/default").ok,
+            "the namespace has a service account",
+        )
+        if project:
+            answer = self.project(self.name, namespaces=[self.name], **project)
+            assert answer.ok, answer
+        return self
+
+    def project(self, name: str, **spec: Any) -> Answer:
+        body = {
+            "apiVersion": "gpu-scheduler.io/v1alpha1",
+            "kind": "GPUProject",
+            "metadata": {"name": name},
+            "spec": spec,
+        }
+        return self.admin.create(f"{GROUP}/gpuprojects", body)
+
+    def set_project(self, **spec: Any) -> None:
+        answer = self.admin.patch(f"{GROUP}/gpuprojects/{self.name}", {"spec": spec})
+        assert answer.ok, answer
+
+    def project_status(self) -> Json:
+        return self.admin.get(f"{GROUP}/gpuprojects/{self.name}").body.get("status", {})
+
+    def delete(self) -> None:
+        """Remove everything and wait until its GPUs are free again."""
+        self.admin.send("DELETE", f"{self._jobs}")
+        until(lambda: not self.pods(), f"the pods of {self.name} are gone", 60)
+        self.admin.send("DELETE", f"{GROUP}/gpuprojects/{self.name}")
+        self.admin.send("DELETE", f"/api/v1/namespaces/{self.name}")
+
+    def submit(self, name: str, **spec: Any) -> Answer:
+        """Create a GPUJob; the image is a placeholder because fake nodes run nothing."""
+        if "template" not in spec:
+            spec.setdefault("image", "example/placeholder:1")
+        body = {
+            "apiVersion": "gpu-scheduler.io/v1alpha1",
+            "kind": "GPUJob",
+            "metadata": {"name": name, "namespace": self.name},
+            "spec": spec,
+        }
+        answer = self.admin.create(self._jobs, body)
+        assert answer.ok, answer
+        return answer
+
+    def patch(self, name: str, **spec: Any) -> Answer:
+        return self.admin.patch(f"{self._jobs}/{name}", {"spec": spec})
+
+    def remove(self, name: str) -> None:
+        """Delete a GPUJob."""
+        answer = self.admin.send("DELETE", f"{self._jobs}/{name}")
+        assert answer.ok, answer
+
+    def job(self, name: str) -> Json:
+        return self.admin.get(f"{self._jobs}/{name}").body
+
+    def status(self, name: str) -> Json:
+        return self.job(name).get("status", {})
+
+    def batch_job(self, name: str) -> Json:
+        return self.admin.get(f"/apis/batch/v1/namespaces/{self.name}/jobs/{name}").body
+
+    def pods(self, job: str = "") -> list[Json]:
+        query = f"?labelSelector=gpu-scheduler.io/job%3D{job}" if job else ""
+        return list(self.admin.get(f"/api/v1/namespaces/{self.name}/pods{query}").body["items"])
+
+    def events(self, job: str) -> list[Json]:
+        found = self.admin.get(f"/api/v1/namespaces/{self.name}/events").body["items"]
+        return [e for e in found if e["involvedObject"]["name"] == job]
+
+    def wait_reason(self, name: str, reason: str, seconds: float = 30) -> str:
+        """Until the job has this reason; its message."""
+        status = until(
+            lambda: (s := self.status(name)).get("reason") == reason and s,
+            lambda: f"{name} has reason {reason}; status {json.dumps(self.status(name))}",
+            seconds,
+        )
+        return str(status["message"])
+
+    def wait_phase(self, name: str, phase: str, seconds: float = 30) -> Json:
+        return until(
+            lambda: (s := self.status(name)).get("phase") == phase and s,
+            lambda: f"{name} is {phase}; status {json.dumps(self.status(name))}",
+            seconds,
+        )
+
+    def allocations(self, job: str) -> list[Allocation]:
+        return [
+            parse(p["metadata"]["annotations"][ALLOCATION])
+            for p in self.pods(job)
+            if ALLOCATION in p["metadata"].get("annotations", {})
+        ]
+
+    def wait_placed(self, job: str, pods: int = 1, seconds: float = 30) -> list[Allocation]:
+        """Until so many pods of the job are placed; their allocations."""
+        return until(
+            lambda: len(a := self.allocations(job)) == pods and a,
+            lambda: f"{job} has {pods} placed pods; status {json.dumps(self.status(job))}",
+            seconds,
+        )
+
+    @property
+    def _jobs(self) -> str:
+        return f"{GROUP}/namespaces/{self.name}/gpujobs"
+
+
+def template(annotations: dict[str, str] | None = None, **pod: Any) -> Json:
+    """A pod template of one container; `annotations` tell the fake nodes how it fares."""
+    spec = {"containers": [{"name": "main", "image": "example/placeholder:1"}], **pod}
+    return {"metadata": {"annotations": annotations or {}}, "spec": spec}
+
+
+def runs(seconds: int, **more: str) -> dict[str, str]:
+    """Annotations of a pod that ends after a while on a fake node."""
+    return {"kwok.x-k8s.io/run-seconds": str(seconds)} | {
+        f"kwok.x-k8s.io/{key.replace('_', '-')}": value for key, value in more.items()
+    }
