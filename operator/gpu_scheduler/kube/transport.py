@@ -42,7 +42,8 @@ class Transport:
         connection: Server and credentials.
         fence: Seconds that a write may still take, 0 or less when none may start; asked before
             every attempt. None: no fence.
-        timeout_seconds: Limit of a request with all its retries, unless the call says otherwise.
+        timeout_seconds: Limit of a request, with its retries and its wait for a slot, unless the
+            call says otherwise.
         concurrency: Requests in flight; watches do not count.
         user_agent: Shown in the API server's audit log.
         clock: Monotonic seconds.
