@@ -33,7 +33,7 @@ check "ruff format" "$bin/ruff" format --check .
 check "mypy --strict" "$bin/mypy" -p gpu_scheduler -p cluster
 check "import directions" "$bin/lint-imports"
 check "module sizes" "$bin/python" hack/module_sizes.py operator/gpu_scheduler hack/cluster
-check "shellcheck" shellcheck "${scripts[@]}"
+check "shellcheck" env "PATH=$PWD/$bin:$PATH" shellcheck "${scripts[@]}"
 check "helm lint" helm_lint
 
 if [ ${#failed[@]} -gt 0 ]; then

@@ -4,7 +4,7 @@
 #   hack/setup.sh FOLDER
 #
 # On Debian and Ubuntu, as root, the few system packages that are missing are installed; otherwise
-# the command that would do so is printed. Called by `make setup`, which skips it when nothing has
+# it says which and how, and goes on when they are only useful. Called by `make setup`, which skips it when nothing has
 # changed since.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -31,34 +31,44 @@ python=$(find_python)
   "On Ubuntu 22.04: apt-get install python3.11 python3.11-venv"
 version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
 
-missing=()
+needed=()
 if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
   # The distribution's own Python keeps these two in a package of their own.
   if [ "$version" = "$(/usr/bin/python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null)" ]; then
-    missing+=(python3-venv)
+    needed+=(python3-venv)
   else
-    missing+=("python$version-venv")
+    needed+=("python$version-venv")
   fi
 fi
-command -v gcc >/dev/null || missing+=(gcc libc6-dev)
-command -v git >/dev/null || missing+=(git)
-command -v shellcheck >/dev/null || missing+=(shellcheck)
+useful=() # a C compiler for NVIDIA's runtime on the real node, the others for make lint
+command -v gcc >/dev/null || useful+=(gcc libc6-dev)
+command -v git >/dev/null || useful+=(git)
+command -v shellcheck >/dev/null || useful+=(shellcheck)
 
-if [ ${#missing[@]} -gt 0 ]; then
-  install="apt-get install --no-install-recommends ${missing[*]}"
-  command -v apt-get >/dev/null ||
-    die "These are missing: ${missing[*]} (names as in Debian). Please install them and try again."
-  [ "$(id -u)" = 0 ] || die "These are missing: ${missing[*]}. Please run" "  sudo $install"
-  echo "setup: $install"
-  export DEBIAN_FRONTEND=noninteractive
+# Installs Debian packages, as root; what apt-get says is shown only when it fails.
+apt_install() {
+  local log
+  echo "setup: apt-get install --no-install-recommends $*"
   log=$(mktemp)
-  if ! { apt-get update -q && apt-get install -yq --no-install-recommends "${missing[@]}"; } \
-    >"$log" 2>&1; then
+  if ! { apt-get update -q && DEBIAN_FRONTEND=noninteractive \
+    apt-get install -yq --no-install-recommends "$@"; } >"$log" 2>&1; then
     tail -n 20 "$log" >&2
     rm -f "$log"
-    die "apt-get could not install ${missing[*]}; its last words are above."
+    die "apt-get could not install $*; its last words are above."
   fi
   rm -f "$log"
+}
+
+missing=("${needed[@]}" "${useful[@]}")
+if [ ${#missing[@]} -gt 0 ]; then
+  if command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
+    apt_install "${missing[@]}"
+  elif [ ${#needed[@]} -gt 0 ]; then
+    die "These are missing (names as in Debian): ${missing[*]}. Please run" \
+      "  sudo apt-get install --no-install-recommends ${missing[*]}"
+  else
+    echo "setup: make lint and the real node also need: ${useful[*]} (names as in Debian)"
+  fi
 fi
 
 if ! [ -x "$venv/bin/python" ] ||
