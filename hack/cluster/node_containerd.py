@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from string import Template
 
-from cluster import node_packages, process
+from cluster import node_overlayfs, node_packages, process
 from cluster.errors import ClusterError
 from cluster.node_layout import RUN, NodeLayout
 
@@ -35,7 +35,7 @@ def write_configuration(
             pause_image=pause_image,
             cni_plugins=node_packages.program(node_packages.CNI).parent,
             cni_config=layout.cni_config,
-            snapshotter=_snapshotter(layout.folder),
+            snapshotter="overlayfs" if node_overlayfs.possible_in(layout.folder) else "native",
             runc=runc,
             runc_state=layout.runc_state,
             nvidia_container_runtime=nvidia_container_runtime,
@@ -96,14 +96,3 @@ def ctr(layout: NodeLayout, *arguments: str) -> subprocess.CompletedProcess[str]
     return subprocess.run(
         ["ctr", f"--address={layout.socket}", *arguments], capture_output=True, text=True
     )
-
-
-def _snapshotter(folder: Path) -> str:
-    """Overlayfs, except on top of an overlay (inside a container), which the kernel refuses."""
-    existing = next(path for path in (folder, *folder.parents) if path.exists())
-    done = subprocess.run(
-        ["findmnt", "--noheadings", "--output=FSTYPE", f"--target={existing}"],
-        capture_output=True,
-        text=True,
-    )
-    return "native" if done.stdout.strip() == "overlay" else "overlayfs"

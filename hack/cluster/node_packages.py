@@ -44,9 +44,10 @@ IP = Package("iproute2", ("ip",))
 UTIL_LINUX = Package("util-linux", ("setsid",))
 BUILDAH = Package("buildah", ("buildah",))
 MMDEBSTRAP = Package("mmdebstrap", ("mmdebstrap",))
+KEYRING = Package("debian-archive-keyring", ("/usr/share/keyrings/debian-archive-keyring.gpg",))
 
 NODE = (CONTAINERD, RUNC, CNI, IP, UTIL_LINUX)
-IMAGE_BUILD = (BUILDAH, MMDEBSTRAP)
+IMAGE_BUILD = (BUILDAH, MMDEBSTRAP, KEYRING)
 
 
 def ensure_packages(packages: Sequence[Package] = NODE) -> None:
