@@ -40,6 +40,9 @@ def up(settings: Settings, *, recreate: bool = False) -> Running:
             be built, or something did not start.
     """
     settings = _possible(settings)
+    for name in _abandoned():
+        say(f"cluster {name}: stopping it, the test run that started it has ended")
+        down(name)
     build.ensure(("core", "node") if settings.real_node else ("core",))
     with _locked(settings.name):
         running = connect(settings.name)
@@ -86,6 +89,15 @@ def _possible(settings: Settings) -> Settings:
         return settings
     say(f"no real node ({reason}): this cluster runs on fake nodes only")
     return replace(settings, real_node=False)
+
+
+def _abandoned() -> list[str]:
+    states = [load(cluster_folder(name)) for name in names()]
+    return [
+        state.name
+        for state in states
+        if state is not None and state.owner is not None and not process.is_alive(state.owner)
+    ]
 
 
 def _fingerprint(settings: Settings) -> str:
@@ -144,6 +156,7 @@ def _reserve(settings: Settings) -> State:
         first_port=first,
         ports=block,
         real_node=settings.real_node,
+        owner=None if settings.owner is None else process.running(settings.owner),
     )
 
 

@@ -50,6 +50,20 @@ def spawn(argv: Sequence[str], *, log: Path, mark: Path) -> Process:
     return Process(pid, _stat(pid)[1])
 
 
+def running(pid: int) -> Process | None:
+    """The process that has the id `pid` now."""
+    state, start = _stat(pid)
+    return None if state == "X" else Process(pid, start)
+
+
+def program_name(process: Process) -> str:
+    """File name of the program that `process` runs; empty when it has ended."""
+    try:
+        return Path(f"/proc/{process.pid}/exe").readlink().name
+    except OSError:
+        return ""
+
+
 def is_alive(process: Process) -> bool:
     """Whether `process` still runs; one that has ended and waits to be reaped does not."""
     with suppress(ChildProcessError):
@@ -85,9 +99,8 @@ def marked_with(folder: Path) -> list[Process]:
         if entry.name.isdigit():
             with suppress(OSError):
                 if mark in (entry / "environ").read_bytes().split(b"\0"):
-                    pid = int(entry.name)
-                    found.append(Process(pid, _stat(pid)[1]))
-    return [process for process in found if is_alive(process)]
+                    found.append(running(int(entry.name)))
+    return [process for process in found if process is not None and is_alive(process)]
 
 
 def _wait(processes: list[Process], seconds: float) -> list[Process]:

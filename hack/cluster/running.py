@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from cluster import build, credentials
+from cluster import build, credentials, process
 from cluster import nodes as node_objects
 from cluster.api_client import ApiClient, Object
 from cluster.errors import ClusterError
@@ -180,8 +180,12 @@ class Running:
             self.wait_for("kube-apiserver", lambda: client.is_ok("/readyz"), seconds=seconds)
 
     def is_healthy(self) -> bool:
-        """Whether every program runs and the API server is ready."""
+        """Whether every program runs, those of a real node too, and the API server is ready."""
         try:
+            if self.state.real_node:
+                programs = {process.program_name(each) for each in process.marked_with(self.folder)}
+                if not {"kubelet", "containerd"} <= programs:
+                    return False
             with self.client(None) as client:
                 return self._services.all_alive() and client.is_ok("/readyz")
         except (ClusterError, OSError):

@@ -31,6 +31,8 @@ class Settings:
         feature_gates: `Name=true` or `Name=false`, for every part of the control plane.
         node_grace_seconds: how long a node may be silent before it counts as NotReady.
         port: the first of the cluster's ports; None chooses a free block.
+        owner: process id of a test run; once that has ended, the next `up` of any cluster
+            takes this one down. No part of the fingerprint.
     """
 
     name: str = "dev"
@@ -41,6 +43,7 @@ class Settings:
     feature_gates: tuple[str, ...] = ()
     node_grace_seconds: int = 120
     port: int | None = None
+    owner: int | None = None
 
     def __post_init__(self) -> None:
         if not _NAME.fullmatch(self.name):

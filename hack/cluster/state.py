@@ -35,6 +35,7 @@ class State:
     ports: Ports
     real_node: bool = False
     ready: bool = False
+    owner: Process | None = None
     services: dict[str, Service] = field(default_factory=dict)
 
     def with_service(self, name: str, service: Service) -> State:
@@ -60,6 +61,7 @@ def load(folder: Path) -> State | None:
             )
             for name, service in data.pop("services").items()
         }
-        return State(**{**data, "ports": Ports(**data["ports"])}, services=services)
+        owner = Process(**data["owner"]) if data.get("owner") else None
+        return State(**{**data, "ports": Ports(**data["ports"]), "owner": owner}, services=services)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -29,69 +30,86 @@ spec:
 """
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def name() -> Iterator[str]:
     chosen = f"test-{uuid.uuid4().hex[:8]}"
     yield chosen
     down(chosen)
 
 
+def other_up(name: str) -> Running:
+    return up(Settings(name=name, nodes=(CLUSTERS / "dell-selfhosted.yaml",), owner=os.getpid()))
+
+
+@pytest.fixture
+def other(name: str) -> Running:
+    """A cluster besides the shared one, which a test may break: the next one gets it whole."""
+    return other_up(name)
+
+
 def node_names(running: Running) -> list[str]:
     return running.kubectl("get", "nodes", "-o", "name").stdout.split()
 
 
-def test_two_clusters_run_side_by_side(control_plane: Running, name: str) -> None:
-    other = up(Settings(name=name, nodes=(CLUSTERS / "dell-selfhosted.yaml",)))
+def test_two_clusters_run_side_by_side(control_plane: Running, other: Running) -> None:
     assert "node/r750-0" in node_names(other)
     assert "node/r750-0" not in node_names(control_plane)
     assert len(node_names(control_plane)) == 4
 
 
-def test_a_running_cluster_is_used_again(control_plane: Running) -> None:
-    before = control_plane.processes
-    again = up(Settings(name=control_plane.name, nodes=(CLUSTERS / "dell-saas.yaml",)))
-    assert again.processes == before
+def test_a_running_cluster_is_used_again(other: Running, name: str) -> None:
+    before = other.processes
+    assert other_up(name).processes == before
 
 
-def test_up_works_after_everything_was_killed(name: str) -> None:
-    first = up(Settings(name=name))
-    killed = first.processes
-    for process in killed.values():
+def test_the_api_server_can_go_and_come_back(other: Running) -> None:
+    other.stop_process("kube-apiserver")
+    assert not other.is_healthy()
+    other.start_process("kube-apiserver")
+    other.wait_ready()
+    assert other.is_healthy()
+    assert len(node_names(other)) == 4
+
+
+def test_up_works_after_everything_was_killed(other: Running, name: str) -> None:
+    killed = set(other.processes.values())
+    for process in killed:
         os.kill(process.pid, signal.SIGKILL)
-    second = up(Settings(name=name))
-    assert second.is_healthy()
-    assert not set(killed.values()) & set(second.processes.values())
+    again = other_up(name)
+    assert again.is_healthy()
+    assert not killed & set(again.processes.values())
 
 
-def test_up_works_after_a_start_that_was_cut_off(name: str) -> None:
+def test_up_works_after_a_start_that_was_cut_off(other: Running, name: str) -> None:
     """A starter that is killed may leave programs that no file tells of."""
-    running = up(Settings(name=name))
-    (running.folder / "state.json").unlink()
-    orphans = marked_with(running.folder)
+    (other.folder / "state.json").unlink()
+    orphans = marked_with(other.folder)
     assert len(orphans) == 5
-    assert up(Settings(name=name)).is_healthy()
+    assert other_up(name).is_healthy()
     assert not any(is_alive(process) for process in orphans)
 
 
-def test_down_leaves_no_process_and_no_folder(name: str) -> None:
-    running = up(Settings(name=name))
-    running.add_nodes(fake_nodes(3))
-    processes = running.processes.values()
-    running.stop()
+def test_down_leaves_no_process_and_no_folder(other: Running, name: str) -> None:
+    other.add_nodes(fake_nodes(3))
+    processes = other.processes.values()
+    other.stop()
     assert not any(is_alive(process) for process in processes)
-    assert not marked_with(running.folder)
-    assert not running.folder.exists()
+    assert not marked_with(other.folder)
+    assert not other.folder.exists()
     assert connect(name) is None
 
 
-def test_the_api_server_can_go_and_come_back(name: str) -> None:
-    running = up(Settings(name=name, nodes=(CLUSTERS / "dell-saas.yaml",)))
-    running.stop_process("kube-apiserver")
-    assert not running.is_healthy()
-    running.start_process("kube-apiserver")
-    running.wait_ready()
-    assert running.is_healthy()
-    assert len(node_names(running)) == 4
+def test_up_takes_down_what_a_test_run_that_was_killed_left(
+    control_plane: Running, name: str
+) -> None:
+    down(name)
+    with subprocess.Popen(["sleep", "600"]) as run:
+        left = up(Settings(name=name, owner=run.pid))
+        processes = left.processes.values()
+        run.kill()
+    up(Settings(name=control_plane.name, nodes=(CLUSTERS / "dell-saas.yaml",)))
+    assert connect(name) is None
+    assert not any(is_alive(process) for process in processes)
 
 
 def test_a_job_completes_as_its_annotations_say(control_plane: Running, namespace: str) -> None:

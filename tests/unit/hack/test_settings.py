@@ -40,3 +40,7 @@ def test_equal_wishes_have_equal_fingerprints(tmp_path: Path) -> None:
 )
 def test_another_wish_has_another_fingerprint(changed: Settings) -> None:
     assert changed.fingerprint() != Settings().fingerprint()
+
+
+def test_who_owns_a_cluster_does_not_make_it_another_one() -> None:
+    assert replace(Settings(), owner=1).fingerprint() == Settings().fingerprint()

@@ -12,6 +12,7 @@ STATE = State(
     fingerprint="abc",
     first_port=21_000,
     ports=block(21_000),
+    owner=Process(1, 2),
     services={
         "etcd": Service(("/bin/etcd", "--x"), Process(12, 345)),
         "kwok": Service(("/bin/kwok",)),
