@@ -22,7 +22,8 @@ CLUSTERS = Path(__file__).parents[1] / "fixtures" / "clusters"
 def control_plane(worker_id: str) -> Iterator[Running]:
     """A cluster with the four Dell servers of two A100s each."""
     name = f"api-{os.getpid()}-{worker_id}"
-    running = up(Settings(name=name, nodes=(CLUSTERS / "dell-saas.yaml",)))
+    nodes = (CLUSTERS / "dell-saas.yaml",)
+    running = up(Settings(name=name, nodes=nodes, owner=os.getpid()))
     try:
         yield running
     finally:
@@ -44,9 +45,9 @@ def namespace(control_plane: Running) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def scheduled(worker_id: str) -> Iterator[Running]:
     """A cluster of Dell servers with our CRDs and a running operator."""
-    running = up(
-        Settings(name=f"sched-{os.getpid()}-{worker_id}", nodes=(CLUSTERS / "dell-saas.yaml",))
-    )
+    name = f"sched-{os.getpid()}-{worker_id}"
+    nodes = (CLUSTERS / "dell-saas.yaml",)
+    running = up(Settings(name=name, nodes=nodes, owner=os.getpid()))
     try:
         install(running)
         replica = Replica(running).start()
