@@ -1,7 +1,7 @@
 """How fast the planner plans: prints one JSON object.
 
 Run with ``python tests/perf/bench_planner.py [--repeat N]``. No cluster is needed; each figure is
-the median of N runs on this machine, in one process and on one core.
+the median CPU time of N runs, in one process and on one core.
 """
 
 import argparse
@@ -99,16 +99,16 @@ SCENES: dict[str, Callable[[], tuple[Cluster, list[WaitingJob]]]] = {
 
 
 def measure(scene: Callable[[], tuple[Cluster, list[WaitingJob]]], repeat: int) -> dict[str, float]:
-    """Median seconds of one cycle, and what it decided."""
+    """Median CPU seconds of one cycle, and what it decided."""
     state, jobs = scene()
     gc.collect()
     gc.freeze()
     seconds = []
     result = Plan((), ())
     for _ in range(repeat):
-        start = time.perf_counter()
+        start = time.process_time()
         result = plan(state, PROJECTS, jobs)
-        seconds.append(time.perf_counter() - start)
+        seconds.append(time.process_time() - start)
     gc.unfreeze()
     median = statistics.median(seconds)
     return {

@@ -2,19 +2,29 @@
 
 A depth-first search in best-fit order: largest request first, devices that look alike are tried
 once, and states proven hopeless are remembered. It finds an assignment whenever one exists, as
-long as it needs no more than ``MAX_STEPS`` steps; past that the answer is "does not fit".
+long as it needs no more than ``MAX_STEPS`` steps; past that the answer is "does not fit". A
+budget over many nodes keeps a nasty shape from stopping the planner.
 Several requests may share a device, the devices of one request differ. Called by ``devices``.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from gpu_scheduler.core.request import DeviceRequest
 from gpu_scheduler.core.units import DEVICE_MILLI, cap_mib, milli_for_mib
 
-MAX_STEPS = 20_000  # about 20 ms; 16 devices with 8 containers stay far below
+MAX_STEPS = 5_000  # of one search; tight fills of five devices by twenty containers need 3,000
+FEW_STEPS = 200  # of one search once the budget is spent
 
 Assignment = tuple[tuple[int, int], ...]  # (index of the request, index of the slot)
+
+
+@dataclass(slots=True)
+class Budget:
+    """Steps that the searches for one shape may take together in one cycle."""
+
+    steps: int = 50_000
 
 
 class Slot(NamedTuple):
@@ -38,13 +48,20 @@ def share(request: DeviceRequest, usable_mib: int) -> tuple[int, int]:
     return milli_for_mib(request.mib, usable_mib), request.mib
 
 
-def assign(requests: Sequence[DeviceRequest], slots: Sequence[Slot]) -> Assignment | None:
+def assign(
+    requests: Sequence[DeviceRequest], slots: Sequence[Slot], budget: Budget | None = None
+) -> Assignment | None:
     """A slot for every device asked for, or None when there is no such assignment."""
-    return _Search(requests, slots).run()
+    budget = budget or Budget()
+    search = _Search(requests, slots, min(MAX_STEPS, max(FEW_STEPS, budget.steps)))
+    found = search.run()
+    budget.steps -= search.steps
+    return found
 
 
 class _Search:
-    def __init__(self, requests: Sequence[DeviceRequest], slots: Sequence[Slot]) -> None:
+    def __init__(self, requests: Sequence[DeviceRequest], slots: Sequence[Slot], most: int) -> None:
+        self._most = most
         self._requests = requests
         self._free = list(slots)
         self._order = sorted(
@@ -52,7 +69,7 @@ class _Search:
         )
         self._chosen: list[tuple[int, int]] = []
         self._hopeless: set[tuple[int, tuple[Slot, ...]]] = set()
-        self._steps = 0
+        self.steps = 0
 
     def run(self) -> Assignment | None:
         if not self._place(0):
@@ -90,8 +107,8 @@ class _Search:
             if after == tried:
                 continue  # a device in the same state led nowhere
             tried = after
-            self._steps += 1
-            if self._steps > MAX_STEPS:
+            self.steps += 1
+            if self.steps > self._most:
                 return False
             before = self._free[position]
             self._free[position] = after

@@ -8,10 +8,10 @@ is solved by taking the best ``count`` devices; several requests go to the exact
 
 from typing import NamedTuple
 
-from gpu_scheduler.core.assign import Slot, assign, share
+from gpu_scheduler.core.assign import Budget, Slot, assign, share
 from gpu_scheduler.core.request import DeviceRequest, Shape
 from gpu_scheduler.core.snapshot import DeviceKind, Picks, Snapshot
-from gpu_scheduler.core.units import DEVICE_MILLI, cap_mib
+from gpu_scheduler.core.units import DEVICE_MILLI
 
 
 def accepts(shape: Shape, device: DeviceKind) -> bool:
@@ -20,6 +20,9 @@ def accepts(shape: Shape, device: DeviceKind) -> bool:
         return False
     model = device.model.lower()
     return not shape.models or any(part in model for part in shape.models)
+
+
+Seat = tuple[int, int, int, int]  # offset on the node, milli, MiB, size of the device for ranking
 
 
 class Choice(NamedTuple):
@@ -33,12 +36,24 @@ class Choice(NamedTuple):
 class Chooser:
     """Chooses devices for pods of one shape, on any node of one snapshot."""
 
-    __slots__ = ("_eligible", "_known", "_snapshot", "by_size", "shape")
+    __slots__ = (
+        "_budget",
+        "_eligible",
+        "_known",
+        "_nominal_milli",
+        "_seats",
+        "_snapshot",
+        "by_size",
+        "shape",
+    )
 
     def __init__(self, shape: Shape, snapshot: Snapshot) -> None:
         self.shape = shape
         self.by_size = any(request.mib for request in shape.devices)
         self._snapshot = snapshot
+        self._budget = Budget()
+        self._nominal_milli = shape.nominal_milli
+        self._seats: dict[int, tuple[Seat, ...]] = {}
         self._eligible: dict[int, tuple[int, ...]] = {}  # node kind -> offsets of its devices
         self._known: dict[tuple[object, ...], tuple[tuple[int, int], ...] | None] = {}
 
@@ -56,15 +71,28 @@ class Chooser:
             self._eligible[kind] = offsets
         return offsets
 
+    def seats(self, kind: int) -> tuple[Seat, ...]:
+        """What a lone request takes on each eligible device of a kind of node."""
+        seats = self._seats.get(kind)
+        if seats is None:
+            request, devices = self.shape.devices[0], self._snapshot.kinds[kind]
+            usable = [(offset, devices[offset].usable_mib) for offset in self.eligible(kind)]
+            seats = self._seats[kind] = tuple(
+                (offset, *share(request, mib), mib if self.by_size else 0) for offset, mib in usable
+            )
+        return seats
+
     def choose(self, node: int) -> Choice | None:
         """The devices that a pod would get on a node now, or None when they do not fit."""
         requests = self.shape.devices
         if not requests:
             return Choice((), 0, 0)
+        if self._snapshot.node_free_milli[node] < self._nominal_milli:
+            return None
         if len(requests) > 1:
             return self._choose_several(node)
         if requests[0].count == 1 and requests[0].milli:
-            return self._choose_one(node, requests[0])
+            return self._choose_one(node, requests[0].container)
         return self._choose_alike(node, requests[0])
 
     def fits_empty(self, kind: int) -> bool:
@@ -84,36 +112,30 @@ class Chooser:
         largest = max((devices[o].usable_mib for o in self.eligible(kind)), default=0)
         return sum(r.count * share(r, largest)[0] for r in self.shape.devices)
 
-    def _choose_one(self, node: int, request: DeviceRequest) -> Choice | None:
+    def _choose_one(self, node: int, container: int) -> Choice | None:
+        """One device: the first of those with the least left."""
         cluster = self._snapshot.cluster
-        free_milli, milli = cluster.free_milli, request.milli
+        free_milli, free_mib = cluster.free_milli, cluster.free_mib
         base = cluster.first[node]
-        best, found = DEVICE_MILLI + 1, -1
-        for offset in self.eligible(self._snapshot.kind[node]):
-            device = base + offset
-            free = free_milli[device]
-            if milli <= free < best and (
-                cap_mib(milli, cluster.dev_usable_mib[device]) <= cluster.free_mib[device]
-            ):
-                best, found = free, device
-                if free == milli:
+        best, pick = DEVICE_MILLI, None
+        for offset, milli, mib, _ in self.seats(self._snapshot.kind[node]):
+            left = free_milli[base + offset] - milli
+            if 0 <= left < best and mib <= free_mib[base + offset]:
+                best, pick = left, (container, base + offset, milli, mib)
+                if left == 0:
                     break
-        if found < 0:
-            return None
-        mib = cap_mib(milli, cluster.dev_usable_mib[found])
-        return Choice(((request.container, found, milli, mib),), best - milli, 0)
+        return None if pick is None else Choice((pick,), best, 0)
 
     def _choose_alike(self, node: int, request: DeviceRequest) -> Choice | None:
+        """The best ``count`` devices, each with the same request."""
         cluster = self._snapshot.cluster
+        free_milli, free_mib = cluster.free_milli, cluster.free_mib
         base = cluster.first[node]
         fitting = []
-        for offset in self.eligible(self._snapshot.kind[node]):
-            device = base + offset
-            usable = cluster.dev_usable_mib[device]
-            milli, mib = share(request, usable)
-            left = cluster.free_milli[device] - milli
-            if left >= 0 and mib <= cluster.free_mib[device]:
-                fitting.append((usable if self.by_size else 0, left, device, milli, mib))
+        for offset, milli, mib, size in self.seats(self._snapshot.kind[node]):
+            left = free_milli[base + offset] - milli
+            if left >= 0 and mib <= free_mib[base + offset]:
+                fitting.append((size, left, base + offset, milli, mib))
         if len(fitting) < request.count:
             return None
         fitting.sort()
@@ -136,7 +158,7 @@ class Chooser:
         if key in self._known:
             found = self._known[key]
         else:
-            found = self._known[key] = assign(self.shape.devices, slots)
+            found = self._known[key] = assign(self.shape.devices, slots, self._budget)
         if found is None:
             return None
         picks = []

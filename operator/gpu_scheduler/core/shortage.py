@@ -8,7 +8,6 @@ nodes.
 from typing import NamedTuple
 
 from gpu_scheduler.core import wording
-from gpu_scheduler.core.assign import share
 from gpu_scheduler.core.decision import Reason
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.snapshot import Snapshot
@@ -61,14 +60,13 @@ def _in_mib(demand: Demand) -> bool:
 def _stock(demand: Demand, node: int, snapshot: Snapshot) -> Stock:
     cluster, requests = snapshot.cluster, demand.shape.devices
     base = cluster.first[node]
-    devices = [base + offset for offset in demand.chooser.eligible(snapshot.kind[node])]
     free = cluster.free_mib if _in_mib(demand) else cluster.free_milli
-    amounts = [free[d] for d in devices]
+    amounts = [free[base + offset] for offset in demand.chooser.eligible(snapshot.kind[node])]
     fitting = 0
-    if len(requests) == 1:
-        for d in devices:
-            milli, mib = share(requests[0], cluster.dev_usable_mib[d])
-            fitting += milli <= cluster.free_milli[d] and mib <= cluster.free_mib[d]
+    if len(requests) == 1 and amounts and (requests[0].mib or max(amounts) >= requests[0].milli):
+        for offset, milli, mib, _ in demand.chooser.seats(snapshot.kind[node]):
+            device = base + offset
+            fitting += milli <= cluster.free_milli[device] and mib <= cluster.free_mib[device]
     return Stock(fitting, max(amounts, default=0), sum(amounts), -node)
 
 

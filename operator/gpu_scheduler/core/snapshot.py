@@ -45,17 +45,16 @@ class Snapshot:
 
     def _intern_kinds(self) -> list[int]:
         cluster, first = self.cluster, self.cluster.first
-        devices = list(
-            zip(cluster.dev_model, cluster.dev_usable_mib, cluster.dev_compute, strict=True)
-        )
-        index: dict[tuple[tuple[str, int, tuple[int, int]], ...], int] = {}
+        model, usable, compute = cluster.dev_model, cluster.dev_usable_mib, cluster.dev_compute
+        index: dict[tuple[object, ...], int] = {}
         kind = []
         for a, b in zip(first, first[1:], strict=False):
-            key = tuple(devices[a:b])
+            key = (*model[a:b], *usable[a:b], *compute[a:b])
             number = index.get(key)
             if number is None:
                 number = index[key] = len(self.kinds)
-                self.kinds.append(tuple(DeviceKind(*device) for device in key))
+                each = zip(model[a:b], usable[a:b], compute[a:b], strict=True)
+                self.kinds.append(tuple(DeviceKind(*device) for device in each))
             kind.append(number)
         return kind
 

@@ -1,9 +1,10 @@
 from itertools import combinations
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.assign import Assignment, Slot, assign, share
+from gpu_scheduler.core.assign import FEW_STEPS, Assignment, Budget, Slot, assign, share
 from gpu_scheduler.core.request import DeviceRequest
 from gpu_scheduler.core.units import cap_mib
 
@@ -97,6 +98,41 @@ def test_the_devices_of_one_request_differ():
 def test_a_hopeless_case_with_many_equal_parts_ends_soon():
     assert assign(asks(*[510] * 16), slots(*[1000] * 15)) is None
     assert assign(asks(*[340] * 16), slots(*[1000] * 8)) is not None
+
+
+# Exact fills of five devices. Without remembering hopeless states each needs over 30,000 steps.
+TIGHT = [
+    (200, 250, 250, 300, 150, 150, 150, 250, 300, 300)
+    + (200, 200, 300, 250, 300, 350, 100, 350, 200, 450),
+    (300, 150, 350, 200, 400, 200, 300, 100, 150, 300, 150)
+    + (250, 150, 250, 300, 450, 300, 150, 250, 200, 100),
+]
+
+
+@pytest.mark.parametrize("parts", TIGHT)
+def test_a_tight_fill_is_found_within_the_bound(parts: tuple[int, ...]):
+    free = slots(*[1000] * 5)
+    requests = asks(*parts)
+    found = assign(requests, free)
+    assert found is not None
+    check(requests, free, found)
+
+
+def test_devices_that_look_alike_are_tried_once():
+    # Only with all six of the first request on the roomy devices do the 18 others find a place.
+    requests = [DeviceRequest(0, 6, 600), DeviceRequest(1, 18, 300)]
+    free = slots(*[700] * 12, *[900] * 6)
+    found = assign(requests, free)
+    assert found is not None
+    check(requests, free, found)
+
+
+def test_a_budget_bounds_the_searches_of_many_nodes_together():
+    budget = Budget(steps=1000)
+    hopeless = [DeviceRequest(i, 1, 340 + 2 * i) for i in range(16)]
+    for _ in range(5):
+        assert assign(hopeless, slots(*range(990, 997)), budget) is None
+    assert -5 * FEW_STEPS - 5 <= budget.steps <= 0
 
 
 def test_a_request_in_mib_takes_the_share_of_the_device_it_lands_on():

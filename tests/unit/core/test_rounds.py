@@ -1,5 +1,6 @@
 """Who gets what, and in which order: quota, limit, borrowing, order of jobs."""
 
+import pytest
 from tests.unit.builders import ClusterBuilder, job, project, projects, shape
 
 from gpu_scheduler.core.decision import Plan, Reason
@@ -57,6 +58,14 @@ def test_what_pods_hold_already_is_charged():
     cluster = ClusterBuilder().node("a", 8).allocated("team-a", 1500).obj()
     result = plan(cluster, projects(project(quota_milli=2000, weight=0)), [job("j", HALF, 4)])
     assert len(result.places) == 1
+
+
+@pytest.mark.parametrize(("milli", "starts"), [(200, True), (201, False)])
+def test_a_quota_is_exact_to_the_milli(milli: int, starts: bool):
+    cluster = ClusterBuilder().node("a", 8).allocated("team-a", 800).obj()
+    for team in (project(quota_milli=1000, weight=0), project(quota_milli=0, limit_milli=1000)):
+        result = plan(cluster, projects(team), [job("j", shape(milli))])
+        assert bool(result.places) is starts
 
 
 def test_borrowers_leave_nodes_alone_for_which_pods_inside_quota_wait():
