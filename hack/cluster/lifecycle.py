@@ -40,9 +40,7 @@ def up(settings: Settings, *, recreate: bool = False) -> Running:
             be built, or something did not start.
     """
     settings = _possible(settings)
-    for name in _abandoned():
-        say(f"cluster {name}: stopping it, the test run that started it has ended")
-        down(name)
+    _clear_abandoned()
     build.ensure(("core", "node") if settings.real_node else ("core",))
     with _locked(settings.name):
         running = connect(settings.name)
@@ -74,7 +72,7 @@ def names() -> list[str]:
     if not clusters_folder().is_dir():
         return []
     entries = clusters_folder().iterdir()
-    return sorted(entry.name for entry in entries if not entry.name.startswith("."))
+    return sorted(each.name for each in entries if each.is_dir() and not each.name.startswith("."))
 
 
 def _locked(name: str) -> AbstractContextManager[None]:
@@ -91,13 +89,16 @@ def _possible(settings: Settings) -> Settings:
     return replace(settings, real_node=False)
 
 
-def _abandoned() -> list[str]:
-    states = [load(cluster_folder(name)) for name in names()]
-    return [
-        state.name
-        for state in states
-        if state is not None and state.owner is not None and not process.is_alive(state.owner)
-    ]
+def _clear_abandoned() -> None:
+    """Takes clusters down whose owner has ended; one that resists does not stop this run."""
+    for name in names():
+        state = load(cluster_folder(name))
+        if state and state.owner and not process.is_alive(state.owner):
+            say(f"cluster {name}: stopping it, the test run that started it has ended")
+            try:
+                down(name)
+            except ClusterError as error:
+                say(f"cluster {name}: {error}")
 
 
 def _fingerprint(settings: Settings) -> str:
