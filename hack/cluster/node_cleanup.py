@@ -12,6 +12,7 @@ from pathlib import Path
 
 from cluster import node_cgroups, node_network, node_processes
 from cluster.errors import ClusterError
+from cluster.mounts import mounts_below
 from cluster.node_layout import NETWORK, RUN, NodeLayout
 
 _CNI_RESULTS = Path("/var/lib/cni/results")
@@ -63,22 +64,16 @@ def _end_processes(layout: NodeLayout) -> list[str]:
 
 def _unmount(layout: NodeLayout) -> list[Path]:
     for options in ([], ["--lazy"]):
-        mounts = mounts_below(layout.folder, RUN)
-        if not mounts:
+        if not (mounts := mounts_of(layout)):
             return []
         subprocess.run(["umount", *options, *map(str, mounts)], capture_output=True)
-    return mounts_below(layout.folder, RUN)
+    return mounts_of(layout)
 
 
-def mounts_below(*folders: Path) -> list[Path]:
-    """What is mounted at or below the folders, innermost first."""
-    found = []
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
-        raw = line.split()[4]
-        path = Path(raw.encode().decode("unicode_escape"))  # spaces are written \040
-        if any(path.is_relative_to(folder.resolve()) for folder in folders):
-            found.append(path)
-    return found[::-1]
+def mounts_of(layout: NodeLayout) -> list[Path]:
+    """What is mounted in the node's folders, the inner before the outer."""
+    found = [mount for folder in (layout.folder, RUN) for mount in mounts_below(folder)]
+    return sorted(found, key=lambda mount: len(mount.parts), reverse=True)
 
 
 def _remove_cgroups() -> list[Path]:

@@ -103,6 +103,14 @@ def import_image(running: Running, archive: Path) -> None:
     node_containerd.import_image(node_layout(running), archive)
 
 
+def publish_gpus(running: Running) -> None:
+    """Write the node's GPUNode as an agent would; the CRDs must be installed."""
+    manifest = json.dumps(node_gpus.gpu_node_object(NODE_NAME))
+    apply = ("apply", "--server-side", "--field-manager=gpu-scheduler-agent", "-f", "-")
+    _kubectl(running, *apply, input=manifest)
+    _kubectl(running, *apply, "--subresource=status", input=manifest)
+
+
 def node_layout(running: Running) -> NodeLayout:
     """Where this cluster's real node keeps its things."""
     return NodeLayout(running.folder.resolve() / "real-node")

@@ -67,13 +67,15 @@ def make_pod(prefix: str = "pod") -> PodBuilder:
 
 
 @contextmanager
-def created(cluster: Running, pod: PodBuilder) -> Iterator[str]:
+def created(cluster: Running, pod: PodBuilder | dict[str, Any]) -> Iterator[str]:
     """The pod's name while it exists."""
-    cluster.kubectl("create", "-f", "-", input=json.dumps(pod.obj()))
+    manifest = pod if isinstance(pod, dict) else pod.obj()
+    name: str = manifest["metadata"]["name"]
+    cluster.kubectl("create", "-f", "-", input=json.dumps(manifest))
     try:
-        yield pod.name
+        yield name
     finally:
-        cluster.kubectl("delete", "pod", pod.name, "--force", "--ignore-not-found")
+        cluster.kubectl("delete", "pod", name, "--force", "--wait=false")
 
 
 def wait_for_phase(cluster: Running, name: str, phase: str, *, timeout_seconds: int = 60) -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.pods import created, make_pod, output_of, wait_for_phase
 
 from cluster import Running, node_owner, node_processes, process, real_node
-from cluster.node_cleanup import mounts_below
+from cluster.node_cleanup import mounts_of
 from cluster.node_layout import BRIDGE, CGROUP, NETWORK, RUN
 
 
@@ -46,7 +46,7 @@ class Traces:
         found += Path("/run/containerd/s").glob("*")
         return cls(
             processes=commands,
-            mounts=mounts_below(folder, RUN),
+            mounts=mounts_of(real_node.node_layout(cluster)),
             interfaces=[
                 name for name in (BRIDGE, *ports) if Path(f"/sys/class/net/{name}").exists()
             ],
