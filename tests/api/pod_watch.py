@@ -36,7 +36,7 @@ class Peak:
     mib: Counter[tuple[str, str]] = field(default_factory=Counter)
     pods: int = 0
     gpu_milli: int = 0
-    events: int = 0
+    placements: int = 0  # pods that were ever seen placed
 
 
 class PodWatch:
@@ -51,6 +51,7 @@ class PodWatch:
         self.peak = Peak()
         self.pods: Pods = {}
         self.error: BaseException | None = None
+        self._placed: set[str] = set()
         self._running, self._check = running, check
         where = f"/namespaces/{namespace}" if namespace else ""
         self._path = f"/api/v1{where}/pods"
@@ -106,7 +107,9 @@ class PodWatch:
             self.pods.pop(pod["metadata"]["uid"], None)
         else:
             self.pods[pod["metadata"]["uid"]] = pod
-        self.peak.events += 1
+        if event["type"] != "DELETED" and ALLOCATION in pod["metadata"].get("annotations", {}):
+            self._placed.add(pod["metadata"]["uid"])
+            self.peak.placements = len(self._placed)
         self._measure()
         self._check(self.pods)
 

@@ -54,6 +54,9 @@ class Replica:
             )
         return self
 
+    def alive(self) -> bool:
+        return self.process is not None and self.process.poll() is None
+
     def kill(self) -> None:
         """SIGKILL: nothing is released, nothing is flushed."""
         assert self.process is not None

@@ -11,7 +11,7 @@ import pytest
 from tests.api.conftest import CLUSTERS, administrator, install
 from tests.api.pod_watch import PodWatch
 from tests.api.replica import QUICK_LEASE, Replica
-from tests.api.tenant import Tenant, runs, template, until
+from tests.api.tenant import Json, Tenant, runs, template, until
 
 from cluster import Running, Settings, up
 from gpu_scheduler.core.units import DEVICE_MILLI
@@ -27,11 +27,12 @@ SHAPES: tuple[dict[str, object], ...] = (
     {"gpu": 1},
 )
 PODS_EACH = 50
+RUN_SECONDS = 6
 
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    made = up(Settings(name=f"kills-{os.getpid()}", nodes=(CLUSTERS / "dell-saas.yaml",)))
+    made = up(Settings(name=f"kills-{os.getpid()}", nodes=(CLUSTERS / "dell-saas.yaml",), owner=os.getpid()))
     try:
         install(made)
         yield made
@@ -39,15 +40,33 @@ def running() -> Iterator[Running]:
         made.stop()
 
 
-def leader(replicas: list[Replica], tenant: Tenant) -> Replica | None:
-    path = "/apis/coordination.k8s.io/v1/namespaces/gpu-scheduler/leases/gpu-scheduler-leader"
-    holder = tenant.admin.get(path).body.get("spec", {}).get("holderIdentity", "")
-    return next((r for r in replicas if holder.startswith(f"{r.name}_")), None)
+class Replicas:
+    """Two replicas; one that has ended is started again, as the kubelet does."""
+
+    def __init__(self, running: Running) -> None:
+        self._running = running
+        self._count = 0
+        self._all = [self._start(), self._start()]
+
+    def _start(self) -> Replica:
+        self._count += 1
+        return Replica(self._running, f"replica-{self._count}", QUICK_LEASE).start()
+
+    def leader(self, tenant: Tenant) -> Replica | None:
+        self._all = [r if r.alive() else self._start() for r in self._all]
+        path = "/apis/coordination.k8s.io/v1/namespaces/gpu-scheduler/leases/gpu-scheduler-leader"
+        holder = tenant.admin.get(path).body.get("spec", {}).get("holderIdentity", "")
+        return next((r for r in self._all if holder.startswith(f"{r.name}_")), None)
+
+    def kill_all(self) -> None:
+        for replica in self._all:
+            if replica.alive():
+                replica.kill()
 
 
 def test_twenty_kills_of_the_leader_overbook_nothing_and_charge_nobody(running: Running) -> None:
     tenant = Tenant(administrator(running)).create(quota=8)
-    replicas = [Replica(running, f"replica-{i}", QUICK_LEASE).start() for i in range(2)]
+    replicas = Replicas(running)
     names = [f"mix-{i}" for i in range(len(SHAPES))]
     try:
         with PodWatch(running) as watch:
@@ -58,40 +77,40 @@ def test_twenty_kills_of_the_leader_overbook_nothing_and_charge_nobody(running: 
                     parallelism=PODS_EACH,
                     completions=PODS_EACH,
                     retries=0,
-                    template=template(runs(4)),
+                    template=template(runs(RUN_SECONDS)),
                 )
-            killed = 0
-            while killed < KILLS:
-                victim = until(lambda: leader(replicas, tenant), "somebody leads")
-                before = watch.peak.events
-                # Kill in the middle of its work: once its first placements are seen.
+            for kills in range(KILLS):
+                # In the middle of its work: once a leader's first placements are seen.
+                before = watch.peak.placements
                 until(
-                    lambda at=before: watch.peak.events > at + 3 or done(tenant, names),
-                    "the leader works",
+                    lambda at=before: (
+                        replicas.leader(tenant)
+                        and (watch.peak.placements > at or done(tenant, names))
+                    ),
+                    "a leader places pods",
+                    60,
                 )
-                assert not done(tenant, names), f"all done after {killed} kills: too little load"
+                assert not done(tenant, names), f"all done after {kills} kills: too little load"
+                victim = until(lambda: replicas.leader(tenant), "somebody leads")
                 victim.kill()
-                killed += 1
-                index = replicas.index(victim)
-                replicas[index] = Replica(running, f"replica-{index}-{killed}", QUICK_LEASE).start()
-            until(lambda: done(tenant, names), "every job finishes", 300)
+            until(lambda: replicas.leader(tenant) and done(tenant, names), "every job ends", 300)
         assert max(watch.peak.milli.values()) <= DEVICE_MILLI
         assert max(watch.peak.mib.values()) <= USABLE_MIB
+        assert watch.peak.placements == PODS_EACH * len(SHAPES)
         for name in names:
             status = tenant.batch_job(name)["status"]
             assert status["succeeded"] == PODS_EACH, (name, status)
             assert status.get("failed", 0) == 0, (name, status)
     finally:
-        for replica in replicas:
-            if replica.process is not None:
-                replica.kill()
+        replicas.kill_all()
 
 
 def done(tenant: Tenant, names: list[str]) -> bool:
-    return all(
-        any(
-            c["type"] == "Complete" and c["status"] == "True"
-            for c in tenant.batch_job(n).get("status", {}).get("conditions", ())
-        )
-        for n in names
-    )
+    return all(complete(tenant.batch_job(name)) for name in names)
+
+
+def complete(job: Json) -> bool:
+    if job["kind"] != "Job":
+        return False  # not created yet
+    conditions = job["status"].get("conditions", ())
+    return any(c["type"] == "Complete" and c["status"] == "True" for c in conditions)
