@@ -17,9 +17,10 @@ import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any, Protocol, Unpack
 
 from gpu_scheduler.kube import errors, paths
+from gpu_scheduler.kube.client import WriteOptions
 
 logger = logging.getLogger(__name__)
 
@@ -32,10 +33,14 @@ class LeaseClient(Protocol):
     async def get(self, path: str, *, timeout_seconds: float) -> _Lease:
         """Read the Lease."""
 
-    async def create(self, path: str, body: object, type: type[_Lease], **options: Any) -> _Lease:
+    async def create(
+        self, path: str, body: object, type: type[_Lease], **options: Unpack[WriteOptions]
+    ) -> _Lease:
         """Create it."""
 
-    async def replace(self, path: str, body: object, type: type[_Lease], **options: Any) -> _Lease:
+    async def replace(
+        self, path: str, body: object, type: type[_Lease], **options: Unpack[WriteOptions]
+    ) -> _Lease:
         """Update it, if metadata.resourceVersion is current."""
 
 

@@ -48,10 +48,15 @@ class Binder:
         self._observe, self._clock = observe_seconds, clock
         self._todo: deque[tuple[Place, Pod]] = deque()
         self._ready = asyncio.Semaphore(0)
+        self._unsettled = 0
+        self.idle = asyncio.Event()  # no decision is unsettled
+        self.idle.set()
         self.results: Counter[str] = Counter()
 
     def submit(self, decision: Place, pod: Pod) -> None:
         """Write this decision soon; ``pod`` is the waiting pod as last seen."""
+        self._unsettled += 1
+        self.idle.clear()
         self._todo.append((decision, pod))
         self._ready.release()
 
@@ -68,6 +73,9 @@ class Binder:
             decision, pod = self._todo.popleft()
             started = self._clock()
             await self._carry_out(decision, pod)
+            self._unsettled -= 1
+            if not self._unsettled:
+                self.idle.set()
             self._observe(self._clock() - started)
 
     async def _carry_out(self, decision: Place, pod: Pod) -> None:

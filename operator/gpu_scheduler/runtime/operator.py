@@ -143,6 +143,20 @@ class Operator:
             group.create_task(self._resync_for_ever())
         raise AssertionError("the operator does not end by itself")
 
+    async def drain(self, seconds: float) -> bool:
+        """Plan no more and let writes in flight end; False when some have not by then.
+
+        Only then may the Lease be given away early: a write that is still under way could land
+        after the next leader has looked.
+        """
+        self.planning.paused = True
+        try:
+            async with asyncio.timeout(seconds):
+                await self.binder.idle.wait()
+        except TimeoutError:
+            return False
+        return True
+
     def _wake(self) -> None:
         self.planning.wake()
 

@@ -41,6 +41,7 @@ class Planning:
         self._planned_version = -1
         self.waits: dict[JobKey, Wait] = {}
         self.cycles = 0
+        self.paused = False  # no more cycles: the replica is about to end
 
     def wake(self) -> None:
         """Something may have changed."""
@@ -51,7 +52,8 @@ class Planning:
         while True:
             await self._sleep()
             self._wake.clear()
-            if self._world.version != self._planned_version or self._avoided_expired():
+            changed = self._world.version != self._planned_version or self._avoided_expired()
+            if changed and not self.paused:
                 self.cycle()
             await asyncio.sleep(self._cycle_seconds)
 

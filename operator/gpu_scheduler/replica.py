@@ -1,0 +1,132 @@
+"""One replica of the operator: it stands by, leads, and ends.
+
+It ends when it is told to, when it loses the Lease or when a part fails; whoever restarts it gets
+a fresh stand-by. On the way out the Lease is given away at once only if nothing that it wrote is
+still under way; otherwise the next leader waits it out.
+"""
+
+import asyncio
+import logging
+import signal
+import uuid
+from collections.abc import Coroutine
+from typing import Any
+
+from aiohttp import web
+
+from gpu_scheduler import __version__
+from gpu_scheduler.api.names import LEASE
+from gpu_scheduler.controllers import handlers
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.connection import Connection
+from gpu_scheduler.kube.lease import Elector
+from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.runtime.settings import Settings
+from gpu_scheduler.web.admin import app as admin_app
+from gpu_scheduler.web.admin import serve
+from gpu_scheduler.web.metrics import Metrics
+
+log = logging.getLogger(__name__)
+
+_READS_IN_FLIGHT = 20  # beside the placing writes
+_DRAIN_SECONDS = 5.0
+
+
+async def run(settings: Settings, connection: Connection) -> int:
+    """Run until told to stop (0) or until something ends it (1): the exit code."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    identity = f"{settings.identity}_{uuid.uuid4().hex[:8]}"
+    agent = f"gpu-scheduler/{__version__}"
+    # The election has a client of its own, so that renewals never queue behind other requests.
+    async with Client(connection, user_agent=agent) as election:
+        elector = Elector(
+            election,
+            settings.lease_namespace,
+            LEASE,
+            identity,
+            lease_seconds=settings.lease_seconds,
+            renew_deadline_seconds=settings.renew_deadline_seconds,
+            retry_seconds=settings.retry_seconds,
+        )
+        async with Client(
+            connection,
+            fence=elector.remaining,
+            user_agent=agent,
+            concurrency=settings.write_concurrency + _READS_IN_FLIGHT,
+        ) as client:
+            metrics = Metrics(client)
+            admin = await _serve(settings, metrics)
+            try:
+                log.info("standing by as %s", identity)
+                if not await _before(stop, elector.acquire()):
+                    return 0
+                log.info("leading")
+                leader = Operator(client, settings, metrics)
+                metrics.operator = leader
+                listening = handlers.listen(leader.intake, connection, stop)
+                return await _lead(leader, elector, listening, stop)
+            finally:
+                if admin is not None:
+                    await admin.cleanup()
+
+
+async def _serve(settings: Settings, metrics: Metrics) -> web.AppRunner | None:
+    if not settings.admin_port:
+        return None
+
+    def state() -> str:
+        return "leader" if metrics.operator else "standby"
+
+    application = admin_app(metrics.registry, ready=lambda: "", state=state)
+    return await serve(application, settings.admin_host, settings.admin_port)
+
+
+async def _lead(
+    leader: Operator,
+    elector: Elector,
+    listening: Coroutine[Any, Any, None],
+    stop: asyncio.Event,
+) -> int:
+    holding = asyncio.create_task(elector.hold(), name="lease")
+    working = asyncio.create_task(leader.run(), name="operator")
+    stopping = asyncio.create_task(stop.wait(), name="stop")
+    # Our tasks first, kopf last: on its way out it cancels every task that is younger than it.
+    kopf = asyncio.create_task(listening, name="kopf")
+    done, _ = await asyncio.wait(
+        {holding, working, stopping, kopf}, return_when=asyncio.FIRST_COMPLETED
+    )
+    told = stop.is_set()
+    for task in done - {stopping}:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            log.error("%s ended: %r", task.get_name(), _innermost(error), exc_info=error)
+        elif not told:
+            log.error("%s ended", task.get_name())
+    drained = told and not working.done() and await leader.drain(_DRAIN_SECONDS)
+    holding.cancel()
+    for task in (working, kopf):
+        task.cancel()
+    await asyncio.wait({working, kopf, holding}, timeout=2)
+    if drained:
+        await elector.release()
+    return 0 if told else 1
+
+
+async def _before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Whether the work was done before we were told to stop."""
+    working, stopping = asyncio.create_task(work), asyncio.create_task(stop.wait())
+    await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if not working.done():
+        working.cancel()
+        return False
+    working.result()
+    return not stop.is_set()
+
+
+def _innermost(error: BaseException) -> BaseException:
+    while isinstance(error, BaseExceptionGroup) and error.exceptions:
+        error = error.exceptions[0]
+    return error
