@@ -57,6 +57,11 @@ class Replica:
     def alive(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
+    def code(self) -> int:
+        """Exit code of a process that has ended."""
+        assert self.process is not None
+        return self.process.wait()
+
     def kill(self) -> None:
         """SIGKILL: nothing is released, nothing is flushed."""
         assert self.process is not None

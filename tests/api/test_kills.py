@@ -32,7 +32,11 @@ RUN_SECONDS = 6
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    made = up(Settings(name=f"kills-{os.getpid()}", nodes=(CLUSTERS / "dell-saas.yaml",), owner=os.getpid()))
+    made = up(
+        Settings(
+            name=f"kills-{os.getpid()}", nodes=(CLUSTERS / "dell-saas.yaml",), owner=os.getpid()
+        )
+    )
     try:
         install(made)
         yield made

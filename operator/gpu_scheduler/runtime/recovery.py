@@ -35,6 +35,7 @@ _TRACKING = "batch.kubernetes.io/job-tracking"
 _DEADLINE = "DeadlineExceeded"
 _SWEEP_SECONDS = 2.0
 _TRIES = 8
+_DOUBLINGS = 6  # of the time that a job avoids a node: at most 64 times as long
 
 
 class Recovery:
@@ -57,6 +58,7 @@ class Recovery:
         self._since: dict[PodUID, float] = {}  # stuck pods: first seen so
         self._tasks: set[asyncio.Task[object]] = set()
         self._failure: asyncio.Future[NoReturn] | None = None
+        self._failures: dict[tuple[JobKey, str], int] = {}
         self.counts: Counter[str] = Counter()
 
     async def run(self) -> NoReturn:
@@ -135,6 +137,8 @@ class Recovery:
 
     def _sweep(self) -> None:
         now = self._clock()
+        for key, node in [f for f in self._failures if f[0] not in self._world.gpujobs]:
+            del self._failures[key, node]
         for pod in list(self._world.pods.values()):
             if pod.stage is Stage.PLACED and pod.uid not in self._since and self._hangs(pod):
                 self._since[pod.uid] = now
@@ -159,7 +163,11 @@ class Recovery:
         self._start(pod, self._send(evict(meta)))
 
     def _avoid(self, key: JobKey, node: str) -> None:
-        self._world.waiting.avoid(key, node, self._clock() + self._avoid_seconds)
+        """Keep the job off the node: twice as long each time it goes wrong there again."""
+        times = self._failures.get((key, node), 0)
+        self._failures[key, node] = times + 1
+        seconds = self._avoid_seconds * 2.0 ** min(times, _DOUBLINGS)
+        self._world.waiting.avoid(key, node, self._clock() + seconds)
 
     def _say(self, key: JobKey, reason: str, message: str) -> None:
         job = self._world.gpujobs.get(key)

@@ -1,0 +1,178 @@
+"""Nodes that go, an API server that is away, placements that do not work out."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.api.conftest import CLUSTERS, administrator, install
+from tests.api.pod_watch import PodWatch
+from tests.api.replica import Replica
+from tests.api.tenant import Tenant, runs, template, until
+
+from cluster import Running, Settings, up
+
+API_SERVER_AWAY_SECONDS = 60
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    name = f"faults-{os.getpid()}"
+    made = up(Settings(name=name, nodes=(CLUSTERS / "dell-saas.yaml",), owner=os.getpid()))
+    try:
+        install(made)
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def replica(running: Running) -> Iterator[Replica]:
+    quick = {"stuck_seconds": "2", "avoid_seconds": "20", "admin_port": "0"}
+    made = Replica(running, f"replica-{os.urandom(3).hex()}", quick).start()
+    made.wait_leading()
+    yield made
+    if made.alive():
+        made.stop()
+
+
+@pytest.fixture
+def tenant(running: Running, replica: Replica) -> Iterator[Tenant]:
+    made = Tenant(administrator(running)).create(quota=8)
+    yield made
+    made.delete()
+
+
+def cordon(tenant: Tenant, node: str, value: bool) -> None:
+    answer = tenant.admin.patch(f"/api/v1/nodes/{node}", {"spec": {"unschedulable": value}})
+    assert answer.ok, answer
+
+
+def test_a_cordoned_node_takes_nothing_until_it_is_back(tenant: Tenant) -> None:
+    nodes = [f"r7525-{i}" for i in range(4)]
+    for node in nodes:
+        cordon(tenant, node, True)
+    try:
+        tenant.submit("patient", gpu=0.5)
+        message = tenant.wait_reason("patient", "WaitingForResources")
+        assert "cordoned" in message, message
+        cordon(tenant, nodes[2], False)
+        (allocation,) = tenant.wait_placed("patient")
+        assert allocation.node == nodes[2]
+    finally:
+        for node in nodes:
+            cordon(tenant, node, False)
+
+
+def test_a_pod_that_the_kubelet_rejects_is_placed_elsewhere_and_nothing_is_charged(
+    tenant: Tenant,
+) -> None:
+    rejecting = template(runs(1, reject_on="r7525-0,r7525-1"))
+    tenant.submit("unlucky", gpu=0.5, parallelism=4, completions=4, retries=0, template=rejecting)
+    tenant.wait_phase("unlucky", "Succeeded", 90)
+    status = tenant.batch_job("unlucky")["status"]
+    assert status["succeeded"] == 4
+    assert "failedIndexes" not in status
+    assert {a.node for a in tenant.allocations("unlucky")} >= {"r7525-0"}  # it was tried there
+    assert any(e["reason"] == "PodRejected" for e in tenant.events("unlucky"))
+
+
+def test_a_pod_that_is_stuck_after_its_gate_is_gone_is_evicted_and_placed_elsewhere(
+    tenant: Tenant,
+) -> None:
+    # Anti-affinity to pods that kube-scheduler sees and the planner does not: the gate path.
+    spread = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [
+                {
+                    "labelSelector": {"matchLabels": {"app": "x"}},
+                    "topologyKey": "kubernetes.io/hostname",
+                }
+            ]
+        }
+    }
+    blocked = {
+        "metadata": {"name": "in-the-way", "labels": {"app": "x"}},
+        "spec": {
+            "nodeName": "r7525-0",
+            "containers": [{"name": "main", "image": "example/placeholder:1"}],
+        },
+    }
+    assert tenant.admin.create(f"/api/v1/namespaces/{tenant.name}/pods", blocked).ok
+    tenant.submit("gated", gpu=0.5, retries=0, template=template(affinity=spread))
+    job = until(lambda: (j := tenant.batch_job("gated"))["kind"] == "Job" and j, "there is a Job")
+    gates = job["spec"]["template"]["spec"]["schedulingGates"]
+    assert [g["name"] for g in gates] == ["gpu-scheduler.io/placement"]
+    tenant.wait_phase("gated", "Running", 90)
+    (pod,) = [p for p in tenant.pods("gated") if not p["metadata"].get("deletionTimestamp")]
+    assert pod["spec"]["nodeName"] != "r7525-0"
+    assert tenant.batch_job("gated")["status"].get("failed", 0) == 0
+    assert any(e["reason"] == "PodStuck" for e in tenant.events("gated"))
+
+
+def test_pods_of_a_node_that_is_gone_are_placed_elsewhere(tenant: Tenant, running: Running) -> None:
+    tenant.submit("moving", gpu=1, parallelism=2, completions=2, retries=0)
+    home = tenant.wait_placed("moving", 2)[0].node
+    node = tenant.admin.get(f"/api/v1/nodes/{home}").body
+    assert tenant.admin.send("DELETE", f"/api/v1/nodes/{home}").ok
+    try:
+        until(
+            lambda: (
+                len(live := [a for a in tenant.allocations("moving") if a.node != home]) == 2
+                and live
+            ),
+            "both pods are on other nodes",
+            150,
+        )
+        until(lambda: tenant.status("moving").get("podSummary") == "2/0/2", "both run", 60)
+        assert tenant.batch_job("moving")["status"].get("failed", 0) == 0
+    finally:
+        meta = {k: node["metadata"][k] for k in ("name", "labels", "annotations")}
+        running.add_nodes(
+            [{"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": node["status"]}]
+        )
+
+
+def test_a_node_that_is_not_ready_takes_nothing(tenant: Tenant) -> None:
+    node = "/api/v1/nodes/r7525-3"
+    silent = {"metadata": {"annotations": {"kwok.x-k8s.io/silent": "true"}}}
+    assert tenant.admin.patch(node, silent).ok
+    conditions = tenant.admin.get(node).body["status"]["conditions"]
+    for condition in conditions:
+        if condition["type"] == "Ready":
+            condition["status"] = "Unknown"
+    assert tenant.admin.patch(f"{node}/status", {"status": {"conditions": conditions}}).ok
+    try:
+        tenant.submit("fill", gpu=1, parallelism=8, completions=8)
+        placed = tenant.wait_placed("fill", 6)
+        assert "r7525-3" not in {a.node for a in placed}
+        tenant.wait_reason("fill", "WaitingForResources")
+    finally:
+        assert tenant.admin.patch(
+            node, {"metadata": {"annotations": {"kwok.x-k8s.io/silent": None}}}
+        ).ok
+    tenant.wait_placed("fill", 8, 90)
+
+
+def test_an_api_server_that_is_away_for_a_minute_costs_a_minute_and_nothing_else(
+    tenant: Tenant, running: Running, replica: Replica
+) -> None:
+    job = template(runs(2))
+    tenant.submit("before", gpu=0.3, parallelism=20, completions=60, retries=0, template=job)
+    tenant.wait_placed("before", 3)
+    running.stop_process("kube-apiserver", kill=True)
+    code = until(lambda: not replica.alive() and replica.code(), "it gives up the lead", 30)
+    assert code == 1  # the kubelet would start it again, and so does this test
+    replica.start()
+    time.sleep(API_SERVER_AWAY_SECONDS)  # not to synchronise: it is what is tested
+    assert replica.alive(), replica.log.read_text()
+    running.start_process("kube-apiserver")
+    running.wait_ready()
+    with PodWatch(running, tenant.name) as watch:
+        tenant.submit("after", gpu=0.5, template=template(runs(1)))
+        for name, count in (("before", 60), ("after", 1)):
+            tenant.wait_phase(name, "Succeeded", 180)
+            status = tenant.batch_job(name)["status"]
+            assert status["succeeded"] == count
+            assert status.get("failed", 0) == 0
+    assert max(watch.peak.milli.values()) <= 1000
