@@ -185,6 +185,18 @@ def created(who: Caller, body: dict[str, Any]) -> str:
     return pods(namespace, body["metadata"]["name"])
 
 
+def test_the_api_server_finds_no_wrong_type_in_the_policies(admin: Caller) -> None:
+    path = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies"
+
+    def checked() -> bool:
+        found = admin.get(path).body["items"]
+        return len(found) == 3 and all("typeChecking" in p.get("status", {}) for p in found)
+
+    wait_until(checked)
+    for policy in admin.get(path).body["items"]:
+        assert not policy["status"]["typeChecking"].get("expressionWarnings")
+
+
 # Annotations
 
 
@@ -404,6 +416,41 @@ def test_a_debug_container_gets_no_gpu_either(
     assert "container debug " in answer.message
     assert f"{word} " in answer.message
     assert debug([{"name": VISIBLE, "value": "void"}]).ok
+
+
+@pytest.mark.parametrize("namespace", [PROJECT, ELSEWHERE])
+@pytest.mark.parametrize(
+    ("env", "passes"),
+    [
+        ([from_annotation("gpu-scheduler.io/c0-devices")], True),
+        ([{"name": VISIBLE, "value": "void"}], True),
+        ([{"name": VISIBLE, "value": "all"}], False),
+        ([], False),
+    ],
+)
+def test_the_label_of_a_gpujob_opens_no_way_around(
+    editor: Caller, namespace: str, env: list[dict[str, Any]], passes: bool
+) -> None:
+    body = pod(namespace, runtimeClassName="nvidia", env=env)
+    body["metadata"]["labels"] = {"gpu-scheduler.io/job": "sly"}
+    answer = editor.create(pods(namespace), body)
+    assert answer.ok is passes, answer.message
+    assert refused(answer) is not passes
+    assert passes or "in a pod with the label gpu-scheduler.io/job" in answer.message
+
+
+def test_a_debug_container_in_a_gpujobs_pod_gets_no_gpu_either(
+    admin: Caller, editor: Caller
+) -> None:
+    body = pod(PROJECT, runtimeClassName="nvidia", env=[{"name": VISIBLE, "value": "void"}])
+    body["metadata"]["labels"] = {"gpu-scheduler.io/job": "mine"}
+    path = f"{created(editor, body)}/ephemeralcontainers"
+    container: dict[str, Any] = {"name": "debug", "image": "example"}
+    answer = admin.patch(path, {"spec": {"ephemeralContainers": [container]}})
+    assert refused(answer)
+    assert "container debug of a pod" in answer.message
+    container["env"] = [{"name": VISIBLE, "value": "void"}]
+    assert admin.patch(path, {"spec": {"ephemeralContainers": [container]}}).ok
 
 
 def test_a_namespace_that_joins_a_project_is_guarded_from_then_on(

@@ -1,0 +1,78 @@
+{{/*
+CEL of the admission policies. The API server converts the whole object anew for the conditions, the
+validations, the messages and the audit annotations of a policy, which costs far more CPU than the
+expressions. So the conditions alone decide whether anything is wrong, and the rest of a policy is
+reached only to say what. Conditions cannot use variables: hence these definitions.
+*/}}
+
+{{/* Users who may write allocations. */}}
+{{- define "gpu-scheduler.cel.trusted" -}}
+(request.userInfo.username in {{ prepend .Values.admission.trustedUsers (include "gpu-scheduler.username" .) | toJson }})
+{{- end }}
+
+{{/* Keys of our annotations that a request sets or changes; a template's default gives nothing. */}}
+{{- define "gpu-scheduler.cel.written" -}}
+(has(object.metadata.annotations) ? object.metadata.annotations.filter(k, k.startsWith('gpu-scheduler.io/')
+&& (request.operation == 'CREATE'
+? !(object.metadata.annotations[k] == 'void' && k.matches('^gpu-scheduler[.]io/c[0-9]+-devices$'))
+: !(has(oldObject.metadata.annotations) && k in oldObject.metadata.annotations
+&& oldObject.metadata.annotations[k] == object.metadata.annotations[k]))) : [])
+{{- end }}
+
+{{/* Keys of our annotations that a request removes. */}}
+{{- define "gpu-scheduler.cel.removed" -}}
+(request.operation == 'UPDATE' && has(oldObject.metadata.annotations)
+? oldObject.metadata.annotations.filter(k, k.startsWith('gpu-scheduler.io/')
+&& !(has(object.metadata.annotations) && k in object.metadata.annotations)) : [])
+{{- end }}
+
+{{/* Whether a request removes our gate. */}}
+{{- define "gpu-scheduler.cel.ungates" -}}
+(request.operation == 'UPDATE' && has(oldObject.spec.schedulingGates)
+&& oldObject.spec.schedulingGates.exists(g, g.name == 'gpu-scheduler.io/placement')
+&& !(has(object.spec.schedulingGates)
+&& object.spec.schedulingGates.exists(g, g.name == 'gpu-scheduler.io/placement')))
+{{- end }}
+
+{{/* Whether a pod that waits for us chooses its node. */}}
+{{- define "gpu-scheduler.cel.placesItself" -}}
+(request.operation == 'CREATE' && has(object.spec.nodeName) && object.spec.nodeName != ''
+&& has(object.spec.schedulerName) && object.spec.schedulerName == 'gpu-scheduler')
+{{- end }}
+
+{{/* Whether a pod calls itself part of a GPUJob. */}}
+{{- define "gpu-scheduler.cel.labelled" -}}
+(has(object.metadata.labels) && 'gpu-scheduler.io/job' in object.metadata.labels)
+{{- end }}
+
+{{/* What of NVIDIA_VISIBLE_DEVICES gives no GPU, or the one allocated. */}}
+{{- define "gpu-scheduler.cel.harmless" -}}
+((has(e.value) && e.value == 'void') || (has(e.valueFrom) && has(e.valueFrom.fieldRef)
+&& e.valueFrom.fieldRef.fieldPath.matches("^metadata[.]annotations\\['gpu-scheduler[.]io/c[0-9]+-devices'\\]$")))
+{{- end }}
+
+{{/* Names of containers of one list that a request adds and for which a condition holds. */}}
+{{- define "gpu-scheduler.cel.containers" -}}
+(request.operation == '{{ .operation }}' && has(object.spec.{{ .list }})
+? object.spec.{{ .list }}.filter(c, {{ .condition }}).map(c, c.name) : [])
+{{- end }}
+
+{{/* The same of all three lists; containers are immutable but for the ephemeral ones. */}}
+{{- define "gpu-scheduler.cel.allContainers" -}}
+{{- $condition := . }}
+{{- include "gpu-scheduler.cel.containers" (dict "list" "containers" "operation" "CREATE" "condition" $condition) }}
++ {{ include "gpu-scheduler.cel.containers" (dict "list" "initContainers" "operation" "CREATE" "condition" $condition) }}
++ {{ include "gpu-scheduler.cel.containers" (dict "list" "ephemeralContainers" "operation" "UPDATE" "condition" $condition) }}
+{{- end }}
+
+{{/* Names of containers that pick GPUs by hand. */}}
+{{- define "gpu-scheduler.cel.picking" -}}
+{{- $condition := printf "has(c.env) && c.env.exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES' && !%s)" (include "gpu-scheduler.cel.harmless" .) }}
+{{- printf "(%s)" (include "gpu-scheduler.cel.allContainers" $condition) }}
+{{- end }}
+
+{{/* Names of containers that leave the choice to their image, on the runtime that would obey. */}}
+{{- define "gpu-scheduler.cel.silent" -}}
+{{- $condition := "!(has(c.env) && c.env.exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES')) && !(has(c.resources) && has(c.resources.limits) && 'nvidia.com/gpu' in c.resources.limits)" }}
+{{- printf "(has(object.spec.runtimeClassName) && object.spec.runtimeClassName == '%s' ? %s : [])" .Values.scheduling.runtimeClass (include "gpu-scheduler.cel.allContainers" $condition) }}
+{{- end }}
