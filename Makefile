@@ -31,11 +31,11 @@ tools: setup ## Build Kubernetes, helm and the rest from their Go modules, once 
 
 .PHONY: demo
 demo: setup ## A cluster, the operator, and two jobs on one GPU, shown as bars
-	@$(PYTHON) hack/demo.py
+	@$(PYTHON) -m demo
 
 .PHONY: down
 down: setup ## Stop the demo's cluster and clean up after it
-	@$(PYTHON) -m cluster down
+	@$(PYTHON) -m demo down
 
 .PHONY: test
 test: setup ## All tiers: unit, chart, api, e2e (the last one needs root)
