@@ -1,0 +1,87 @@
+"""One cluster with the chart installed, and its users, for all tests of the chart's policies.
+
+It is not the tier's shared one: there the operator may run as an administrator, whose placements
+these policies would refuse.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.api.admission.objects import (
+    ALLOCATION,
+    ELSEWHERE,
+    PROJECT,
+    RELEASE,
+    make_namespace,
+    make_project,
+    picking,
+    pod,
+    pods,
+    refused,
+    wait_until,
+)
+from tests.api.caller import Caller
+
+from cluster import Running, Settings, down, up
+
+CHART = Path(__file__).parents[3] / "charts" / "gpu-scheduler"
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Running]:
+    running = up(Settings(name="admission-tests"), recreate=True)
+    try:
+        yield running
+    finally:
+        down(running.name)
+
+
+def caller(cluster: Running, user: str) -> Caller:
+    return Caller(cluster.server, cluster.ca_file, cluster.token(user))
+
+
+@pytest.fixture(scope="session")
+def admin(cluster: Running) -> Caller:
+    """A cluster administrator, after the chart was installed and the policies took effect."""
+    admin = caller(cluster, "admin")
+    cluster.helm("install", RELEASE, str(CHART), "-n", RELEASE, "--create-namespace")
+    for namespace in (PROJECT, ELSEWHERE):
+        make_namespace(admin, namespace)
+    admin.create(
+        "/apis/node.k8s.io/v1/runtimeclasses",
+        {
+            "apiVersion": "node.k8s.io/v1",
+            "kind": "RuntimeClass",
+            "metadata": {"name": "nvidia"},
+            "handler": "nvidia",
+        },
+    )
+    make_project(admin, PROJECT, [PROJECT])
+    forged = pod(PROJECT, annotations={ALLOCATION: "{}"})
+    wait_until(lambda: refused(admin.create(pods(PROJECT) + "?dryRun=All", forged)))
+    wait_until(lambda: refused(admin.create(pods(PROJECT) + "?dryRun=All", picking(PROJECT))))
+    binding = {"apiVersion": "v1", "kind": "Binding", "target": {"kind": "Node", "name": "n"}}
+    binding["metadata"] = {"name": "none", "annotations": {ALLOCATION: "{}"}}
+    wait_until(lambda: refused(admin.create(pods(PROJECT, "none/binding"), binding)))
+    return admin
+
+
+@pytest.fixture(scope="session")
+def editor(cluster: Running, admin: Caller) -> Caller:
+    """A user with the `edit` role in both namespaces, once it is aggregated."""
+    editor = caller(cluster, "edit-user")
+    wait_until(lambda: editor.may("create", "gpujobs", PROJECT, group="gpu-scheduler.io"))
+    wait_until(lambda: editor.may("create", "pods", ELSEWHERE))
+    return editor
+
+
+@pytest.fixture(scope="session")
+def operator(cluster: Running, admin: Caller) -> Caller:
+    """The operator's own service account, with a token such as its pods get."""
+    answer = admin.create(
+        f"/api/v1/namespaces/{RELEASE}/serviceaccounts/{RELEASE}/token",
+        {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
+    )
+    assert answer.ok, answer.message
+    return Caller(cluster.server, cluster.ca_file, answer.body["status"]["token"])

@@ -1,0 +1,142 @@
+"""In a project's namespace nobody picks GPUs past the scheduler."""
+
+from typing import Any
+
+import pytest
+from tests.api.admission.objects import (
+    ELSEWHERE,
+    PROJECT,
+    VISIBLE,
+    created,
+    from_annotation,
+    make_namespace,
+    make_project,
+    picking,
+    pod,
+    pods,
+    refused,
+    wait_until,
+)
+from tests.api.caller import Answer, Caller
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"name": VISIBLE, "value": "all"},
+        {"name": VISIBLE, "value": "GPU-0"},
+        {"name": VISIBLE, "value": "$(OTHER)"},
+        {"name": VISIBLE},
+        from_annotation("own"),
+        from_annotation("gpu-scheduler.io/c0-devices-more"),
+        {"name": VISIBLE, "valueFrom": {"configMapKeyRef": {"name": "c", "key": "k"}}},
+        {"name": VISIBLE, "valueFrom": {"secretKeyRef": {"name": "c", "key": "k"}}},
+        {"name": VISIBLE, "valueFrom": {"fieldRef": {"fieldPath": "metadata.labels['a']"}}},
+    ],
+)
+@pytest.mark.parametrize("where", ["containers", "initContainers"])
+def test_nobody_picks_gpus_by_hand_in_a_project(
+    editor: Caller, entry: dict[str, Any], where: str
+) -> None:
+    def body(namespace: str) -> dict[str, Any]:
+        made = pod(namespace, env=[{"name": VISIBLE, "value": "void"}])
+        # The last of two entries wins in a container, so none of them may be wrong.
+        env = [{"name": VISIBLE, "value": "void"}, entry, {"name": "A", "value": "b"}]
+        made["spec"].setdefault(where, []).append({"name": "sly", "image": "example", "env": env})
+        return made
+
+    answer = editor.create(pods(PROJECT), body(PROJECT))
+    assert refused(answer)
+    assert f"container sly sets {VISIBLE}" in answer.message
+    assert "use a GPUJob" in answer.message
+    created(editor, body(ELSEWHERE))
+
+
+@pytest.mark.parametrize(
+    "env",
+    [
+        [],
+        [{"name": VISIBLE, "value": "void"}],
+        [from_annotation("gpu-scheduler.io/c0-devices")],
+        [{"name": "CUDA_VISIBLE_DEVICES", "value": "0"}],
+    ],
+)
+def test_what_gives_no_gpu_may_be_set(editor: Caller, env: list[dict[str, Any]]) -> None:
+    created(editor, pod(PROJECT, env=env))
+
+
+def test_a_container_on_the_gpu_runtime_says_what_it_sees(editor: Caller) -> None:
+    answer = editor.create(pods(PROJECT), pod(PROJECT, runtimeClassName="nvidia"))
+    assert refused(answer)
+    assert "container main of a pod with runtimeClassName nvidia leaves" in answer.message
+    void = [{"name": VISIBLE, "value": "void"}]
+    created(editor, pod(PROJECT, runtimeClassName="nvidia", env=void))
+    created(editor, pod(PROJECT, runtimeClassName="nvidia", limits={"nvidia.com/gpu": "1"}))
+    created(editor, pod(ELSEWHERE, runtimeClassName="nvidia"))
+
+
+@pytest.mark.parametrize(
+    ("env", "word"), [([{"name": VISIBLE, "value": "all"}], "sets"), ([], "leaves")]
+)
+def test_a_debug_container_gets_no_gpu_either(
+    admin: Caller, editor: Caller, env: list[dict[str, str]], word: str
+) -> None:
+    placed_by_us = [from_annotation("gpu-scheduler.io/c0-devices")]
+    path = created(editor, pod(PROJECT, runtimeClassName="nvidia", env=placed_by_us))
+
+    def debug(env: list[dict[str, str]]) -> Answer:
+        container = {"name": "debug", "image": "example", "env": env}
+        return admin.patch(
+            f"{path}/ephemeralcontainers", {"spec": {"ephemeralContainers": [container]}}
+        )
+
+    answer = debug(env)
+    assert refused(answer)
+    assert "container debug " in answer.message
+    assert f"{word} " in answer.message
+    assert debug([{"name": VISIBLE, "value": "void"}]).ok
+
+
+@pytest.mark.parametrize("namespace", [PROJECT, ELSEWHERE])
+@pytest.mark.parametrize(
+    ("env", "passes"),
+    [
+        ([from_annotation("gpu-scheduler.io/c0-devices")], True),
+        ([{"name": VISIBLE, "value": "void"}], True),
+        ([{"name": VISIBLE, "value": "all"}], False),
+        ([], False),
+    ],
+)
+def test_the_label_of_a_gpujob_opens_no_way_around(
+    editor: Caller, namespace: str, env: list[dict[str, Any]], passes: bool
+) -> None:
+    body = pod(namespace, runtimeClassName="nvidia", env=env)
+    body["metadata"]["labels"] = {"gpu-scheduler.io/job": "sly"}
+    answer = editor.create(pods(namespace), body)
+    assert answer.ok is passes, answer.message
+    assert refused(answer) is not passes
+    assert passes or "in a pod with the label gpu-scheduler.io/job" in answer.message
+
+
+def test_a_debug_container_in_a_gpujobs_pod_gets_no_gpu_either(
+    admin: Caller, editor: Caller
+) -> None:
+    body = pod(PROJECT, runtimeClassName="nvidia", env=[{"name": VISIBLE, "value": "void"}])
+    body["metadata"]["labels"] = {"gpu-scheduler.io/job": "mine"}
+    path = f"{created(editor, body)}/ephemeralcontainers"
+    container: dict[str, Any] = {"name": "debug", "image": "example"}
+    answer = admin.patch(path, {"spec": {"ephemeralContainers": [container]}})
+    assert refused(answer)
+    assert "container debug of a pod" in answer.message
+    container["env"] = [{"name": VISIBLE, "value": "void"}]
+    assert admin.patch(path, {"spec": {"ephemeralContainers": [container]}}).ok
+
+
+def test_a_namespace_that_joins_a_project_is_guarded_from_then_on(
+    admin: Caller, editor: Caller
+) -> None:
+    make_namespace(admin, "joins")
+    wait_until(lambda: editor.may("create", "pods", "joins"))
+    created(editor, picking("joins"))
+    make_project(admin, "joins", ["somewhere", "joins"])
+    wait_until(lambda: refused(editor.create(pods("joins") + "?dryRun=All", picking("joins"))))

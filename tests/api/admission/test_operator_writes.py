@@ -1,0 +1,48 @@
+"""The operator's own writes pass, made here by its own code, from the Job to the placement."""
+
+import pytest
+from msgspec import convert
+from tests.api.admission.objects import PROJECT, pods, wait_until
+from tests.api.caller import Caller
+
+from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.jobs.path import Path as WritePath
+from gpu_scheduler.jobs.place import Pin, place
+from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.kube.objects import Pod
+
+
+@pytest.mark.parametrize("path", [WritePath.BIND, WritePath.GATE])
+def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
+    operator: Caller, editor: Caller, path: WritePath
+) -> None:
+    name = f"honest-{path.value}"
+    job = render(
+        RenderInput(
+            name=name,
+            namespace=PROJECT,
+            uid="00000000-0000-0000-0000-000000000000",
+            spec=GPUJobSpec.model_validate({"image": "example", "gpu": 0.5}),
+            project=PROJECT,
+            path=path,
+            has_runtime_class=True,
+            has_priority_class=True,
+        )
+    )
+    del job["metadata"]["ownerReferences"]  # the GPUJob is not there, and would be missed
+    answer = operator.create(f"/apis/batch/v1/namespaces/{PROJECT}/jobs", job)
+    assert answer.ok, answer.message
+    selector = f"{pods(PROJECT)}?labelSelector=job-name={name}"
+    wait_until(lambda: len(operator.get(selector).body["items"]) == 1)
+    (made,) = operator.get(selector).body["items"]
+    assert made["metadata"]["annotations"]["gpu-scheduler.io/c0-devices"] == "void"
+
+    write = place(convert(made, Pod), "node-0", [Grant(0, "GPU-0", 500, 20224)], pin=Pin.AFFINITY)
+    refusal = editor.send(write.method, write.path, dict(write.body), write.content_type)
+    assert refusal.status == 403
+    answer = operator.send(write.method, write.path, dict(write.body), write.content_type)
+    assert answer.ok, answer.message
+    placed = operator.get(pods(PROJECT, made["metadata"]["name"])).body
+    assert placed["metadata"]["annotations"]["gpu-scheduler.io/c0-devices"] == "GPU-0"
+    assert "schedulingGates" not in placed["spec"]
