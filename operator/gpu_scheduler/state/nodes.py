@@ -44,5 +44,5 @@ def info(node: Node) -> NodeInfo:
         cpu_milli=cpu_milli(allocatable.get("cpu", "0")),
         memory_bytes=whole(allocatable.get("memory", "0")),
         ephemeral_bytes=whole(allocatable.get("ephemeral-storage", "0")),
-        pods=int(allocatable.get("pods", "110")),
+        pods=whole(allocatable.get("pods", "110")),
     )

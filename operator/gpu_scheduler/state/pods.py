@@ -13,6 +13,7 @@ from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.kube.objects import Condition, Pod
+from gpu_scheduler.kube.quantity import whole
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 GPU_RESOURCE = "nvidia.com/gpu"
@@ -78,6 +79,16 @@ def _stage(pod: Pod, placed: bool) -> Stage:
     return Stage.WAITING if ours and not pod.metadata.deletion_timestamp else Stage.BLOCKED
 
 
+def _asks_device_plugin(pod: Pod) -> bool:
+    """Whether the device plugin gives the pod GPUs; those of init containers stay its own too."""
+    return any(
+        whole(asked.get(GPU_RESOURCE, "0")) > 0
+        for container in (*pod.spec.containers, *pod.spec.init_containers)
+        for asked in (container.resources.requests, container.resources.limits)
+        if asked
+    )
+
+
 def record(pod: Pod) -> PodRecord:
     """The record of a pod. An allocation that we could not have written counts as none."""
     meta, status = pod.metadata, pod.status
@@ -117,9 +128,5 @@ def record(pod: Pod) -> PodRecord:
         unschedulable=scheduled
         if scheduled and scheduled.status == "False" and scheduled.reason == "Unschedulable"
         else None,
-        foreign_gpus=allocation is None
-        and any(
-            c.resources.requests.get(GPU_RESOURCE) or c.resources.limits.get(GPU_RESOURCE)
-            for c in pod.spec.containers
-        ),
+        foreign_gpus=allocation is None and _asks_device_plugin(pod),
     )

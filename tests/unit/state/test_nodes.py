@@ -1,0 +1,105 @@
+import pytest
+from tests.unit.state.builders import CREATED, GIB, make_node
+
+from gpu_scheduler.core.cluster import Taint
+from gpu_scheduler.kube.objects import Node
+from gpu_scheduler.state.devices import from_gpunode, from_labels
+from gpu_scheduler.state.nodes import closed, info
+
+NO_SCHEDULE = "NoSchedule"
+CLOSED: dict[str, tuple[Node, str]] = {
+    "open": (make_node(), ""),
+    "cordoned": (make_node(cordoned=True), "is cordoned"),
+    "not ready": (make_node(ready=False), "is not ready"),
+    "without conditions": (Node(), "is not ready"),
+    "being deleted": (make_node(deletionTimestamp=CREATED), "is being deleted"),
+    "tainted by Kubernetes": (
+        make_node(taints=({"key": "node.kubernetes.io/disk-pressure", "effect": NO_SCHEDULE},)),
+        "has the taint node.kubernetes.io/disk-pressure",
+    ),
+    "a soft taint of Kubernetes": (
+        make_node(taints=({"key": "node.kubernetes.io/x", "effect": "PreferNoSchedule"},)),
+        "",
+    ),
+    "tainted by people": (make_node(taints=({"key": "gpu", "effect": NO_SCHEDULE},)), ""),
+}
+
+
+@pytest.mark.parametrize("case", CLOSED)
+def test_why_a_node_takes_no_pods(case: str) -> None:
+    node, why = CLOSED[case]
+    assert closed(node) == why
+
+
+def test_taints_of_people_are_kept_for_tolerations() -> None:
+    taints = (
+        {"key": "gpu", "value": "a100", "effect": NO_SCHEDULE},
+        {"key": "soft", "effect": "PreferNoSchedule"},
+        {"key": "node.kubernetes.io/unreachable", "effect": "NoExecute"},
+    )
+    assert info(make_node(taints=taints)).taints == (Taint("gpu", "a100", NO_SCHEDULE),)
+
+
+def test_capacity_is_what_the_kubelet_allows() -> None:
+    found = info(make_node(cpu="63500m", memory="2Gi"))
+    assert (found.cpu_milli, found.memory_bytes) == (63500, 2 * GIB)
+    assert found.ephemeral_bytes == 100 * GIB
+
+
+@pytest.mark.parametrize(("text", "pods"), [("110", 110), ("1k", 1000)])
+def test_pod_slots_are_a_quantity(text: str, pods: int) -> None:
+    assert info(make_node(pods=text)).pods == pods
+
+
+def test_labels_name_devices_by_index() -> None:
+    devices = from_labels(make_node(gpus=2).metadata.labels)
+    assert [(d.id, d.index, d.usable_mib, d.compute) for d in devices] == [
+        ("0", 0, 40960, (8, 0)),
+        ("1", 1, 40960, (8, 0)),
+    ]
+
+
+@pytest.mark.parametrize("missing", ["count", "product", "memory"])
+def test_labels_that_are_not_complete_mean_no_devices(missing: str) -> None:
+    labels = dict(make_node().metadata.labels)
+    del labels[f"nvidia.com/gpu.{missing}"]
+    assert from_labels(labels) == ()
+
+
+@pytest.mark.parametrize("count", ["x", "-3", ""])
+def test_a_count_that_is_no_number_means_no_devices(count: str) -> None:
+    assert from_labels({**make_node().metadata.labels, "nvidia.com/gpu.count": count}) == ()
+
+
+def test_an_absurd_count_is_bounded() -> None:
+    labels = {**make_node().metadata.labels, "nvidia.com/gpu.count": "1000000"}
+    assert len(from_labels(labels)) == 64
+
+
+def entry(index: int, **more: object) -> dict[str, object]:
+    return {
+        "uuid": f"GPU-{index}",
+        "index": index,
+        "model": "NVIDIA A100-PCIE-40GB",
+        "usableMiB": 40448,
+        "computeCapability": "8.0",
+        "healthy": True,
+        **more,
+    }
+
+
+def test_a_gpunode_names_devices_by_uuid_in_order_of_their_index() -> None:
+    devices = from_gpunode({"devices": [entry(1), entry(0, healthy=False)]})
+    assert [(d.id, d.index, d.healthy) for d in devices] == [("GPU-0", 0, False), ("GPU-1", 1, True)]
+    assert (devices[1].usable_mib, devices[1].compute) == (40448, (8, 0))
+
+
+@pytest.mark.parametrize("bad", [None, "x", {}, {"uuid": "GPU-9"}, entry(1, usableMiB="much")])
+def test_a_device_that_cannot_be_read_is_left_out(bad: object) -> None:
+    assert [d.id for d in from_gpunode({"devices": [bad, entry(0)]})] == ["GPU-0"]
+
+
+def test_a_device_that_does_not_say_that_it_is_healthy_is_not() -> None:
+    sick = entry(0)
+    del sick["healthy"]
+    assert not from_gpunode({"devices": [sick]})[0].healthy
