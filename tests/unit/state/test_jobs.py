@@ -1,0 +1,39 @@
+from tests.unit.state.builders import make_gpujob, make_job
+
+from gpu_scheduler.core.request import DeviceRequest
+from gpu_scheduler.state.jobs import epoch_seconds, job_record
+
+
+def test_times_are_seconds_since_the_epoch() -> None:
+    assert epoch_seconds("1970-01-01T00:01:00Z") == 60.0
+    assert epoch_seconds("") == 0.0
+
+
+def test_a_job_belongs_to_the_gpujob_that_controls_it() -> None:
+    found = job_record(make_job("sweep", owner="sweep", owner_uid="u"))
+    assert found is not None
+    assert (found.owner, found.owner_uid) == ("team-a/sweep", "u")
+
+
+def test_a_job_of_nobody_is_not_ours() -> None:
+    assert job_record(make_job(owner_uid="")) is None
+
+
+def test_a_failure_always_has_words() -> None:
+    failed = job_record(make_job(ended="Failed"))
+    assert failed is not None
+    assert failed.failure
+    assert not failed.complete
+
+
+def test_an_end_has_a_time() -> None:
+    complete = job_record(make_job(ended="Complete", ended_at="2026-01-01T01:00:00Z"))
+    assert complete is not None
+    assert (complete.complete, complete.failure) == (True, "")
+    assert complete.finished == "2026-01-01T01:00:00Z"
+
+
+def test_a_gpujobs_request_is_parsed_once() -> None:
+    record = make_gpujob(gpu=0.3, minComputeCapability="8.0")
+    assert record.requests == (DeviceRequest(0, 1, 300),)
+    assert record.min_compute == (8, 0)

@@ -1,0 +1,173 @@
+"""Charges in any order; the model is the sum over what was charged."""
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from gpu_scheduler.core.cluster import NodeInfo
+from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.state.devices import Device
+from gpu_scheduler.state.ledger import Charge, Ledger
+
+NODES = ("a", "b", "c")
+PODS = tuple(PodUID(f"pod-{i}") for i in range(5))
+NAMESPACES = ("team-a", "team-b")
+
+nodes = st.sampled_from(NODES)
+pods = st.sampled_from(PODS)
+
+
+@st.composite
+def device_sets(draw: st.DrawFn) -> tuple[Device, ...]:
+    """None, some by index (labels), or the same by UUID (an agent)."""
+    count = draw(st.integers(0, 3))
+    by_uuid = draw(st.booleans())
+    usable = draw(st.sampled_from([1000, 40960]))
+    return tuple(
+        Device(f"GPU-{i}" if by_uuid else str(i), i, "A100", usable) for i in range(count)
+    )
+
+
+@st.composite
+def charges(draw: st.DrawFn) -> Charge:
+    grants = draw(
+        st.lists(
+            st.builds(
+                Grant,
+                container=st.integers(0, 1),
+                device=st.sampled_from(["0", "1", "2", "GPU-0", "GPU-1", "GPU-2", "GPU-gone"]),
+                milli=st.integers(1, 1000),
+                mib=st.integers(0, 500),
+            ),
+            max_size=3,
+        )
+    )
+    return Charge(
+        node=draw(nodes),
+        namespace=draw(st.sampled_from(NAMESPACES)),
+        cpu_milli=draw(st.integers(0, 4000)),
+        memory_bytes=draw(st.integers(0, 1 << 30)),
+        ephemeral_bytes=draw(st.integers(0, 1 << 30)),
+        grants=tuple(grants),
+    )
+
+
+class LedgerMachine(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ledger = Ledger()
+        self.nodes: dict[str, tuple[NodeInfo, tuple[Device, ...]]] = {}
+        self.charges: dict[PodUID, Charge] = {}
+        self.foreign: dict[tuple[str, PodUID], str] = {}
+
+    @rule(name=nodes, cpu=st.integers(0, 64000), devices=device_sets(), closed=st.booleans())
+    def set_node(self, name: str, cpu: int, devices: tuple[Device, ...], closed: bool) -> None:
+        info = NodeInfo(name, closed="is cordoned" if closed else "", cpu_milli=cpu, pods=3)
+        changed = self.nodes.get(name) != (info, devices)
+        assert self.ledger.set_node(info, devices) == changed
+        self.nodes[name] = (info, devices)
+
+    @rule(name=nodes)
+    def drop_node(self, name: str) -> None:
+        assert self.ledger.drop_node(name) == (self.nodes.pop(name, None) is not None)
+
+    @rule(uid=pods, charge=charges())
+    def charge(self, uid: PodUID, charge: Charge) -> None:
+        assert self.ledger.charge_pod(uid, charge) == (self.charges.get(uid) != charge)
+        self.charges[uid] = charge
+
+    @rule(uid=pods)
+    def release(self, uid: PodUID) -> None:
+        assert self.ledger.release_pod(uid) == (self.charges.pop(uid, None) is not None)
+
+    @rule(uid=pods, node=nodes, label=st.sampled_from([None, "kube-system/x", "team-b/y"]))
+    def set_foreign(self, uid: PodUID, node: str, label: str | None) -> None:
+        before = self.foreign.get((node, uid))
+        assert self.ledger.set_foreign(uid, node, label) == (before != label)
+        if label is None:
+            self.foreign.pop((node, uid), None)
+        else:
+            self.foreign[node, uid] = label
+
+    @rule()
+    def read(self) -> None:
+        """Lay the arrays out now: later charges are then applied one by one."""
+        _ = self.ledger.cluster
+
+    @invariant()
+    def held_is_exact(self) -> None:
+        held: dict[str, int] = {}
+        for charge in self.charges.values():
+            held[charge.namespace] = held.get(charge.namespace, 0) + charge.milli
+        assert self.ledger.held_milli == {ns: milli for ns, milli in held.items() if milli}
+
+    def teardown(self) -> None:
+        self.arrays_are_capacity_minus_charges()
+
+    @rule()
+    def arrays_are_capacity_minus_charges(self) -> None:
+        cluster = self.ledger.cluster
+        assert [info.name for info in cluster.nodes] == sorted(self.nodes)
+        assert cluster.first[-1] == len(cluster.dev_id)
+        for n, seen in enumerate(cluster.nodes):
+            info, devices = self.nodes[seen.name]
+            here = [c for c in self.charges.values() if c.node == info.name]
+            assert cluster.free_cpu_milli[n] == info.cpu_milli - sum(c.cpu_milli for c in here)
+            assert cluster.free_memory_bytes[n] == -sum(c.memory_bytes for c in here)
+            assert cluster.free_ephemeral_bytes[n] == -sum(c.ephemeral_bytes for c in here)
+            assert cluster.free_pods[n] == 3 - len(here)
+            strangers = {label for (node, _), label in self.foreign.items() if node == info.name}
+            assert bool(seen.closed) == bool(info.closed or strangers)
+            if strangers and not info.closed:
+                assert min(strangers) in seen.closed
+            at = cluster.first[n]
+            assert tuple(cluster.dev_id[at : cluster.first[n + 1]]) == tuple(d.id for d in devices)
+            for offset, device in enumerate(devices):
+                shares = [
+                    g for c in here for g in c.grants if g.device in (device.id, str(device.index))
+                ]
+                assert cluster.free_milli[at + offset] == 1000 - sum(g.milli for g in shares)
+                assert cluster.free_mib[at + offset] == device.usable_mib - sum(
+                    g.mib for g in shares
+                )
+
+
+TestLedger = LedgerMachine.TestCase
+
+
+def two_gpus(by_uuid: bool) -> tuple[Device, ...]:
+    return tuple(Device(f"GPU-{i}" if by_uuid else str(i), i, "A100", 40960) for i in range(2))
+
+
+def charge_of(*devices: str) -> Charge:
+    return Charge("a", "team-a", 0, 0, 0, tuple(Grant(0, d, 400, 100) for d in devices))
+
+
+def test_a_grant_by_index_and_one_by_uuid_take_from_the_same_device() -> None:
+    ledger = Ledger()
+    ledger.set_node(NodeInfo("a"), two_gpus(by_uuid=True))
+    ledger.charge_pod(PodUID("old"), charge_of("1"))
+    ledger.charge_pod(PodUID("new"), charge_of("GPU-1"))
+    assert ledger.cluster.free_milli == [1000, 200]
+    assert ledger.cluster.free_mib == [40960, 40760]
+
+
+def test_a_grant_by_index_survives_the_coming_of_the_agent() -> None:
+    ledger = Ledger()
+    ledger.set_node(NodeInfo("a"), two_gpus(by_uuid=False))
+    ledger.charge_pod(PodUID("p"), charge_of("0"))
+    assert ledger.cluster.free_milli == [600, 1000]
+    ledger.set_node(NodeInfo("a"), two_gpus(by_uuid=True))
+    assert ledger.cluster.free_milli == [600, 1000]
+    ledger.release_pod(PodUID("p"))
+    assert ledger.cluster.free_milli == [1000, 1000]
+
+
+def test_a_charge_outlives_its_node() -> None:
+    ledger = Ledger()
+    ledger.set_node(NodeInfo("a"), two_gpus(by_uuid=False))
+    ledger.charge_pod(PodUID("p"), charge_of("0"))
+    ledger.drop_node("a")
+    assert ledger.held_milli == {"team-a": 400}
+    ledger.set_node(NodeInfo("a"), two_gpus(by_uuid=False))
+    assert ledger.cluster.free_milli == [600, 1000]
