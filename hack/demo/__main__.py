@@ -1,0 +1,40 @@
+"""The demo's commands: `python -m demo up | show | down`."""
+
+import argparse
+import sys
+
+from cluster import ClusterError, connect, down
+from cluster.progress import say
+from demo import story
+from demo.environment import NAME
+
+
+def main() -> int:
+    """Runs one command and returns its exit status."""
+    parser = argparse.ArgumentParser(prog="python -m demo", description=__doc__)
+    parser.add_argument(
+        "command", choices=("up", "show", "down"), nargs="?", default="up",
+        help="up: run it all (default); show: the GPUs and jobs as they are; down: remove it",
+    )  # fmt: skip
+    command = parser.parse_args().command
+    try:
+        if command == "down":
+            print(f"cluster {NAME}: " + ("stopped, and cleaned up" if down(NAME) else "not there"))
+        elif command == "show":
+            running = connect(NAME)
+            if running is None:
+                raise ClusterError("the demo does not run; `make demo` starts it")
+            story.show(running)
+        else:
+            story.tell()
+    except ClusterError as error:
+        say(f"demo: {error}")
+        return 1
+    except KeyboardInterrupt:
+        say("\ndemo: interrupted; `make demo` goes on from here, `make down` cleans up")
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,131 @@
+"""The operator on a cluster: the chart with the image of this checkout, or a process on this host.
+
+Both are idempotent. With a real node the chart is installed as anybody would install it; its pods
+are real containers of the image built from operator/Dockerfile. Called by the demo and by the
+end-to-end tests.
+"""
+
+import hashlib
+import json
+import sys
+from pathlib import Path
+
+from cluster import ClusterError, Running, images_operator, real_node
+from cluster.credentials import REAL_NODE_NAME
+
+ROOT = Path(__file__).parents[2]
+CHART = ROOT / "charts" / "gpu-scheduler"
+RELEASE = "gpu-scheduler"  # also its namespace, and the name of its Deployment
+REPOSITORY, TAG = "gpu-scheduler/operator", "dev"
+READY_SECONDS = 180
+HOST_OPERATOR = "operator"
+
+
+def operator_image(running: Running) -> str:
+    """Build the image unless its sources were built before, and give it to the real node.
+
+    Returns:
+        The digest of what it was built from.
+    """
+    archive = images_operator.build_operator_image(f"{REPOSITORY}:{TAG}")
+    given = running.folder / "operator-image"
+    if not given.exists() or given.read_text() != archive.stem:
+        real_node.import_image(running, archive)
+        given.write_text(archive.stem)
+    return archive.stem
+
+
+def chart(running: Running, *, image: str, values: tuple[str, ...] = ()) -> bool:
+    """`helm upgrade --install`, and wait until every replica is ready.
+
+    Args:
+        running: the cluster, with a real node.
+        image: from `operator_image`; another one rolls the Deployment out anew.
+        values: further ``key=value`` of helm's ``--set``.
+
+    Returns:
+        False when just that was installed already.
+
+    Raises:
+        ClusterError: helm refused, or the replicas did not become ready; with their last words.
+    """
+    chosen = (
+        f"image.repository={REPOSITORY}", f"image.tag={TAG}", "image.pullPolicy=Never",
+        # A real program needs a real node: fake ones would only say that it runs.
+        f"nodeSelector.kubernetes\\.io/hostname={REAL_NODE_NAME}",
+        f"podAnnotations.image={image}", *values,
+    )  # fmt: skip
+    stamp, wanted = running.folder / "release", _digest(chosen)
+    if stamp.exists() and stamp.read_text() == wanted and _ready(running, seconds=10):
+        return False
+    stamp.unlink(missing_ok=True)
+    _clear_interrupted(running)
+    sets = [f"--set-string={value}" for value in chosen]
+    running.helm("upgrade", "--install", RELEASE, str(CHART), "-n", RELEASE, "--create-namespace",
+                 *sets)  # fmt: skip
+    if not _ready(running, seconds=READY_SECONDS):
+        raise ClusterError(f"the operator is not ready after {READY_SECONDS} s\n{_why(running)}")
+    running.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    stamp.write_text(wanted)
+    return True
+
+
+def on_host(running: Running) -> bool:
+    """CRDs, and the operator as one process beside the cluster, which ends with it.
+
+    Returns:
+        False when it ran already.
+
+    Raises:
+        ClusterError: it did not take the lead; with the end of its log.
+    """
+    running.kubectl("apply", "-f", str(ROOT / "crds"))
+    running.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
+    if HOST_OPERATOR in running.processes:
+        return False
+    running.kubectl("create", "namespace", RELEASE, check=False)
+    running.run_process(
+        HOST_OPERATOR,
+        ("/usr/bin/env", f"KUBECONFIG={running.kubeconfig}", f"PYTHONPATH={ROOT / 'operator'}",
+         "GPUSCHED_ADMIN_PORT=0", f"GPUSCHED_LEASE_NAMESPACE={RELEASE}",
+         sys.executable, "-m", "gpu_scheduler.main", "operator"),
+    )  # fmt: skip
+    log = running.log_file(HOST_OPERATOR)
+    running.wait_for(HOST_OPERATOR, lambda: " synced: " in log.read_text(), seconds=60)
+    return True
+
+
+def _ready(running: Running, *, seconds: int) -> bool:
+    return not running.kubectl(
+        "rollout", "status", f"deployment/{RELEASE}", "-n", RELEASE, f"--timeout={seconds}s",
+        check=False,
+    ).returncode  # fmt: skip
+
+
+def _clear_interrupted(running: Running) -> None:
+    """A helm that was stopped half-way leaves a release that refuses to be upgraded."""
+    answer = running.helm("status", RELEASE, "-n", RELEASE, "-o", "json", check=False)
+    if answer.returncode == 0:
+        status = str(json.loads(answer.stdout)["info"]["status"])
+        if status.startswith("pending") or status == "failed":
+            running.helm("uninstall", RELEASE, "-n", RELEASE, "--wait")
+
+
+def _why(running: Running) -> str:
+    found = [
+        running.kubectl(*command, "-n", RELEASE, check=False).stdout
+        for command in (
+            ("get", "pods", "-o", "wide"),
+            ("logs", f"deployment/{RELEASE}", "--tail=20"),
+            ("get", "events", "--sort-by=.lastTimestamp"),
+        )
+    ]
+    return "\n".join(text[-2000:] for text in found)
+
+
+def _digest(chosen: tuple[str, ...]) -> str:
+    digest = hashlib.sha256("\0".join(chosen).encode())
+    for path in sorted(CHART.rglob("*")):
+        if path.is_file():
+            digest.update(str(path.relative_to(CHART)).encode() + path.read_bytes())
+    return digest.hexdigest()

@@ -1,0 +1,140 @@
+"""The demo itself: what happens in which order, and what is shown of it."""
+
+import time
+
+from cluster import ClusterError, Running
+from demo import bars, jobs
+from demo.environment import NAME, prepare
+from demo.observer import JOBS, Observer, observer
+from demo.terminal import BOLD, DIM, heading, paint, step
+
+# What a container prints about itself: name and value, a line each.
+INSIDE = """
+echo "NVIDIA_VISIBLE_DEVICES=$NVIDIA_VISIBLE_DEVICES"
+echo "GPUs that are there=$(ls /dev/fakegpu 2>/dev/null | xargs)"
+echo "GPU_MEMORY_LIMIT_MIB=$GPU_MEMORY_LIMIT_MIB"
+echo "/etc/gpu-scheduler/memory-limit-mib=$(cat /etc/gpu-scheduler/memory-limit-mib)"
+echo "CUPY_GPU_MEMORY_LIMIT=$CUPY_GPU_MEMORY_LIMIT"
+"""
+
+
+def tell() -> None:
+    """Set everything up, run the jobs and show what there is to see.
+
+    Raises:
+        ClusterError: a part did not start, or a job did not do what it should.
+    """
+    started = time.monotonic()
+    print(paint("GPU scheduler: two jobs share one GPU, on a Kubernetes of this machine", BOLD))
+    running = prepare()
+    seen = observer(running)
+    real = running.state.real_node
+
+    with step("frac05 and frac03 run"):
+        jobs.remove(running, jobs.WAITING)  # else it might be first, now that it fits
+        for name in jobs.SHARING:
+            jobs.submit(running, jobs.example(name))
+        for name in jobs.SHARING:
+            seen.until(lambda job=name: bool(seen.running(job)), f"{name} runs")  # type: ignore[misc]
+    node = str(seen.running("frac05")[0]["spec"]["nodeName"])
+    sweeps = {jobs.SWEEP: jobs.sweep_on_fake_servers()}
+    if real:
+        results = running.folder / jobs.HALF_SWEEP
+        sweeps = {jobs.HALF_SWEEP: jobs.sweep_for_real(results)} | sweeps
+    with step("hpo1: two of its four trials run" + (", and of hpo1-half" if real else "")):
+        for job in sweeps.values():
+            jobs.submit(running, job)
+        jobs.submit(running, jobs.whole_server(node))
+        seen.until(
+            lambda: bool(seen.status(jobs.WAITING).get("reason")), f"{jobs.WAITING} has a verdict"
+        )
+        seen.until(
+            lambda: all(len(seen.running(name)) == 2 for name in sweeps),
+            "two trials of hpo1 run",
+        )
+    _show_gpus(seen)
+    _show_caps(running, seen)
+    _show_waiting(seen)
+    heading("hpo1: four trials, two at a time")
+    for name in sweeps:
+        _show_sweep(seen, name)
+    if real:
+        files = " ".join(sorted(path.name for path in results.iterdir()))
+        print(f"  files that the containers wrote to their shared folder: {files}")
+    _show_how_to_go_on(running)
+    print(paint(f"\n{time.monotonic() - started:.0f} s in all", DIM))
+
+
+def show(running: Running) -> None:
+    """The GPUs, caps and waiting jobs as they are now."""
+    seen = observer(running)
+    _show_gpus(seen)
+    _show_caps(running, seen)
+    _show_waiting(seen)
+    _show_how_to_go_on(running)
+
+
+def _show_gpus(seen: Observer) -> None:
+    found = seen.gpus()
+    shown = [gpu for gpu in found if gpu.held or not gpu.fake]
+    heading("Who holds what")
+    print("\n".join(bars.lines(shown)))
+    if len(found) > len(shown):
+        print(paint(f"  and {len(found) - len(shown)} GPUs of fake servers, all free", DIM))
+
+
+def _show_caps(running: Running, seen: Observer) -> None:
+    if not running.state.real_node:
+        heading("What the containers see", "on fake nodes: what they would be given")
+        for name in jobs.SHARING:
+            for pod in seen.running(name):
+                for key, value in sorted(pod["metadata"]["annotations"].items()):
+                    if key.startswith("gpu-scheduler.io/c0-"):
+                        print(f"  {name}  {key:<36}  {value}")
+        return
+    heading("What the containers see", "kubectl exec; each GPU has 40448 MiB that may be used")
+    for name in jobs.SHARING:
+        for pod in seen.running(name):
+            answer = running.kubectl(
+                "exec", "-n", jobs.NAMESPACE, pod["metadata"]["name"], "--", "sh", "-c", INSIDE
+            )
+            label = name
+            for line in answer.stdout.splitlines():
+                key, _, value = line.partition("=")
+                print(f"  {label:<7} {key:<36} {value}")
+                label = ""
+
+
+def _show_waiting(seen: Observer) -> None:
+    heading("What waits, and why")
+    for job in seen.items(JOBS):
+        status = job.get("status", {})
+        if status.get("phase") == "Pending" and status.get("reason"):
+            print(f"  {job['metadata']['name']}  {paint(status['reason'], BOLD)}")
+            print(f"    {status.get('message', '')}")
+
+
+def _show_sweep(seen: Observer, name: str) -> None:
+    fake = name == jobs.SWEEP
+    with step(f"{name} on fake servers" if fake else f"{name} in real containers") as said:
+        seen.until(
+            lambda: seen.status(name).get("phase") in ("Succeeded", "Failed"), f"{name} ends"
+        )
+        succeeded = seen.status(name)["pods"]["succeeded"]
+        most, milli = seen.peaks.pods[name], seen.peaks.milli[name]
+        said.append(f"{succeeded} of 4 succeeded, {most} at most at once")
+        if succeeded != 4 or most != 2:
+            raise ClusterError(f"{name}: expected 4 successes and 2 trials at once: {said[-1]}")
+        said.append(f"{milli / 1000:g} GPU" + ("s" if milli > 1000 else ""))
+
+
+def _show_how_to_go_on(running: Running) -> None:
+    heading("How to go on")
+    print(f'  eval "$(PYTHONPATH=hack .venv/bin/python -m cluster env --name {NAME})"')
+    for command, what in (
+        ("kubectl get gj -A", "all jobs"),
+        (f"kubectl describe gj {jobs.WAITING} -n {jobs.NAMESPACE}", "why it waits"),
+        (f"kubectl delete gj {' '.join(jobs.SHARING)} -n {jobs.NAMESPACE}", "and it starts"),
+        ("make down", "stops all of it"),
+    ):
+        print(f"  {command:<50} {paint('# ' + what, DIM)}")
