@@ -7,10 +7,11 @@ end-to-end tests.
 
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 
-from cluster import ClusterError, Running, images_operator, real_node
+from cluster import ClusterError, Running, images_operator, process, real_node
 from cluster.credentials import REAL_NODE_NAME
 
 ROOT = Path(__file__).parents[2]
@@ -81,12 +82,14 @@ def on_host(running: Running) -> bool:
     """
     running.kubectl("apply", "-f", str(ROOT / "crds"))
     running.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-    if HOST_OPERATOR in running.processes:
+    before = running.processes.get(HOST_OPERATOR)
+    if before is not None and process.is_alive(before):
         return False
     running.kubectl("create", "namespace", RELEASE, check=False)
+    path = os.pathsep.join((str(ROOT / "operator"), os.environ.get("PYTHONPATH", "")))
     running.run_process(
         HOST_OPERATOR,
-        ("/usr/bin/env", f"KUBECONFIG={running.kubeconfig}", f"PYTHONPATH={ROOT / 'operator'}",
+        ("/usr/bin/env", f"KUBECONFIG={running.kubeconfig}", f"PYTHONPATH={path}",
          "GPUSCHED_ADMIN_PORT=0", f"GPUSCHED_LEASE_NAMESPACE={RELEASE}",
          sys.executable, "-m", "gpu_scheduler.main", "operator"),
     )  # fmt: skip
