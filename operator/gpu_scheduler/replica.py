@@ -35,8 +35,7 @@ _DRAIN_SECONDS = 5.0
 async def run(settings: Settings, connection: Connection) -> int:
     """Run until told to stop (0) or until something ends it (1): the exit code."""
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    _handle_signals(stop)
     identity = f"{settings.identity}_{uuid.uuid4().hex[:8]}"
     agent = f"gpu-scheduler/{__version__}"
     # The election has a client of its own, so that renewals never queue behind other requests.
@@ -65,8 +64,7 @@ async def run(settings: Settings, connection: Connection) -> int:
                 log.info("leading")
                 leader = Operator(client, settings, metrics)
                 metrics.operator = leader
-                listening = handlers.listen(leader.intake, connection, stop)
-                return await _lead(leader, elector, listening, stop)
+                return await _lead(leader, elector, connection, stop)
             finally:
                 if admin is not None:
                     await admin.cleanup()
@@ -86,18 +84,23 @@ async def _serve(settings: Settings, metrics: Metrics) -> web.AppRunner | None:
 async def _lead(
     leader: Operator,
     elector: Elector,
-    listening: Coroutine[Any, Any, None],
+    connection: Connection,
     stop: asyncio.Event,
 ) -> int:
+    kopf_ready, kopf_stop = asyncio.Event(), asyncio.Event()
+    listening = handlers.listen(leader.intake, connection, ready=kopf_ready, stop=kopf_stop)
     holding = asyncio.create_task(elector.hold(), name="lease")
     working = asyncio.create_task(leader.run(), name="operator")
     stopping = asyncio.create_task(stop.wait(), name="stop")
     # Our tasks first, kopf last: on its way out it cancels every task that is younger than it.
     kopf = asyncio.create_task(listening, name="kopf")
+    signals = asyncio.create_task(_take_signals_back(kopf_ready, stop))
     done, _ = await asyncio.wait(
         {holding, working, stopping, kopf}, return_when=asyncio.FIRST_COMPLETED
     )
-    told = stop.is_set()
+    signals.cancel()
+    # A signal that came before we had our handlers back has ended kopf instead.
+    told = stop.is_set() or (kopf in done and not kopf.cancelled() and kopf.exception() is None)
     for task in done - {stopping}:
         error = None if task.cancelled() else task.exception()
         if error is not None:
@@ -105,13 +108,23 @@ async def _lead(
         elif not told:
             log.error("%s ended", task.get_name())
     drained = told and not working.done() and await leader.drain(_DRAIN_SECONDS)
+    kopf_stop.set()
+    working.cancel()
     holding.cancel()
-    for task in (working, kopf):
-        task.cancel()
     await asyncio.wait({working, kopf, holding}, timeout=2)
     if drained:
         await elector.release()
     return 0 if told else 1
+
+
+def _handle_signals(stop: asyncio.Event) -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+
+
+async def _take_signals_back(kopf_ready: asyncio.Event, stop: asyncio.Event) -> None:
+    await kopf_ready.wait()
+    _handle_signals(stop)
 
 
 async def _before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:

@@ -19,14 +19,18 @@ _DELETED = "DELETED"
 
 
 def listen(
-    intake: Intake, connection: Connection, stop: asyncio.Event
+    intake: Intake, connection: Connection, *, ready: asyncio.Event, stop: asyncio.Event
 ) -> Coroutine[Any, Any, None]:
-    """Everything that kopf does for us, until ``stop`` is set."""
+    """Everything that kopf does for us, until ``stop`` is set.
+
+    Once ``ready`` is set, kopf has put its own signal handlers in place of the process'.
+    """
     return kopf.operator(
         registry=registry(intake, connection),
         settings=settings(),
         clusterwide=True,
         standalone=True,
+        ready_flag=ready,
         stop_flag=stop,
     )
 

@@ -52,7 +52,8 @@ class Planning:
         while True:
             await self._sleep()
             self._wake.clear()
-            changed = self._world.version != self._planned_version or self._avoided_expired()
+            changed = self._world.waiting.expire(self._clock())
+            changed |= self._world.version != self._planned_version
             if changed and not self.paused:
                 self.cycle()
             await asyncio.sleep(self._cycle_seconds)
@@ -64,7 +65,7 @@ class Planning:
         self._planned_version = world.version
         if self._check_capacity():
             return
-        result = plan(world.snapshot(), world.planner_projects(), world.waiting_jobs(started))
+        result = plan(world.snapshot(), world.planner_projects(), world.waiting_jobs())
         for decision in result.places:
             pod = world.waiting.pod(decision.pod)
             if pod is None:
@@ -80,10 +81,6 @@ class Planning:
             if self.waits.get(job) != waits.get(job):
                 self._world.touched.add(job)
         self.waits = waits
-
-    def _avoided_expired(self) -> bool:
-        expiry = self._world.waiting.next_expiry()
-        return expiry is not None and expiry <= self._clock()
 
     async def _sleep(self) -> None:
         expiry = self._world.waiting.next_expiry()

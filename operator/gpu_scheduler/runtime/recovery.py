@@ -137,8 +137,8 @@ class Recovery:
 
     def _sweep(self) -> None:
         now = self._clock()
-        for key, node in [f for f in self._failures if f[0] not in self._world.gpujobs]:
-            del self._failures[key, node]
+        for failed in [f for f in self._failures if f[0] not in self._world.gpujobs]:
+            del self._failures[failed]
         for pod in list(self._world.pods.values()):
             if pod.stage is Stage.PLACED and pod.uid not in self._since and self._hangs(pod):
                 self._since[pod.uid] = now

@@ -153,7 +153,7 @@ class StatusWriter:
         status = project_status(
             record,
             allocated_milli=world.snapshot().allocated_milli.get(name, 0),
-            waiting=[w for w in world.waiting_jobs(self._clock()) if w.project == name],
+            waiting=[w for w in world.waiting_jobs() if w.project == name],
             running_jobs=sum(
                 job.namespace in namespaces and job.status.get("phase") == "Running"
                 for job in world.gpujobs.values()

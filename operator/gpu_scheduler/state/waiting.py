@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, Shape, WaitingJob, WaitingPod
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.state.shape import pod_resources, shape_of
 
@@ -29,7 +29,7 @@ class WaitingRoom:
         """Start empty."""
         self._entries: dict[PodUID, _Entry] = {}
         self._by_job: dict[str, dict[PodUID, None]] = {}  # Job uid -> pods
-        self._owner: dict[str, JobKey] = {}  # Job uid -> GPUJob
+        self._owner: dict[str, JobRecord] = {}  # Job uid -> the Job, where it is a GPUJob's
         self._jobs: dict[JobKey, dict[str, None]] = {}  # GPUJob -> Job uids with waiting pods
         self._ready: dict[JobKey, WaitingJob] = {}
         self._avoid: dict[JobKey, dict[str, float]] = {}  # node -> until, monotonic seconds
@@ -43,23 +43,34 @@ class WaitingRoom:
         """GPUJobs with waiting pods."""
         return tuple(self._jobs)
 
-    def put(self, record: PodRecord, pod: Pod, owner: JobKey | None) -> bool:
+    def put(self, record: PodRecord, pod: Pod, job: JobRecord | None) -> bool:
         """Add or renew a waiting pod; False when nothing that matters changed."""
         known = self._entries.get(record.uid)
+        if known is not None and known.record.job_uid != record.job_uid:
+            self.drop(record.uid)  # its Job let go of it
+            known = None
         self._entries[record.uid] = _Entry(record, pod, known.shape if known else None)
         if known is not None and known.pod.spec == pod.spec:
             return False
         self._entries[record.uid].shape = None
         self._by_job.setdefault(record.job_uid, {})[record.uid] = None
-        if owner is not None:
-            self._link(record.job_uid, owner)
+        if job is not None:
+            self._link(job)
         return True
 
-    def adopt(self, job_uid: str, owner: JobKey) -> bool:
+    def adopt(self, job: JobRecord) -> bool:
         """Learn whose Job it is; True when pods were waiting for that."""
-        if job_uid not in self._by_job or self._owner.get(job_uid) == owner:
+        if job.uid not in self._by_job or job.uid in self._owner:
             return False
-        self._link(job_uid, owner)
+        self._link(job)
+        return True
+
+    def disown(self, job_uid: str) -> bool:
+        """The Job is gone: its pods will go too and must not start; True when any waited."""
+        job = self._owner.pop(job_uid, None)
+        if job is None:
+            return False
+        self._unlink(job)
         return True
 
     def drop(self, uid: PodUID) -> bool:
@@ -70,16 +81,12 @@ class WaitingRoom:
         job_uid = entry.record.job_uid
         pods = self._by_job[job_uid]
         del pods[uid]
-        owner = self._owner.get(job_uid)
-        if owner is not None:
-            self._ready.pop(owner, None)
+        job = self._owner.get(job_uid)
+        if job is not None:
+            self._ready.pop(job.owner, None)
         if not pods:
             del self._by_job[job_uid]
-            self._owner.pop(job_uid, None)
-            if owner is not None and owner in self._jobs:
-                self._jobs[owner].pop(job_uid, None)
-                if not self._jobs[owner]:
-                    del self._jobs[owner]
+            self.disown(job_uid)
         return True
 
     def forget_job(self, key: JobKey) -> None:
@@ -106,23 +113,42 @@ class WaitingRoom:
         self._avoid.setdefault(key, {})[node] = until
         self._ready.pop(key, None)
 
+    def expire(self, now: float) -> bool:
+        """Let go of avoided nodes whose time is over; True when there were any."""
+        expired = [
+            (key, node)
+            for key, nodes in self._avoid.items()
+            for node, until in nodes.items()
+            if until <= now
+        ]
+        for key, node in expired:
+            del self._avoid[key][node]
+            if not self._avoid[key]:
+                del self._avoid[key]
+            self._ready.pop(key, None)
+        return bool(expired)
+
     def next_expiry(self) -> float | None:
         """When the next avoided node may be used again, monotonic seconds."""
         return min((t for nodes in self._avoid.values() for t in nodes.values()), default=None)
 
-    def job(self, job: GPUJobRecord, project: ProjectName, now: float) -> WaitingJob | None:
-        """The job's waiting pods in index order, as the planner wants them."""
-        avoided = self._avoided(job.key, now)
+    def job(self, job: GPUJobRecord, project: ProjectName) -> WaitingJob | None:
+        """The job's waiting pods in index order, as the planner wants them.
+
+        Pods of an earlier GPUJob of the same name, which are about to go, are not among them.
+        """
         ready = self._ready.get(job.key)
         if ready is not None and ready.project == project:
             return ready
         entries = [
             self._entries[uid]
             for job_uid in self._jobs.get(job.key, ())
+            if self._owner[job_uid].owner_uid == job.uid
             for uid in self._by_job.get(job_uid, ())
         ]
         if not entries or job.spec is None:
             return None
+        avoided = frozenset(self._avoid.get(job.key, ()))
         entries.sort(key=lambda e: (e.record.index, e.record.created, e.record.name))
         ready = WaitingJob(
             key=job.key,
@@ -138,23 +164,17 @@ class WaitingRoom:
         self._ready[job.key] = ready
         return ready
 
-    def _avoided(self, key: JobKey, now: float) -> frozenset[str]:
-        nodes = self._avoid.get(key)
-        if not nodes:
-            return frozenset()
-        live = {node: until for node, until in nodes.items() if until > now}
-        if len(live) != len(nodes):
-            self._ready.pop(key, None)
-            if live:
-                self._avoid[key] = live
-            else:
-                del self._avoid[key]
-        return frozenset(live)
+    def _link(self, job: JobRecord) -> None:
+        self._owner[job.uid] = job
+        self._jobs.setdefault(job.owner, {})[job.uid] = None
+        self._ready.pop(job.owner, None)
 
-    def _link(self, job_uid: str, owner: JobKey) -> None:
-        self._owner[job_uid] = owner
-        self._jobs.setdefault(owner, {})[job_uid] = None
-        self._ready.pop(owner, None)
+    def _unlink(self, job: JobRecord) -> None:
+        uids = self._jobs[job.owner]
+        del uids[job.uid]
+        if not uids:
+            del self._jobs[job.owner]
+        self._ready.pop(job.owner, None)
 
     def _shape(self, entry: _Entry, job: GPUJobRecord) -> Shape:
         if entry.shape is None:

@@ -57,8 +57,8 @@ class World:
         """Quotas by project."""
         return {name: r.project for name, r in self.projects.records.items() if not r.problem}
 
-    def waiting_jobs(self, now: float) -> list[WaitingJob]:
-        """Jobs with pods that need a decision. ``now``: monotonic seconds, for nodes to avoid."""
+    def waiting_jobs(self) -> list[WaitingJob]:
+        """Jobs with pods that need a decision."""
         found = []
         for key in self.waiting.keys():
             job = self.gpujobs.get(key)
@@ -67,7 +67,7 @@ class World:
             project = self.projects.owner(job.namespace)
             if project is None:
                 continue
-            waiting = self.waiting.job(job, project, now)
+            waiting = self.waiting.job(job, project)
             if waiting is not None:
                 found.append(waiting)
         return found
@@ -80,13 +80,15 @@ class World:
         old = self.pods.get(new.uid)
         if old is not None and old.version > new.version:
             return None
+        if old is not None and old.job_uid != new.job_uid:
+            self._leave_job(old)
         self.pods[new.uid] = new
         if new.job_uid:
             self.pods_of_job.setdefault(new.job_uid, {})[new.uid] = None
-        self._charge(new, pod)
+        self._charge(old, new, pod)
         key = self.job_of(new)
         if new.stage is Stage.WAITING and new.uid not in self.assumed:
-            if self.waiting.put(new, pod, key):
+            if self.waiting.put(new, pod, self.jobs.get(new.job_uid)):
                 self.version += 1
         elif self.waiting.drop(new.uid):
             self.version += 1
@@ -104,14 +106,7 @@ class World:
             return
         if old.foreign_gpus and old.node and self.ledger.set_foreign(uid, old.node, None):
             self.version += 1
-        key = self.job_of(old)
-        if old.job_uid:
-            siblings = self.pods_of_job.get(old.job_uid, {})
-            siblings.pop(uid, None)
-            if not siblings:
-                self.pods_of_job.pop(old.job_uid, None)
-        if key is not None:
-            self.touched.add(key)
+        self._leave_job(old)
 
     def node_changed(self, node: Node) -> None:
         """Take over a node's news."""
@@ -144,7 +139,7 @@ class World:
             return None
         self.jobs[new.uid] = new
         self.job_uids.setdefault(new.owner, {})[new.uid] = None
-        if self.waiting.adopt(new.uid, new.owner):
+        if self.waiting.adopt(new):
             self.version += 1
         self.touched.add(new.owner)
         return new
@@ -158,6 +153,8 @@ class World:
         uids.pop(uid, None)
         if not uids:
             self.job_uids.pop(old.owner, None)
+        if self.waiting.disown(uid):
+            self.version += 1
         self.touched.add(old.owner)
 
     def gpujob_changed(self, job: GPUJobRecord) -> None:
@@ -231,19 +228,32 @@ class World:
 
     def records(self, key: JobKey) -> Iterator[PodRecord]:
         """The pods of a GPUJob."""
-        for uid in self.job_uids.get(key, ()):
-            for pod in self.pods_of_job.get(uid, ()):
+        for job in self.jobs_of(key):
+            for pod in self.pods_of_job.get(job.uid, ()):
                 yield self.pods[pod]
 
     def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
-        """The Jobs of a GPUJob."""
-        return [self.jobs[uid] for uid in self.job_uids.get(key, ())]
+        """The Jobs of a GPUJob; not those of an earlier one of the same name."""
+        owner = self.gpujobs.get(key)
+        jobs = [self.jobs[uid] for uid in self.job_uids.get(key, ())]
+        return [job for job in jobs if owner is None or job.owner_uid == owner.uid]
 
     # --- consequences ---
 
-    def _charge(self, new: PodRecord, pod: Pod) -> None:
-        if new.foreign_gpus and new.node:
-            label = None if new.stage is Stage.ENDED else f"{new.namespace}/{new.name}"
+    def _leave_job(self, pod: PodRecord) -> None:
+        siblings = self.pods_of_job.get(pod.job_uid, {})
+        siblings.pop(pod.uid, None)
+        if not siblings:
+            self.pods_of_job.pop(pod.job_uid, None)
+        key = self.job_of(pod)
+        if key is not None:
+            self.touched.add(key)
+
+    def _charge(self, old: PodRecord | None, new: PodRecord, pod: Pod) -> None:
+        was_foreign = old is not None and old.foreign_gpus
+        if new.node and (new.foreign_gpus or was_foreign):
+            holds = new.foreign_gpus and new.stage is not Stage.ENDED
+            label = f"{new.namespace}/{new.name}" if holds else None
             if self.ledger.set_foreign(new.uid, new.node, label):
                 self.version += 1
         if new.stage is Stage.ENDED:
