@@ -23,9 +23,7 @@ def device_sets(draw: st.DrawFn) -> tuple[Device, ...]:
     count = draw(st.integers(0, 3))
     by_uuid = draw(st.booleans())
     usable = draw(st.sampled_from([1000, 40960]))
-    return tuple(
-        Device(f"GPU-{i}" if by_uuid else str(i), i, "A100", usable) for i in range(count)
-    )
+    return tuple(Device(f"GPU-{i}" if by_uuid else str(i), i, "A100", usable) for i in range(count))
 
 
 @st.composite
