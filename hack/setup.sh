@@ -4,8 +4,8 @@
 #   hack/setup.sh FOLDER
 #
 # On Debian and Ubuntu, as root, the few system packages that are missing are installed; otherwise
-# it says which and how, and goes on when they are only useful. Called by `make setup`, which skips it when nothing has
-# changed since.
+# it says which and how, and goes on when they are only useful. Called by `make setup`, which skips
+# it when nothing has changed since.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 venv=${1:?usage: hack/setup.sh FOLDER}
@@ -40,10 +40,9 @@ if ! "$python" -c 'import venv, ensurepip' 2>/dev/null; then
     needed+=("python$version-venv")
   fi
 fi
-useful=() # a C compiler for NVIDIA's runtime on the real node, the others for make lint
+useful=() # a C compiler for NVIDIA's runtime on the real node, git for make lint
 command -v gcc >/dev/null || useful+=(gcc libc6-dev)
 command -v git >/dev/null || useful+=(git)
-command -v shellcheck >/dev/null || useful+=(shellcheck)
 
 # Installs Debian packages, as root; what apt-get says is shown only when it fails.
 apt_install() {

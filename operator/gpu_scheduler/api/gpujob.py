@@ -47,7 +47,12 @@ class Phase(StrEnum):
 PodTemplate = Annotated[dict[str, Any], WithJsonSchema(POD_TEMPLATE)]
 """A PodTemplateSpec as JSON. The API server checks it in full by a dry run, not the CRD."""
 
-GPUCount = Annotated[ExactNumber, WithJsonSchema({"type": "number", "maximum": 1024} | rules(*GPU))]
+_MOST_GPUS = 1024  # of one pod
+GPUCount = Annotated[
+    ExactNumber,
+    Field(le=_MOST_GPUS),
+    WithJsonSchema({"type": "number", "maximum": _MOST_GPUS} | rules(*GPU)),
+]
 MemoryAmount = Annotated[Quantity, WithJsonSchema(INT_OR_STRING | rules(*GPU_MEMORY))]
 _BY_NAME: JsonSchema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 _BY_TYPE: JsonSchema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}

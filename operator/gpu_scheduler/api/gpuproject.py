@@ -14,8 +14,11 @@ from gpu_scheduler.api.model import ApiModel, ExactNumber, rules
 from gpu_scheduler.api.rules import AMOUNT, GPU_PROJECT_SPEC
 from gpu_scheduler.core.units import milli_from_gpu
 
+_MOST_GPUS = 1_000_000
 Amount = Annotated[
-    ExactNumber, WithJsonSchema({"type": "number", "maximum": 1_000_000} | rules(*AMOUNT))
+    ExactNumber,
+    Field(le=_MOST_GPUS),
+    WithJsonSchema({"type": "number", "maximum": _MOST_GPUS} | rules(*AMOUNT)),
 ]
 Namespace = Annotated[
     str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")

@@ -20,6 +20,7 @@ LABEL_PROJECT = f"{GROUP}/project"
 # On Jobs: a digest of the rendered pod template and path, to see a drift.
 RENDERED = f"{GROUP}/rendered"
 
+VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # what NVIDIA's container runtime obeys
 VOID = "void"  # NVIDIA's word for "no device at all"
 
 MOUNT_PATH = "/etc/gpu-scheduler"  # downward-API volume of each GPU container

@@ -5,7 +5,7 @@ object older than both, and so is what CEL cannot see. An empty answer means tha
 rendering will not fail. Called when an object is judged; the problems become ``Accepted=False``.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar
@@ -16,6 +16,7 @@ from gpu_scheduler.api import rules
 from gpu_scheduler.api.gpujob import GPUContainer, GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
 from gpu_scheduler.api.model import ApiModel, json_name
+from gpu_scheduler.api.names import VISIBLE_DEVICES
 from gpu_scheduler.api.quantity import bytes_from_quantity
 from gpu_scheduler.api.requests import container_names
 from gpu_scheduler.core.units import MIB
@@ -50,7 +51,18 @@ def problems(name: str, namespace: str, spec: GPUJobSpec) -> list[Problem]:
         *_name_problems(name, spec.total_pods),
         *_source_problems(spec),
         *_amount_problems(spec),
+        *env_problems("spec.env", [e.name for e in spec.env or ()]),
     ]
+
+
+def env_problems(field: str, names: Iterable[object]) -> Iterator[Problem]:
+    """Variables that only the scheduler may set, by their position in a list of env."""
+    for index, name in enumerate(names):
+        if name == VISIBLE_DEVICES:
+            yield Problem(
+                f"{field}[{index}].name",
+                f"{VISIBLE_DEVICES} is set by the scheduler to the GPUs that the pod got; remove it",
+            )
 
 
 def project_problems(name: str, spec: GPUProjectSpec) -> list[Problem]:

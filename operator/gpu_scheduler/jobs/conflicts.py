@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from gpu_scheduler.api.names import MOUNT_PATH, SCHEDULER_NAME
-from gpu_scheduler.api.validate import Problem
+from gpu_scheduler.api.validate import Problem, env_problems
 from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
 from gpu_scheduler.jobs.volume import volume_name
@@ -60,6 +60,7 @@ def _problems(spec: Mapping[str, Any], gpu_containers: Collection[int]) -> Itera
 def _container_problems(
     field: str, container: Mapping[str, Any], has_gpu: bool
 ) -> Iterator[Problem]:
+    yield from env_problems(f"{field}.env", [e.get("name") for e in container.get("env") or ()])
     resources = container.get("resources") or {}
     names = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
     for name in sorted(name for name in names if _PLUGIN_RESOURCES.fullmatch(name)):

@@ -10,14 +10,13 @@ from copy import deepcopy
 from typing import Any
 
 from gpu_scheduler.api.names import (
+    VISIBLE_DEVICES,
     VOID,
     devices_annotation,
     memory_bytes_annotation,
     memory_mib_annotation,
 )
 
-VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"
-DRIVER_CAPABILITIES = "NVIDIA_DRIVER_CAPABILITIES"
 MEMORY_LIMIT_MIB = "GPU_MEMORY_LIMIT_MIB"
 CUPY_LIMIT = "CUPY_GPU_MEMORY_LIMIT"  # bytes: a per cent value would be taken of the capped total
 JOB_NAME = "GPUJOB_NAME"
@@ -46,17 +45,14 @@ def gpu_env(container: int, part: Env, theirs: Sequence[Mapping[str, Any]] | Non
     Args:
         container: index in the pod's containers.
         part: from ``identity``.
-        theirs: ``env`` of the user's container, whose choice of capabilities and CuPy limit wins.
+        theirs: ``env`` of the user's container, whose own CuPy limit wins.
     """
-    defaults = [
-        _from_annotation(CUPY_LIMIT, memory_bytes_annotation(container)),
-        {"name": DRIVER_CAPABILITIES, "value": "compute,utility"},
-    ]
+    cupy = _from_annotation(CUPY_LIMIT, memory_bytes_annotation(container))
     chosen = {entry.get("name") for entry in theirs or ()}
     return [
         _from_annotation(VISIBLE_DEVICES, devices_annotation(container)),
         _from_annotation(MEMORY_LIMIT_MIB, memory_mib_annotation(container)),
-        *(entry for entry in defaults if entry["name"] not in chosen),
+        *([] if CUPY_LIMIT in chosen else [cupy]),
         *deepcopy(part),
         *_kept(theirs),
     ]

@@ -9,13 +9,11 @@ import logging
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic import ValidationError
-
 from gpu_scheduler.api import requests
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.api.validate import problems
+from gpu_scheduler.api.validate import problems, project_problems, read
 from gpu_scheduler.core.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.units import milli_from_gpu
 from gpu_scheduler.kube.client import Client
@@ -29,11 +27,6 @@ log = logging.getLogger(__name__)
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 Body = Mapping[str, Any]
-
-
-def _first_error(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"spec.{'.'.join(str(part) for part in first['loc'])}: {first['msg']}"
 
 
 def gpujob_record(body: Body) -> GPUJobRecord:
@@ -50,13 +43,12 @@ def gpujob_record(body: Body) -> GPUJobRecord:
         spec=None,
         status=body.get("status") or {},
     )
-    try:
-        spec = GPUJobSpec.model_validate(body.get("spec") or {})
-    except ValidationError as error:
-        record.problem = _first_error(error)
+    spec = read(GPUJobSpec, body.get("spec") or {})
+    if isinstance(spec, tuple):
+        record.problem = str(spec[0])
         return record
     if found := problems(record.name, record.namespace, spec):
-        record.problem = f"{found[0].field}: {found[0].message}"
+        record.problem = str(found[0])
         return record
     record.spec = spec
     record.requests = requests.device_requests(spec)
@@ -65,18 +57,28 @@ def gpujob_record(body: Body) -> GPUJobRecord:
 
 
 def project_record(body: Body) -> ProjectRecord:
-    """The record of a GPUProject as the API server shows it."""
-    meta = body["metadata"]
+    """The record of a GPUProject as the API server shows it.
+
+    One that cannot be used keeps its namespaces, so that nobody else is charged for them.
+    """
+    meta, raw = body["metadata"], body.get("spec") or {}
     name = ProjectName(meta["name"])
     created, generation = meta.get("creationTimestamp", ""), int(meta.get("generation", 1))
-    try:
-        spec = GPUProjectSpec.model_validate(body.get("spec") or {})
-    except ValidationError as error:
-        empty = Project(name, 0, 0)
-        return ProjectRecord(empty, (), created, generation, meta["uid"], _first_error(error))
+    spec = read(GPUProjectSpec, raw)
+    found = spec if isinstance(spec, tuple) else project_problems(name, spec)
+    if found or isinstance(spec, tuple):
+        nothing = Project(name, 0, 0)
+        return ProjectRecord(
+            nothing, _namespaces(raw), created, generation, meta["uid"], str(found[0])
+        )
     by_model = {m: milli_from_gpu(q) for m, q in (spec.quota_by_model or {}).items()}
     project = Project(name, spec.quota_milli, spec.limit_milli, spec.weight, by_model)
     return ProjectRecord(project, tuple(spec.namespaces), created, generation, meta["uid"])
+
+
+def _namespaces(raw: object) -> tuple[str, ...]:
+    claimed = raw.get("namespaces") if isinstance(raw, Mapping) else None
+    return tuple(ns for ns in claimed if isinstance(ns, str)) if isinstance(claimed, list) else ()
 
 
 class Intake:

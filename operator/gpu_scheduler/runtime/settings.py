@@ -34,7 +34,9 @@ class Settings(BaseModel):
     admin_port: int = Field(8080, ge=0, le=65535, description="Health and metrics; 0 = off.")
     admin_host: str = Field("0.0.0.0", description="Address that the admin port listens on.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info")
-    runtime_class: str = Field("nvidia", description="RuntimeClass of GPU pods when it exists.")
+    runtime_class: str = Field(
+        "nvidia", description="RuntimeClass of GPU pods when it exists; empty = none."
+    )
     stuck_seconds: float = Field(30.0, gt=0, description="Unschedulable this long: evict.")
     avoid_seconds: float = Field(60.0, ge=0, description="A job avoids a failed node this long.")
     cycle_seconds: float = Field(0.02, ge=0, description="Least time between planning cycles.")
@@ -53,7 +55,7 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     given = {
         key.removeprefix(PREFIX).lower(): value
         for key, value in environ.items()
-        if key.startswith(PREFIX) and value != ""
+        if key.startswith(PREFIX) and (value != "" or key == f"{PREFIX}RUNTIME_CLASS")
     }
     given.setdefault("identity", f"{socket.gethostname()}-{os.getpid()}")
     try:

@@ -57,3 +57,10 @@ def test_ordinary_templates_have_no_problem() -> None:
         "volumes": [{"name": "gpu-scheduler-c1", "emptyDir": {}}],
     }
     assert problems(spec, {0}) == ()
+
+
+def test_devices_by_hand_are_refused_with_the_way_out() -> None:
+    env = [{"name": "LR", "value": "1"}, {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+    (problem,) = problems({"containers": [{"name": "main", "image": "x", "env": env}]}, [0])
+    assert problem.field == "spec.template.spec.containers[0].env[1].name"
+    assert "remove it" in problem.message
