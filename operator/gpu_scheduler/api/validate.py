@@ -61,7 +61,7 @@ def env_problems(field: str, names: Iterable[object]) -> Iterator[Problem]:
         if name == VISIBLE_DEVICES:
             yield Problem(
                 f"{field}[{index}].name",
-                f"{VISIBLE_DEVICES} is set by the scheduler to the GPUs that the pod got; remove it",
+                f"{VISIBLE_DEVICES} is set by the scheduler to the GPUs of the pod; remove it",
             )
 
 
