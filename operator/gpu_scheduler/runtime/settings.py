@@ -7,6 +7,7 @@ with a sentence that names the variable.
 import os
 import socket
 from collections.abc import Mapping
+from itertools import pairwise
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -59,8 +60,20 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     }
     given.setdefault("identity", f"{socket.gethostname()}-{os.getpid()}")
     try:
-        return Settings.model_validate(given)
+        settings = Settings.model_validate(given)
     except ValidationError as error:
         first = error.errors()[0]
         name = PREFIX + "_".join(str(part) for part in first["loc"]).upper()
         raise SettingsError(f"{name}: {first['msg']}") from None
+    _check_election(settings)
+    return settings
+
+
+def _check_election(settings: Settings) -> None:
+    names = ("retry_seconds", "renew_deadline_seconds", "lease_seconds")
+    for shorter, longer in pairwise(names):
+        if getattr(settings, shorter) >= getattr(settings, longer):
+            raise SettingsError(
+                f"{PREFIX}{shorter.upper()}: {getattr(settings, shorter):g} must be below "
+                f"{PREFIX}{longer.upper()} ({getattr(settings, longer):g})"
+            )

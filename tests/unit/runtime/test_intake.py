@@ -1,0 +1,283 @@
+"""Whatever is in a custom resource, a record comes out."""
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
+
+from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.kube import errors
+from gpu_scheduler.runtime.intake import Intake, gpujob_record, project_record, resync
+from gpu_scheduler.runtime.status import gpujob_status
+from gpu_scheduler.state.world import World
+
+KEY = JobKey("team-a/job")
+
+json_values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner),
+    max_leaves=10,
+)
+
+
+def specs_of(*names: str) -> st.SearchStrategy[dict[str, Any]]:
+    return st.dictionaries(st.sampled_from(names), json_values)
+
+
+gpujob_specs = specs_of(
+    *("image", "template", "gpu", "gpuMemory", "gpuDevices", "containers", "gpuModels"),
+    *("minComputeCapability", "parallelism", "completions", "retries", "priority", "suspend"),
+    *("env", "resources", "timeLimitSeconds", "ttlSecondsAfterFinished", "type"),
+)
+project_specs = specs_of("namespaces", "quota", "limit", "weight", "quotaByModel")
+
+
+def project_body(
+    name: str = "team-a", *, uid: str = "project-uid", version: int = 1, **spec: Any
+) -> dict[str, Any]:
+    meta = {
+        "name": name,
+        "uid": uid,
+        "resourceVersion": str(version),
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+    }
+    return {"metadata": meta, "spec": {"namespaces": [name], "quota": 2, **spec}}
+
+
+def gpunode_body(name: str = "a", version: int = 1, count: int = 1) -> dict[str, Any]:
+    devices = [
+        {"uuid": f"GPU-{i}", "index": i, "model": "A100", "usableMiB": 40000, "healthy": True}
+        for i in range(count)
+    ]
+    meta = {"name": name, "uid": f"gpunode-{name}", "resourceVersion": str(version)}
+    return {"metadata": meta, "status": {"devices": devices}}
+
+
+# --- records ---
+
+
+@given(gpujob_specs | json_values)
+@example({"image": "x", "gpu": "1e999999"})
+@example({"image": "x", "gpu": 1e30})
+@example({"image": "x", "gpu": 0.5, "gpuModels": [""]})
+def test_a_gpujob_is_either_read_or_its_problem_is_named(spec: Any) -> None:
+    body = gpujob_body()
+    body["spec"] = spec
+    record = gpujob_record(body)
+    assert (record.spec is None) == bool(record.problem)
+    if record.spec is not None:
+        assert record.requests
+    status = gpujob_status(record, [], [], project=None, wait=None, now="2026-01-01T00:00:00Z")
+    assert status.reason == ("Invalid" if record.problem else status.reason)
+
+
+@given(project_specs | json_values)
+@example({"namespaces": ["x"], "quota": 0.1234})
+@example({"namespaces": ["x"], "quota": 1e30})
+@example({"namespaces": ["x"], "quota": 1, "quotaByModel": {"A100": 0.12345}})
+@example({"namespaces": ["x"], "quota": 1, "limit": 1e300})
+def test_a_project_is_either_read_or_its_problem_is_named(spec: Any) -> None:
+    body = project_body()
+    body["spec"] = spec
+    record = project_record(body)
+    assert record.project.name == "team-a"
+    if not record.problem:
+        assert record.namespaces
+        assert record.project.quota_milli >= 0
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"quota": 0.1234}, "spec.quota"),
+        ({"quota": -1}, "spec.quota"),
+        ({"quota": 2, "limit": 1}, "spec.limit"),
+        ({"quotaByModel": {"A100": 0.1234}}, "spec.quotaByModel.A100"),
+        ({"quota": "much"}, "spec.quota"),
+        ({"namespaces": ["UPPER"]}, "spec.namespaces[0]"),
+        ({"namespaces": []}, "spec.namespaces"),
+    ],
+)
+def test_a_projects_problem_names_the_field(spec: dict[str, Any], field: str) -> None:
+    assert project_record(project_body(**spec)).problem.startswith(f"{field}: ")
+
+
+def test_a_project_that_cannot_be_used_keeps_its_namespaces() -> None:
+    """Its jobs are told what is wrong, and the namespace does not go to somebody else."""
+    for spec in ({"quota": 0.1234}, {"quota": "much"}):
+        record = project_record(project_body("team-a", **spec))
+        assert (record.namespaces, record.project.quota_milli) == (("team-a",), 0)
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"gpu": 1.5}, "spec.gpu"),
+        ({"gpu": 0.5, "gpuMemory": "1Gi"}, "spec"),
+        ({"gpu": "much"}, "spec.gpu"),
+        ({"containers": [{"name": "x"}]}, "spec.containers[0]"),
+        ({"containers": [{"name": "x", "gpu": []}]}, "spec.containers[0].gpu"),
+    ],
+)
+def test_a_gpujobs_problem_names_the_field(spec: dict[str, Any], field: str) -> None:
+    problem = gpujob_record(gpujob_body(**spec)).problem
+    assert problem.startswith(f"{field}: "), problem
+
+
+def test_a_project_is_read_exactly() -> None:
+    project = project_record(project_body(quota=2.5, limit=4, weight=3, quotaByModel={"A": 0.1}))
+    read = project.project
+    assert (read.quota_milli, read.limit_milli, read.weight) == (2500, 4000, 3)
+    assert read.quota_by_model == {"A": 100}
+
+
+# --- events ---
+
+
+class Told:
+    def __init__(self) -> None:
+        self.world = World()
+        self.changed: list[JobKey] = []
+        self.wakes = 0
+        self.intake = Intake(self.world, changed=self.changed.append, wake=self._wake)
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+
+def test_a_gpujob_is_taken_in_and_looked_at() -> None:
+    told = Told()
+    told.intake.gpujob(gpujob_body())
+    assert told.changed == [KEY]
+    assert told.wakes == 1
+    assert told.world.gpujobs[KEY].uid == "gpujob-uid"
+
+
+def test_old_news_are_ignored() -> None:
+    told = Told()
+    told.intake.gpujob(gpujob_body(version=5, generation=2, gpu=0.25))
+    told.intake.gpujob(gpujob_body(version=4, generation=1))
+    assert told.world.gpujobs[KEY].generation == 2
+    told.intake.project(project_body(version=5, quota=3))
+    told.intake.project(project_body(version=4, quota=1))
+    assert told.world.projects.records[ProjectName("team-a")].project.quota_milli == 3000
+    told.world.node_changed(make_node("a"))
+    told.intake.node(gpunode_body(version=5, count=2))
+    told.intake.node(gpunode_body(version=4, count=1))
+    assert told.world.snapshot().dev_id == ["GPU-0", "GPU-1"]
+
+
+def test_a_status_update_does_not_forget_what_was_found_wrong_later() -> None:
+    told = Told()
+    told.intake.gpujob(gpujob_body(version=1))
+    told.world.gpujobs[KEY].problem = "no project"
+    told.intake.gpujob(gpujob_body(version=2, status={"phase": "Pending"}))
+    assert told.world.gpujobs[KEY].problem == "no project"
+    told.intake.gpujob(gpujob_body(version=3, generation=2))
+    assert told.world.gpujobs[KEY].problem == ""
+
+
+def test_a_new_gpujob_of_the_same_name_is_judged_anew() -> None:
+    told = Told()
+    told.intake.gpujob(gpujob_body(version=1))
+    told.world.gpujobs[KEY].problem = "no project"
+    told.intake.gpujob(gpujob_body(version=2, uid="second"))
+    assert told.world.gpujobs[KEY].problem == ""
+
+
+def test_the_deletion_of_an_earlier_gpujob_does_not_delete_its_successor() -> None:
+    told = Told()
+    told.intake.gpujob(gpujob_body(version=2, uid="second"))
+    told.intake.gpujob_gone("team-a", "job", "first")
+    assert told.world.gpujobs[KEY].uid == "second"
+    told.intake.gpujob_gone("team-a", "job", "second")
+    assert told.world.gpujobs == {}
+
+
+def test_a_projects_news_concern_every_job_and_every_project() -> None:
+    told = Told()
+    told.intake.gpujob(gpujob_body())
+    told.intake.project(project_body("other", uid="o"))
+    told.changed.clear()
+    told.intake.projects_touched.clear()
+    told.intake.project(project_body())
+    assert told.changed == [KEY]
+    assert told.intake.projects_touched == {"team-a", "other"}
+    told.changed.clear()
+    told.intake.project(project_body(version=2))  # its status changed, nothing else
+    assert told.changed == []
+    told.intake.project_gone("team-a", "another-uid")
+    assert told.changed == []
+    told.intake.project_gone("team-a", "project-uid")
+    assert told.changed == [KEY]
+    assert set(told.world.projects.records) == {"other"}
+
+
+# --- resync ---
+
+
+def lists(
+    projects: list[Any] | None = None, nodes: list[Any] | None = None, jobs: list[Any] | None = None
+) -> FakeClient:
+    items = {"gpuprojects": projects or [], "gpunodes": nodes or [], "gpujobs": jobs or []}
+
+    def reply(sent: Sent) -> Any:
+        return {"items": copy.deepcopy(items[sent.path.rsplit("/", 1)[1]])}
+
+    return FakeClient(reply)
+
+
+async def test_a_resync_takes_in_what_is_new_and_forgets_what_is_gone() -> None:
+    told = Told()
+    for body in (project_body(), project_body("stays", uid="stays")):
+        told.intake.project(body)
+    told.intake.gpujob(gpujob_body())
+    told.intake.gpujob(gpujob_body("stays", uid="stays"))
+    told.intake.node(gpunode_body("a"))
+    client = lists(
+        [project_body("stays", uid="stays"), project_body("new", uid="n")],
+        [gpunode_body("b")],
+        [gpujob_body("stays", uid="stays"), gpujob_body("new", uid="new")],
+    )
+    await resync(client, told.intake, told.world)  # type: ignore[arg-type]
+    assert set(told.world.projects.records) == {"stays", "new"}
+    assert set(told.world.gpujobs) == {"team-a/stays", "team-a/new"}
+    assert told.world.gpunode_names() == ("b",)
+
+
+async def test_a_list_that_cannot_be_read_forgets_nothing() -> None:
+    told = Told()
+    told.intake.project(project_body())
+    told.intake.gpujob(gpujob_body())
+    client = FakeClient(
+        lambda sent: errors.Unavailable() if sent.path.endswith("gpujobs") else {"items": []}
+    )
+    with pytest.raises(errors.Unavailable):
+        await resync(client, told.intake, told.world)  # type: ignore[arg-type]
+    assert set(told.world.gpujobs) == {KEY}
+    assert set(told.world.projects.records) == {"team-a"}
+
+
+async def test_a_successor_of_the_same_name_survives_a_resync() -> None:
+    told = Told()
+    told.intake.gpujob(gpujob_body(uid="first"))
+    client = lists(jobs=[gpujob_body(uid="second", version=2)])
+    await resync(client, told.intake, told.world)  # type: ignore[arg-type]
+    assert told.world.gpujobs[KEY].uid == "second"
+
+
+def test_a_gpujob_may_come_after_its_job_and_pod() -> None:
+    told = Told()
+    told.world.pod_changed(make_pod())
+    told.world.job_changed(make_job())
+    told.intake.project(project_body())
+    told.intake.gpujob(gpujob_body())
+    assert [job.key for job in told.world.waiting_jobs()] == [KEY]

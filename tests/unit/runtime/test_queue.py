@@ -1,0 +1,154 @@
+import asyncio
+
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+
+from gpu_scheduler.runtime.queue import WorkQueue
+
+
+class Worker:
+    """Notes when it gets which key; a key in ``holds`` is kept until its event is set."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, float]] = []
+        self.active: list[str] = []
+        self.holds: dict[str, asyncio.Event] = {}
+        self.start = clock()
+
+    async def __call__(self, key: str) -> None:
+        assert key not in self.active, "two workers have the same key"
+        self.active.append(key)
+        self.seen.append((key, round(clock() - self.start, 3)))
+        if key in self.holds:
+            await self.holds[key].wait()
+        self.active.remove(key)
+
+    @property
+    def keys(self) -> list[str]:
+        return [key for key, _ in self.seen]
+
+
+async def turns() -> None:
+    await asyncio.sleep(0.001)
+
+
+@virtual
+async def test_keys_are_worked_on_in_their_order_and_once() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    worker = Worker()
+    for key in ("b", "a", "b", "c", "a"):
+        queue.add(key)
+    assert len(queue) == 3
+    async with Running(queue.work(worker)):
+        await turns()
+    assert worker.keys == ["b", "a", "c"]
+    assert len(queue) == 0
+
+
+@virtual
+async def test_a_key_is_never_with_two_workers_and_comes_back_when_added_meanwhile() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    worker = Worker()
+    worker.holds["a"] = asyncio.Event()
+    async with Running(queue.work(worker), queue.work(worker)):
+        queue.add("a")
+        await turns()
+        queue.add("a")
+        queue.add("a")
+        queue.add("b")
+        await turns()
+        assert worker.keys == ["a", "b"]
+        worker.holds["a"].set()
+        await turns()
+    assert worker.keys == ["a", "b", "a"]
+
+
+@virtual
+async def test_workers_share_the_keys() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    worker = Worker()
+    worker.holds = {key: asyncio.Event() for key in "abc"}
+    async with Running(*(queue.work(worker) for _ in range(2))):
+        await turns()
+        for key in "abc":
+            queue.add(key)
+        await turns()
+        assert worker.active == ["a", "b"]
+        worker.holds["a"].set()
+        await turns()
+        assert worker.active == ["b", "c"]
+        for event in worker.holds.values():
+            event.set()
+        await turns()
+
+
+@virtual
+async def test_the_delay_grows_with_failures_and_starts_anew_after_a_success() -> None:
+    queue: WorkQueue[str] = WorkQueue(base_seconds=1.0, max_seconds=5.0)
+    assert [queue.retry("a") for _ in range(5)] == [1.0, 2.0, 4.0, 5.0, 5.0]
+    assert queue.retry("b") == 1.0
+    queue.succeeded("a")
+    assert queue.retry("a") == 1.0
+
+
+@virtual
+async def test_a_delay_never_overflows() -> None:
+    queue: WorkQueue[str] = WorkQueue(base_seconds=1.0, max_seconds=60.0)
+    assert [queue.retry("a") for _ in range(2000)][-1] == 60.0
+
+
+@virtual
+async def test_a_key_that_failed_comes_back_after_its_delay() -> None:
+    queue: WorkQueue[str] = WorkQueue(base_seconds=1.0)
+    worker = Worker()
+
+    async def fail_twice(key: str) -> None:
+        await worker(key)
+        if len(worker.seen) < 3:
+            queue.retry(key)
+        else:
+            queue.succeeded(key)
+
+    async with Running(queue.work(fail_twice)):
+        queue.add("a")
+        await asyncio.sleep(60)
+    assert worker.seen == [("a", 0.0), ("a", 1.0), ("a", 3.0)]
+
+
+@virtual
+async def test_of_two_delays_the_shorter_counts() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    worker = Worker()
+    async with Running(queue.work(worker)):
+        queue.add_after("a", 10.0)
+        queue.add_after("a", 2.0)
+        queue.add_after("a", 5.0)
+        await asyncio.sleep(60)
+    assert worker.seen == [("a", 2.0)]
+
+
+@virtual
+async def test_adding_a_key_now_cancels_its_delay() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    worker = Worker()
+    async with Running(queue.work(worker)):
+        queue.add_after("a", 10.0)
+        queue.add("a")
+        await asyncio.sleep(60)
+    assert worker.seen == [("a", 0.0)]
+
+
+@virtual
+async def test_a_key_whose_worker_failed_unexpectedly_is_not_held_for_ever() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+
+    async def broken(key: str) -> None:
+        raise ValueError(key)
+
+    queue.add("a")
+    results = await asyncio.gather(queue.work(broken), return_exceptions=True)
+    assert isinstance(results[0], ValueError)
+    worker = Worker()
+    queue.add("a")
+    async with Running(queue.work(worker)):
+        await turns()
+    assert worker.keys == ["a"]

@@ -1,0 +1,70 @@
+"""Settings come from the environment; a mistake is one sentence that names the variable."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from gpu_scheduler.runtime.settings import PREFIX, Settings, SettingsError, load
+
+VALUES = Path(__file__).parents[3] / "charts" / "gpu-scheduler" / "values.yaml"
+
+
+def test_nothing_set_means_the_defaults() -> None:
+    settings = load({"PATH": "/bin"})
+    assert settings == Settings(identity=settings.identity)
+    assert settings.identity
+
+
+def test_variables_are_read() -> None:
+    settings = load({"GPUSCHED_LEASE_SECONDS": "20", "GPUSCHED_PLACEMENT": "gate"})
+    assert (settings.lease_seconds, settings.placement) == (20.0, "gate")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("NO_SUCH_THING", "1"),
+        ("PLACEMENT", "both"),
+        ("STUCK_SECONDS", "soon"),
+        ("STUCK_SECONDS", "0"),
+        ("WRITE_CONCURRENCY", "0"),
+        ("ADMIN_PORT", "65536"),
+        ("LOG_LEVEL", "loud"),
+        # retry < renew deadline < lease, else the election cannot work
+        ("LEASE_SECONDS", "10"),
+        ("RETRY_SECONDS", "10"),
+    ],
+)
+def test_a_mistake_names_the_variable(name: str, value: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load({PREFIX + name: value})
+    assert PREFIX + name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_empty_variable_means_the_default() -> None:
+    assert load({"GPUSCHED_LEASE_SECONDS": ""}).lease_seconds == 15.0
+    assert load({"GPUSCHED_IDENTITY": ""}).identity
+
+
+def test_an_empty_runtime_class_means_none() -> None:
+    assert load({"GPUSCHED_RUNTIME_CLASS": ""}).runtime_class == ""
+    assert load({}).runtime_class == "nvidia"
+
+
+def test_every_setting_is_described_or_speaks_for_itself() -> None:
+    for name, field in Settings.model_fields.items():
+        assert field.description or name == "log_level"
+
+
+def snake(name: str) -> str:
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in name)
+
+
+def test_the_chart_has_the_same_defaults() -> None:
+    values = yaml.safe_load(VALUES.read_text())
+    shown = {**values["scheduling"], **values["leaderElection"], "logLevel": values["logLevel"]}
+    assert len(shown) > 5
+    for name, value in shown.items():
+        assert Settings.model_fields[snake(name)].default == value, name
