@@ -21,11 +21,14 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import pod as pod_path
+from gpu_scheduler.state.pods import Stage
 from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
+_AVOID_SECONDS = 10.0
+_REFUSALS = (errors.BadRequest, errors.Forbidden, errors.Unprocessable)
 
 
 class Binder:
@@ -83,7 +86,7 @@ class Binder:
             write = self._write(decision, pod)
         except NotPlaceableError as error:
             log.info("not placed: %s", error)
-            self._take_back(decision, pod, "not_placeable")
+            await self._resolve(decision, pod, "not_placeable", refused=True)
             return
         try:
             await self._client.request(
@@ -96,7 +99,17 @@ class Binder:
         except errors.NotLeader:
             raise
         except errors.ApiError as error:
-            await self._resolve(decision, pod, error)
+            raced = isinstance(error, errors.Conflict | errors.NotFound | errors.Unprocessable)
+            log.log(
+                logging.INFO if raced else logging.WARNING,
+                "placing %s/%s on %s: %s",
+                pod.metadata.namespace,
+                pod.metadata.name,
+                decision.node,
+                error,
+            )
+            refused = isinstance(error, _REFUSALS)
+            await self._resolve(decision, pod, "raced" if raced else "failed", refused=refused)
 
     def _write(self, decision: Place, pod: Pod) -> Write:
         hostname = ""
@@ -104,36 +117,36 @@ class Binder:
             hostname = self._world.node_labels(decision.node).get(HOSTNAME_LABEL, "")
         return place(pod, decision.node, decision.grants, pin=self._pin, hostname=hostname)
 
-    async def _resolve(self, decision: Place, pod: Pod, error: errors.ApiError) -> None:
-        """Find out what became of a write that failed, and act on that."""
+    async def _resolve(self, decision: Place, pod: Pod, result: str, *, refused: bool) -> None:
+        """Find out what became of a decision whose write failed, and act on that.
+
+        ``refused``: the same write would fail again, so the node is left alone for a while.
+        """
         meta = pod.metadata
-        raced = isinstance(error, errors.Conflict | errors.NotFound | errors.Unprocessable)
-        log.log(
-            logging.INFO if raced else logging.WARNING,
-            "placing %s/%s on %s: %s",
-            meta.namespace,
-            meta.name,
-            decision.node,
-            error,
-        )
-        delay = 0.0 if raced else _FIRST_DELAY_SECONDS
+        delay = _FIRST_DELAY_SECONDS if result == "failed" else 0.0
         while True:
             await asyncio.sleep(delay)
+            delay = min(max(delay, _FIRST_DELAY_SECONDS / 2) * 2, _MAX_DELAY_SECONDS)
             try:
                 now = await self._client.get(pod_path(meta.namespace, meta.name), Pod)
             except errors.NotFound:
                 return self._take_back(decision, None, "gone")
             except errors.ApiError:
-                delay = min(max(delay, _FIRST_DELAY_SECONDS) * 2, _MAX_DELAY_SECONDS)
                 continue
-            break
-        if now.metadata.uid != meta.uid:
-            return self._take_back(decision, None, "gone")
-        seen = self._world.pod_changed(now)
-        if decision.pod not in self._world.assumed:
-            self.results["placed" if seen and seen.node else "gone"] += 1
-            return None
-        return self._take_back(decision, now, "raced" if raced else "failed")
+            if now.metadata.uid != meta.uid or decision.pod not in self._world.pods:
+                # Another pod of that name, or the watch has told the end of this one already.
+                return self._take_back(decision, None, "gone")
+            seen = self._world.pod_changed(now)
+            if decision.pod not in self._world.assumed:
+                known = self._world.pods[decision.pod]
+                self.results["placed" if known.node else "gone"] += 1
+                return None
+            if seen is None:
+                continue  # older than what the watch has shown: too old to go by
+            if refused and seen.stage is Stage.WAITING:
+                until = self._clock() + _AVOID_SECONDS
+                self._world.waiting.avoid(decision.job, decision.node, until)
+            return self._take_back(decision, now, result)
 
     def _take_back(self, decision: Place, pod: Pod | None, result: str) -> None:
         self.results[result] += 1

@@ -1,0 +1,350 @@
+"""One write per decision, and no answer left unresolved: what is charged is what may be placed."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.runtime.fake_client import (
+    AWAY,
+    BROKEN,
+    CONFLICT,
+    NOT_FOUND,
+    NOT_LEADER,
+    UNPROCESSABLE,
+    FakeClient,
+    Sent,
+)
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.builders import half, make_place, make_pod
+from tests.unit.state.test_world import free, make_world, waiting
+
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.jobs.place import Pin
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.state.world import World
+
+POD = PodUID("uid-job-0")
+REFUSALS = [CONFLICT, NOT_FOUND, UNPROCESSABLE, errors.Forbidden(403)]
+
+
+class Case:
+    """A world with one waiting pod, and an API server that a test scripts."""
+
+    def __init__(self, pod: Pod | None = None, *, pin: Pin = Pin.AFFINITY) -> None:
+        self.pod = pod or make_pod()
+        self.world: World = make_world(self.pod)
+        self.answer: Any = {}  # to the write
+        self.now: Any = self.pod  # what a read shows
+        self.client = FakeClient(self._reply)
+        self.wakes = 0
+        self.binder = Binder(
+            self.world,
+            self.client,  # type: ignore[arg-type]
+            concurrency=2,
+            pin=pin,
+            wake=self._wake,
+            clock=clock,
+        )
+
+    def _reply(self, sent: Sent) -> Any:
+        found = self.now if sent.method == "GET" else self.answer
+        return found() if callable(found) else found
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    def decide(self) -> None:
+        self.world.assume(make_place())
+        self.binder.submit(make_place(), self.pod)
+
+    @property
+    def charged(self) -> bool:
+        return POD in self.world.ledger.charges
+
+    async def run(self, seconds: float = 1.0) -> None:
+        async with Running(self.binder.run()):
+            await asyncio.sleep(seconds)
+
+
+def bound(version: int = 2, **settings_: Any) -> Pod:
+    return make_pod(version=version, node="a", grants=half(), **settings_)
+
+
+@virtual
+async def test_a_write_that_is_taken_leaves_the_charge_until_the_watch_shows_it() -> None:
+    case = Case()
+    case.decide()
+    await case.run(3600)
+    assert [(s.method, s.path) for s in case.client.sent] == [
+        ("POST", "/api/v1/namespaces/team-a/pods/job-0/binding")
+    ]
+    assert case.charged
+    assert case.binder.results == {"placed": 1}
+    case.world.pod_changed(bound())
+    assert (free(case.world), case.world.assumed) == ([500, 1000], {})
+
+
+@virtual
+async def test_a_gated_pod_is_released_by_one_patch() -> None:
+    case = Case(make_pod(path="gate"))
+    case.decide()
+    await case.run()
+    (patch,) = case.client.sent
+    assert (patch.method, patch.body["spec"]["schedulingGates"]) == ("PATCH", None)
+
+
+@virtual
+async def test_a_gated_pod_can_be_pinned_by_the_nodes_host_name() -> None:
+    from tests.unit.state.builders import make_node
+
+    case = Case(make_pod(path="gate"), pin=Pin.HOSTNAME)
+    case.world.node_changed(make_node("a", labels={"kubernetes.io/hostname": "a.example"}))
+    case.decide()
+    await case.run()
+    (patch,) = case.client.sent
+    assert patch.body["spec"]["nodeSelector"] == {"kubernetes.io/hostname": "a.example"}
+
+
+@pytest.mark.parametrize("answer", [*REFUSALS, AWAY, BROKEN], ids=lambda e: type(e).__name__)
+def test_a_write_that_did_not_happen_is_taken_back(answer: errors.ApiError) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.answer = answer
+        case.decide()
+        await case.run()
+        assert not case.charged
+        assert waiting(case.world) == {"team-a/job": ["job-0"]}
+        assert case.wakes == 1
+        assert "placed" not in case.binder.results
+
+    run()
+
+
+@pytest.mark.parametrize("answer", [*REFUSALS, AWAY, BROKEN], ids=lambda e: type(e).__name__)
+def test_a_write_that_did_happen_counts_whatever_the_answer_was(answer: errors.ApiError) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.answer, case.now = answer, bound()
+        case.decide()
+        await case.run()
+        assert case.charged
+        assert waiting(case.world) == {}
+        assert case.binder.results == {"placed": 1}
+
+    run()
+
+
+@virtual
+async def test_a_pod_that_is_gone_is_forgotten() -> None:
+    case = Case()
+    case.answer, case.now = CONFLICT, NOT_FOUND
+    case.decide()
+    await case.run()
+    assert (free(case.world), waiting(case.world)) == ([1000, 1000], {})
+    assert case.binder.results == {"gone": 1}
+
+
+@virtual
+async def test_a_pod_that_was_replaced_by_its_namesake_is_forgotten() -> None:
+    case = Case()
+    case.answer, case.now = UNPROCESSABLE, make_pod(uid="another", version=9)
+    case.decide()
+    await case.run()
+    assert (free(case.world), waiting(case.world)) == ([1000, 1000], {})
+    assert PodUID("another") not in case.world.pods  # the watch brings it
+
+
+@virtual
+async def test_a_pod_that_is_being_deleted_does_not_wait_again() -> None:
+    case = Case()
+    case.answer, case.now = CONFLICT, make_pod(version=2, deleting=True)
+    case.decide()
+    await case.run()
+    assert (free(case.world), waiting(case.world)) == ([1000, 1000], {})
+
+
+@virtual
+async def test_the_charge_stays_while_nobody_can_say_what_became_of_the_write() -> None:
+    case = Case()
+    case.answer = case.now = AWAY
+    case.decide()
+    async with Running(case.binder.run()):
+        await asyncio.sleep(3600)
+        assert case.charged
+        reads = len(case.client.of("GET"))
+        assert 3600 / 30 <= reads < 3600 / 30 + 20  # it keeps asking, but not often
+        case.now = bound()
+        await asyncio.sleep(60)
+    assert case.charged
+    assert case.binder.results == {"placed": 1}
+
+
+@virtual
+async def test_a_long_absence_of_the_server_ends_with_the_pod_waiting_again() -> None:
+    case = Case()
+    case.answer = case.now = AWAY
+    case.decide()
+    async with Running(case.binder.run()):
+        await asyncio.sleep(3600)
+        case.now = case.pod
+        await asyncio.sleep(60)
+    assert waiting(case.world) == {"team-a/job": ["job-0"]}
+    assert case.binder.idle.is_set()
+
+
+@virtual
+async def test_the_watch_may_be_faster_than_the_answer() -> None:
+    case = Case()
+
+    async def late() -> errors.ApiError:
+        case.world.pod_changed(bound(version=3))
+        return AWAY
+
+    case.answer, case.now = lambda: late(), bound(version=2)
+    case.decide()
+    await case.run()
+    assert case.charged
+    assert case.binder.results == {"placed": 1}
+
+
+@virtual
+async def test_a_read_that_is_older_than_the_watch_is_repeated() -> None:
+    """Otherwise the pod would neither wait nor hold anything."""
+    case = Case()
+    reads = iter([make_pod(version=1), make_pod(version=2, cpu="3")])
+
+    async def overtaken() -> Pod:
+        case.world.pod_changed(make_pod(version=2, cpu="3"))
+        return next(reads)
+
+    case.answer, case.now = CONFLICT, lambda: overtaken()
+    case.decide()
+    await case.run(10)
+    assert waiting(case.world) == {"team-a/job": ["job-0"]}
+
+
+@virtual
+async def test_a_pod_that_goes_while_it_is_read_stays_gone() -> None:
+    """Otherwise it would hold its GPU for ever: the watch has told its end already."""
+    case = Case()
+
+    async def overtaken() -> Pod:
+        case.world.pod_gone(POD)
+        return bound()
+
+    case.answer, case.now = AWAY, lambda: overtaken()
+    case.decide()
+    await case.run(10)
+    assert free(case.world) == [1000, 1000]
+    assert POD not in case.world.pods
+
+
+@virtual
+async def test_what_cannot_be_placed_is_not_sent_and_the_node_left_alone_for_a_while() -> None:
+    """Otherwise the planner would choose the same node again at once, and again."""
+    case = Case(make_pod(path="gate"), pin=Pin.HOSTNAME)  # the node has no such label
+    case.decide()
+    await case.run()
+    assert case.client.of("PATCH") == []
+    assert case.binder.results == {"not_placeable": 1}
+    (job,) = case.world.waiting_jobs()
+    assert job.pods[0].avoid == {"a"}
+
+
+@virtual
+async def test_a_write_that_is_refused_as_such_is_not_repeated_at_once() -> None:
+    case = Case()
+    case.answer = UNPROCESSABLE
+    case.decide()
+    await case.run()
+    (job,) = case.world.waiting_jobs()
+    assert job.pods[0].avoid == {"a"}
+
+
+@virtual
+async def test_a_lost_race_may_be_repeated_at_once() -> None:
+    case = Case()
+    case.answer = CONFLICT
+    case.decide()
+    await case.run()
+    (job,) = case.world.waiting_jobs()
+    assert job.pods[0].avoid == frozenset()
+
+
+@virtual
+async def test_a_closed_fence_ends_it_with_the_charge_kept() -> None:
+    case = Case()
+    case.answer = NOT_LEADER
+    case.decide()
+    with pytest.raises(BaseExceptionGroup) as caught:
+        await case.run()
+    assert caught.value.subgroup(errors.NotLeader) is not None
+    assert case.charged
+
+
+@virtual
+async def test_it_is_idle_only_when_nothing_is_under_way() -> None:
+    case = Case()
+    assert case.binder.idle.is_set()
+    case.answer = case.now = AWAY
+    case.decide()
+    async with Running(case.binder.run()):
+        await asyncio.sleep(100)
+        assert not case.binder.idle.is_set()
+        case.now = NOT_FOUND
+        await asyncio.sleep(100)
+        assert case.binder.idle.is_set()
+
+
+class Server:
+    """Stores one pod and loses requests or answers as it is told."""
+
+    def __init__(self, faults: list[str]) -> None:
+        self.faults = faults
+        self.pod: Pod | None = make_pod()
+        self.placed = False
+
+    def reply(self, sent: Sent) -> Any:
+        fault = self.faults.pop(0) if self.faults else ""
+        if fault == "delete":
+            self.pod = None
+        if fault == "away":
+            return AWAY
+        if sent.method == "GET":
+            return self.pod or NOT_FOUND
+        if self.pod is None:
+            return NOT_FOUND
+        if fault == "conflict":
+            return CONFLICT
+        self.placed = True
+        self.pod = bound()
+        return AWAY if fault == "lost answer" else {}
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from(["", "away", "lost answer", "conflict", "delete"]), max_size=8))
+def test_a_charge_is_never_freed_while_the_pod_may_hold_it(faults: list[str]) -> None:
+    @virtual
+    async def run() -> None:
+        case, server = Case(), Server(faults)
+        case.client.reply = server.reply
+        case.decide()
+        async with Running(case.binder.run()):
+            for _ in range(200):
+                await asyncio.sleep(1)
+                if server.pod is not None and server.placed:
+                    assert case.charged
+        if server.pod is None and not server.placed:
+            assert not case.charged
+        elif server.pod is not None:
+            assert case.charged == server.placed
+        assert msgspec.json.encode(case.client.sent[0].body)
+
+    run()

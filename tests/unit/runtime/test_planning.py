@@ -1,0 +1,160 @@
+"""When it plans, and that it does not when nothing changed."""
+
+import asyncio
+
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.builders import make_gpujob, make_node, make_pod
+from tests.unit.state.test_world import free, make_world, waiting
+
+from gpu_scheduler.core.decision import Place, Reason
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.state.world import World
+
+KEY = make_gpujob().key
+
+
+class FakeBinder:
+    def __init__(self) -> None:
+        self.given: list[tuple[Place, Pod]] = []
+
+    def submit(self, decision: Place, pod: Pod) -> None:
+        self.given.append((decision, pod))
+
+    @property
+    def nodes(self) -> list[str]:
+        return [decision.node for decision, _ in self.given]
+
+
+class Case:
+    def __init__(self, world: World, *, cycle_seconds: float = 0.5) -> None:
+        self.world, self.binder = world, FakeBinder()
+        self.overbooked = False
+        self.checks = 0
+        self.observed: list[float] = []
+        self.planning = Planning(
+            world,
+            self.binder,  # type: ignore[arg-type]
+            cycle_seconds=cycle_seconds,
+            clock=clock,
+            check_capacity=self._check,
+            observe_seconds=self.observed.append,
+        )
+
+    def _check(self) -> bool:
+        self.checks += 1
+        return self.overbooked
+
+
+@virtual
+async def test_a_decision_is_charged_and_handed_out_with_the_pod() -> None:
+    case = Case(make_world(make_pod(version=7)))
+    case.planning.cycle()
+    ((decision, pod),) = case.binder.given
+    assert (decision.pod, decision.node) == ("uid-job-0", "a")
+    assert pod.metadata.resource_version == "7"
+    assert sum(free(case.world)) == 1500
+    assert waiting(case.world) == {}
+    case.planning.cycle()
+    assert len(case.binder.given) == 1
+    assert len(case.observed) == 2
+
+
+@virtual
+async def test_waits_are_kept_and_their_jobs_touched_when_they_change() -> None:
+    case = Case(make_world(make_pod()))
+    case.world.node_changed(make_node("a", cordoned=True))
+    case.planning.cycle()
+    wait = case.planning.waits[KEY]
+    assert wait.reason is Reason.WAITING_FOR_RESOURCES
+    assert "cordoned" in wait.message
+    case.world.touched.clear()
+    case.planning.cycle()
+    assert case.world.touched == set()
+    case.world.node_changed(make_node("a"))
+    case.planning.cycle()
+    assert case.planning.waits == {}
+    assert case.world.touched == {KEY}
+
+
+@virtual
+async def test_nothing_is_placed_while_a_device_is_above_its_capacity() -> None:
+    case = Case(make_world(make_pod()))
+    case.overbooked = True
+    case.planning.cycle()
+    assert (case.checks, case.binder.given) == (1, [])
+    case.overbooked = False
+    case.planning.cycle()
+    assert len(case.binder.given) == 1
+
+
+@virtual
+async def test_a_wake_without_a_change_does_not_plan() -> None:
+    case = Case(make_world())
+    async with Running(case.planning.run()):
+        for _ in range(10):
+            case.planning.wake()
+            await asyncio.sleep(1)
+    assert case.planning.cycles == 1
+
+
+@virtual
+async def test_a_change_without_a_wake_waits_for_one() -> None:
+    case = Case(make_world())
+    async with Running(case.planning.run()):
+        case.planning.wake()
+        await asyncio.sleep(1)
+        case.world.pod_changed(make_pod())
+        await asyncio.sleep(100)
+        assert case.planning.cycles == 1
+        case.planning.wake()
+        await asyncio.sleep(1)
+    assert case.planning.cycles == 2
+    assert case.binder.nodes == ["a"]
+
+
+@virtual
+async def test_a_burst_is_planned_together() -> None:
+    case = Case(make_world(), cycle_seconds=1.0)
+    async with Running(case.planning.run()):
+        case.planning.wake()
+        await asyncio.sleep(0.1)
+        for index in range(4):
+            case.world.pod_changed(make_pod(f"job-{index}", index=index))
+            case.planning.wake()
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(5)
+    assert (case.planning.cycles, len(case.binder.given)) == (2, 4)
+
+
+@virtual
+async def test_a_node_that_was_avoided_is_used_again_without_any_news() -> None:
+    case = Case(make_world(make_pod()))
+    case.world.waiting.avoid(KEY, "a", clock() + 60)
+    async with Running(case.planning.run()):
+        case.planning.wake()
+        await asyncio.sleep(59)
+        assert case.binder.nodes == []
+        assert "failed there" in case.planning.waits[KEY].message
+        await asyncio.sleep(2)
+        assert case.binder.nodes == ["a"]
+
+
+@virtual
+async def test_it_rests_when_an_avoided_node_runs_out_and_nothing_waits() -> None:
+    case = Case(make_world())
+    case.world.waiting.avoid(KEY, "a", clock() + 60)
+    async with Running(case.planning.run()):
+        case.planning.wake()
+        await asyncio.sleep(3600)
+    assert case.planning.cycles <= 2
+
+
+@virtual
+async def test_a_paused_planner_places_nothing_more() -> None:
+    case = Case(make_world(make_pod()))
+    case.planning.paused = True
+    async with Running(case.planning.run()):
+        case.planning.wake()
+        await asyncio.sleep(10)
+    assert case.binder.given == []
