@@ -16,13 +16,14 @@ _TEMPLATE = Path(__file__).parent / "node" / "kubelet.yaml"
 
 def write_configuration(layout: NodeLayout, *, ca_file: Path) -> None:
     """Write the kubelet's configuration."""
-    layout.kubelet_config.parent.mkdir(parents=True, exist_ok=True)
+    layout.static_pods.mkdir(parents=True, exist_ok=True)
     layout.kubelet_config.write_text(
         Template(_TEMPLATE.read_text()).substitute(
             address=ADDRESS,
             ca_file=ca_file,
             socket=layout.socket,
             pod_logs=layout.pod_logs,
+            static_pods=layout.static_pods,
             volume_plugins=layout.folder / "volume-plugins",
             cgroup=CGROUP,
         )

@@ -61,6 +61,11 @@ class NodeLayout:
         return self.logs / "kubelet.log"
 
     @property
+    def static_pods(self) -> Path:
+        """Manifests of pods that the kubelet runs without being told by the API server."""
+        return self.folder / "static-pods"
+
+    @property
     def pod_logs(self) -> Path:
         """What the containers printed."""
         return self.folder / "pod-logs"

@@ -36,13 +36,13 @@ def operator_image(running: Running) -> str:
     return archive.stem
 
 
-def chart(running: Running, *, image: str, values: tuple[str, ...] = ()) -> bool:
+def chart(running: Running, *, image: str, more: tuple[str, ...] = ()) -> bool:
     """`helm upgrade --install`, and wait until every replica is ready.
 
     Args:
         running: the cluster, with a real node.
         image: from `operator_image`; another one rolls the Deployment out anew.
-        values: further ``key=value`` of helm's ``--set``.
+        more: further options for helm, such as ``--set=key=value``.
 
     Returns:
         False when just that was installed already.
@@ -50,20 +50,20 @@ def chart(running: Running, *, image: str, values: tuple[str, ...] = ()) -> bool
     Raises:
         ClusterError: helm refused, or the replicas did not become ready; with their last words.
     """
-    chosen = (
-        f"image.repository={REPOSITORY}", f"image.tag={TAG}", "image.pullPolicy=Never",
+    options = (
+        f"--set=image.repository={REPOSITORY},image.tag={TAG},image.pullPolicy=Never",
         # A real program needs a real node: fake ones would only say that it runs.
-        f"nodeSelector.kubernetes\\.io/hostname={REAL_NODE_NAME}",
-        f"podAnnotations.image={image}", *values,
-    )  # fmt: skip
-    stamp, wanted = running.folder / "release", _digest(chosen)
+        f"--set=nodeSelector.kubernetes\\.io/hostname={REAL_NODE_NAME}",
+        f"--set=podAnnotations.image={image}",
+        *more,
+    )
+    stamp, wanted = running.folder / "release", _digest(options)
     if stamp.exists() and stamp.read_text() == wanted and _ready(running, seconds=10):
         return False
     stamp.unlink(missing_ok=True)
     _clear_interrupted(running)
-    sets = [f"--set-string={value}" for value in chosen]
-    running.helm("upgrade", "--install", RELEASE, str(CHART), "-n", RELEASE, "--create-namespace",
-                 *sets)  # fmt: skip
+    where = ("-n", RELEASE, "--create-namespace")
+    running.helm("upgrade", "--install", RELEASE, str(CHART), *where, *options)
     if not _ready(running, seconds=READY_SECONDS):
         raise ClusterError(f"the operator is not ready after {READY_SECONDS} s\n{_why(running)}")
     running.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
@@ -126,8 +126,8 @@ def _why(running: Running) -> str:
     return "\n".join(text[-2000:] for text in found)
 
 
-def _digest(chosen: tuple[str, ...]) -> str:
-    digest = hashlib.sha256("\0".join(chosen).encode())
+def _digest(options: tuple[str, ...]) -> str:
+    digest = hashlib.sha256("\0".join(options).encode())
     for path in sorted(CHART.rglob("*")):
         if path.is_file():
             digest.update(str(path.relative_to(CHART)).encode() + path.read_bytes())

@@ -1,4 +1,4 @@
-"""The e2e tier: one cluster with a real node for the whole session.
+"""The e2e tier: one cluster with a real node for the whole session, and one release of the chart.
 
 Real containers through a real kubelet, containerd and NVIDIA's container runtime. Needs root on
 Linux; the tier is skipped elsewhere, and with CI=true that is a failure.
@@ -9,10 +9,21 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from tests.api.caller import Caller
+from tests.api.tenant import Tenant, until
 
-from cluster import Running, Settings, lifecycle
+from cluster import Running, Settings, connect, lifecycle, real_node
+from cluster.progress import say
+from demo import environment, install
 
 CLUSTER = "e2e"
+
+# Shorter than the chart's defaults, so that no test waits for a lease or for a node to be tried
+# again; everything else is as anybody would install it.
+QUICK = (
+    '--set-json=leaderElection={"leaseSeconds": 9, "renewDeadlineSeconds": 7, "retrySeconds": 1}',
+    '--set-json=extraEnv=[{"name": "GPUSCHED_AVOID_SECONDS", "value": "1"}]',
+)
 
 
 @pytest.fixture(scope="session")
@@ -20,9 +31,45 @@ def real_cluster() -> Iterator[Running]:
     """A cluster with the real node `real-0` and nothing installed."""
     if sys.platform != "linux" or os.geteuid() != 0:
         unavailable("the e2e tier needs root on Linux (kubelet and containerd run for real)")
-    running = lifecycle.up(Settings(name=CLUSTER, real_node=True), recreate=True)
-    yield running
-    running.stop()
+    demo = connect(environment.NAME)
+    if demo is not None and demo.state.real_node:
+        say("the demo has this machine's real node: stopping it, `make demo` brings it back")
+        demo.stop()
+    settings = Settings(name=CLUSTER, real_node=True, owner=os.getpid())
+    running = lifecycle.up(settings, recreate=True)
+    try:
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture(scope="session")
+def operated(real_cluster: Running) -> Running:
+    """The cluster with the chart installed: two replicas of the operator, policies in force."""
+    install.chart(real_cluster, image=install.operator_image(real_cluster), more=QUICK)
+    real_node.publish_gpus(real_cluster)
+    return real_cluster
+
+
+@pytest.fixture
+def admin(operated: Running) -> Caller:
+    """The administrator."""
+    return Caller(operated.server, operated.ca_file, operated.token())
+
+
+@pytest.fixture
+def tenant(admin: Caller) -> Iterator[Tenant]:
+    """A namespace whose project may use both GPUs of the real node."""
+    made = Tenant(admin).create(quota=2)
+    # What a test before this one held is given back when its containers have stopped.
+    until(lambda: _is_free(admin), "both GPUs are free", 60)
+    yield made
+    made.delete()
+
+
+def _is_free(admin: Caller) -> bool:
+    pods = admin.get("/api/v1/pods?labelSelector=gpu-scheduler.io/job").body["items"]
+    return not pods
 
 
 def unavailable(reason: str) -> None:

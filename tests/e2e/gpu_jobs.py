@@ -1,0 +1,84 @@
+"""GPUJobs whose pods really run, and looks into their containers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.api.tenant import Tenant, until
+from tests.e2e.pods import variables
+
+from cluster import Running, images, node_gpus
+
+Json = dict[str, Any]
+
+FIRST, SECOND = (gpu.uuid for gpu in node_gpus.GPUS)
+USABLE_MIB = node_gpus.GPUS[0].usable_mib
+HOLD = "quickstart 600"  # until it is told to stop
+
+
+def container(script: str = HOLD, name: str = "main", **more: Any) -> Json:
+    """A container of the quickstart image that runs a shell script."""
+    command = ["sh", "-c", f"exec {script}" if script == HOLD else script]
+    return {"name": name, "image": images.QUICKSTART, "command": command, **more}
+
+
+def template(*containers: Json, **pod: Any) -> Json:
+    """A pod template; nothing in these containers is worth a long goodbye."""
+    spec = {"containers": list(containers), "terminationGracePeriodSeconds": 2, **pod}
+    return {"spec": spec}
+
+
+def start(tenant: Tenant, name: str, **spec: Any) -> Json:
+    """Submit a job of one pod that holds its GPUs, and wait until it runs; the pod."""
+    tenant.submit(name, **{"template": template(container()), **spec})
+    return wait_running(tenant, name)
+
+
+def wait_running(tenant: Tenant, name: str, *, seconds: float = 60) -> Json:
+    """Until a pod of the job runs its containers; the pod."""
+
+    def running() -> Json | None:
+        pods = (p for p in tenant.pods(name) if p["status"].get("phase") == "Running")
+        return next(pods, None)
+
+    def what() -> str:
+        states = [p["status"] for p in tenant.pods(name)]
+        return f"{name} runs; status {json.dumps(tenant.status(name))}, pods {json.dumps(states)}"
+
+    pod: Json = until(running, what, seconds)
+    return pod
+
+
+def execute(cluster: Running, pod: Json, script: str, *, container: str = "main") -> str:
+    """What a shell script in a running container prints."""
+    meta = pod["metadata"]
+    return cluster.kubectl(
+        "exec", "-n", meta["namespace"], meta["name"], "-c", container, "--", "sh", "-c", script
+    ).stdout
+
+
+def environment(cluster: Running, pod: Json, *, container: str = "main") -> dict[str, str]:
+    """The environment of a container's first process."""
+    text = execute(cluster, pod, "tr '\\0' '\\n' </proc/1/environ", container=container)
+    return dict(variables(text))
+
+
+def devices_there(cluster: Running, pod: Json, *, container: str = "main") -> tuple[set[str], ...]:
+    """UUIDs that the container runtime put in: by environment, and by files."""
+    found = environment(cluster, pod, container=container)
+    by_variable = {v for k, v in found.items() if k.startswith("FAKE_GPU_") and v.startswith("GPU")}
+    files = execute(cluster, pod, "ls /dev/fakegpu 2>/dev/null || true", container=container)
+    return by_variable, set(files.split())
+
+
+def processes(marker: str) -> list[int]:
+    """Processes of this machine, containers' too, with ``marker`` as an argument."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                if marker.encode() in (folder / "cmdline").read_bytes().split(b"\0"):
+                    found.append(int(folder.name))
+            except OSError:
+                continue  # it has just ended
+    return found

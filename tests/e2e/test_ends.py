@@ -1,0 +1,50 @@
+"""How jobs end on a real kubelet: at their time limit, by deletion, by suspension."""
+
+import uuid
+
+from tests.api.tenant import Tenant, until
+from tests.e2e.gpu_jobs import container, processes, start, template, wait_running
+
+
+def unique_seconds() -> str:
+    """A number of seconds by which a process can be found on the machine."""
+    return str(10**9 + uuid.uuid4().int % 10**9)
+
+
+def test_past_its_time_limit_an_index_fails_without_a_retry(tenant: Tenant) -> None:
+    tenant.submit("endless", gpu=0.5, retries=3, timeLimitSeconds=2, template=template(container()))
+    wait_running(tenant, "endless")
+    status = tenant.wait_phase("endless", "Failed", 60)
+    assert status["pods"]["failed"] == 1
+    job = tenant.batch_job("endless")["status"]
+    assert job["failed"] == 1 and job["failedIndexes"] == "0"
+    (pod,) = tenant.pods("endless")
+    assert pod["status"]["reason"] == "DeadlineExceeded"
+    until(lambda: tenant.status("endless")["allocatedGPU"] == "0", "its share is free")
+
+
+def test_deleting_a_job_stops_its_containers(tenant: Tenant) -> None:
+    marker = unique_seconds()
+    start(tenant, "doomed", gpu=0.5, template=template(container(f"exec quickstart {marker}")))
+    assert processes(marker)
+    tenant.remove("doomed")
+    until(lambda: not tenant.pods("doomed"), "its pods are gone")
+    until(lambda: not processes(marker), "its processes are gone")
+    until(lambda: tenant.project_status().get("allocatedGPU") == "0", "the project holds nothing")
+    start(tenant, "next", gpu=1, template=template(container()))
+
+
+def test_suspending_a_job_stops_its_containers_and_resuming_runs_them_again(
+    tenant: Tenant,
+) -> None:
+    marker = unique_seconds()
+    job = template(container(f"exec quickstart {marker}"))
+    before = start(tenant, "pausing", gpu=0.5, retries=0, template=job)
+    assert tenant.patch("pausing", suspend=True).ok
+    tenant.wait_phase("pausing", "Suspended")
+    until(lambda: not processes(marker), "its processes are gone")
+    assert tenant.patch("pausing", suspend=False).ok
+    until(lambda: processes(marker), "it runs again", 60)
+    after = wait_running(tenant, "pausing")
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert not tenant.batch_job("pausing")["status"].get("failed")

@@ -1,0 +1,102 @@
+"""The operator as the chart runs it: two replicas, one leads, and neither may do much else."""
+
+import json
+
+import pytest
+from tests.api.tenant import GROUP, Tenant, until
+from tests.e2e.gpu_jobs import container, start, template, wait_running
+from tests.e2e.metrics import leader, replicas, wait_leader
+
+from cluster import Running
+from demo.install import RELEASE
+
+
+def in_operator(cluster: Running, pod: str, *command: str) -> str:
+    answer = cluster.kubectl("exec", "-n", RELEASE, pod, "--", *command, check=False)
+    return (answer.stdout + answer.stderr).strip()
+
+
+def test_two_replicas_are_ready_and_one_leads(operated: Running) -> None:
+    pods = replicas(operated)
+    assert len(pods) == 2
+    assert all(pod["status"]["containerStatuses"][0]["ready"] for pod in pods)
+    assert wait_leader(operated) in {pod["metadata"]["name"] for pod in pods}
+
+
+def test_it_is_nobody_and_can_write_nowhere(operated: Running) -> None:
+    for pod in replicas(operated):
+        name = pod["metadata"]["name"]
+        assert in_operator(operated, name, "id", "-u") == "65532"
+        for path in ("/x", "/tmp/x", "/opt/operator/x"):
+            said = in_operator(operated, name, "touch", path)
+            assert "Read-only file system" in said or "Permission denied" in said, said
+        assert "Read-only file system" in in_operator(operated, name, "touch", "/tmp/x")
+        assert in_operator(operated, name, "grep", "CapEff", "/proc/1/status").endswith("0" * 16)
+
+
+def test_it_has_not_been_restarted(operated: Running) -> None:
+    for pod in replicas(operated):
+        assert pod["status"]["containerStatuses"][0]["restartCount"] == 0
+
+
+def test_when_the_leader_is_gone_the_other_one_goes_on(operated: Running, tenant: Tenant) -> None:
+    before = start(tenant, "through-it-all", gpu=0.5)
+    tenant.submit("waiting", gpu=2)
+    tenant.wait_reason("waiting", "WaitingForGPU")
+    first = wait_leader(operated)
+    operated.kubectl("delete", "pod", first, "-n", RELEASE, "--force", "--grace-period=0")
+    tenant.submit("newcomer", gpu=0.5, template=template(container()))
+    wait_running(tenant, "newcomer")
+    assert leader(operated) not in ("", first)
+    (after,) = tenant.pods("through-it-all")
+    assert after["metadata"]["uid"] == before["metadata"]["uid"]
+    assert after["status"]["phase"] == "Running"
+    shared = {tenant.allocations(job)[0].grants[0].device for job in ("through-it-all", "newcomer")}
+    assert len(shared) == 1, "the new leader knew what was taken"
+    until(
+        lambda: sum(p["status"]["phase"] == "Running" for p in replicas(operated)) == 2,
+        "there are two replicas again",
+        60,
+    )
+
+
+def test_describe_says_why_a_job_waits(operated: Running, tenant: Tenant) -> None:
+    start(tenant, "half", gpu=0.5)
+    tenant.submit("both", gpu=2, template=template(container()))
+    tenant.wait_reason("both", "WaitingForGPU")
+    text = operated.kubectl("describe", "gj", "both", "-n", tenant.name).stdout
+    assert "WaitingForGPU" in text and "needs 2 GPUs" in text
+    tenant.remove("half")
+    wait_running(tenant, "both")
+
+
+def test_more_than_the_project_may_have_waits_for_quota_and_starts_by_itself(
+    tenant: Tenant,
+) -> None:
+    tenant.set_project(quota=0.5, limit=0.6)
+    start(tenant, "inside", gpu=0.5)
+    tenant.submit("over", gpu=0.4, template=template(container()))
+    assert "0.6" in tenant.wait_reason("over", "WaitingForQuota")
+    tenant.submit("never", gpu=1, template=template(container()))
+    assert "0.6" in tenant.wait_reason("never", "ExceedsQuota")
+    tenant.remove("inside")
+    wait_running(tenant, "over")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("gpu", 1.5), ("gpu", 0), ("retries", -1), ("gpuu", 0.5), ("timeLimitSeconds", "long")],
+)
+def test_a_wrong_manifest_is_refused_and_the_field_is_named(
+    operated: Running, tenant: Tenant, field: str, value: object
+) -> None:
+    manifest = {
+        "apiVersion": "gpu-scheduler.io/v1alpha1",
+        "kind": "GPUJob",
+        "metadata": {"name": "wrong", "namespace": tenant.name},
+        "spec": {"image": "x", "gpu": 0.5, field: value},
+    }
+    answer = operated.kubectl("apply", "-f", "-", input=json.dumps(manifest), check=False)
+    assert answer.returncode != 0
+    assert f"spec.{field}" in answer.stderr, answer.stderr
+    assert tenant.admin.get(f"{GROUP}/namespaces/{tenant.name}/gpujobs/wrong").status == 404

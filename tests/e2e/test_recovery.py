@@ -1,0 +1,123 @@
+"""A pod bound onto CPU that somebody else has just taken, on a real kubelet.
+
+The taker is a static pod in a namespace that does not exist: the kubelet runs it and counts its
+CPU, but cannot tell the API server of it. So nobody else knows, the operator binds, and the kubelet
+rejects, as often as the test likes.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.api.pod_watch import Pods, PodWatch
+from tests.api.tenant import Json, Tenant, until
+from tests.e2e.gpu_jobs import container, processes, template
+from tests.e2e.metrics import leaders_metric
+
+from cluster import Running, images, real_node
+
+HIDDEN = "987654321"  # seconds that the taker sleeps: how its process is known
+JOBS = 6
+
+
+@contextmanager
+def hidden_taker(cluster: Running, milli_cpu: int) -> Iterator[None]:
+    """So much CPU of the real node is taken, and only its kubelet knows."""
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "taker", "namespace": "not-there"},
+        "spec": {
+            "terminationGracePeriodSeconds": 1,
+            "containers": [
+                {
+                    "name": "main",
+                    "image": images.QUICKSTART,
+                    "command": ["sleep", HIDDEN],
+                    "resources": {"requests": {"cpu": f"{milli_cpu}m"}},
+                }
+            ],
+        },
+    }
+    manifest = real_node.node_layout(cluster).static_pods / "taker.json"
+    _write(manifest, pod)
+    try:
+        until(lambda: processes(HIDDEN), "the static pod runs", 60)
+        yield
+    finally:
+        manifest.unlink()
+        until(lambda: not processes(HIDDEN), "the static pod has stopped", 60)
+
+
+def _write(path: Path, pod: Json) -> None:
+    """At once: the kubelet reads whatever is there."""
+    temporary = path.parent.with_suffix(".new")
+    temporary.write_text(json.dumps(pod))
+    temporary.replace(path)
+
+
+@pytest.fixture
+def free_milli_cpu(tenant: Tenant) -> int:
+    """CPU of the node that no pod known to the API server has requested."""
+    node = tenant.admin.get("/api/v1/nodes/real-0").body
+    pods = tenant.admin.get("/api/v1/pods?fieldSelector=spec.nodeName%3Dreal-0").body["items"]
+    taken = sum(
+        _milli(c.get("resources", {}).get("requests", {}).get("cpu", "0"))
+        for pod in pods
+        for c in pod["spec"]["containers"]
+        if pod["status"].get("phase") not in ("Succeeded", "Failed")
+    )
+    return _milli(node["status"]["allocatable"]["cpu"]) - taken
+
+
+def _milli(quantity: str) -> int:
+    return int(quantity[:-1]) if quantity.endswith("m") else int(quantity) * 1000
+
+
+def test_a_pod_on_cpu_that_was_just_taken_is_placed_again_and_nothing_is_charged(
+    operated: Running,
+    tenant: Tenant,
+    free_milli_cpu: int,
+    record_property: Callable[[str, object], None],
+) -> None:
+    each = free_milli_cpu // (2 * JOBS)
+    rejected: set[str] = set()
+
+    def note(pods: Pods) -> None:
+        rejected.update(u for u, pod in pods.items() if pod["status"].get("reason") == "OutOfcpu")
+
+    names = [f"racer-{number}" for number in range(JOBS)]
+    with PodWatch(operated, tenant.name, note) as watch:
+        # Room for none of them, though the API server shows room for twice as many.
+        with hidden_taker(operated, free_milli_cpu - each // 2):
+            for name in names:
+                tenant.submit(
+                    name,
+                    gpu=0.3,
+                    retries=0,
+                    template=template(
+                        container(
+                            "QUICKSTART_SECONDS=1 exec quickstart",
+                            resources={"requests": {"cpu": f"{each}m"}},
+                        )
+                    ),
+                )
+            until(lambda: len(rejected) >= JOBS, lambda: f"rejections: {len(rejected)}", 60)
+        for name in names:
+            tenant.wait_phase(name, "Succeeded", 90)
+    charged = leaders_metric(operated, "gpusched_retries_charged_by_race_total")
+    marked = leaders_metric(operated, "gpusched_rejected_pods_total")
+    record_property("rejected by the kubelet", len(rejected))
+    record_property("marked in time", marked)
+    assert charged == 0
+    assert marked >= len(rejected)
+    for name in names:
+        job = tenant.batch_job(name)
+        assert job["spec"]["backoffLimitPerIndex"] == 0
+        assert not job["status"].get("failed"), job["status"]
+        assert not job["status"].get("failedIndexes"), job["status"]
+        assert [e for e in tenant.events(name) if e["reason"] == "PodRejected"]
+    assert watch.peak.placements >= JOBS + len(rejected)
+    assert max(watch.peak.milli.values()) <= 1000
