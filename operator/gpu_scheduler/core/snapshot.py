@@ -2,8 +2,8 @@
 
 Adds to ``Cluster`` what one cycle needs: the *kind* of each node (nodes with the same devices
 answer the same question about an empty node alike), the free GPU per node, a list of changed
-nodes from which score tables catch up, and an undo log. Devices that are not healthy have nothing
-free here. Invariant: ``rollback(mark())`` restores every number.
+nodes from which score tables catch up, and an undo log. Devices that are not healthy, or above
+their capacity, have nothing free here. Invariant: ``rollback(mark())`` restores every number.
 """
 
 from typing import NamedTuple
@@ -34,7 +34,7 @@ class Snapshot:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster = cluster.copy()
         for device, healthy in enumerate(cluster.dev_healthy):
-            if not healthy:
+            if not healthy or cluster.free_milli[device] < 0 or cluster.free_mib[device] < 0:
                 cluster.free_milli[device] = cluster.free_mib[device] = 0
         free, first = cluster.free_milli, cluster.first
         self.node_free_milli = [sum(free[a:b]) for a, b in zip(first, first[1:], strict=False)]

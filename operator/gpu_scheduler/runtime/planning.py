@@ -33,7 +33,7 @@ class Planning:
         check_capacity: Callable[[], bool],
         observe_seconds: Callable[[float], None] = lambda seconds: None,
     ) -> None:
-        """``check_capacity`` deals with devices above capacity; True when there were any."""
+        """``check_capacity`` evicts from devices above capacity; True when that has just begun."""
         self._world, self._binder = world, binder
         self._cycle_seconds, self._clock = cycle_seconds, clock
         self._check_capacity, self._observe = check_capacity, observe_seconds
@@ -64,6 +64,8 @@ class Planning:
         world = self._world
         self._planned_version = world.version
         if self._check_capacity():
+            self._planned_version = -1
+            self._wake.set()
             return
         result = plan(world.snapshot(), world.planner_projects(), world.waiting_jobs())
         for decision in result.places:

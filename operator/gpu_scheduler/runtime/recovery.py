@@ -8,6 +8,7 @@ that node for a while. Fed by every pod event; acts on each pod once.
 """
 
 import asyncio
+import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -54,7 +55,9 @@ class Recovery:
         """``stuck_seconds``: how long a placed pod may hang before it is evicted."""
         self._world, self._client, self._events = world, client, events
         self._stuck_seconds, self._avoid_seconds, self._clock = stuck_seconds, avoid_seconds, clock
-        self._handled: set[PodUID] = set()
+        self._handled: set[PodUID] = set()  # a request about it is under way or was answered
+        self._told: set[PodUID] = set()  # its trouble was counted and reported
+        self._unmarked: set[PodUID] = set()  # ended pods to look at again
         self._since: dict[PodUID, float] = {}  # stuck pods: first seen so
         self._tasks: set[asyncio.Task[object]] = set()
         self._failure: asyncio.Future[NoReturn] | None = None
@@ -82,41 +85,57 @@ class Recovery:
 
     def gone(self, uid: PodUID) -> None:
         """Forget a pod."""
-        self._handled.discard(uid)
+        for known in (self._handled, self._told, self._unmarked):
+            known.discard(uid)
         self._since.pop(uid, None)
 
     def check_capacity(self) -> bool:
-        """Evict the newest pods from devices above their capacity; True when there are any."""
-        cluster = self._world.ledger.cluster
+        """Evict the newest pods from devices above their capacity; True when that began now.
+
+        A pod that takes its time to go keeps its device full in the ledger's arrays: nothing is
+        placed there, and the rest of the cluster need not wait for it.
+        """
+        ledger = self._world.ledger
+        cluster = ledger.cluster
         if min(cluster.free_milli, default=0) >= 0 and min(cluster.free_mib, default=0) >= 0:
             return False
         found = overbooked(
             cluster,
             [
-                Holder(pod.uid, pod.node, epoch_seconds(pod.created), pod.allocation.grants)
+                Holder(
+                    pod.uid,
+                    pod.node,
+                    epoch_seconds(pod.created),
+                    ledger.resolved(pod.node, pod.allocation.grants),
+                )
                 for pod in self._world.pods.values()
                 if pod.allocation is not None and pod.stage is not Stage.ENDED
             ],
         )
+        began = False
         for device in found:
             for uid in device.evict:
-                pod = self._world.pods[uid]
                 if uid in self._handled:
                     continue
-                self.counts["overbooked"] += 1
+                began = True
+                pod = self._world.pods[uid]
                 self._evict(
                     pod,
+                    "overbooked",
                     "Overbooked",
                     f"device {device.device} of {device.node} holds {device.milli} milli-GPU and "
                     f"{device.mib} of {device.usable_mib} MiB: evicting {pod.name}",
                 )
-        return bool(found)
+        return began
 
     def _ended(self, pod: PodRecord) -> None:
         if pod.phase != "Failed" or pod.disrupted or pod.uid in self._handled:
             return
+        if pod.allocation is None or not pod.job_uid:
+            return
         key = self._world.job_of(pod)
-        if key is None or pod.allocation is None:
+        if key is None:
+            self._unmarked.add(pod.uid)  # after a start, the list of Jobs may be still to come
             return
         now = datetime.now(UTC)
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
@@ -126,8 +145,10 @@ class Recovery:
         elif not pod.ran:
             reason = pod.reason or "Rejected"
             message = f"the kubelet of {pod.node} rejected the pod: {pod.message or reason}"
-            self._avoid(key, pod.node)
-            self._say(key, "PodRejected", f"{pod.name}: {message}; placing it elsewhere")
+            if pod.uid not in self._told:
+                self._told.add(pod.uid)
+                self._avoid(key, pod.node)
+                self._say(key, "PodRejected", f"{pod.name}: {message}; placing it elsewhere")
             self._start(pod, self._mark(mark_disrupted(meta, reason, message, now), "rejected"))
 
     def _hangs(self, pod: PodRecord) -> bool:
@@ -139,6 +160,11 @@ class Recovery:
         now = self._clock()
         for failed in [f for f in self._failures if f[0] not in self._world.gpujobs]:
             del self._failures[failed]
+        self.check_capacity()
+        unmarked, self._unmarked = self._unmarked, set()
+        for uid in unmarked:
+            if uid in self._world.pods:
+                self._ended(self._world.pods[uid])
         for pod in list(self._world.pods.values()):
             if pod.stage is Stage.PLACED and pod.uid not in self._since and self._hangs(pod):
                 self._since[pod.uid] = now
@@ -148,17 +174,20 @@ class Recovery:
                 del self._since[uid]
             elif now - since >= self._stuck_seconds and uid not in self._handled:
                 why = pod.unschedulable.message if pod.unschedulable else "the node is gone"
-                self.counts["stuck"] += 1
                 key = self._world.job_of(pod)
-                if key is not None:
+                if key is not None and uid not in self._told:
                     self._avoid(key, pod.node)
-                self._evict(pod, "PodStuck", f"{pod.name} cannot start on {pod.node}: {why}")
+                why = f"{pod.name} cannot start on {pod.node}: {why}"
+                self._evict(pod, "stuck", "PodStuck", why)
 
-    def _evict(self, pod: PodRecord, reason: str, message: str) -> None:
-        log.warning("%s/%s: %s", pod.namespace, pod.name, message)
-        key = self._world.job_of(pod)
-        if key is not None:
-            self._say(key, reason, f"{message}; placing it elsewhere")
+    def _evict(self, pod: PodRecord, what: str, reason: str, message: str) -> None:
+        if pod.uid not in self._told:
+            self._told.add(pod.uid)
+            self.counts[what] += 1
+            log.warning("%s/%s: %s", pod.namespace, pod.name, message)
+            key = self._world.job_of(pod)
+            if key is not None:
+                self._say(key, reason, f"{message}; placing it elsewhere")
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
         self._start(pod, self._send(evict(meta)))
 
@@ -188,7 +217,9 @@ class Recovery:
             return
         self._handled.discard(uid)
         if isinstance(error, errors.ApiError) and not isinstance(error, errors.NotLeader):
-            log.warning("recovery of pod %s: %s", uid, error)  # the next sweep or event tries again
+            log.warning("recovery of pod %s: %s", uid, error)  # the next sweep tries again
+            if uid in self._world.pods:
+                self._unmarked.add(uid)
         elif self._failure is not None and not self._failure.done():
             self._failure.set_exception(error)
 
@@ -203,8 +234,12 @@ class Recovery:
             log.warning("a retry was charged: the Job controller was faster (%s)", write.path)
 
     async def _send(self, write: Write) -> bytes | None:
-        """Send, again and again while a disruption budget says no; None when the pod is gone."""
-        for attempt in range(_TRIES):
+        """Send, again and again while a disruption budget says no; None when the pod is gone.
+
+        Raises:
+            TooManyRequests: it still says no.
+        """
+        for attempt in itertools.count():
             try:
                 return await self._client.request(
                     write.method,
@@ -215,5 +250,7 @@ class Recovery:
             except (errors.NotFound, errors.Conflict, errors.Unprocessable):
                 return None
             except errors.TooManyRequests:
+                if attempt >= _TRIES:
+                    raise
                 await asyncio.sleep(min(0.5 * 2**attempt, 10.0))
-        return None
+        raise AssertionError("the loop ends by itself")

@@ -5,6 +5,7 @@ nodes they name: when a node or its devices change, the arrays are laid out agai
 Invariant: the arrays equal capacity minus the sum of the charges, whatever the order of events.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from gpu_scheduler.core.cluster import Cluster, NodeInfo
@@ -55,6 +56,12 @@ class Ledger:
     def has_node(self, name: str) -> bool:
         """Whether the node exists."""
         return name in self._nodes
+
+    def resolved(self, node: str, grants: Iterable[Grant]) -> tuple[Grant, ...]:
+        """The grants with each device under the id that it has now, index or UUID."""
+        cluster = self.cluster
+        at = ((grant, self._device_at.get((node, grant.device))) for grant in grants)
+        return tuple(g if d is None else replace(g, device=cluster.dev_id[d]) for g, d in at)
 
     def charge_pod(self, uid: PodUID, charge: Charge) -> bool:
         """Record what a pod holds, in place of what it held before; False when nothing changed."""

@@ -3,7 +3,7 @@
 import asyncio
 
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
-from tests.unit.state.builders import make_gpujob, make_node, make_pod
+from tests.unit.state.builders import half, make_gpujob, make_node, make_pod
 from tests.unit.state.test_world import free, make_world, waiting
 
 from gpu_scheduler.core.decision import Place, Reason
@@ -89,6 +89,19 @@ async def test_nothing_is_placed_while_a_device_is_above_its_capacity() -> None:
 
 
 @virtual
+async def test_what_waited_for_evictions_is_planned_next_without_any_news() -> None:
+    case = Case(make_world(make_pod()))
+    case.overbooked = True
+    async with Running(case.planning.run()):
+        case.planning.wake()
+        await asyncio.sleep(0.1)
+        assert case.binder.given == []
+        case.overbooked = False
+        await asyncio.sleep(1)
+        assert case.binder.nodes == ["a"]
+
+
+@virtual
 async def test_a_wake_without_a_change_does_not_plan() -> None:
     case = Case(make_world())
     async with Running(case.planning.run()):
@@ -158,3 +171,15 @@ async def test_a_paused_planner_places_nothing_more() -> None:
         case.planning.wake()
         await asyncio.sleep(10)
     assert case.binder.given == []
+
+
+@virtual
+async def test_a_device_above_its_capacity_does_not_spoil_its_neighbours() -> None:
+    held = [
+        make_pod(f"held-{i}", node="a", grants=half("0", 900), phase="Running") for i in range(2)
+    ]
+    case = Case(make_world(*held, make_pod()))
+    assert free(case.world) == [-800, 1000]
+    case.planning.cycle()
+    ((decision, _),) = case.binder.given
+    assert [grant.device for grant in decision.grants] == ["1"]

@@ -1,0 +1,392 @@
+"""Whose fault a pod's end was, and what is done about it: once, and in time."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.unit.runtime.fake_client import (
+    BROKEN,
+    BUSY,
+    NOT_FOUND,
+    NOT_LEADER,
+    FakeClient,
+    Sent,
+)
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.builders import (
+    UNSCHEDULABLE,
+    half,
+    make_gpujob,
+    make_job,
+    make_node,
+    make_pod,
+)
+from tests.unit.state.test_world import make_world
+
+from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.events import Subject
+from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.runtime.sinks import PodSink
+from gpu_scheduler.state.devices import Device
+
+KEY = make_gpujob().key
+TRACKED = {"metadata": {"finalizers": ["batch.kubernetes.io/job-tracking"]}}
+COUNTED = {"metadata": {}}
+STUCK_SECONDS, AVOID_SECONDS = 30.0, 60.0
+
+
+class FakeEvents:
+    def __init__(self) -> None:
+        self.said: list[tuple[str, str, str]] = []
+
+    def say(self, subject: Subject, kind: str, reason: str, message: str) -> None:
+        self.said.append((subject.name, reason, message))
+
+
+class Case:
+    def __init__(self) -> None:
+        self.world = make_world()
+        self.answer: Any = TRACKED
+        self.client = FakeClient(self._reply)
+        self.events = FakeEvents()
+        self.recovery = Recovery(
+            self.world,
+            self.client,  # type: ignore[arg-type]
+            self.events,  # type: ignore[arg-type]
+            stuck_seconds=STUCK_SECONDS,
+            avoid_seconds=AVOID_SECONDS,
+            clock=clock,
+        )
+        self.sink = PodSink(self.world, self.recovery, lambda: None)
+        self.start = clock()
+
+    def _reply(self, sent: Sent) -> Any:
+        return self.answer(sent) if callable(self.answer) else self.answer
+
+    async def see(self, *pods: Pod) -> None:
+        for pod in pods:
+            self.sink.changed(pod)
+        await asyncio.sleep(0.01)
+
+    def avoided(self) -> set[str]:
+        """Nodes that the job's next pod would pass over."""
+        self.world.pod_changed(make_pod("probe", uid="probe"))
+        (job,) = self.world.waiting_jobs()
+        self.world.pod_gone(PodUID("probe"))
+        return set(job.pods[0].avoid)
+
+    @property
+    def evictions(self) -> list[str]:
+        return [s.path.split("/")[-2] for s in self.client.of("POST", "/eviction")]
+
+    @property
+    def marks(self) -> list[str]:
+        return [s.body["status"]["conditions"][0]["type"] for s in self.client.of("PATCH")]
+
+
+def rejected(version: int = 2, **settings: Any) -> Pod:
+    """A pod that the kubelet refused: failed, no conditions, no container ever made."""
+    return make_pod(
+        version=version, node="a", grants=half(), phase="Failed", reason="OutOfcpu", **settings
+    )
+
+
+# --- ends ---
+
+
+@virtual
+async def test_a_rejected_pod_is_marked_once_and_its_node_avoided() -> None:
+    case = Case()
+    await case.see(rejected(2), rejected(3), rejected(4))
+    assert case.marks == [CONDITION_DISRUPTION]
+    assert case.client.sent[0].body["metadata"]["uid"] == "uid-job-0"
+    assert case.recovery.counts == {"rejected": 1}
+    assert case.avoided() == {"a"}
+    ((name, reason, message),) = case.events.said
+    assert (name, reason) == ("job", "PodRejected")
+    assert "OutOfcpu" in message and "kubelet of a" in message
+
+
+@virtual
+async def test_a_retry_that_was_charged_all_the_same_is_counted() -> None:
+    case = Case()
+    case.answer = COUNTED
+    await case.see(rejected())
+    assert case.recovery.counts == {"charged_by_race": 1}
+
+
+@virtual
+async def test_a_pod_past_its_time_limit_is_marked_as_such() -> None:
+    case = Case()
+    late = make_pod(node="a", grants=half(), phase="Failed", reason="DeadlineExceeded", ran=True)
+    await case.see(late)
+    assert case.marks == [CONDITION_TIME_LIMIT]
+    assert case.avoided() == set()
+
+
+DISRUPTED = {"type": "DisruptionTarget", "status": "True"}
+LEFT_ALONE: dict[str, Pod] = {
+    "a program that failed": make_pod(node="a", grants=half(), phase="Failed", ran=True),
+    "a success": make_pod(node="a", grants=half(), phase="Succeeded", ran=True),
+    "an eviction": make_pod(
+        node="a", grants=half(), phase="Failed", reason="Evicted", conditions=(DISRUPTED,)
+    ),
+    "one that was never ours to place": make_pod(path="other", node="a", phase="Failed"),
+    "somebody else's": make_pod(job=None, node="a", grants=half(), phase="Failed"),
+    "one that runs": make_pod(node="a", grants=half(), phase="Running", ran=True),
+}
+
+
+@pytest.mark.parametrize("case_name", LEFT_ALONE)
+def test_other_ends_are_left_alone(case_name: str) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        await case.see(LEFT_ALONE[case_name])
+        async with Running(case.recovery.run()):
+            await asyncio.sleep(100)
+        assert case.client.sent == []
+        assert case.avoided() == set()
+
+    run()
+
+
+@virtual
+async def test_a_rejection_that_is_seen_before_its_job_is_marked_when_the_job_is_known() -> None:
+    """After a change of leader the lists arrive in any order."""
+    case = Case()
+    case.world.job_gone("job-uid")
+    async with Running(case.recovery.run()):
+        await case.see(rejected())
+        assert case.marks == []
+        case.world.job_changed(make_job(version=2))
+        await asyncio.sleep(5)
+    assert case.marks == [CONDITION_DISRUPTION]
+
+
+@virtual
+async def test_a_mark_that_failed_is_tried_again() -> None:
+    case = Case()
+    case.answer = BROKEN
+    async with Running(case.recovery.run()):
+        await case.see(rejected())
+        case.answer = TRACKED
+        await asyncio.sleep(5)
+    assert case.marks == [CONDITION_DISRUPTION] * 2
+    assert case.recovery.counts == {"rejected": 1}
+    assert len(case.events.said) == 1
+
+
+@virtual
+async def test_a_pod_that_is_gone_before_its_mark_is_no_error() -> None:
+    case = Case()
+    case.answer = NOT_FOUND
+    async with Running(case.recovery.run()):
+        await case.see(rejected())
+        case.sink.gone("team-a", "job-0", "uid-job-0")
+        await asyncio.sleep(100)
+    assert len(case.client.sent) == 1
+    assert case.recovery.counts == {}
+
+
+@virtual
+async def test_a_node_that_fails_a_job_again_is_avoided_for_longer() -> None:
+    case = Case()
+    await case.see(rejected(uid="first"))
+    assert case.world.waiting.next_expiry() == pytest.approx(clock() + AVOID_SECONDS, abs=1)
+    await case.see(rejected(uid="second", name="job-1"))
+    assert case.world.waiting.next_expiry() == pytest.approx(clock() + 2 * AVOID_SECONDS, abs=1)
+
+
+# --- pods that hang ---
+
+
+def stuck(version: int = 2, **settings: Any) -> Pod:
+    """Released from its gate, pinned to node a, and kube-scheduler finds no room there."""
+    return make_pod(
+        version=version,
+        path="other",
+        grants=half(),
+        allocated_node="a",
+        conditions=(UNSCHEDULABLE,),
+        **settings,
+    )
+
+
+@virtual
+async def test_a_stuck_pod_is_evicted_after_its_time_and_not_before() -> None:
+    case = Case()
+    async with Running(case.recovery.run()):
+        await case.see(stuck())
+        await asyncio.sleep(STUCK_SECONDS - 1)
+        assert case.evictions == []
+        await asyncio.sleep(4)
+        assert case.evictions == ["job-0"]
+        assert case.avoided() == {"a"}
+        await asyncio.sleep(100)
+    assert case.evictions == ["job-0"]
+    assert case.recovery.counts == {"stuck": 1}
+    assert "0/1 nodes are available" in case.events.said[0][2]
+
+
+@virtual
+async def test_a_pod_that_starts_in_time_is_not_evicted() -> None:
+    case = Case()
+    async with Running(case.recovery.run()):
+        await case.see(stuck())
+        await asyncio.sleep(STUCK_SECONDS - 5)
+        await case.see(make_pod(version=3, path="other", node="a", grants=half()))
+        await asyncio.sleep(100)
+    assert case.evictions == []
+
+
+@virtual
+async def test_the_time_starts_anew_when_a_pod_gets_stuck_anew() -> None:
+    case = Case()
+    async with Running(case.recovery.run()):
+        await case.see(stuck(2))
+        await asyncio.sleep(STUCK_SECONDS - 5)
+        await case.see(make_pod(version=3, path="other", grants=half(), allocated_node="a"))
+        await case.see(stuck(4))
+        await asyncio.sleep(STUCK_SECONDS - 5)
+        assert case.evictions == []
+
+
+@virtual
+async def test_a_stuck_pod_that_goes_by_itself_is_forgotten() -> None:
+    case = Case()
+    async with Running(case.recovery.run()):
+        await case.see(stuck())
+        await asyncio.sleep(5)
+        case.sink.gone("team-a", "job-0", "uid-job-0")
+        await asyncio.sleep(100)
+    assert case.client.sent == []
+
+
+@virtual
+async def test_a_pod_on_a_node_that_vanished_is_evicted() -> None:
+    case = Case()
+    async with Running(case.recovery.run()):
+        await case.see(make_pod(node="a", grants=half()))
+        case.world.node_gone("a")
+        await asyncio.sleep(STUCK_SECONDS + 5)
+    assert case.evictions == ["job-0"]
+    assert "the node is gone" in case.events.said[0][2]
+
+
+@virtual
+async def test_a_node_that_is_back_in_time_keeps_its_pods() -> None:
+    case = Case()
+    async with Running(case.recovery.run()):
+        await case.see(make_pod(node="a", grants=half()))
+        case.world.node_gone("a")
+        await asyncio.sleep(STUCK_SECONDS - 5)
+        case.world.node_changed(make_node("a"))
+        await asyncio.sleep(100)
+    assert case.evictions == []
+
+
+@virtual
+async def test_a_disruption_budget_delays_an_eviction() -> None:
+    case = Case()
+    answers: list[Any] = [BUSY, BUSY, BUSY, {}]
+    case.answer = lambda sent: answers.pop(0)
+    async with Running(case.recovery.run()):
+        await case.see(stuck())
+        await asyncio.sleep(STUCK_SECONDS + 20)
+    assert case.evictions == ["job-0"] * 4
+    assert case.recovery.counts == {"stuck": 1}
+
+
+@virtual
+async def test_a_disruption_budget_that_goes_on_saying_no_is_asked_again_and_again() -> None:
+    case = Case()
+    case.answer = BUSY
+    async with Running(case.recovery.run()):
+        await case.see(stuck())
+        await asyncio.sleep(600)
+        asked = len(case.evictions)
+        assert asked > 10
+        case.answer = {}
+        await asyncio.sleep(100)
+        assert len(case.evictions) > asked
+
+
+@virtual
+async def test_a_closed_fence_ends_it() -> None:
+    case = Case()
+    case.answer = NOT_LEADER
+    with pytest.raises(errors.NotLeader):
+        async with Running(case.recovery.run()):
+            await asyncio.sleep(1)
+            await case.see(rejected())
+            await asyncio.sleep(10)
+
+
+# --- devices above their capacity ---
+
+OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+
+
+def both(first: str = "0", second: str = "0") -> list[Pod]:
+    """Two pods, 0.6 of a GPU each, on device ``first`` and ``second``."""
+    return [
+        make_pod("new", node="a", grants=half(second, 600), created=NEW, phase="Running"),
+        make_pod("old", node="a", grants=half(first, 600), created=OLD, phase="Running"),
+    ]
+
+
+@virtual
+async def test_devices_within_their_capacity_are_left_alone() -> None:
+    case = Case()
+    await case.see(*both("0", "1"))
+    assert not case.recovery.check_capacity()
+    assert case.client.sent == []
+
+
+@virtual
+async def test_of_two_pods_on_too_small_a_device_the_newer_goes_once() -> None:
+    case = Case()
+    await case.see(*both())
+    assert case.recovery.check_capacity()
+    await asyncio.sleep(0.01)
+    assert case.evictions == ["new"]
+    assert case.recovery.counts == {"overbooked": 1}
+    assert [reason for _, reason, _ in case.events.said] == ["Overbooked"]
+
+
+@virtual
+async def test_planning_goes_on_while_an_evicted_pod_takes_its_time() -> None:
+    """Its device is full in the arrays anyway; other nodes need not wait for its grace period."""
+    case = Case()
+    await case.see(*both())
+    assert case.recovery.check_capacity()
+    assert not case.recovery.check_capacity()
+
+
+@virtual
+async def test_a_device_that_is_named_in_two_ways_is_one_device() -> None:
+    """Pods from before the agent name it by index, later ones by UUID."""
+    case = Case()
+    agent = (Device("GPU-0", 0, "A100", 40960), Device("GPU-1", 1, "A100", 40960))
+    case.world.gpunode_changed("a", agent)
+    await case.see(*both("0", "GPU-0"))
+    assert case.recovery.check_capacity()
+    await asyncio.sleep(0.01)
+    assert case.evictions == ["new"]
+
+
+@virtual
+async def test_an_eviction_from_an_overbooked_device_that_failed_is_tried_again() -> None:
+    case = Case()
+    case.answer = BROKEN
+    async with Running(case.recovery.run()):
+        await case.see(*both())
+        assert case.recovery.check_capacity()
+        await asyncio.sleep(0.5)
+        case.answer = {}
+        await asyncio.sleep(5)
+    assert case.evictions == ["new", "new"]
