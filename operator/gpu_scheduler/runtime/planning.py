@@ -19,6 +19,9 @@ from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
+_REST_FACTOR = 9.0  # planning takes at most a tenth of the time of a core …
+_MAX_REST_SECONDS = 0.25  # … unless single cycles are long
+
 
 class Planning:
     """Plans whenever woken and something changed."""
@@ -54,9 +57,10 @@ class Planning:
             self._wake.clear()
             changed = self._world.waiting.expire(self._clock())
             changed |= self._world.version != self._planned_version
+            started = self._clock()
             if changed and not self.paused:
                 self.cycle()
-            await asyncio.sleep(self._cycle_seconds)
+            await asyncio.sleep(self._rest_seconds(self._clock() - started))
 
     def cycle(self) -> None:
         """One planning cycle."""
@@ -77,6 +81,10 @@ class Planning:
         self._take_over({wait.job: wait for wait in result.waits})
         self.cycles += 1
         self._observe(self._clock() - started)
+
+    def _rest_seconds(self, cycle_seconds: float) -> float:
+        """Time until the next cycle may begin: long cycles leave the loop to others, too."""
+        return max(self._cycle_seconds, min(_REST_FACTOR * cycle_seconds, _MAX_REST_SECONDS))
 
     def _take_over(self, waits: dict[JobKey, Wait]) -> None:
         for job in self.waits.keys() | waits.keys():
