@@ -1,0 +1,167 @@
+"""The benchmark: ``python -m tests.perf``, or ``make bench``.
+
+Brings up a control plane with fake nodes, measures throughput, writes, latency and the operator's
+own needs on it, and writes build/bench/, docs/measurements/ and docs/benchmarks.md. What it started
+is stopped at the end, also after Ctrl-C.
+"""
+
+import argparse
+import asyncio
+import json
+import shlex
+import signal
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import uvloop
+from tests.perf import audit, latency, report, scale
+from tests.perf.bound import BoundWatch
+from tests.perf.install import cluster, say, set_qps
+from tests.perf.machine import machine
+from tests.perf.schedulers import AUTO, CORE_VARIANTS, STOCK, VARIANTS
+from tests.perf.settings import FULL, PARTS, QUICK, RAISED_QPS, ROOT, Settings
+from tests.perf.throughput import Bench
+from tests.perf.workload import NAMESPACE
+
+from cluster import ClusterError, Running
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.kubeconfig import from_kubeconfig
+
+PAGE = ROOT / "docs" / "benchmarks.md"
+_RAW, _KEPT = ROOT / "build" / "bench", ROOT / "docs" / "measurements"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Measure what was asked for and write it down."""
+    options = _parser().parse_args(arguments)
+    sizes = QUICK if options.quick else FULL
+    settings = Settings(options.name, sizes, tuple(options.parts), tuple(options.variants))
+    # A service that is stopped should clean up like a user who presses Ctrl-C.
+    signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        result = measure(settings)
+    except ClusterError as error:
+        say(f"error: {error}")
+        return 1
+    except KeyboardInterrupt:
+        say("interrupted; what was started has been stopped")
+        return 130
+    paths = write(result, publish=not options.quick and settings.parts == PARTS)
+    print(report.page(result))  # noqa: T201
+    say("written: " + ", ".join(str(path.relative_to(ROOT)) for path in paths))
+    return 0
+
+
+def measure(settings: Settings) -> dict[str, Any]:
+    """All figures, as JSON."""
+    sizes = settings.sizes
+    result: dict[str, Any] = {
+        "date": datetime.now(UTC).strftime("%Y-%m-%d"),
+        "machine": machine(),
+        "settings": {
+            "command": " ".join(["python -m tests.perf", *map(shlex.quote, sys.argv[1:])]),
+            "raised_qps": RAISED_QPS,
+            **{name: getattr(sizes, name) for name in sizes.__slots__},
+        },
+    }
+    began = datetime.now(UTC)
+    if set(settings.parts) - {"audit"}:
+        with cluster(settings.name, nodes=sizes.nodes, qps=RAISED_QPS) as running:
+            uvloop.run(_on_one_control_plane(running, settings, result))
+    if "audit" in settings.parts:
+        name = f"{settings.name}-audit"
+        with cluster(name, nodes=sizes.nodes, qps=RAISED_QPS, audit=True) as running:
+            uvloop.run(_writes_by_client(running, settings, result))
+    result["seconds"] = round((datetime.now(UTC) - began).total_seconds())
+    return result
+
+
+async def _on_one_control_plane(
+    running: Running, settings: Settings, result: dict[str, Any]
+) -> None:
+    sizes, parts = settings.sizes, settings.parts
+    async with _bench(running, settings) as bench:
+        for part, qps, rounds, candidates in (
+            ("raised", RAISED_QPS, sizes.rounds_raised, VARIANTS),
+            ("default", None, sizes.rounds_default, CORE_VARIANTS),
+        ):
+            if part == "default" and {"default", "latency"} & set(parts):
+                await asyncio.to_thread(set_qps, running, qps)
+            if part in parts:
+                say(f"throughput, client limits {qps or 'as they come'}")
+                variants = [v for v in candidates if v.name in (settings.variants or (v.name,))]
+                runs = [run.to_json() for run in await bench.rounds(variants, rounds)]
+                result[part] = {"runs": runs, "summary": report.summary(runs)}
+        if "latency" in parts:
+            say("latency")
+            result["latency"] = {
+                variant.title: await latency.measure(bench, variant) for variant in (AUTO, STOCK)
+            }
+        if "scale" in parts:
+            say("scale")
+            await asyncio.to_thread(set_qps, running, RAISED_QPS)
+            result["scale"] = await scale.measure(bench)
+
+
+async def _writes_by_client(running: Running, settings: Settings, result: dict[str, Any]) -> None:
+    say("writes by client, from the audit log")
+    log = running.log_file("audit")
+    found = {}
+    async with _bench(running, settings) as bench:
+        for variant in CORE_VARIANTS:
+            run = await bench.run(variant, 0)
+            counts = audit.by_client(log, run.began, run.ended)
+            found[variant.name] = {who: n / run.pods for who, n in counts.most_common()}
+    result["writes_by_client"] = found
+
+
+@asynccontextmanager
+async def _bench(running: Running, settings: Settings) -> AsyncIterator[Bench]:
+    connection = from_kubeconfig(running.kubeconfig)
+    async with Client(connection, user_agent="bench-harness", timeout_seconds=30.0) as client:
+        watch = BoundWatch(client, NAMESPACE)
+        watching = asyncio.create_task(watch.reflector.run())
+        try:
+            await watch.reflector.synced.wait()
+            yield Bench(running, client, watch, settings.sizes)
+        finally:
+            watching.cancel()
+
+
+def write(result: dict[str, Any], *, publish: bool) -> list[Path]:
+    """Write the figures; only a complete, full run becomes the published one."""
+    folders = [_RAW, _KEPT] if publish else [_RAW]
+    paths = []
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
+        paths.append(folder / f"bench-{result['date']}.json")
+        paths[-1].write_text(json.dumps(result, indent=1) + "\n")
+    if publish:
+        report.write_page(PAGE, report.page(result))
+        paths.append(PAGE)
+    return paths
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tests.perf", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small, to try the harness")
+    parser.add_argument("--name", default="bench", help="of the cluster, default bench")
+    parser.add_argument(
+        "--parts", nargs="+", choices=PARTS, default=PARTS, help="only these; nothing is published"
+    )
+    names = [variant.name for variant in VARIANTS]
+    parser.add_argument("--variants", nargs="+", choices=names, default=[], help="only these")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

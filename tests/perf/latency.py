@@ -1,0 +1,51 @@
+"""From apply to bound on an idle cluster: single-pod jobs, one after the other.
+
+With client limits and the operator's settings as they come. A pause between two jobs keeps the
+Job controller's limit of 20 requests per second out of the figure: it is about an idle cluster.
+"""
+
+import asyncio
+import math
+import time
+from collections.abc import Sequence
+
+from tests.perf.install import say
+from tests.perf.schedulers import Variant, scheduler_of
+from tests.perf.throughput import Bench
+from tests.perf.workload import clear
+
+_WARM_UP_JOBS = 3
+_BOUND_SECONDS = 30.0
+
+
+def percentile(values: Sequence[float], percent: float) -> float:
+    """The nearest-rank percentile: a value that was measured."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)]
+
+
+async def measure(bench: Bench, variant: Variant) -> dict[str, object]:
+    """Seconds from the request that creates the job until its pod is bound."""
+    names, seconds = [], []
+    async with scheduler_of(bench.running, variant, bench.sizes.nodes):
+        for _ in range(_WARM_UP_JOBS + bench.sizes.latency_jobs):
+            name = bench.next_name(variant)
+            path, body = variant.job(name, 1)
+            began = time.monotonic()
+            await bench.client.create(path, body)
+            bound = await bench.watch.until_bound(name, 1, _BOUND_SECONDS)
+            seconds.append(max(bound.values()) - began)
+            names.append(name)
+            await asyncio.sleep(bench.sizes.latency_gap_seconds)
+        await clear(bench.client, bench.watch, names)
+    measured = seconds[_WARM_UP_JOBS:]
+    p50, p99 = percentile(measured, 50), percentile(measured, 99)
+    say(f"  apply to bound, {variant.name}: p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms")
+    return {
+        "jobs": len(measured),
+        "gap_seconds": bench.sizes.latency_gap_seconds,
+        "p50_seconds": p50,
+        "p99_seconds": p99,
+        "max_seconds": max(measured),
+        "seconds": measured,
+    }

@@ -1,0 +1,180 @@
+"""From measured runs to figures, and from figures to the table in docs/benchmarks.md.
+
+Rates are given as the median of the runs; comparisons are ratios within a round, of which the
+median, the least and the most are told. Pure, but for ``write_page``.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from tests.perf.schedulers import VARIANTS
+
+BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+Json = Mapping[str, Any]
+
+
+def spread(values: Iterable[float]) -> dict[str, float]:
+    """Median, least and most."""
+    found = sorted(values)
+    return {"median": median(found), "min": found[0], "max": found[-1]}
+
+
+def summary(runs: Sequence[Json]) -> dict[str, Any]:
+    """Per variant: rate, writes per pod, and the ratios to stock and to the null binder."""
+    rate = {(run["variant"], run["round"]): run["pods_per_second"] for run in runs}
+    found: dict[str, Any] = {}
+    for name in dict.fromkeys(run["variant"] for run in runs):
+        own = [run for run in runs if run["variant"] == name]
+        kinds = own[0]["writes_per_pod_by_kind"]
+        entry: dict[str, Any] = {
+            "runs": len(own),
+            "pods_per_second": spread(run["pods_per_second"] for run in own),
+            "writes_per_pod": spread(run["writes_per_pod"] for run in own),
+            "writes_per_pod_by_kind": {
+                kind: spread(run["writes_per_pod_by_kind"][kind] for run in own) for kind in kinds
+            },
+        }
+        for other in ("stock", "null", "null-plain"):
+            pairs = [(rate[name, n], rate.get((other, n))) for n in (r["round"] for r in own)]
+            ratios = [mine / theirs for mine, theirs in pairs if theirs]
+            if ratios and other != name:
+                entry[f"ratio_to_{other}"] = spread(ratios)
+        found[name] = entry
+    return found
+
+
+def page(result: Json) -> str:
+    """The measured part of docs/benchmarks.md."""
+    parts = [_machine(result)]
+    for key, title in (
+        ("raised", "Client limits raised to {qps}"),
+        ("default", "Client limits as they come"),
+    ):
+        if key in result:
+            parts.append(
+                _throughput(result[key], title.format(qps=result["settings"]["raised_qps"]))
+            )
+    if "writes_by_client" in result:
+        parts.append(_clients(result["writes_by_client"]))
+    if "latency" in result:
+        parts.append(_latency(result["latency"]))
+    if "scale" in result:
+        parts.append(_scale(result["scale"]))
+    return "\n\n".join(parts)
+
+
+def write_page(path: Path, text: str) -> None:
+    """Put the measured part between the markers of the page.
+
+    Raises:
+        ValueError: the markers are missing.
+    """
+    before = path.read_text()
+    start, end = before.find(BEGIN), before.find(END)
+    if not 0 <= start < end:
+        raise ValueError(f"{path}: the lines {BEGIN} and {END} are missing")
+    path.write_text(f"{before[: start + len(BEGIN)]}\n\n{text}\n\n{before[end:]}")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def _span(values: Mapping[str, float] | None, digits: int) -> str:
+    if values is None:
+        return "–"
+    middle, least, most = (f"{values[key]:.{digits}f}" for key in ("median", "min", "max"))
+    return middle if least == most else f"{middle} ({least}–{most})"
+
+
+def _machine(result: Json) -> str:
+    m, s = result["machine"], result["settings"]
+    return (
+        f"{result['date']}, commit {m['commit']}{' with changes' if m['changed'] else ''}: "
+        f"{m['cores']} cores of {m['cpu']}, {m['memory_gib']} GiB, Linux {m['kernel']}; Kubernetes "
+        f"{m['kubernetes']}, etcd {m['etcd']}, kwok {m['kwok']}, Python {m['python']}. Everything, "
+        f"the fake kubelets included, runs on this machine. `{s['command']}`"
+    )
+
+
+def _throughput(part: Json, title: str) -> str:
+    first = part["runs"][0]
+    titles = {variant.name: variant.title for variant in VARIANTS}
+    order = [name for name in titles if name in part["summary"]]
+    rows = []
+    for name in order:
+        entry = part["summary"][name]
+        rows.append(
+            [
+                titles[name],
+                _span(entry["pods_per_second"], 0),
+                _span(entry.get("ratio_to_stock"), 2),
+                _span(entry.get("ratio_to_null"), 2),
+                f"{entry['writes_per_pod']['median']:.2f}",
+                " + ".join(
+                    f"{entry['writes_per_pod_by_kind'][kind]['median']:.2f}"
+                    for kind in ("pods", "events", "jobs_and_projects")
+                ),
+            ]
+        )
+    head = [
+        "scheduler",
+        "pods/s",
+        "× stock",
+        "× plans nothing",
+        "writes per pod",
+        "pods + events + status",
+    ]
+    rounds = max(run["round"] for run in part["runs"]) + 1
+    return (
+        f"### {title}: {first['pods']} pods, {rounds} paired run{'s' * (rounds > 1)}\n\n"
+        + table(head, rows)
+    )
+
+
+def _clients(part: Json) -> str:
+    titles = {variant.name: variant.title for variant in VARIANTS}
+    rows = [
+        [titles.get(name, name), "; ".join(f"{c} {n:.2f}" for c, n in entry.items() if n >= 0.005)]
+        for name, entry in part.items()
+    ]
+    return "### Who writes, per pod (audit log, one run each)\n\n" + table(
+        ["scheduler", "writes per pod by client"], rows
+    )
+
+
+def _latency(part: Json) -> str:
+    rows = [
+        [
+            name,
+            str(entry["jobs"]),
+            f"{entry['p50_seconds'] * 1000:.0f} ms",
+            f"{entry['p99_seconds'] * 1000:.0f} ms",
+        ]
+        for name, entry in part.items()
+    ]
+    return "### From apply to bound, idle cluster, all settings as they come\n\n" + table(
+        ["", "jobs", "p50", "p99"], rows
+    )
+
+
+def _scale(part: Json) -> str:
+    memory, restart = part["memory"], part["restart"]
+    rows = [
+        ["placed", f"{part['pods_per_second']:.0f} pods/s"],
+        ["CPU per 1,000 pods placed", f"{part['cpu_seconds_per_1000_pods']:.2f} s"],
+        ["CPU while idle", f"{part['idle_cpu_percent']:.1f} % of a core"],
+        ["memory (RSS) before", f"{part['memory_without_pods']['rss_mib']:.0f} MiB"],
+        ["memory (RSS) after", f"{memory['rss_mib']:.0f} MiB"],
+        ["memory (RSS) after a restart", f"{restart['memory']['rss_mib']:.0f} MiB"],
+        ["restart until it leads", f"{restart['leading']:.1f} s"],
+        ["restart until it has listed everything", f"{restart['synced']:.1f} s"],
+    ]
+    return f"### The operator at {part['pods']:,} pods on {part['nodes']:,} nodes\n\n" + table(
+        ["", ""], rows
+    )

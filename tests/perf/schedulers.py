@@ -1,0 +1,153 @@
+"""What is compared, and how each one's scheduler is started and stopped.
+
+Only the scheduler that is measured runs, besides the stock one, which every cluster has. Each is a
+process of its own that belongs to the cluster and ends with it.
+"""
+
+import asyncio
+import shutil
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from tests.perf import null_binder
+from tests.perf.install import RELEASE, operator_kubeconfig
+from tests.perf.settings import ROOT
+from tests.perf.workload import NULL_SCHEDULER, gpu_job, plain_job, rendered_job
+
+from cluster import Running
+
+OPERATOR, NULL_BINDER = "operator", "null-binder"
+_LEADING, _SYNCED = "leading", "synced:"
+_START_SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way to get pods bound.
+
+    Attributes:
+        name: short, for files and the command line.
+        title: for people.
+        scheduler: what has to run.
+        placement: the operator's setting of that name.
+        rendered: the null binder gets pods as large as ours.
+    """
+
+    name: str
+    title: str
+    scheduler: Literal["stock", "null-binder", "operator"]
+    placement: str = "auto"
+    rendered: bool = False
+
+    def job(self, name: str, pods: int) -> tuple[str, Any]:
+        """Path and body of the job to be created."""
+        if self.scheduler == "operator":
+            return gpu_job(name, pods)
+        if self.scheduler == "null-binder":
+            if self.rendered:
+                return rendered_job(name, pods, scheduler=NULL_SCHEDULER)
+            return plain_job(name, pods, scheduler=NULL_SCHEDULER, whole_gpus=0)
+        return plain_job(name, pods, scheduler="default-scheduler", whole_gpus=1)
+
+
+STOCK = Variant("stock", "stock kube-scheduler, whole GPUs", "stock")
+NULL = Variant("null", "a binder that plans nothing, our pods", "null-binder", rendered=True)
+NULL_PLAIN = Variant("null-plain", "a binder that plans nothing, plain pods", "null-binder")
+BIND = Variant("bind", "gpu-scheduler, 0.5 GPU, bind path", "operator", "bind")
+GATE = Variant("gate", "gpu-scheduler, 0.5 GPU, gate path", "operator", "gate")
+AUTO = Variant("auto", "gpu-scheduler, 0.5 GPU", "operator", "auto")
+VARIANTS = (STOCK, NULL, NULL_PLAIN, BIND, GATE)
+CORE_VARIANTS = (STOCK, NULL, BIND, GATE)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Seconds from the start of the operator's process until it led, and had listed all."""
+
+    leading: float
+    synced: float
+
+
+@asynccontextmanager
+async def scheduler_of(running: Running, variant: Variant, nodes: int) -> AsyncIterator[None]:
+    """Runs what the variant needs; the stock scheduler runs anyway."""
+    if variant.scheduler == "stock":
+        yield
+        return
+    if variant.scheduler == "operator":
+        await start_operator(running, {"GPUSCHED_PLACEMENT": variant.placement})
+    else:
+        await _start_null_binder(running, nodes)
+    try:
+        yield
+    finally:
+        running.stop_process(variant.scheduler)
+
+
+async def start_operator(running: Running, environment: Mapping[str, str]) -> Start:
+    """Start the operator and wait until it leads and has listed everything."""
+    settings = {
+        "KUBECONFIG": str(operator_kubeconfig(running)),
+        "GPUSCHED_LEASE_NAMESPACE": RELEASE,
+        "GPUSCHED_ADMIN_HOST": "127.0.0.1",
+        "GPUSCHED_ADMIN_PORT": str(_free_port()),
+        **environment,
+    }
+    log, offset = _log(running, OPERATOR)
+    began = time.monotonic()
+    _spawn(running, OPERATOR, settings, ("gpu_scheduler.main", "operator"))
+    await _wait_for_line(running, OPERATOR, log, offset, _LEADING)
+    leading = time.monotonic() - began
+    await _wait_for_line(running, OPERATOR, log, offset, _SYNCED)
+    return Start(leading, time.monotonic() - began)
+
+
+async def _start_null_binder(running: Running, nodes: int) -> None:
+    log, offset = _log(running, NULL_BINDER)
+    settings = {"KUBECONFIG": str(running.kubeconfig)}
+    _spawn(running, NULL_BINDER, settings, ("tests.perf.null_binder", "--nodes", str(nodes)))
+    await _wait_for_line(running, NULL_BINDER, log, offset, null_binder.SYNCED)
+
+
+def _spawn(
+    running: Running, name: str, environment: Mapping[str, str], module: tuple[str, ...]
+) -> None:
+    # The cluster's programs get a clean environment, so everything is said here.
+    path = ":".join(str(ROOT / part) for part in ("operator", "hack", "."))
+    assignments = [f"{key}={value}" for key, value in environment.items()]
+    env = shutil.which("env") or "/usr/bin/env"
+    argv = (env, f"PYTHONPATH={path}", *assignments, sys.executable, "-m", *module)
+    running.run_process(name, argv)
+
+
+def _log(running: Running, name: str) -> tuple[Path, int]:
+    log = running.log_file(name)
+    return log, log.stat().st_size if log.exists() else 0
+
+
+async def _wait_for_line(running: Running, name: str, log: Path, offset: int, text: str) -> None:
+    async with asyncio.timeout(_START_SECONDS):
+        while text.encode() not in _tail(log, offset):
+            if name not in running.processes:
+                raise RuntimeError(f"{name} has ended, see {log}")
+            await asyncio.sleep(0.01)
+
+
+def _tail(log: Path, offset: int) -> bytes:
+    if not log.exists():
+        return b""
+    with log.open("rb") as file:
+        file.seek(offset)
+        return file.read()
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
