@@ -5,11 +5,23 @@ can tell a stale answer from a current one. Written by the status writer alone.
 """
 
 from enum import StrEnum
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from gpu_scheduler.api.model import ApiModel
+
+_MOST_CHARS = 4096
+
+
+def _cut(text: object) -> object:
+    if isinstance(text, str) and len(text) > _MOST_CHARS:
+        return f"{text[: _MOST_CHARS - 1]}…"
+    return text
+
+
+Sentence = Annotated[str, BeforeValidator(_cut), Field(max_length=_MOST_CHARS)]
+"""A message for people; one that the API server would refuse for its length is cut."""
 
 
 class ConditionType(StrEnum):
@@ -33,4 +45,4 @@ class Condition(ApiModel):
         description="When the status last changed.", json_schema_extra={"format": "date-time"}
     )
     reason: str = Field(max_length=128, description="Machine-readable reason, one word.")
-    message: str = Field("", max_length=4096, description="Sentence for people.")
+    message: Sentence = Field("", description="Sentence for people.")

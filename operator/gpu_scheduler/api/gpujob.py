@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from gpu_scheduler.api.condition import Condition
+from gpu_scheduler.api.condition import Condition, Sentence
 from gpu_scheduler.api.model import (
     INT_OR_STRING,
     ApiModel,
@@ -224,7 +224,7 @@ class GPUJobStatus(ApiModel):
     observed_generation: int | None = Field(None, description="metadata.generation judged here.")
     phase: Phase = Field(Phase.PENDING, description="Where the job is in its life.")
     reason: str = Field("", description="Why it does not run, one word; empty when it does.")
-    message: str = Field("", max_length=4096, description="The same as a sentence with numbers.")
+    message: Sentence = Field("", description="The same as a sentence with numbers.")
     queue_position: int | None = Field(
         None, description="1 = next of its project to start; absent when nothing waits."
     )

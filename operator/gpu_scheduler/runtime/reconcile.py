@@ -61,6 +61,9 @@ class Reconciler:
         except (errors.ApiError, StaleJobError) as error:
             delay = self._queue.retry(key)
             log.info("%s: %s; again in %.1f s", key, error, delay)
+        except Exception:  # a mistake of ours must not stop everybody else's jobs
+            delay = self._queue.retry(key)
+            log.exception("%s: unexpected; again in %.1f s", key, delay)
 
     async def _reconcile(self, key: JobKey) -> None:
         job = self._world.gpujobs.get(key)

@@ -1,0 +1,70 @@
+from typing import Any
+
+from tests.unit.builders import job, shape
+from tests.unit.state.builders import make_project
+
+from gpu_scheduler.api.gpuproject import GPUProjectStatus
+from gpu_scheduler.core.request import ProjectName, WaitingJob
+from gpu_scheduler.runtime.project_status import project_status
+from gpu_scheduler.state.projects import Claim, ProjectRecord
+
+THEN, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+CLAIM = Claim("lab", ProjectName("older"))
+
+
+def status_of(
+    record: ProjectRecord | None = None,
+    *,
+    allocated_milli: int = 0,
+    waiting: tuple[WaitingJob, ...] = (),
+    conflicts: tuple[Claim, ...] = (),
+    before: dict[str, Any] | None = None,
+    now: str = NOW,
+) -> GPUProjectStatus:
+    return project_status(
+        record or make_project(quota_milli=2000, generation=4),
+        allocated_milli=allocated_milli,
+        waiting=waiting,
+        running_jobs=2,
+        conflicts=conflicts,
+        before=before or {},
+        now=now,
+    )
+
+
+def test_numbers() -> None:
+    waiting = (job("a", shape(300), 3), job("b", shape(mib=1000)))
+    status = status_of(allocated_milli=2500, waiting=waiting)
+    assert (status.allocated_gpu, status.borrowed_gpu, status.pending_gpu) == ("2.5", "0.5", "0.9")
+    assert (status.jobs.running, status.jobs.pending) == (2, 2)
+    assert status.observed_generation == 4
+
+
+def test_nothing_is_borrowed_within_the_quota() -> None:
+    assert status_of(allocated_milli=2000).borrowed_gpu == "0"
+
+
+def test_a_claim_in_vain_is_told_with_the_owner() -> None:
+    (condition,) = status_of(conflicts=(CLAIM,)).conditions
+    assert (condition.status, condition.reason) == ("False", "Invalid")
+    assert "spec.namespaces: lab belongs to GPUProject older" in condition.message
+
+
+def test_a_problem_of_the_spec_comes_first() -> None:
+    record = make_project(problem="spec.quota: must not be negative")
+    (condition,) = status_of(record, conflicts=(CLAIM,)).conditions
+    assert condition.message == "spec.quota: must not be negative"
+
+
+def test_a_condition_keeps_its_time_until_it_changes() -> None:
+    first = status_of(now=THEN)
+    assert first.conditions[0].last_transition_time == THEN
+    same = status_of(before=first.to_json())
+    assert same == first
+    refused = status_of(before=first.to_json(), conflicts=(CLAIM,))
+    assert refused.conditions[0].last_transition_time == NOW
+
+
+def test_a_sentence_that_is_too_long_for_the_api_is_cut() -> None:
+    (condition,) = status_of(make_project(problem="x" * 100_000)).conditions
+    assert 1000 < len(condition.message) <= 4096

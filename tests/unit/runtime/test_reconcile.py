@@ -1,0 +1,369 @@
+"""From a GPUJob to its Job, from whatever state the cluster is in."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.unit.runtime.fake_client import (
+    AWAY,
+    CONFLICT,
+    NOT_FOUND,
+    NOT_LEADER,
+    UNPROCESSABLE,
+    FakeClient,
+    Sent,
+)
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.builders import make_gpujob, make_job, make_project
+
+from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.kube import errors
+from gpu_scheduler.runtime.acceptance import Accepted, Refused
+from gpu_scheduler.runtime.queue import WorkQueue
+from gpu_scheduler.runtime.reconcile import Reconciler
+from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
+from gpu_scheduler.state.world import World
+
+KEY = JobKey("team-a/job")
+ENDED_AT = "2026-01-01T01:00:00Z"
+
+
+class FakeAcceptance:
+    """Accepts everything, or answers ``verdict``."""
+
+    def __init__(self) -> None:
+        self.verdict: Any = None
+        self.judged = 0
+
+    async def judge(self, job: GPUJobRecord, project: ProjectName) -> Accepted | Refused:
+        self.judged += 1
+        if isinstance(self.verdict, Exception):
+            raise self.verdict
+        return self.verdict or await self.rendered(job, project)
+
+    async def rendered(self, job: GPUJobRecord, project: ProjectName) -> Accepted:
+        assert job.spec is not None
+        spec = {"parallelism": job.spec.parallelism, "suspend": job.spec.suspend}
+        return Accepted({"metadata": {"name": job.name}, "spec": spec}, Path.BIND)
+
+
+class Case:
+    def __init__(self, **spec: Any) -> None:
+        self.world = World()
+        self.world.project_changed(make_project())
+        self.world.gpujob_changed(make_gpujob(**spec))
+        self.answers: dict[str, Any] = {"POST": make_job(version=5)}
+        self.client = FakeClient(lambda sent: self.answers.get(sent.method, {}))
+        self.acceptance = FakeAcceptance()
+        self.queue: WorkQueue[JobKey] = WorkQueue()
+        self.wakes = 0
+        self.now = epoch_seconds(ENDED_AT)
+        self.reconciler = Reconciler(
+            self.world,
+            self.client,  # type: ignore[arg-type]
+            self.acceptance,  # type: ignore[arg-type]
+            self.queue,
+            wake=self._wake,
+            now=lambda: self.now,
+        )
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    async def handle(self) -> None:
+        await self.reconciler.handle(KEY)
+
+    async def keys_within(self, seconds: float) -> list[float]:
+        """When the key comes back, in seconds from now."""
+        start, seen = clock(), []
+
+        async def note(key: JobKey) -> None:
+            seen.append(round(clock() - start, 1))
+
+        async with Running(self.queue.work(note)):
+            await asyncio.sleep(seconds)
+        return seen
+
+    @property
+    def problem(self) -> str:
+        return self.world.gpujobs[KEY].problem
+
+    @property
+    def methods(self) -> list[str]:
+        return [sent.method for sent in self.client.sent]
+
+
+@virtual
+async def test_a_job_is_created_once() -> None:
+    case = Case()
+    await case.handle()
+    await case.handle()
+    assert [(s.method, s.path) for s in case.client.sent] == [
+        ("POST", "/apis/batch/v1/namespaces/team-a/jobs")
+    ]
+    assert case.problem == ""
+    assert list(case.world.jobs) == ["job-uid"]
+    assert await case.keys_within(100) == []
+
+
+@virtual
+async def test_a_job_that_exists_already_and_is_ours_is_taken_in() -> None:
+    case = Case()
+    case.answers = {"POST": CONFLICT, "GET": make_job()}
+    await case.handle()
+    assert (case.problem, list(case.world.jobs)) == ("", ["job-uid"])
+
+
+@virtual
+async def test_a_job_of_somebody_else_is_left_alone_and_looked_at_again() -> None:
+    case = Case()
+    case.answers = {"POST": CONFLICT, "GET": make_job(owner_uid="")}
+    await case.handle()
+    assert case.methods == ["POST", "GET"]
+    assert case.problem.startswith("metadata.name: ")
+    assert case.world.jobs == {}
+    assert await case.keys_within(60) == [30.0]
+
+
+@pytest.mark.parametrize(
+    "other",
+    [make_job(owner_uid="earlier-uid"), make_job(owner_uid="", deleting=True)],
+    ids=["of an earlier GPUJob", "being deleted"],
+)
+def test_a_job_that_is_about_to_go_is_waited_for(other: Any) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.answers = {"POST": CONFLICT, "GET": other}
+        await case.handle()
+        assert case.problem == ""
+        (again,) = await case.keys_within(2)
+        assert 0 < again < 1
+
+    run()
+
+
+@virtual
+async def test_a_job_that_the_server_refuses_says_why() -> None:
+    case = Case()
+    case.answers = {"POST": UNPROCESSABLE}
+    await case.handle()
+    assert "told so" in case.problem and case.problem.startswith("spec: ")
+
+
+@virtual
+async def test_a_namespace_without_a_project_is_told_who_can_help() -> None:
+    case = Case()
+    case.world.project_gone(ProjectName("team-a"))
+    await case.handle()
+    assert case.client.sent == []
+    assert "namespace team-a belongs to no project" in case.problem
+    case.world.project_changed(make_project())
+    await case.handle()
+    assert (case.problem, case.methods) == ("", ["POST"])
+
+
+@virtual
+async def test_a_project_that_cannot_be_used_is_named_with_its_problem() -> None:
+    case = Case()
+    case.world.project_changed(make_project(problem="spec.quota: must not be negative"))
+    await case.handle()
+    assert case.client.sent == []
+    assert "GPUProject team-a" in case.problem
+    assert "spec.quota" in case.problem
+
+
+@virtual
+async def test_a_spec_that_cannot_be_read_creates_nothing() -> None:
+    case = Case(gpu=1.5)
+    await case.handle()
+    assert (case.client.sent, case.acceptance.judged) == ([], 0)
+    assert case.problem.startswith("spec.gpu: ")
+
+
+@virtual
+async def test_a_refused_template_is_judged_again_later() -> None:
+    case = Case()
+    case.acceptance.verdict = Refused("spec.template: no such volume")
+    await case.handle()
+    assert (case.client.sent, case.problem) == ([], "spec.template: no such volume")
+    assert await case.keys_within(60) == [30.0]
+    case.acceptance.verdict = None
+    await case.handle()
+    assert (case.problem, case.methods) == ("", ["POST"])
+
+
+@virtual
+async def test_a_verdict_on_a_spec_that_has_changed_meanwhile_is_dropped() -> None:
+    case = Case()
+
+    async def judge(job: GPUJobRecord, project: ProjectName) -> Refused:
+        case.world.gpujob_changed(make_gpujob(generation=2))
+        return Refused("of the old one")
+
+    case.acceptance.judge = judge  # type: ignore[method-assign]
+    await case.handle()
+    assert case.problem == ""
+
+
+@pytest.mark.parametrize("answer", [AWAY, errors.TooManyRequests(429), errors.Forbidden(403)])
+def test_a_server_that_cannot_answer_is_asked_again_less_and_less_often(
+    answer: errors.ApiError,
+) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.answers = {"POST": answer}
+        delays = []
+        for _ in range(4):
+            await case.handle()
+            delays += await case.keys_within(100)
+        assert delays == sorted(delays)
+        assert len(set(delays)) == 4
+        case.answers = {"POST": make_job()}
+        await case.handle()
+        assert await case.keys_within(100) == []
+
+    run()
+
+
+@virtual
+async def test_an_error_that_nobody_foresaw_concerns_one_job_only() -> None:
+    case = Case()
+    case.acceptance.verdict = KeyError("surprise")
+    await case.handle()
+    assert len(await case.keys_within(100)) == 1
+
+
+@virtual
+async def test_a_closed_fence_ends_it() -> None:
+    case = Case()
+    case.answers = {"POST": NOT_LEADER}
+    with pytest.raises(errors.NotLeader):
+        await case.handle()
+
+
+@virtual
+async def test_parallelism_and_suspend_are_followed() -> None:
+    case = Case(parallelism=3, completions=8, suspend=True)
+    case.world.job_changed(make_job(parallelism=1, completions=8))
+    case.answers = {"PATCH": make_job(parallelism=3, completions=8, suspend=True, version=2)}
+    await case.handle()
+    await case.handle()
+    (patch,) = case.client.sent
+    assert patch.path == "/apis/batch/v1/namespaces/team-a/jobs/job"
+    assert patch.body == {
+        "metadata": {"uid": "job-uid"},
+        "spec": {"parallelism": 3, "suspend": True},
+    }
+
+
+@virtual
+async def test_an_accepted_job_loses_its_old_problem() -> None:
+    case = Case()
+    case.world.job_changed(make_job())
+    case.world.gpujobs[KEY].problem = "namespace team-a belongs to no project"
+    case.world.touched.clear()
+    await case.handle()
+    assert case.problem == ""
+    assert case.world.touched == {KEY}
+
+
+@virtual
+async def test_a_gpujob_that_is_deleted_or_gone_is_left_alone() -> None:
+    case = Case(deleting=True)
+    await case.handle()
+    case.world.gpujob_gone(KEY)
+    await case.handle()
+    assert case.client.sent == []
+
+
+@virtual
+async def test_a_job_that_was_deleted_midway_is_made_again() -> None:
+    case = Case()
+    case.world.job_changed(make_job(uid="old", deleting=True))
+    await case.handle()
+    assert case.methods == ["POST"]
+
+
+@pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
+def test_a_finished_job_is_never_run_again(phase: str) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case(status={"phase": phase})
+        await case.handle()
+        assert case.client.sent == []
+
+    run()
+
+
+@pytest.mark.parametrize("ended", ["Complete", "Failed"])
+def test_a_job_that_has_ended_is_not_patched(ended: str) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case(parallelism=5)
+        case.world.job_changed(make_job(ended=ended))
+        await case.handle()
+        assert case.client.sent == []
+
+    run()
+
+
+# --- time to live ---
+
+
+def conditions(kind: str) -> dict[str, Any]:
+    condition = {"type": kind, "status": "True", "lastTransitionTime": ENDED_AT}
+    return {"phase": "Succeeded" if kind == "Complete" else "Failed", "conditions": [condition]}
+
+
+@virtual
+async def test_a_finished_job_is_deleted_when_its_time_is_over_and_not_before() -> None:
+    case = Case(ttlSecondsAfterFinished=60)
+    case.world.job_changed(make_job(ended="Complete", ended_at=ENDED_AT))
+    case.now += 20
+    await case.handle()
+    assert case.client.sent == []
+    assert await case.keys_within(100) == [40.0]
+    case.now += 40
+    await case.handle()
+    assert case.client.sent == [
+        Sent(
+            "DELETE",
+            "/apis/gpu-scheduler.io/v1alpha1/namespaces/team-a/gpujobs/job",
+            {"uid": "gpujob-uid", "propagation": "Background"},
+        )
+    ]
+
+
+@pytest.mark.parametrize("kind", ["Complete", "Failed"])
+def test_the_end_is_known_from_the_status_when_the_job_is_gone(kind: str) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case(ttlSecondsAfterFinished=60, status=conditions(kind))
+        case.now += 61
+        await case.handle()
+        assert case.methods == ["DELETE"]
+
+    run()
+
+
+@virtual
+async def test_without_a_time_to_live_it_stays() -> None:
+    case = Case(status=conditions("Complete"))
+    case.now += 1e9
+    await case.handle()
+    assert (case.client.sent, await case.keys_within(100)) == ([], [])
+
+
+@pytest.mark.parametrize("answer", [NOT_FOUND, CONFLICT])
+def test_one_that_somebody_else_has_deleted_already_is_no_error(answer: errors.ApiError) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case(ttlSecondsAfterFinished=0, status=conditions("Complete"))
+        case.answers = {"DELETE": answer}
+        await case.handle()
+        assert await case.keys_within(100) == []
+
+    run()

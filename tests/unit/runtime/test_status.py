@@ -1,0 +1,221 @@
+"""What a GPUJob's status says of what is known."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
+
+from gpu_scheduler.api.gpujob import GPUJobStatus
+from gpu_scheduler.core.decision import Grant, Reason, Wait
+from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.kube.objects import Job, Pod
+from gpu_scheduler.runtime.status import gpujob_status
+from gpu_scheduler.state.jobs import GPUJobRecord, job_record
+from gpu_scheduler.state.pods import record
+
+THEN, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
+TEAM = ProjectName("team-a")
+WAIT = Wait(make_gpujob().key, Reason.FRAGMENTED, "best node a has 0.3 free", 3)
+
+
+def status_of(
+    job: GPUJobRecord | None = None,
+    jobs: tuple[Job, ...] = (),
+    pods: tuple[Pod, ...] = (),
+    wait: Wait | None = None,
+    now: str = NOW,
+) -> GPUJobStatus:
+    records = [found for found in map(job_record, jobs) if found is not None]
+    return gpujob_status(
+        job or make_gpujob(), records, map(record, pods), project=TEAM, wait=wait, now=now
+    )
+
+
+def running(name: str = "job-0", **settings: Any) -> Pod:
+    return make_pod(name, node="a", grants=half(), phase="Running", **settings)
+
+
+@dataclass
+class Row:
+    """What is known, and what the status says: phase, reason, message, pods, GPU, summary."""
+
+    says: tuple[Any, ...]
+    job: GPUJobRecord = field(default_factory=make_gpujob)
+    jobs: tuple[Job, ...] = (make_job(),)
+    pods: tuple[Pod, ...] = ()
+    wait: Wait | None = None
+
+
+STARTING = "placed on a, containers are starting"
+SUSPENDED = "spec.suspend is true: set it to false to go on"
+FOUR = {"parallelism": 2, "completions": 4}
+ROWS = {
+    "just seen": Row(("Pending", "", "", (0, 0, 0, 0), "0/0.5", "0/0/1"), jobs=()),
+    "refused": Row(
+        ("Pending", "Invalid", "spec.gpu: ", (0, 0, 0, 0), "0/?", "0/0/0"),
+        make_gpujob(gpu=1.5),
+        jobs=(),
+        wait=WAIT,
+    ),
+    "waiting": Row(
+        ("Pending", "Fragmented", WAIT.message, (1, 0, 0, 0), "0/0.5", "0/0/1"),
+        pods=(make_pod(),),
+        wait=WAIT,
+    ),
+    "placed": Row(
+        ("Pending", "", STARTING, (1, 0, 0, 0), "0.5/0.5", "0/0/1"),
+        pods=(make_pod(node="a", grants=half()),),
+    ),
+    "running": Row(
+        ("Running", "", "", (0, 1, 0, 0), "0.5/0.5", "1/0/1"),
+        pods=(running(),),
+    ),
+    "running, and the next pod waits": Row(
+        ("Running", "Fragmented", WAIT.message, (1, 1, 1, 0), "0.5/1", "1/1/4"),
+        make_gpujob(**FOUR),
+        (make_job(succeeded=1),),
+        (running(), make_pod("job-1")),
+        WAIT,
+    ),
+    "suspended": Row(
+        ("Suspended", "Suspended", SUSPENDED, (0, 0, 0, 0), "0/0.5", "0/0/1"),
+        make_gpujob(suspend=True),
+        wait=WAIT,
+    ),
+    "suspended, its pods still going": Row(
+        ("Suspended", "Suspended", SUSPENDED, (0, 1, 0, 0), "0.5/0.5", "1/0/1"),
+        make_gpujob(suspend=True),
+        pods=(running(deleting=True),),
+    ),
+    "succeeded": Row(
+        ("Succeeded", "", "", (0, 0, 4, 1), "0/1", "0/4/4"),
+        make_gpujob(**FOUR),
+        (make_job(succeeded=4, failed=1, ended="Complete"),),
+        (make_pod(node="a", grants=half(), phase="Succeeded"),),
+        WAIT,
+    ),
+    "failed": Row(
+        ("Failed", "", "index 1 used up its retries", (0, 0, 1, 2), "0/1", "0/1/4"),
+        make_gpujob(**FOUR),
+        (make_job(succeeded=1, failed=2, ended="Failed", message="index 1 used up its retries"),),
+    ),
+    "whole GPUs": Row(
+        ("Pending", "", "", (0, 0, 0, 0), "0/6", "0/0/3"), make_gpujob(gpu=2, parallelism=3)
+    ),
+    "memory": Row(
+        ("Pending", "", "", (0, 0, 0, 0), "0/20Gi", "0/0/1"), make_gpujob(gpuMemory="20Gi")
+    ),
+    "fewer pods in all than at once": Row(
+        ("Pending", "", "", (0, 0, 0, 0), "0/1", "0/0/2"), make_gpujob(parallelism=9, completions=2)
+    ),
+    "the Job of an earlier GPUJob does not count": Row(
+        ("Pending", "", "", (0, 0, 0, 0), "0/0.5", "0/0/1"),
+        jobs=(make_job(owner_uid="earlier", ended="Complete", succeeded=1),),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_what_the_status_says(case: str) -> None:
+    row = ROWS[case]
+    status = status_of(row.job, row.jobs, row.pods, row.wait)
+    counts = status.pods
+    numbers = (counts.pending, counts.running, counts.succeeded, counts.failed)
+    phase, reason, message, *rest = row.says
+    assert (status.phase, status.reason) == (phase, reason)
+    assert status.message.startswith(message) and bool(status.message) == bool(message)
+    assert [numbers, status.gpu, status.pod_summary] == rest
+    waits = row.wait is not None and status.reason == row.wait.reason
+    assert status.queue_position == (3 if waits else None)
+    assert (status.project, status.observed_generation) == ("team-a", row.job.generation)
+
+
+def after(status: GPUJobStatus, **settings: Any) -> GPUJobRecord:
+    """The GPUJob once that status was written."""
+    return make_gpujob(status=status.to_json(), **settings)
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_equal_knowledge_gives_an_equal_status_later_too(case: str) -> None:
+    row = ROWS[case]
+    first = status_of(row.job, row.jobs, row.pods, row.wait, now=THEN)
+    row.job.status = first.to_json()
+    try:
+        assert status_of(row.job, row.jobs, row.pods, row.wait, now=NOW) == first
+    finally:
+        row.job.status = {}
+
+
+def times(status: GPUJobStatus) -> dict[str, tuple[str, str]]:
+    return {c.type: (c.status, c.last_transition_time) for c in status.conditions}
+
+
+def test_a_condition_keeps_its_time_until_it_changes() -> None:
+    first = status_of(now=THEN)
+    assert times(first) == {"Accepted": ("True", THEN), "Placed": ("False", THEN)}
+    second = status_of(after(first), (make_job(),), (running(),))
+    assert times(second) == {"Accepted": ("True", THEN), "Placed": ("True", NOW)}
+
+
+def test_a_refusal_is_a_condition_with_its_sentence() -> None:
+    job = make_gpujob()
+    job.problem = "metadata.name: taken"
+    (accepted, _) = status_of(job).conditions
+    assert (accepted.type, accepted.status) == ("Accepted", "False")
+    assert (accepted.reason, accepted.message) == ("Invalid", "metadata.name: taken")
+
+
+def test_an_end_stays_when_its_job_is_gone() -> None:
+    for ended, phase in (("Complete", "Succeeded"), ("Failed", "Failed")):
+        job = make_job(succeeded=3, failed=1, ended=ended, message="index 1 failed")
+        first = status_of(jobs=(job,), now=THEN)
+        later = status_of(after(first))
+        assert later == first
+        assert (later.phase, later.pods.succeeded) == (phase, 3)
+
+
+def test_an_end_has_a_condition() -> None:
+    complete = status_of(jobs=(make_job(ended="Complete"),))
+    assert times(complete)["Complete"] == ("True", NOW)
+    failed = status_of(jobs=(make_job(ended="Failed", message="no more retries"),))
+    assert times(failed)["Failed"] == ("True", NOW)
+    assert failed.conditions[-1].message == "no more retries"
+
+
+def test_placements_show_the_newest_eight() -> None:
+    pods = tuple(running(f"job-{i}", version=i + 1) for i in range(10))
+    placements = status_of(pods=pods).placements
+    assert [p.pod for p in placements] == [f"job-{i}" for i in range(9, 1, -1)]
+
+
+def test_a_placement_adds_up_the_caps_of_containers_on_one_device() -> None:
+    grants = (Grant(0, "GPU-0", 500, 20000), Grant(1, "GPU-0", 200, 8000), Grant(1, "GPU-1", 1, 5))
+    (placement,) = status_of(pods=(make_pod(node="a", grants=grants),)).placements
+    assert (placement.node, placement.devices) == ("a", ["GPU-0", "GPU-1"])
+    assert placement.memory_mib == 28000
+
+
+def test_nodes_are_summed_up() -> None:
+    assert status_of().node is None
+    pods = tuple(make_pod(n, node=n, grants=half(), phase="Running") for n in "abb")
+    assert status_of(pods=pods).node == "a +1 more"
+
+
+def test_a_pod_that_has_ended_holds_nothing() -> None:
+    pods = (running(), make_pod("job-1", node="a", grants=half(), phase="Failed"))
+    assert status_of(pods=pods).allocated_gpu == "0.5"
+
+
+def test_a_sentence_that_is_too_long_for_the_api_is_cut() -> None:
+    """A tenant can make one: container names, for example, have no limit in the CRD."""
+    job = make_gpujob()
+    job.problem = "x" * 100_000
+    status = status_of(job)
+    assert 1000 < len(status.message) <= 4096
+    assert len(status.conditions[0].message) <= 4096
+    failed = status_of(jobs=(make_job(ended="Failed", message="y" * 30_000),))
+    assert 1000 < len(failed.message) <= 4096
+    assert len(failed.conditions[-1].message) <= 4096
+    wait = Wait(job.key, Reason.UNSATISFIABLE, "z" * 9999, 1)
+    assert len(status_of(wait=wait).message) <= 4096
