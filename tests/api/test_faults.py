@@ -1,18 +1,14 @@
 """Nodes that go, an API server that is away, placements that do not work out."""
 
 import os
-import time
 from collections.abc import Iterator
 
 import pytest
 from tests.api.conftest import CLUSTERS, administrator, install
-from tests.api.pod_watch import PodWatch
 from tests.api.replica import Replica
 from tests.api.tenant import Tenant, runs, template, until
 
 from cluster import Running, Settings, up
-
-API_SERVER_AWAY_SECONDS = 60
 
 
 @pytest.fixture(scope="module")
@@ -154,27 +150,3 @@ def test_a_node_that_is_not_ready_takes_nothing(tenant: Tenant) -> None:
             node, {"metadata": {"annotations": {"kwok.x-k8s.io/silent": None}}}
         ).ok
     tenant.wait_placed("fill", 8, 90)
-
-
-def test_an_api_server_that_is_away_for_a_minute_costs_a_minute_and_nothing_else(
-    tenant: Tenant, running: Running, replica: Replica
-) -> None:
-    job = template(runs(2))
-    tenant.submit("before", gpu=0.3, parallelism=20, completions=60, retries=0, template=job)
-    tenant.wait_placed("before", 3)
-    running.stop_process("kube-apiserver", kill=True)
-    code = until(lambda: not replica.alive() and replica.code(), "it gives up the lead", 30)
-    assert code == 1  # the kubelet would start it again, and so does this test
-    replica.start()
-    time.sleep(API_SERVER_AWAY_SECONDS)  # not to synchronise: it is what is tested
-    assert replica.alive(), replica.log.read_text()
-    running.start_process("kube-apiserver")
-    running.wait_ready()
-    with PodWatch(running, tenant.name) as watch:
-        tenant.submit("after", gpu=0.5, template=template(runs(1)))
-        for name, count in (("before", 60), ("after", 1)):
-            tenant.wait_phase(name, "Succeeded", 180)
-            status = tenant.batch_job(name)["status"]
-            assert status["succeeded"] == count
-            assert status.get("failed", 0) == 0
-    assert max(watch.peak.milli.values()) <= 1000

@@ -1,0 +1,60 @@
+"""The API server is killed and stays away for a minute, in the middle of sixty pods' work."""
+
+import os
+import time
+from collections.abc import Iterator
+
+import pytest
+from tests.api.conftest import CLUSTERS, administrator, install
+from tests.api.pod_watch import PodWatch
+from tests.api.replica import Replica
+from tests.api.tenant import Tenant, runs, template, until
+
+from cluster import Running, Settings, up
+
+API_SERVER_AWAY_SECONDS = 60
+
+
+@pytest.fixture
+def running() -> Iterator[Running]:
+    name = f"away-{os.getpid()}"
+    made = up(Settings(name=name, nodes=(CLUSTERS / "dell-saas.yaml",), owner=os.getpid()))
+    try:
+        install(made)
+        yield made
+    finally:
+        made.stop()
+
+
+@pytest.fixture
+def replica(running: Running) -> Iterator[Replica]:
+    made = Replica(running).start()
+    made.wait_leading()
+    yield made
+    if made.alive():
+        made.stop()
+
+
+def test_an_api_server_that_is_away_for_a_minute_costs_a_minute_and_nothing_else(
+    running: Running, replica: Replica
+) -> None:
+    tenant = Tenant(administrator(running)).create(quota=8)
+    job = template(runs(2))
+    tenant.submit("before", gpu=0.3, parallelism=20, completions=60, retries=0, template=job)
+    tenant.wait_placed("before", 3)
+    running.stop_process("kube-apiserver", kill=True)
+    code = until(lambda: not replica.alive() and replica.code(), "it gives up the lead", 30)
+    assert code == 1  # the kubelet would start it again, and so does this test
+    replica.start()
+    time.sleep(API_SERVER_AWAY_SECONDS)  # not to synchronise: it is what is tested
+    assert replica.alive(), replica.log.read_text()
+    running.start_process("kube-apiserver")
+    running.wait_ready()
+    with PodWatch(running, tenant.name) as watch:
+        tenant.submit("after", gpu=0.5, template=template(runs(1)))
+        for name, count in (("before", 60), ("after", 1)):
+            tenant.wait_phase(name, "Succeeded", 180)
+            status = tenant.batch_job(name)["status"]
+            assert status["succeeded"] == count
+            assert status.get("failed", 0) == 0
+    assert max(watch.peak.milli.values()) <= 1000
