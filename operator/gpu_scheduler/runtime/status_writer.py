@@ -105,6 +105,10 @@ class StatusWriter:
         try:
             async with self._slots:
                 await write
+        except errors.NotLeader:
+            raise
+        except Exception:  # a mistake of ours about one object must not stop all others
+            log.exception("status of %s: unexpected", key)
         finally:
             self._busy.discard(key)
 

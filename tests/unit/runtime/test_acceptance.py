@@ -1,0 +1,151 @@
+"""What the CRD cannot see, as a sentence that names the field."""
+
+from typing import Any
+
+import pytest
+from tests.unit.runtime.fake_client import AWAY, NOT_FOUND, FakeClient, Sent
+from tests.unit.state.builders import make_gpujob
+
+from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.objects import StatusCause, StatusDetails
+from gpu_scheduler.runtime.acceptance import Acceptance, Accepted, Refused
+
+TEAM = ProjectName("team-a")
+
+
+class Case:
+    def __init__(self, answer: Any = None, placement: str = "auto") -> None:
+        self.objects: dict[str, Any] = {}
+        self.answer = answer  # to the dry run
+        self.client = FakeClient(self._reply)
+        self.now = 0.0
+        self.acceptance = Acceptance(
+            self.client,  # type: ignore[arg-type]
+            placement=placement,
+            runtime_class="nvidia",
+            clock=lambda: self.now,
+        )
+
+    def _reply(self, sent: Sent) -> Any:
+        if sent.method == "DRYRUN":
+            return self.answer or {}
+        return self.objects.get(sent.path.rsplit("/", 1)[1], NOT_FOUND)
+
+    async def judge(self, **spec: Any) -> Accepted | Refused:
+        return await self.acceptance.judge(make_gpujob(**spec), TEAM)
+
+
+def template(**spec: Any) -> dict[str, Any]:
+    return {"spec": {"containers": [{"name": "main", "image": "x"}], **spec}}
+
+
+def invalid(field: str, message: str) -> errors.Unprocessable:
+    cause = StatusCause(field=field, message=message)
+    return errors.Unprocessable(422, "Invalid", "long text", StatusDetails(causes=(cause,)))
+
+
+async def test_a_good_job_is_accepted_after_a_dry_run_of_its_pod() -> None:
+    case = Case()
+    accepted = await case.judge()
+    assert isinstance(accepted, Accepted)
+    assert accepted.path is Path.BIND
+    (dry_run,) = case.client.of("DRYRUN")
+    assert dry_run.path == "/api/v1/namespaces/team-a/pods"
+    pod, wanted = dry_run.body, accepted.job["spec"]["template"]
+    assert (pod["spec"], pod["metadata"]["annotations"]) == (
+        wanted["spec"],
+        wanted["metadata"]["annotations"],
+    )
+
+
+async def test_a_field_that_the_server_refuses_is_named_where_the_user_wrote_it() -> None:
+    case = Case(invalid("spec.containers[0].image", "Required value"))
+    refused = await case.judge(template=template())
+    assert refused == Refused("spec.template.spec.containers[0].image: Required value")
+    short = await case.judge()
+    assert isinstance(short, Refused)
+    assert short.message.startswith("spec (containers[0].image): ")
+
+
+async def test_a_refusal_without_a_field_is_passed_on() -> None:
+    refused = await Case(errors.BadRequest(400, "", "cannot decode")).judge()
+    assert isinstance(refused, Refused)
+    assert "cannot decode" in refused.message
+
+
+async def test_what_a_policy_forbids_is_passed_on() -> None:
+    refused = await Case(errors.Forbidden(403, "", "hostPID is forbidden")).judge()
+    assert isinstance(refused, Refused)
+    assert "hostPID is forbidden" in refused.message
+
+
+@pytest.mark.parametrize("answer", [errors.Forbidden(403, "", "exceeded quota: q"), NOT_FOUND])
+async def test_what_time_may_mend_is_no_refusal(answer: errors.ApiError) -> None:
+    assert isinstance(await Case(answer).judge(), Accepted)
+
+
+async def test_a_server_that_cannot_answer_is_an_error_not_a_verdict() -> None:
+    with pytest.raises(errors.Unavailable):
+        await Case(AWAY).judge()
+
+
+async def test_a_template_that_cannot_be_rendered_is_refused_before_anything_is_sent() -> None:
+    case = Case()
+    refused = await case.judge(template=template(nodeName="a"))
+    assert isinstance(refused, Refused)
+    assert refused.message.startswith("spec.template.spec.nodeName: ")
+    assert case.client.sent == []
+
+
+@pytest.mark.parametrize("exists", [True, False])
+async def test_the_runtime_class_is_set_where_the_cluster_has_it(exists: bool) -> None:
+    case = Case()
+    if exists:
+        case.objects["nvidia"] = {}
+    accepted = await case.judge()
+    assert isinstance(accepted, Accepted)
+    pod = accepted.job["spec"]["template"]["spec"]
+    assert pod.get("runtimeClassName") == ("nvidia" if exists else None)
+
+
+async def test_what_the_cluster_has_is_asked_once_in_a_while() -> None:
+    case = Case()
+    await case.judge()
+    await case.judge()
+    asked = len(case.client.of("GET", "/nvidia"))
+    case.now += 31
+    case.objects["nvidia"] = {}
+    accepted = await case.judge()
+    assert (asked, len(case.client.of("GET", "/nvidia"))) == (1, 2)
+    assert isinstance(accepted, Accepted)
+    assert accepted.job["spec"]["template"]["spec"]["runtimeClassName"] == "nvidia"
+
+
+CLAIM = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"}}]}
+
+
+@pytest.mark.parametrize(
+    ("claim", "path"),
+    [
+        (None, Path.GATE),
+        ({"spec": {}, "status": {"phase": "Pending"}}, Path.GATE),
+        ({"spec": {"volumeName": "pv"}, "status": {"phase": "Bound"}}, Path.BIND),
+    ],
+)
+async def test_a_claim_decides_the_path(claim: dict[str, Any] | None, path: Path) -> None:
+    case = Case()
+    if claim is not None:
+        case.objects["data"] = {"metadata": {"name": "data"}, **claim}
+        case.objects["pv"] = {"metadata": {"name": "pv"}, "spec": {}}
+    accepted = await case.judge(template=template(**CLAIM))
+    assert isinstance(accepted, Accepted)
+    assert accepted.path is path
+
+
+@pytest.mark.parametrize("placement", ["bind", "gate"])
+async def test_the_path_can_be_fixed(placement: str) -> None:
+    accepted = await Case(placement=placement).judge()
+    assert isinstance(accepted, Accepted)
+    assert accepted.path == placement

@@ -1,0 +1,59 @@
+"""What the reflectors tell reaches the state, and those who must hear of it."""
+
+from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod
+from tests.unit.state.test_world import make_world, waiting
+
+from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.runtime.sinks import JobSink, NodeSink, PodSink
+from gpu_scheduler.state.pods import PodRecord
+
+KEY = make_gpujob().key
+
+
+class Observer:
+    def __init__(self) -> None:
+        self.seen: list[str] = []
+
+    def observe(self, pod: PodRecord) -> None:
+        self.seen.append(f"{pod.name}@{pod.version}")
+
+    def gone(self, uid: PodUID) -> None:
+        self.seen.append(f"{uid} gone")
+
+
+def test_pods() -> None:
+    world, observer, wakes = make_world(), Observer(), [0]
+    sink = PodSink(world, observer, lambda: wakes.append(1))
+    sink.changed(make_pod(version=2))
+    sink.changed(make_pod(version=1))  # old news
+    assert waiting(world) == {"team-a/job": ["job-0"]}
+    sink.gone("team-a", "job-0", "uid-job-0")
+    sink.replaced()
+    assert waiting(world) == {}
+    assert observer.seen == ["job-0@2", "uid-job-0 gone"]
+    assert sum(wakes) == 2
+
+
+def test_nodes() -> None:
+    world, wakes = make_world(), [0]
+    sink = NodeSink(world, lambda: wakes.append(1))
+    sink.changed(make_node("b"))
+    sink.gone("", "a", "uid-a")
+    sink.replaced()
+    assert [node.name for node in world.snapshot().nodes] == ["b"]
+    assert sum(wakes) == 2
+
+
+def test_jobs_that_end_or_go_are_looked_at() -> None:
+    world, told = make_world(), list[JobKey]()
+    sink = JobSink(world, lambda: None, told.append)
+    sink.changed(make_job(version=2))
+    assert told == []
+    sink.changed(make_job(version=3, ended="Complete"))
+    sink.changed(make_job(version=4, deleting=True))
+    sink.gone("team-a", "job", "job-uid")
+    sink.gone("team-a", "other", "unknown")
+    sink.changed(make_job("x", uid="x", owner_uid=""))
+    sink.replaced()
+    assert told == [KEY, KEY, KEY]
+    assert world.jobs == {}

@@ -1,0 +1,252 @@
+"""When status is written: at once, then gathered, and only what changed."""
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.runtime.fake_client import (
+    AWAY,
+    CONFLICT,
+    NOT_FOUND,
+    NOT_LEADER,
+    UNPROCESSABLE,
+    FakeClient,
+    Sent,
+)
+from tests.unit.runtime.test_intake import project_body
+from tests.unit.runtime.test_recovery import FakeEvents
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
+
+from gpu_scheduler.core.decision import Reason, Wait
+from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.kube import errors
+from gpu_scheduler.runtime.intake import Intake
+from gpu_scheduler.runtime.status_writer import StatusWriter, difference
+from gpu_scheduler.state.world import World
+
+KEY = JobKey("team-a/job")
+JOB_PATH = "/apis/gpu-scheduler.io/v1alpha1/namespaces/team-a/gpujobs/job/status"
+PROJECT_PATH = "/apis/gpu-scheduler.io/v1alpha1/gpuprojects/team-a/status"
+INTERVAL = 5.0
+
+
+class FakePlanning:
+    def __init__(self) -> None:
+        self.waits: dict[JobKey, Wait] = {}
+        self.cycles = 1
+
+
+class Case:
+    def __init__(self) -> None:
+        self.world = World()
+        self.intake = Intake(self.world, changed=lambda key: None, wake=lambda: None)
+        self.intake.project(project_body())
+        self.intake.gpujob(gpujob_body())
+        self.answers: Iterator[Any] | None = None
+        self.client = FakeClient(lambda sent: next(self.answers) if self.answers else {})
+        self.planning, self.events = FakePlanning(), FakeEvents()
+        self.finished: list[JobKey] = []
+        self.start = clock()
+        self.writer = StatusWriter(
+            self.world,
+            self.client,  # type: ignore[arg-type]
+            self.planning,  # type: ignore[arg-type]
+            self.intake,
+            self.events,  # type: ignore[arg-type]
+            finished=self.finished.append,
+            status_seconds=INTERVAL,
+            clock=clock,
+        )
+
+    def written(self, path: str = JOB_PATH) -> list[Sent]:
+        return [sent for sent in self.client.sent if sent.path == path]
+
+    def running(self) -> Running:
+        return Running(self.writer.run())
+
+    def pod(self, version: int, index: int = 0) -> None:
+        self.world.job_changed(make_job())
+        self.world.pod_changed(
+            make_pod(f"job-{index}", version=version, node="a", grants=half(), phase="Running")
+        )
+
+
+@virtual
+async def test_the_first_news_are_written_at_once() -> None:
+    case = Case()
+    case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 1)
+    async with case.running():
+        await asyncio.sleep(0.2)
+    (write,) = case.written()
+    assert write.body["metadata"] == {"uid": "gpujob-uid"}
+    assert write.body["status"]["reason"] == "WaitingForGPU"
+    assert len(case.written(PROJECT_PATH)) == 1
+
+
+@virtual
+async def test_later_news_are_gathered() -> None:
+    case = Case()
+    async with case.running():
+        await asyncio.sleep(1)
+        for index in range(3):
+            case.pod(version=index + 1, index=index)
+            await asyncio.sleep(0.5)
+        assert len(case.written()) == 1
+        await asyncio.sleep(INTERVAL)
+    first, second = case.written()
+    assert second.body["status"]["pods"]["running"] == 3
+    assert second.body["status"].keys() <= first.body["status"].keys() | {"node"}
+    assert "project" not in second.body["status"]  # it did not change
+
+
+@virtual
+async def test_nothing_is_written_when_nothing_changed() -> None:
+    case = Case()
+    async with case.running():
+        await asyncio.sleep(1)
+        before = len(case.client.sent)
+        for _ in range(5):
+            case.world.touched.add(KEY)
+            case.intake.projects_touched.add(next(iter(case.world.projects.records)))
+            await asyncio.sleep(INTERVAL)
+    assert len(case.client.sent) == before
+
+
+@virtual
+async def test_a_status_that_says_it_already_is_left_alone_after_a_restart() -> None:
+    case = Case()
+    async with case.running():
+        await asyncio.sleep(1)
+    again = Case()
+    status = case.written()[0].body["status"]
+    again.intake.gpujob(gpujob_body(version=2, status=status))
+    async with again.running():
+        await asyncio.sleep(1)
+    assert again.written() == []
+
+
+@pytest.mark.parametrize("answer", [AWAY, errors.TooManyRequests(429), errors.Forbidden(403)])
+def test_a_status_that_was_not_written_is_written_later(answer: errors.ApiError) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.answers = iter([answer] * 4 + [{}] * 100)
+        async with case.running():
+            await asyncio.sleep(INTERVAL * 6)
+        writes = case.written()
+        assert 2 <= len(writes) <= 5
+        assert all(write.body == writes[0].body for write in writes)
+        assert len(case.events.said) == 0
+
+    run()
+
+
+@pytest.mark.parametrize("answer", [NOT_FOUND, CONFLICT, UNPROCESSABLE])
+def test_a_status_that_nobody_wants_is_dropped(answer: errors.ApiError) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.answers = iter([answer] * 100)
+        async with case.running():
+            await asyncio.sleep(INTERVAL * 6)
+        assert (len(case.written()), len(case.written(PROJECT_PATH))) == (1, 1)
+
+    run()
+
+
+@virtual
+async def test_a_gpujob_that_is_gone_is_not_written() -> None:
+    case = Case()
+    case.intake.gpujob_gone("team-a", "job", "gpujob-uid")
+    async with case.running():
+        await asyncio.sleep(1)
+    assert case.written() == []
+    assert case.world.touched == set()
+
+
+@virtual
+async def test_a_closed_fence_ends_it() -> None:
+    case = Case()
+    case.answers = iter([NOT_LEADER] * 9)
+    with pytest.raises(BaseExceptionGroup) as caught:
+        async with case.running():
+            await asyncio.sleep(1)
+    assert caught.value.subgroup(errors.NotLeader) is not None
+
+
+@virtual
+async def test_an_error_that_nobody_foresaw_concerns_one_object_only() -> None:
+    case = Case()
+    broken = KeyError("surprise")
+    case.client.reply = lambda sent: broken if sent.path == JOB_PATH else {}
+    async with case.running():
+        await asyncio.sleep(1)
+        case.intake.gpujob(gpujob_body("other", uid="other"))
+        await asyncio.sleep(1)
+    assert len(case.written(JOB_PATH.replace("/job/", "/other/"))) == 1
+
+
+@virtual
+async def test_the_end_is_written_told_and_followed_up() -> None:
+    case = Case()
+    async with case.running():
+        await asyncio.sleep(1)
+        case.world.job_changed(make_job(version=2, ended="Complete", succeeded=1))
+        await asyncio.sleep(INTERVAL + 1)
+    assert case.written()[-1].body["status"]["phase"] == "Succeeded"
+    assert case.finished == [KEY]
+    assert ("job", "Succeeded", "every index is done") in case.events.said
+
+
+@virtual
+async def test_a_reason_is_told_when_it_changes() -> None:
+    case = Case()
+    async with case.running():
+        case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 2)
+        await asyncio.sleep(1)
+        case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 1)
+        case.world.touched.add(KEY)
+        await asyncio.sleep(INTERVAL + 1)
+    assert len(case.written()) == 2
+    assert case.events.said == [("job", "WaitingForGPU", "no GPU is free")]
+
+
+@virtual
+async def test_a_project_shows_what_its_pods_hold() -> None:
+    case = Case()
+    case.world.node_changed(make_node("a"))
+    async with case.running():
+        await asyncio.sleep(1)
+        case.pod(version=1)
+        await asyncio.sleep(INTERVAL + 1)
+    assert case.written(PROJECT_PATH)[-1].body["status"]["allocatedGPU"] == "0.5"
+
+
+@virtual
+async def test_projects_wait_for_the_first_plan() -> None:
+    case = Case()
+    case.planning.cycles = 0
+    case.intake.projects_touched.clear()
+    async with case.running():
+        await asyncio.sleep(1)
+        assert case.written(PROJECT_PATH) == []
+        case.planning.cycles = 1
+        await asyncio.sleep(1)
+        assert len(case.written(PROJECT_PATH)) == 1
+
+
+values = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 2))
+
+
+@given(values, values)
+def test_a_difference_applied_as_a_merge_patch_gives_the_new_status(
+    before: dict[str, int], after: dict[str, int]
+) -> None:
+    patch = difference(before, after)
+    merged = {k: v for k, v in (before | patch).items() if v is not None}
+    assert merged == after
+    assert all(before.get(k) != v for k, v in patch.items())
