@@ -60,6 +60,7 @@ async def run(settings: Settings, connection: Connection) -> int:
             try:
                 log.info("standing by as %s", identity)
                 if not await _before(stop, elector.acquire()):
+                    await elector.release()  # it may have been taken just now
                     return 0
                 log.info("leading")
                 leader = Operator(client, settings, metrics)
@@ -134,6 +135,7 @@ async def _before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
     stopping.cancel()
     if not working.done():
         working.cancel()
+        await asyncio.wait({working})
         return False
     working.result()
     return not stop.is_set()

@@ -1,0 +1,96 @@
+"""kopf tells us of events, and writes nothing to anybody's objects."""
+
+from pathlib import Path
+from typing import Any
+
+import kopf
+import pytest
+
+from gpu_scheduler.controllers.handlers import connection_info, registry, settings
+from gpu_scheduler.kube.connection import Connection
+
+SERVER = Connection(server="https://10.0.0.1:6443", token="t", ca_pem="CA")
+
+
+class FakeIntake:
+    def __init__(self) -> None:
+        self.told: list[tuple[Any, ...]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *args: self.told.append((name, *args))
+
+
+def handlers(intake: FakeIntake) -> dict[str, Any]:
+    found = registry(intake, SERVER)._watching.get_all_handlers()  # type: ignore[arg-type]
+    return {handler.selector.any_name: handler for handler in found}
+
+
+def body(**meta: str) -> dict[str, Any]:
+    return {"metadata": {"name": "x", "uid": "u", **meta}}
+
+
+def test_every_kind_of_ours_is_watched_and_nothing_else() -> None:
+    found = handlers(FakeIntake())
+    assert set(found) == {"gpujobs", "gpuprojects", "gpunodes"}
+    for handler in found.values():
+        assert (handler.selector.group, handler.selector.version) == (
+            "gpu-scheduler.io",
+            "v1alpha1",
+        )
+
+
+def test_only_event_handlers_which_need_no_finalizer_and_no_annotation() -> None:
+    made = registry(FakeIntake(), SERVER)  # type: ignore[arg-type]
+    assert list(made._changing.get_all_handlers()) == []
+    assert list(made._spawning.get_all_handlers()) == []
+    assert list(made._indexing.get_all_handlers()) == []
+
+
+@pytest.mark.parametrize("kind", [None, "ADDED", "MODIFIED"])
+@pytest.mark.parametrize(
+    ("plural", "method"),
+    [("gpujobs", "gpujob"), ("gpuprojects", "project"), ("gpunodes", "node")],
+)
+def test_news_are_passed_on(kind: str | None, plural: str, method: str) -> None:
+    """``None`` is kopf's word for what it found in its first list."""
+    intake, raw = FakeIntake(), body(namespace="ns")
+    handlers(intake)[plural].fn(event={"type": kind, "object": raw}, body=raw)
+    assert intake.told == [(method, raw)]
+
+
+@pytest.mark.parametrize(
+    ("plural", "told"),
+    [
+        ("gpujobs", ("gpujob_gone", "ns", "x", "u")),
+        ("gpuprojects", ("project_gone", "x", "u")),
+        ("gpunodes", ("node_gone", "x")),
+    ],
+)
+def test_deletions_are_passed_on(plural: str, told: tuple[str, ...]) -> None:
+    intake, raw = FakeIntake(), body(namespace="ns")
+    handlers(intake)[plural].fn(event={"type": "DELETED", "object": raw}, body=raw)
+    assert intake.told == [told]
+
+
+def test_kopf_posts_nothing_and_elects_nobody() -> None:
+    chosen = settings()
+    assert not chosen.posting.enabled
+    assert chosen.peering.standalone
+
+
+def test_the_connection_is_ours() -> None:
+    info = connection_info(SERVER)
+    assert (info.server, info.token, info.scheme) == ("https://10.0.0.1:6443", "t", "Bearer")
+    assert (info.ca_data, info.insecure) == ("CA", False)
+    bare = connection_info(Connection(server="http://127.0.0.1:8001", verify=False))
+    assert (bare.token, bare.scheme, bare.ca_data, bare.insecure) == (None, None, None, True)
+    assert isinstance(bare, kopf.ConnectionInfo)
+
+
+def test_a_token_in_a_file_is_read_when_it_is_needed(tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text("first\n")
+    connection = Connection(server="https://10.0.0.1", token_file=file)
+    assert connection_info(connection).token == "first"
+    file.write_text("second\n")
+    assert connection_info(connection).token == "second"

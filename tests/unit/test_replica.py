@@ -1,0 +1,55 @@
+"""A replica that stands by: it ends when told to, and never takes the Lease with it."""
+
+import asyncio
+import os
+import signal
+
+from tests.unit.kube.fake_server import Answer, FakeServer
+
+from gpu_scheduler.replica import run
+from gpu_scheduler.runtime.settings import Settings
+
+LEASES = "/apis/coordination.k8s.io/v1/namespaces/gpu-scheduler/leases"
+LEASE = f"{LEASES}/gpu-scheduler-leader"
+SETTINGS = Settings(identity="me", admin_port=0)
+
+
+def terminate() -> None:
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+async def finished(replica: asyncio.Task[int]) -> int:
+    return await asyncio.wait_for(replica, 20)
+
+
+async def test_a_stand_by_that_is_told_to_stop_ends_well_and_touches_nothing() -> None:
+    async with FakeServer() as server:
+        spec = {"holderIdentity": "other", "leaseDurationSeconds": 15}
+        server.put(LEASE, {"spec": spec})
+        replica = asyncio.create_task(run(SETTINGS, server.connection))
+        await server.changes.until(lambda: len(server.seen) >= 1)
+        terminate()
+        assert await finished(replica) == 0
+        assert server.objects[LEASE]["spec"] == spec
+        assert {seen.method for seen in server.seen} == {"GET"}
+
+
+async def test_a_stand_by_that_is_stopped_while_it_takes_the_lease_gives_it_back() -> None:
+    """Otherwise the next leader would wait for a holder that does not exist."""
+    async with FakeServer() as server:
+        server.answers.extend([Answer(404), Answer(stall=True, after=True)])
+        replica = asyncio.create_task(run(SETTINGS, server.connection))
+        await server.changes.until(lambda: len(server.seen) >= 2)
+        assert server.objects[LEASE]["spec"]["holderIdentity"].startswith("me_")
+        terminate()
+        assert await finished(replica) == 0
+        assert server.objects[LEASE]["spec"]["holderIdentity"] == ""
+
+
+async def test_a_server_that_is_away_does_not_keep_a_stand_by_from_ending() -> None:
+    async with FakeServer() as server:
+        server.answers.extend([Answer(stall=True)] * 20)
+        replica = asyncio.create_task(run(SETTINGS, server.connection))
+        await server.changes.until(lambda: len(server.seen) >= 1)
+        terminate()
+        assert await finished(replica) == 0

@@ -1,0 +1,64 @@
+"""The admin port, over HTTP."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestClient, TestServer
+from prometheus_client import CollectorRegistry, Gauge
+
+from gpu_scheduler.web.admin import app, serve
+
+HttpClient = TestClient[web.Request, web.Application]
+
+
+@asynccontextmanager
+async def admin(missing: str = "", state: str = "leader") -> AsyncIterator[HttpClient]:
+    registry = CollectorRegistry()
+    Gauge("gpusched_answer", "Of everything.", registry=registry).set(42)
+    application = app(registry, ready=lambda: missing, state=lambda: state)
+    async with TestClient(TestServer(application)) as client:
+        yield client
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz"])
+@pytest.mark.parametrize("state", ["leader", "standby"])
+async def test_a_leader_and_a_stand_by_are_healthy_and_ready(path: str, state: str) -> None:
+    async with admin(state=state) as client:
+        answer = await client.get(path)
+        assert (answer.status, await answer.text()) == (200, f"ok {state}\n")
+
+
+async def test_what_is_missing_is_said_and_does_not_make_it_sick() -> None:
+    async with admin(missing="no lease yet") as client:
+        ready, healthy = await client.get("/readyz"), await client.get("/healthz")
+        assert (ready.status, await ready.text()) == (503, "no lease yet")
+        assert healthy.status == 200
+
+
+async def test_metrics_come_in_the_format_of_prometheus() -> None:
+    async with admin() as client:
+        answer = await client.get("/metrics")
+        assert answer.headers["Content-Type"].startswith("text/plain; version=")
+        assert "gpusched_answer 42.0\n" in await answer.text()
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+async def test_nothing_can_be_changed(path: str) -> None:
+    async with admin() as client:
+        for method in ("POST", "PUT", "PATCH", "DELETE"):
+            assert (await client.request(method, path)).status == 405
+        assert (await client.get("/other")).status == 404
+
+
+async def test_it_listens_where_it_is_told_and_stops() -> None:
+    application = app(CollectorRegistry(), ready=lambda: "", state=lambda: "leader")
+    runner = await serve(application, "127.0.0.1", 0)
+    host, port = runner.addresses[0][:2]
+    async with ClientSession() as session:
+        async with session.get(f"http://{host}:{port}/healthz") as answer:
+            assert answer.status == 200
+        await runner.cleanup()
+        with pytest.raises(OSError):
+            await session.get(f"http://{host}:{port}/healthz")

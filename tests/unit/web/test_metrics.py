@@ -1,0 +1,114 @@
+"""What Prometheus sees. Names are API: dashboards and alerts are written against them."""
+
+from typing import Any
+
+from prometheus_client import generate_latest
+from prometheus_client.parser import text_string_to_metric_families
+from tests.unit.runtime.fake_client import FakeClient
+from tests.unit.runtime.test_intake import project_body
+from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
+
+from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.runtime.settings import Settings
+from gpu_scheduler.web.metrics import Metrics
+
+Sample = tuple[str, tuple[tuple[str, str], ...]]
+
+# With a leader that has seen a little of everything.
+NAMES = {
+    "gpusched_api_requests",
+    "gpusched_bind_seconds",
+    "gpusched_build_info",
+    "gpusched_gpu_allocated_ratio",
+    "gpusched_jobs",
+    "gpusched_leader",
+    "gpusched_overbooked_pods",
+    "gpusched_pending_jobs",
+    "gpusched_project_allocated_gpus",
+    "gpusched_project_quota_gpus",
+    "gpusched_rejected_pods",
+    "gpusched_retries_charged_by_race",
+    "gpusched_scheduling_attempts",
+    "gpusched_scheduling_cycle_seconds",
+    "gpusched_stuck_pods",
+    "gpusched_waiting_pods",
+}
+
+
+def scrape(metrics: Metrics) -> dict[Sample, float]:
+    text = generate_latest(metrics.registry).decode()
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text)
+        for sample in family.samples
+    }
+
+
+def families(metrics: Metrics) -> set[str]:
+    text = generate_latest(metrics.registry).decode()
+    return {
+        family.name
+        for family in text_string_to_metric_families(text)
+        if not family.name.endswith("_created")
+    }
+
+
+def make(leader: bool = True) -> Metrics:
+    client: Any = FakeClient()
+    client.requests = {("GET", "200"): 3}
+    metrics = Metrics(client)
+    if leader:
+        operator = metrics.operator = Operator(client, Settings(identity="me"), metrics)
+        operator.intake.project(project_body(quota=2.5))
+        operator.intake.gpujob(gpujob_body(status={"phase": "Running"}))
+        operator.world.node_changed(make_node("a"))
+        operator.world.job_changed(make_job())
+        operator.world.pod_changed(make_pod(node="a", grants=half("1"), phase="Running"))
+        operator.world.pod_changed(make_pod("job-1", index=1, cpu="999"))
+        operator.planning.cycle()
+        operator.binder.results["placed"] += 2
+        operator.recovery.counts["charged_by_race"] += 1
+        metrics.bind_seconds(0.003)
+    return metrics
+
+
+def test_names_have_the_prefix_and_stay() -> None:
+    assert families(make()) == NAMES
+
+
+def test_a_stand_by_says_only_what_it_knows() -> None:
+    seen = scrape(make(leader=False))
+    assert seen["gpusched_leader", ()] == 0
+    assert seen["gpusched_api_requests_total", (("method", "GET"), ("outcome", "200"))] == 3
+    assert not any("project" in name for name, _ in seen)
+
+
+def test_a_leader_shows_devices_projects_and_jobs() -> None:
+    seen = scrape(make())
+    assert seen["gpusched_leader", ()] == 1
+
+    def ratio(gpu: str) -> float:
+        labels = (("gpu", gpu), ("model", "NVIDIA-A100-PCIE-40GB"), ("node", "a"))
+        return seen["gpusched_gpu_allocated_ratio", labels]
+
+    assert (ratio("0"), ratio("1")) == (0.0, 0.5)
+    project = (("project", "team-a"),)
+    assert seen["gpusched_project_quota_gpus", project] == 2.5
+    assert seen["gpusched_project_allocated_gpus", project] == 0.5
+    assert seen["gpusched_jobs", (("phase", "Running"),)] == 1
+    assert seen["gpusched_pending_jobs", (("reason", "Unsatisfiable"),)] == 1
+    assert seen["gpusched_waiting_pods", ()] == 1
+
+
+def test_what_happened_is_counted() -> None:
+    seen = scrape(make())
+    assert seen["gpusched_scheduling_attempts_total", (("result", "placed"),)] == 2
+    assert seen["gpusched_retries_charged_by_race_total", ()] == 1
+    assert seen["gpusched_overbooked_pods_total", ()] == 0
+    assert seen["gpusched_bind_seconds_count", ()] == 1
+    assert seen["gpusched_scheduling_cycle_seconds_count", ()] == 1
+
+
+def test_no_label_names_a_tenants_pod() -> None:
+    for _, labels in scrape(make()):
+        assert not {"pod", "job", "trial"} & dict(labels).keys()
