@@ -3,6 +3,7 @@
 All containers of the node live below it, so it also answers which processes are theirs.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +21,9 @@ def processes() -> list[int]:
     """Pids of the node's container processes."""
     pids: set[int] = set()
     for root in _roots():
-        for procs in root.rglob("cgroup.procs"):
+        for folder in _folders(root):
             try:
-                pids.update(int(line) for line in procs.read_text().split())
+                pids.update(int(line) for line in (folder / "cgroup.procs").read_text().split())
             except OSError:
                 continue  # removed meanwhile
     pids.discard(0)  # how processes of another pid namespace read
@@ -32,13 +33,17 @@ def processes() -> list[int]:
 def remove() -> list[Path]:
     """Remove the empty cgroups, leaves first; returns the roots that would not go."""
     for root in _roots():
-        folders = [folder for folder in root.rglob("*") if folder.is_dir()] if root.exists() else []
-        for folder in [*sorted(folders, key=lambda path: -len(path.parts)), root]:
+        for folder in sorted(_folders(root), key=lambda path: -len(path.parts)):
             try:
                 folder.rmdir()
             except OSError:
                 continue
     return [root for root in _roots() if root.exists()]
+
+
+def _folders(root: Path) -> list[Path]:
+    """``root`` and all below; those that go away meanwhile are left out (rglob would raise)."""
+    return [Path(folder) for folder, _, _ in os.walk(root)]
 
 
 def _roots() -> Iterator[Path]:
