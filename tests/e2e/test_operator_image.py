@@ -3,16 +3,15 @@ from typing import Any
 import pytest
 from tests.e2e.pods import created, make_pod, wait_for_phase
 
-from cluster import Running, images_operator, real_node
-
-TAG = "gpu-scheduler/operator:e2e"
+from cluster import Running, images_operator
+from demo import install
 
 
 @pytest.fixture(scope="module")
 def operator_image(real_cluster: Running) -> str:
     """The operator's image on the node, by its tag."""
-    real_node.import_image(real_cluster, images_operator.build_operator_image(TAG))
-    return TAG
+    install.operator_image(real_cluster)
+    return f"{install.REPOSITORY}:{install.TAG}"
 
 
 def restricted(image: str, *arguments: str) -> dict[str, Any]:
