@@ -1,5 +1,6 @@
 """Charges in any order; the model is the sum over what was charged."""
 
+from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
@@ -131,6 +132,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 TestLedger = LedgerMachine.TestCase
+TestLedger.settings = settings(max_examples=40, stateful_step_count=30)
 
 
 def two_gpus(by_uuid: bool) -> tuple[Device, ...]:
