@@ -33,14 +33,9 @@ def leader(cluster: Running) -> str:
     return names[0] if names and holder.startswith(names[0]) else ""
 
 
-def wait_leader(cluster: Running, *, other_than: str = "") -> str:
-    """Until a replica leads that is not ``other_than``; its pod's name."""
-
-    def found() -> str:
-        name = leader(cluster)
-        return "" if name == other_than else name
-
-    name: str = until(found, "a replica leads", 60)
+def wait_leader(cluster: Running) -> str:
+    """Until a replica leads; its pod's name."""
+    name: str = until(lambda: leader(cluster), "a replica leads", 60)
     return name
 
 
