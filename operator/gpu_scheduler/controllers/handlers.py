@@ -7,7 +7,7 @@ way out cancels every task that was created after it started.
 
 import asyncio
 from collections.abc import Coroutine
-from typing import Any
+from typing import Any, cast
 
 import kopf
 
@@ -30,6 +30,8 @@ def listen(
         settings=settings(),
         clusterwide=True,
         standalone=True,
+        # Without one kopf asks for the user's name, and a container's user need not have any.
+        identity=cast("Any", "gpu-scheduler"),
         ready_flag=ready,
         stop_flag=stop,
     )
