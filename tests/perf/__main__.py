@@ -23,7 +23,7 @@ from tests.perf import audit, latency, report, scale
 from tests.perf.bound import BoundWatch
 from tests.perf.install import cluster, say, set_qps
 from tests.perf.machine import machine
-from tests.perf.schedulers import AUTO, CORE_VARIANTS, STOCK, VARIANTS
+from tests.perf.schedulers import AUTO, CORE_VARIANTS, STOCK, VARIANTS, check_alive
 from tests.perf.settings import FULL, PARTS, QUICK, RAISED_QPS, ROOT, Settings
 from tests.perf.throughput import Bench
 from tests.perf.workload import NAMESPACE
@@ -43,24 +43,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     settings = Settings(options.name, sizes, tuple(options.parts), tuple(options.variants))
     # A service that is stopped should clean up like a user who presses Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
+    result: dict[str, Any] = {}
     try:
-        result = measure(settings)
-    except ClusterError as error:
+        measure(settings, result)
+    except (ClusterError, TimeoutError, RuntimeError) as error:
         say(f"error: {error}")
-        return 1
+        return _unfinished(result, 1)
     except KeyboardInterrupt:
         say("interrupted; what was started has been stopped")
-        return 130
+        return _unfinished(result, 130)
     paths = write(result, publish=not options.quick and settings.parts == PARTS)
     print(report.page(result))  # noqa: T201
     say("written: " + ", ".join(str(path.relative_to(ROOT)) for path in paths))
     return 0
 
 
-def measure(settings: Settings) -> dict[str, Any]:
-    """All figures, as JSON."""
+def measure(settings: Settings, result: dict[str, Any]) -> None:
+    """Put all figures into ``result``, as JSON, each as soon as it is there."""
     sizes = settings.sizes
-    result: dict[str, Any] = {
+    began = datetime.now(UTC)
+    result |= {
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "machine": machine(),
         "settings": {
@@ -69,7 +71,6 @@ def measure(settings: Settings) -> dict[str, Any]:
             **{name: getattr(sizes, name) for name in sizes.__slots__},
         },
     }
-    began = datetime.now(UTC)
     if set(settings.parts) - {"audit"}:
         with cluster(settings.name, nodes=sizes.nodes, qps=RAISED_QPS) as running:
             uvloop.run(_on_one_control_plane(running, settings, result))
@@ -78,7 +79,6 @@ def measure(settings: Settings) -> dict[str, Any]:
         with cluster(name, nodes=sizes.nodes, qps=RAISED_QPS, audit=True) as running:
             uvloop.run(_writes_by_client(running, settings, result))
     result["seconds"] = round((datetime.now(UTC) - began).total_seconds())
-    return result
 
 
 async def _on_one_control_plane(
@@ -124,13 +124,19 @@ async def _writes_by_client(running: Running, settings: Settings, result: dict[s
 async def _bench(running: Running, settings: Settings) -> AsyncIterator[Bench]:
     connection = from_kubeconfig(running.kubeconfig)
     async with Client(connection, user_agent="bench-harness", timeout_seconds=30.0) as client:
-        watch = BoundWatch(client, NAMESPACE)
+        watch = BoundWatch(client, NAMESPACE, lambda: check_alive(running))
         watching = asyncio.create_task(watch.reflector.run())
         try:
             await watch.reflector.synced.wait()
             yield Bench(running, client, watch, settings.sizes)
         finally:
             watching.cancel()
+
+
+def _unfinished(result: dict[str, Any], code: int) -> int:
+    if set(result) & {*PARTS}:
+        say("what there is so far: " + str(write(result, publish=False)[0].relative_to(ROOT)))
+    return code
 
 
 def write(result: dict[str, Any], *, publish: bool) -> list[Path]:

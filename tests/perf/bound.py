@@ -15,6 +15,7 @@ from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.reflector import Reflector
 
+_CHECK_SECONDS = 2.0  # of silence
 _JOB_NAME = "batch.kubernetes.io/job-name"
 
 
@@ -30,8 +31,9 @@ class _Pod(msgspec.Struct, frozen=True, gc=False):
 class BoundWatch:
     """Follows the pods of one namespace; run ``run`` as a task."""
 
-    def __init__(self, client: Client, namespace: str) -> None:
-        """``client`` is the harness's own."""
+    def __init__(self, client: Client, namespace: str, check: Callable[[], None]) -> None:
+        """``client`` is the harness's own; ``check`` raises when waiting is in vain."""
+        self._check = check
         self.reflector = Reflector(client, core("pods", namespace), _Pod, self)
         self.created: dict[str, dict[str, float]] = {}  # Job -> pod uid -> when
         self.bound: dict[str, dict[str, float]] = {}
@@ -81,4 +83,8 @@ class BoundWatch:
         async with asyncio.timeout(seconds):
             while not holds():
                 self._news.clear()
-                await self._news.wait()
+                try:
+                    async with asyncio.timeout(_CHECK_SECONDS):
+                        await self._news.wait()
+                except TimeoutError:
+                    self._check()

@@ -35,8 +35,10 @@ async def measure(bench: Bench) -> dict[str, object]:
         names.append(f"scale-{number}")
         path, body = gpu_job(names[-1], sizes.scale_pods_per_job, _GPU)
         await bench.client.create(path, body)
-    for name in names:
+    for number, name in enumerate(names, start=1):
         await bench.watch.until_bound(name, sizes.scale_pods_per_job, _BOUND_SECONDS)
+        if number % 5 == 0:
+            say(f"  {number} of {len(names)} GPUJobs placed")
     seconds, placing = time.monotonic() - began, cpu_seconds(_pid(bench)) - cpu
     say(f"  placed in {seconds:.0f} s with {placing:.1f} CPU seconds")
     await asyncio.sleep(_QUIET_SECONDS)  # the fake kubelets are still turning pods Running

@@ -20,11 +20,12 @@ from tests.perf.install import RELEASE, operator_kubeconfig
 from tests.perf.settings import ROOT
 from tests.perf.workload import NULL_SCHEDULER, gpu_job, plain_job, rendered_job
 
-from cluster import Running
+from cluster import Running, process
 
 OPERATOR, NULL_BINDER = "operator", "null-binder"
 _LEADING, _SYNCED = "leading", "synced:"
 _START_SECONDS = 60.0
+_LOG_LINES = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +103,9 @@ async def start_operator(running: Running, environment: Mapping[str, str]) -> St
     log, offset = _log(running, OPERATOR)
     began = time.monotonic()
     _spawn(running, OPERATOR, settings, ("gpu_scheduler.main", "operator"))
-    await _wait_for_line(running, OPERATOR, log, offset, _LEADING)
+    await _wait_for_line(running, log, offset, _LEADING)
     leading = time.monotonic() - began
-    await _wait_for_line(running, OPERATOR, log, offset, _SYNCED)
+    await _wait_for_line(running, log, offset, _SYNCED)
     return Start(leading, time.monotonic() - began)
 
 
@@ -112,7 +113,7 @@ async def _start_null_binder(running: Running, nodes: int) -> None:
     log, offset = _log(running, NULL_BINDER)
     settings = {"KUBECONFIG": str(running.kubeconfig)}
     _spawn(running, NULL_BINDER, settings, ("tests.perf.null_binder", "--nodes", str(nodes)))
-    await _wait_for_line(running, NULL_BINDER, log, offset, null_binder.SYNCED)
+    await _wait_for_line(running, log, offset, null_binder.SYNCED)
 
 
 def _spawn(
@@ -131,11 +132,23 @@ def _log(running: Running, name: str) -> tuple[Path, int]:
     return log, log.stat().st_size if log.exists() else 0
 
 
-async def _wait_for_line(running: Running, name: str, log: Path, offset: int, text: str) -> None:
+def check_alive(running: Running) -> None:
+    """Make sure that no program of the cluster has ended by itself.
+
+    Raises:
+        RuntimeError: one has; its last lines are told. An operator ends when it loses its Lease,
+            for example because the machine is busy with something else.
+    """
+    for name, found in running.processes.items():
+        if not process.is_alive(found):
+            lines = running.log_file(name).read_text(errors="replace").splitlines()
+            raise RuntimeError("\n".join([f"{name} has ended:", *lines[-_LOG_LINES:]]))
+
+
+async def _wait_for_line(running: Running, log: Path, offset: int, text: str) -> None:
     async with asyncio.timeout(_START_SECONDS):
         while text.encode() not in _tail(log, offset):
-            if name not in running.processes:
-                raise RuntimeError(f"{name} has ended, see {log}")
+            check_alive(running)
             await asyncio.sleep(0.01)
 
 
