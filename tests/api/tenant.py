@@ -97,7 +97,8 @@ class Tenant:
         return self.admin.get(f"{self._jobs}/{name}").body
 
     def status(self, name: str) -> Json:
-        return self.job(name).get("status", {})
+        job = self.job(name)
+        return job.get("status", {}) if job["kind"] == "GPUJob" else {}  # else it is gone
 
     def batch_job(self, name: str) -> Json:
         return self.admin.get(f"/apis/batch/v1/namespaces/{self.name}/jobs/{name}").body

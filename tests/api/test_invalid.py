@@ -80,7 +80,10 @@ def test_a_namespace_claimed_twice_stays_with_the_older_project(tenant: Tenant) 
     assert tenant.project(thief, namespaces=[tenant.name], quota=100).ok
     path = f"/apis/gpu-scheduler.io/v1alpha1/gpuprojects/{thief}"
     try:
-        until(lambda: tenant.admin.get(path).body.get("status"), "the second claim is judged")
+        until(
+            lambda: tenant.admin.get(path).body.get("status", {}).get("conditions"),
+            "the second claim is judged",
+        )
         condition = accepted(tenant.admin.get(path).body["status"])
         assert condition["status"] == "False" and condition["reason"] == "Invalid"
         assert "spec.namespaces" in condition["message"]

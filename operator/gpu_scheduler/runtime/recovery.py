@@ -142,7 +142,7 @@ class Recovery:
         if pod.reason == _DEADLINE:
             message = "the pod ran longer than spec.timeLimitSeconds"
             self._start(pod, self._mark(mark_time_limit(meta, message, now), "time_limit"))
-        elif not pod.ran:
+        elif not pod.ran and not pod.deleting:
             reason = pod.reason or "Rejected"
             message = f"the kubelet of {pod.node} rejected the pod: {pod.message or reason}"
             if pod.uid not in self._told:

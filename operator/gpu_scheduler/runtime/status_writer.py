@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
 _IN_FLIGHT = 10
+_REMEMBERED = 10_000
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -98,6 +99,9 @@ class StatusWriter:
         return due
 
     def _may_write(self, uid: str) -> bool:
+        if len(self._written) > _REMEMBERED:
+            now = self._clock()
+            self._written = {u: t for u, t in self._written.items() if now - t < self._interval}
         return self._clock() - self._written.get(uid, -self._interval) >= self._interval
 
     async def _once(self, key: str, write: Awaitable[None]) -> None:

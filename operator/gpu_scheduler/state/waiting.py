@@ -14,6 +14,8 @@ from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.state.shape import pod_resources, shape_of
 
+_MOST_SHAPES = 10_000
+
 
 @dataclass(slots=True)
 class _Entry:
@@ -180,5 +182,7 @@ class WaitingRoom:
         if entry.shape is None:
             models = tuple(m.lower() for m in (job.spec.gpu_models or ())) if job.spec else ()
             shape = shape_of(entry.pod, job.requests, models, job.min_compute)
+            if len(self._interned) > _MOST_SHAPES:
+                self._interned.clear()  # only costs that equal shapes are compared by value
             entry.shape = self._interned.setdefault(shape, shape)
         return entry.shape
