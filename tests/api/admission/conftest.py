@@ -4,6 +4,7 @@ It is not the tier's shared one: there the operator may run as an administrator,
 these policies would refuse.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,7 +31,7 @@ CHART = Path(__file__).parents[3] / "charts" / "gpu-scheduler"
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[Running]:
-    running = up(Settings(name="admission-tests"), recreate=True)
+    running = up(Settings(name=f"admission-{os.getpid()}", owner=os.getpid()))
     try:
         yield running
     finally:
