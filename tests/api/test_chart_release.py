@@ -1,5 +1,6 @@
 """Install, upgrade, uninstall, install again: what a release leaves behind, and what not."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,7 +20,7 @@ spec: {namespaces: [team-a], quota: 1}
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Running]:
-    running = up(Settings(name="chart-release-tests"), recreate=True)
+    running = up(Settings(name=f"release-{os.getpid()}", owner=os.getpid()))
     try:
         yield running
     finally:
