@@ -30,6 +30,7 @@ from tests.perf.workload import NAMESPACE
 
 from cluster import ClusterError, Running
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.errors import ApiError
 from gpu_scheduler.kube.kubeconfig import from_kubeconfig
 
 PAGE = ROOT / "docs" / "benchmarks.md"
@@ -46,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     result: dict[str, Any] = {}
     try:
         measure(settings, result)
-    except (ClusterError, TimeoutError, RuntimeError) as error:
-        say(f"error: {error}")
+    except (ClusterError, ApiError, TimeoutError, RuntimeError) as error:
+        say(f"error: {type(error).__name__}: {error}")
         return _unfinished(result, 1)
     except KeyboardInterrupt:
         say("interrupted; what was started has been stopped")

@@ -47,7 +47,7 @@ def cluster(name: str, *, nodes: int, qps: int | None, audit: bool = False) -> I
     """A cluster with the product installed; it is gone afterwards, whatever happens."""
     say(f"cluster {name}: {nodes} nodes with {GPUS_PER_NODE} GPUs")
     # Fake kubelets may be late under load; a node that counts as lost would spoil a run.
-    wanted = Settings(name=name, qps=qps, audit=audit, node_grace_seconds=600)
+    wanted = Settings(name, qps=qps, audit=audit, node_grace_seconds=600, owner=os.getpid())
     running = up(wanted, recreate=True)
     try:
         running.add_nodes(gpu_nodes(nodes))
