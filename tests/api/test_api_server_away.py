@@ -41,7 +41,7 @@ def test_an_api_server_that_is_away_for_a_minute_costs_a_minute_and_nothing_else
     tenant = Tenant(administrator(running)).create(quota=8)
     job = template(runs(2))
     tenant.submit("before", gpu=0.3, parallelism=20, completions=60, retries=0, template=job)
-    tenant.wait_placed("before", 3)
+    until(lambda: len(tenant.allocations("before")) >= 3, "pods are at work")
     running.stop_process("kube-apiserver", kill=True)
     code = until(lambda: not replica.alive() and replica.code(), "it gives up the lead", 30)
     assert code == 1  # the kubelet would start it again, and so does this test

@@ -61,7 +61,7 @@ def test_hostname_pin_leaves_affinity_alone() -> None:
     pod = make_pod(required({"matchFields": [PIN]}), gates=(OURS,))
     body = place(pod, "dell-0", HALF, pin=Pin.HOSTNAME, hostname="dell-0.lan").body
     assert body["spec"] == {
-        "schedulingGates": None,
+        "schedulingGates": [{"$patch": "delete", "name": OURS}],
         "nodeSelector": {"kubernetes.io/hostname": "dell-0.lan"},
     }
 
