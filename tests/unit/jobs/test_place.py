@@ -41,11 +41,11 @@ def test_bind_commits_node_and_allocation_for_exactly_this_pod() -> None:
 def test_ungate_is_one_patch_with_both_preconditions() -> None:
     write = place(make_pod(gates=(OURS,)), "dell-0", HALF)
     assert (write.method, write.path) == ("PATCH", POD)
-    assert write.content_type == "application/merge-patch+json"
+    assert write.content_type == "application/strategic-merge-patch+json"
     meta = write.body["metadata"]
     assert (meta["uid"], meta["resourceVersion"]) == ("uid-1", "42")
     assert meta["annotations"]["gpu-scheduler.io/c0-devices"] == "GPU-a"
-    assert write.body["spec"]["schedulingGates"] is None
+    assert write.body["spec"]["schedulingGates"] == [{"$patch": "delete", "name": OURS}]
     assert terms_of(write.body) == [{"matchFields": [PIN]}]
 
 
