@@ -6,6 +6,7 @@ Each pytest-xdist worker has a cluster of its own, and each test a namespace of 
 import os
 import uuid
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -42,22 +43,28 @@ def namespace(control_plane: Running) -> Iterator[str]:
     control_plane.kubectl("delete", "namespace", name, "--wait=false")
 
 
-@pytest.fixture(scope="session")
-def scheduled(worker_id: str) -> Iterator[Running]:
-    """A cluster of Dell servers with our CRDs and a running operator."""
-    name = f"sched-{os.getpid()}-{worker_id}"
-    nodes = (CLUSTERS / "dell-saas.yaml",)
+@contextmanager
+def own_cluster(purpose: str) -> Iterator[Running]:
+    """A cluster of Dell servers with our CRDs, for tests that break things."""
+    name, nodes = f"{purpose}-{os.getpid()}", (CLUSTERS / "dell-saas.yaml",)
     running = up(Settings(name=name, nodes=nodes, owner=os.getpid()))
     try:
         install(running)
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture(scope="session")
+def scheduled() -> Iterator[Running]:
+    """A cluster with a running operator, for tests that leave it as it was."""
+    with own_cluster("sched") as running:
         replica = Replica(running).start()
         try:
             replica.wait_leading()
             yield running
         finally:
             replica.stop()
-    finally:
-        running.stop()
 
 
 def install(running: Running) -> None:

@@ -1,29 +1,23 @@
 """The API server is killed and stays away for a minute, in the middle of sixty pods' work."""
 
-import os
 import time
 from collections.abc import Iterator
 
 import pytest
-from tests.api.conftest import CLUSTERS, administrator, install
+from tests.api.conftest import administrator, own_cluster
 from tests.api.pod_watch import PodWatch
 from tests.api.replica import Replica
 from tests.api.tenant import Tenant, runs, template, until
 
-from cluster import Running, Settings, up
+from cluster import Running
 
 API_SERVER_AWAY_SECONDS = 60
 
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    name = f"away-{os.getpid()}"
-    made = up(Settings(name=name, nodes=(CLUSTERS / "dell-saas.yaml",), owner=os.getpid()))
-    try:
-        install(made)
+    with own_cluster("away") as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture

@@ -4,22 +4,17 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from tests.api.conftest import CLUSTERS, administrator, install
+from tests.api.conftest import administrator, own_cluster
 from tests.api.replica import Replica
 from tests.api.tenant import Tenant, runs, template, until
 
-from cluster import Running, Settings, up
+from cluster import Running
 
 
 @pytest.fixture(scope="module")
 def running() -> Iterator[Running]:
-    name = f"faults-{os.getpid()}"
-    made = up(Settings(name=name, nodes=(CLUSTERS / "dell-saas.yaml",), owner=os.getpid()))
-    try:
-        install(made)
+    with own_cluster("faults") as made:
         yield made
-    finally:
-        made.stop()
 
 
 @pytest.fixture

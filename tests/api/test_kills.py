@@ -4,16 +4,15 @@ At no instant of the watch is a device above its capacity, every job finishes, a
 charged: the annotations are the ledger, and whoever leads next reads them.
 """
 
-import os
 from collections.abc import Iterator
 
 import pytest
-from tests.api.conftest import CLUSTERS, administrator, install
+from tests.api.conftest import administrator, own_cluster
 from tests.api.pod_watch import PodWatch
 from tests.api.replica import QUICK_LEASE, Replica
 from tests.api.tenant import Json, Tenant, runs, template, until
 
-from cluster import Running, Settings, up
+from cluster import Running
 from gpu_scheduler.core.units import DEVICE_MILLI
 
 KILLS = 20
@@ -32,16 +31,8 @@ RUN_SECONDS = 6
 
 @pytest.fixture
 def running() -> Iterator[Running]:
-    made = up(
-        Settings(
-            name=f"kills-{os.getpid()}", nodes=(CLUSTERS / "dell-saas.yaml",), owner=os.getpid()
-        )
-    )
-    try:
-        install(made)
+    with own_cluster("kills") as made:
         yield made
-    finally:
-        made.stop()
 
 
 class Replicas:
