@@ -95,7 +95,8 @@ async def test_a_gated_pod_is_released_by_one_patch() -> None:
     case.decide()
     await case.run()
     (patch,) = case.client.sent
-    assert (patch.method, patch.body["spec"]["schedulingGates"]) == ("PATCH", None)
+    gates = [{"$patch": "delete", "name": "gpu-scheduler.io/placement"}]
+    assert (patch.method, patch.body["spec"]["schedulingGates"]) == ("PATCH", gates)
 
 
 @virtual
