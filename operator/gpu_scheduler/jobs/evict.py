@@ -6,12 +6,13 @@ Job's podFailurePolicy (``render``), which the Job controller applies about a se
 failed: mark at once. Called by the runtime.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
 from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.objects import Meta
+from gpu_scheduler.kube.times import timestamp
 
 
 def evict(pod: Meta, *, grace_seconds: int | None = None) -> Write:
@@ -62,7 +63,7 @@ def _mark(pod: Meta, condition: str, reason: str, message: str, now: datetime) -
         "status": "True",
         "reason": reason,
         "message": message,
-        "lastTransitionTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "lastTransitionTime": timestamp(now),
     }
     # Conditions merge by type in a strategic merge patch: the kubelet's own stay as they are.
     body = {"metadata": {"uid": pod.uid}, "status": {"conditions": [entry]}}

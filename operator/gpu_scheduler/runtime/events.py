@@ -9,13 +9,13 @@ import logging
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Literal, NoReturn
 
 from gpu_scheduler.api.names import API_VERSION
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core
+from gpu_scheduler.kube.times import utc_now
 
 log = logging.getLogger(__name__)
 
@@ -64,7 +64,7 @@ class Events:
 
     async def _write(self, subject: Subject, kind: str, reason: str, message: str) -> None:
         namespace = subject.namespace or "default"
-        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = utc_now()
         body = {
             "apiVersion": "v1",
             "kind": "Event",

@@ -8,7 +8,6 @@ the key back with a growing delay; what the user must mend goes into the record'
 import logging
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.core.request import JobKey, ProjectName
@@ -175,8 +174,3 @@ class Reconciler:
             self._world.touched.add(job.key)
             self._world.version += 1
             self._wake()
-
-
-def utc_now() -> str:
-    """The time as Kubernetes writes it."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

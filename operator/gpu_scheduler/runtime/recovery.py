@@ -8,7 +8,6 @@ that node for a while. Fed by every pod event; acts on each pod once.
 """
 
 import asyncio
-import itertools
 import logging
 from collections import Counter
 from collections.abc import Callable, Coroutine
@@ -239,7 +238,8 @@ class Recovery:
         Raises:
             TooManyRequests: it still says no.
         """
-        for attempt in itertools.count():
+        attempt = 0
+        while True:
             try:
                 return await self._client.request(
                     write.method,
@@ -253,4 +253,4 @@ class Recovery:
                 if attempt >= _TRIES:
                     raise
                 await asyncio.sleep(min(0.5 * 2**attempt, 10.0))
-        raise AssertionError("the loop ends by itself")
+                attempt += 1

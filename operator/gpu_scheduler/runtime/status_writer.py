@@ -16,11 +16,12 @@ from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import of_group
+from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.intake import GPUJOBS, GPUPROJECTS, Intake
 from gpu_scheduler.runtime.planning import Planning
 from gpu_scheduler.runtime.project_status import project_status
-from gpu_scheduler.runtime.reconcile import FINISHED, utc_now
+from gpu_scheduler.runtime.reconcile import FINISHED
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.world import World
 
