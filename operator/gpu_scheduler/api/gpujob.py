@@ -34,6 +34,13 @@ class JobType(StrEnum):
     INTERACTIVE = "interactive"
 
 
+class Isolation(StrEnum):
+    """What keeps a container inside its memory cap."""
+
+    INTERPOSER = "interposer"
+    FRAMEWORK = "framework"
+
+
 class Phase(StrEnum):
     """Where a job is in its life."""
 
@@ -192,6 +199,13 @@ class GPUJobSpec(ApiModel):
         description="The job is deleted this long after its end. Absent: it stays.",
     )
     suspend: bool = Field(False, description="true stops the pods and gives the GPUs back.")
+    isolation: Isolation | None = Field(
+        None,
+        description="What keeps containers inside their memory cap: interposer (a library loaded "
+        "into every process, the default of the installation) or framework (nothing is loaded; "
+        "the framework is only told). Where the driver enforces caps itself, it does so in "
+        "either case.",
+    )
 
     @property
     def total_pods(self) -> int:

@@ -12,6 +12,17 @@ from pydantic import Field
 from gpu_scheduler.api.model import ApiModel
 
 
+Tier = Literal["kernel", "interposer", "framework", "none"]
+
+
+class ForeignProcess(ApiModel):
+    """A process on a GPU that belongs to no allocation."""
+
+    pid: int = Field(ge=0, description="Process id on the node.")
+    name: str = Field(max_length=64, description="Its command.")
+    used_mib: int | None = Field(None, ge=0, description="Device memory, MiB; absent = unknown.")
+
+
 class Device(ApiModel):
     """One GPU."""
 
@@ -24,16 +35,50 @@ class Device(ApiModel):
         max_length=5, pattern=r"^[0-9]{1,2}\.[0-9]{1,2}$", description="CUDA compute capability."
     )
     healthy: bool = Field(True, description="false: takes no new pods.")
+    message: str | None = Field(
+        None, max_length=512, description="Why it is not healthy: XID, ECC, lost."
+    )
+    foreign_processes: list[ForeignProcess] | None = Field(
+        None,
+        max_length=16,
+        description="Processes of nobody's allocation; while there are any, no new pods.",
+    )
+
+
+class ContainerReport(ApiModel):
+    """One GPU container of ours on this node, as the agent sees it."""
+
+    namespace: str = Field(max_length=63, description="Namespace of the pod.")
+    pod: str = Field(max_length=253, description="Name of the pod.")
+    uid: str = Field(max_length=36, description="UID of the pod.")
+    container: int = Field(ge=0, description="Number of the container in the pod.")
+    isolation: Literal["kernel", "interposer", "framework", "none", "unprotected"] = Field(
+        description="What enforces its cap now; unprotected: the promised layer is not in place."
+    )
+    over_cap_since: str | None = Field(
+        None, max_length=32, description="Above its cap since then; absent when it is not."
+    )
+    message: str | None = Field(
+        None, max_length=512, description="What is wrong, with numbers; absent when all is well."
+    )
 
 
 class GPUNodeStatus(ApiModel):
     """What the agent found."""
 
     driver_version: str | None = Field(None, max_length=64, description="NVIDIA driver.")
-    isolation: Literal["kernel", "interposer", "framework", "none"] | None = Field(
+    isolation: Tier | None = Field(
         None, description="Best way to enforce memory caps that passed the self-test here."
+    )
+    self_test: str | None = Field(
+        None, max_length=1024, description="What the self-test saw, layer by layer."
     )
     gpus: int | None = Field(None, ge=0, description="Number of devices.")
     devices: list[Device] = Field(
         default_factory=list, max_length=64, description="GPUs, by index."
+    )
+    containers: list[ContainerReport] | None = Field(
+        None,
+        max_length=1024,
+        description="GPU containers of GPUJobs that run here, and what enforces their caps.",
     )

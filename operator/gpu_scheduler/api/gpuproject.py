@@ -5,6 +5,7 @@ Up to ``quota`` is guaranteed, above it a project borrows what others leave idle
 ``limit``. Read by the state; the CRD is generated from these classes.
 """
 
+from enum import StrEnum
 from typing import Annotated
 
 from pydantic import ConfigDict, Field, WithJsonSchema
@@ -23,6 +24,14 @@ Amount = Annotated[
 Namespace = Annotated[
     str, Field(min_length=1, max_length=63, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$")
 ]
+
+
+class OverCapPolicy(StrEnum):
+    """What happens to a container that is above its memory cap."""
+
+    WARN = "warn"
+    KILL = "kill"
+    EVICT = "evict"
 
 
 class GPUProjectSpec(ApiModel):
@@ -52,6 +61,12 @@ class GPUProjectSpec(ApiModel):
         ge=0,
         le=1000,
         description="Share of what others leave idle; 0 = never above quota.",
+    )
+    over_cap_policy: OverCapPolicy | None = Field(
+        None,
+        description="What happens to a container that holds more device memory than its cap for "
+        "three samples: warn (Event and condition), kill (its processes on the GPU), evict (the "
+        "pod; no retry is charged). Absent: warn, and evict if it goes on for a minute.",
     )
 
     @property
