@@ -1,0 +1,95 @@
+/*
+ * The ledger: what the processes of one container hold of each device, in one file they all map.
+ *
+ * Invariant: the sum over the slots of (used_bytes + context_bytes) of a device is what the container
+ * is charged for it; there is no second copy of that sum, so a process that dies at any step leaves
+ * nothing to repair but its own slot, which the next one reaps. Every change is made under `mutex`
+ * (process-shared, robust), with one exception: the node agent writes context_bytes with pwrite and
+ * takes no lock, because it must never wait for a tenant.
+ *
+ * Native byte order and no pointers. Sizes and offsets are part of the contract with the agent
+ * (docs/adr/0016): `make offsets` prints them, a test compares them with the agent's constants, and
+ * a change of any of them is a change of LEDGER_VERSION.
+ */
+#ifndef GPUCAP_LEDGER_H
+#define GPUCAP_LEDGER_H
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LEDGER_FILE "ledger" /* in the state folder */
+#define LEDGER_MAGIC "GPUCAPL" /* 7 letters and a NUL: 8 bytes */
+#define LEDGER_VERSION 1u
+#define LEDGER_DEVICES 16u
+#define LEDGER_SLOTS 2048u
+#define LEDGER_MUTEX_ROOM 64u /* pthread_mutex_t is 40 bytes on x86-64, 48 on aarch64 */
+
+/* One device of the container. An entry is taken once and never moves: its index is the index into
+ * every slot's `device`. 32 bytes. */
+struct ledger_device {
+    uint8_t uuid[16];   /*  0: the 16 bytes of cuDeviceGetUuid_v2; "GPU-…" in hexadecimal is the same */
+    uint32_t in_use;    /* 16: 1 = the entry names a device; entries are taken from 0 up */
+    uint32_t spare[3];  /* 20 */
+};
+
+/* What one process holds of one device. 16 bytes. */
+struct ledger_held {
+    uint64_t used_bytes;    /* 0: its allocations, those that the driver has not yet answered included */
+    uint64_t context_bytes; /* 8: contexts, modules, libraries: what NVML shows for the process above
+                             *    used_bytes. The library writes an estimate at the process's first
+                             *    context and 0 after its last; in between THE AGENT WRITES IT. */
+};
+
+/* One process. Free when pid is 0. Key: pid + start_time; a slot whose process is gone is free for
+ * the taking, whatever it says. 320 bytes. */
+struct ledger_slot {
+    uint32_t pid;           /*  0: in the container's PID namespace (last number of NSpid); 0 = free */
+    uint32_t spare0;        /*  4 */
+    uint64_t start_time;    /*  8: field 22 of /proc/<pid>/stat, clock ticks since boot */
+    uint64_t pid_namespace; /* 16: inode of /proc/<pid>/ns/pid; only processes of the same one reap it */
+    uint64_t spare1;        /* 24 */
+    struct ledger_held device[LEDGER_DEVICES]; /* 32: 16 × 16 bytes, by index of the device table */
+    uint64_t spare2[4];     /* 288 */
+};
+
+/* The file begins with this; slot i is at header_bytes + i * slot_bytes. 4,096 bytes. */
+struct ledger_header {
+    char magic[8];         /*  0: LEDGER_MAGIC; written last when the file is made */
+    uint32_t version;      /*  8: LEDGER_VERSION */
+    uint32_t header_bytes; /* 12: 4096 */
+    uint32_t slot_bytes;   /* 16: 320 */
+    uint32_t slot_count;   /* 20: 2048 */
+    uint32_t device_count; /* 24: 16, entries of the device table (in use or not) */
+    uint32_t mutex_bytes;  /* 28: sizeof(pthread_mutex_t) of the process that made the file */
+    uint32_t slots_seen;   /* 32: slots at or above this number were never taken; it only grows */
+    uint32_t spare0[7];    /* 36 */
+    union {                /* 64: 64 bytes */
+        pthread_mutex_t mutex;
+        uint8_t room[LEDGER_MUTEX_ROOM];
+    };
+    struct ledger_device device[LEDGER_DEVICES]; /* 128: 16 × 32 bytes */
+    uint8_t spare1[3456];                        /* 640 */
+};
+
+struct ledger_file {
+    struct ledger_header header;           /* 0 */
+    struct ledger_slot slot[LEDGER_SLOTS]; /* 4096 */
+};
+
+static_assert(sizeof(struct ledger_device) == 32, "ledger layout");
+static_assert(sizeof(struct ledger_held) == 16, "ledger layout");
+static_assert(sizeof(struct ledger_slot) == 320, "ledger layout");
+static_assert(offsetof(struct ledger_slot, start_time) == 8, "ledger layout");
+static_assert(offsetof(struct ledger_slot, pid_namespace) == 16, "ledger layout");
+static_assert(offsetof(struct ledger_slot, device) == 32, "ledger layout");
+static_assert(sizeof(struct ledger_header) == 4096, "ledger layout");
+static_assert(offsetof(struct ledger_header, slots_seen) == 32, "ledger layout");
+static_assert(offsetof(struct ledger_header, mutex) == 64, "ledger layout");
+static_assert(offsetof(struct ledger_header, device) == 128, "ledger layout");
+static_assert(offsetof(struct ledger_file, slot) == 4096, "ledger layout");
+static_assert(sizeof(struct ledger_file) == 659456, "ledger layout");
+
+#endif
