@@ -1,0 +1,116 @@
+"""What the agent asks of the NVIDIA driver, as a typed protocol.
+
+One implementation speaks to NVML (``nvml``), another is the tests' own. Memory is in bytes and
+a figure that the driver does not know is None, never 0. Used by everything that samples.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class DriverError(Exception):
+    """The driver did not answer as it should; the message is NVML's own words."""
+
+
+class DeviceLostError(DriverError):
+    """The device is gone, or needs a reset before it answers again."""
+
+
+class UnsupportedError(DriverError):
+    """This driver or this device does not have that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Device memory; ``reserved`` is the driver's own part of ``total`` (0 when not told)."""
+
+    total_bytes: int
+    reserved_bytes: int
+    used_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What does not change while a device works."""
+
+    uuid: str
+    index: int
+    model: str
+    compute_capability: str
+    memory: Memory | None  # None: the device shares the machine's memory
+    mig: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class GpuProcess:
+    """A process that holds something on a device. ``pid`` is the node's."""
+
+    pid: int
+    used_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Gauges of a device; ``busy_ratio`` is 0 to 1."""
+
+    busy_ratio: float | None = None
+    power_watts: float | None = None
+    temperature_celsius: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Vitals:
+    """Signs of broken hardware that the driver remembers until a reset."""
+
+    uncorrected_ecc: int | None = None
+    remap_failed: bool = False
+    recovery_action: int | None = None  # NVML's number; 0 = none needed
+
+
+@dataclass(frozen=True, slots=True)
+class Xid:
+    """An error event of a device."""
+
+    uuid: str
+    code: int
+
+
+class Driver(Protocol):
+    """NVML, as far as the agent needs it. Devices are named by their index."""
+
+    def open(self) -> None:
+        """Begin, or begin anew after trouble.
+
+        Raises:
+            DriverError: no driver, or it does not answer.
+        """
+
+    def close(self) -> None:
+        """Let go of the driver; never raises."""
+
+    def version(self) -> str:
+        """The driver's version."""
+
+    def count(self) -> int:
+        """Number of devices."""
+
+    def facts(self, index: int) -> Facts:
+        """What a device is."""
+
+    def memory(self, index: int) -> Memory | None:
+        """Its memory now; None where it has none of its own."""
+
+    def processes(self, index: int) -> list[GpuProcess]:
+        """Compute and graphics processes, one entry per pid."""
+
+    def load(self, index: int) -> Load:
+        """Its gauges; what is not supported is None."""
+
+    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float], int]:
+        """Share of the device's time per pid since ``since_us``, and the newest sample's time."""
+
+    def vitals(self, index: int) -> Vitals:
+        """Signs of broken hardware."""
+
+    def xids(self) -> list[Xid]:
+        """Error events since the last call."""

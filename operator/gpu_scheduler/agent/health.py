@@ -1,0 +1,61 @@
+"""Whether a device may take new pods: a small state machine per device.
+
+A fatal XID sticks until the device was unreadable and came back, or the agent started anew: both
+are what a reset looks like from here (a device cannot be reset while the agent holds it). What the
+driver itself remembers (ECC, failed row remapping, a recovery it asks for) counts as long as it
+says so. Called by the sampler; pure but for its memory of XIDs.
+"""
+
+from collections.abc import Collection
+
+from gpu_scheduler.agent.driver import Vitals, Xid
+from gpu_scheduler.agent.xids import fatal_message
+
+# nvmlDeviceGpuRecoveryAction_t; 3 (drain peer-to-peer) and 5 (IMEX domain) are not about memory.
+_RECOVERY = {
+    1: "a GPU reset",
+    2: "a reboot of the node",
+    4: "draining and a reset",
+    6: "a bus reset",
+    7: "a reboot of the system",
+}
+
+
+def vitals_message(vitals: Vitals) -> str | None:
+    """What the driver holds against the device."""
+    if vitals.uncorrected_ecc:
+        return f"{vitals.uncorrected_ecc} uncorrectable ECC errors since the last reset"
+    if vitals.remap_failed:
+        return "a bad memory row could not be remapped"
+    wanted = _RECOVERY.get(vitals.recovery_action or 0)
+    return f"the driver asks for {wanted}" if wanted else None
+
+
+class Health:
+    """Remembers fatal XIDs per device."""
+
+    def __init__(self, ignored_xids: Collection[int] = ()) -> None:
+        self._ignored = frozenset(ignored_xids)
+        self._xids: dict[str, str] = {}
+        self._unreadable: set[str] = set()
+
+    def xid(self, event: Xid) -> str | None:
+        """Take an event in; the message if it is fatal."""
+        message = fatal_message(event.code, self._ignored)
+        if message is not None and event.uuid:
+            # The first is the cause, later ones are its consequences.
+            self._xids.setdefault(event.uuid, message)
+        return message
+
+    def unreadable(self, uuid: str, error: str) -> str:
+        """The device did not answer: the message."""
+        self._unreadable.add(uuid)
+        known = self._xids.get(uuid)
+        return f"{known}; {error}" if known else f"NVML: {error}"
+
+    def message(self, uuid: str, vitals: Vitals) -> str | None:
+        """The device answered: why it is unhealthy all the same, None when it is well."""
+        if uuid in self._unreadable:
+            self._unreadable.discard(uuid)
+            self._xids.pop(uuid, None)
+        return self._xids.get(uuid) or vitals_message(vitals)

@@ -1,0 +1,56 @@
+"""NVML's figures as the devices of a GPUNode: pure functions.
+
+Usable memory is what programs can have: the total without the driver's own part, in whole MiB,
+rounded down so that the sum of caps never exceeds it. Called by the sampler.
+"""
+
+from dataclasses import replace
+
+from gpu_scheduler.agent.driver import Facts, Memory
+from gpu_scheduler.api.gpunode import Device, ForeignProcess
+from gpu_scheduler.core.units import MIB
+
+MOST_FOREIGN = 16  # as many as GPUNode holds of them per device
+
+
+def with_configured_memory(facts: Facts, unified_memory_mib: int) -> Facts:
+    """The facts, with the configured size where a device shares the machine's memory."""
+    if facts.memory is not None or not unified_memory_mib:
+        return facts
+    return replace(facts, memory=Memory(unified_memory_mib * MIB, 0, 0))
+
+
+def problem(facts: Facts) -> str | None:
+    """Why a device cannot be shared at all, whatever its health."""
+    if facts.mig:
+        return "MIG is enabled: only whole GPUs are shared; disable MIG or label the node away"
+    if facts.memory is None:
+        return (
+            "shares the machine's memory, so that NVML tells no size: set the agent's "
+            "unifiedMemoryMiB"
+        )
+    return None
+
+
+def device(
+    facts: Facts, message: str | None, foreign: list[ForeignProcess] | None = None
+) -> Device:
+    """A device as GPUNode shows it; ``message`` says why it is unhealthy."""
+    memory = facts.memory or Memory(0, 0, 0)
+    message = message or problem(facts)
+    return Device(
+        uuid=facts.uuid,
+        index=facts.index,
+        model=facts.model[:128],
+        memory_mib=memory.total_bytes // MIB,
+        usable_mib=max(0, memory.total_bytes - memory.reserved_bytes) // MIB,
+        compute_capability=facts.compute_capability,
+        healthy=message is None,
+        message=None if message is None else message[:512],
+        foreign_processes=(foreign or [])[:MOST_FOREIGN] or None,
+    )
+
+
+def unhealthy(known: Device, message: str) -> Device:
+    """A device that was there and cannot be asked now."""
+    return known.model_copy(update={"healthy": False, "message": message[:512]})

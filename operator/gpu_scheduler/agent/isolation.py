@@ -1,0 +1,51 @@
+"""What enforces a container's cap right now: a pure function of what was seen.
+
+The promise (libgpucap is mounted) is believed only until a process of the container is on a GPU:
+from then on every one of these processes must have the library mapped, or the container is reported
+as unprotected, with the first such process. Called by the agent after each sample.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from gpu_scheduler.agent.sampler import Seen
+from gpu_scheduler.agent.usage import ContainerUse
+
+InPlace = Literal["kernel", "interposer", "framework", "none", "unprotected"]
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The layer in place, and what is wrong, if anything is."""
+
+    isolation: InPlace
+    message: str | None = None
+
+
+def verdict(
+    use: ContainerUse, *, kernel: bool, has_library: Callable[[Seen], bool | None]
+) -> Verdict:
+    """The layer that enforces a container's cap.
+
+    Args:
+        use: The container and its processes on GPUs.
+        kernel: The driver holds a limit for it on each of its devices.
+        has_library: Whether a process has libgpucap mapped; None when that cannot be read.
+    """
+    if kernel:
+        return Verdict("kernel")
+    if not use.container.promised:
+        return Verdict("framework")
+    for seen in use.processes:
+        loaded = has_library(seen)
+        if loaded:
+            continue
+        command = seen.process.command if seen.process is not None else "?"
+        why = "runs without libgpucap" if loaded is False else "cannot be looked into"
+        return Verdict(
+            "unprotected",
+            f"container {use.container.name}: process {seen.pid} ({command}) is on the GPU and "
+            f"{why}: nothing but the watchdog holds it to its cap",
+        )
+    return Verdict("interposer")

@@ -1,0 +1,257 @@
+"""``Driver`` over NVML: the one module that imports pynvml.
+
+Handles and the event set live from ``open`` to ``close``; a second ``open`` starts afresh, which is
+how devices come back after a reset. Every NVML error becomes one of three of ours. Values that
+NVML marks as not available, or a device does not support, are None. Called by the sampler.
+"""
+
+import contextlib
+import ctypes
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import pynvml
+
+from gpu_scheduler.agent.driver import (
+    DeviceLostError,
+    DriverError,
+    Facts,
+    GpuProcess,
+    Load,
+    Memory,
+    UnsupportedError,
+    Vitals,
+    Xid,
+)
+
+T = TypeVar("T")
+
+_LOST = frozenset({pynvml.NVML_ERROR_GPU_IS_LOST, pynvml.NVML_ERROR_RESET_REQUIRED})
+_UNSUPPORTED = frozenset(
+    {
+        pynvml.NVML_ERROR_NOT_SUPPORTED,
+        pynvml.NVML_ERROR_FUNCTION_NOT_FOUND,
+        pynvml.NVML_ERROR_NO_PERMISSION,
+        pynvml.NVML_ERROR_ARGUMENT_VERSION_MISMATCH,
+        pynvml.NVML_ERROR_DEPRECATED,
+    }
+)
+_MOST_EVENTS = 256  # taken at once; the rest comes with the next sample
+
+
+def call(function: Callable[..., T], *arguments: Any) -> T:
+    """Call NVML.
+
+    Raises:
+        DeviceLostError: the device is gone.
+        UnsupportedError: not on this driver or device.
+        DriverError: anything else.
+    """
+    try:
+        return function(*arguments)
+    except pynvml.NVMLError as error:
+        code = error.value
+        kind = DeviceLostError if code in _LOST else DriverError
+        kind = UnsupportedError if code in _UNSUPPORTED else kind
+        raise kind(str(error)) from None
+    except (ValueError, UnicodeDecodeError) as error:
+        raise DriverError(f"NVML's answer cannot be read: {error}") from None
+
+
+def optional(function: Callable[..., T], *arguments: Any) -> T | None:
+    """Call NVML; None when that is not supported.
+
+    Raises:
+        DriverError: it is supported and failed.
+    """
+    try:
+        return call(function, *arguments)
+    except UnsupportedError:
+        return None
+
+
+class NvmlDriver:
+    """NVML of this node."""
+
+    def __init__(self) -> None:
+        self._handles: list[Any] = []
+        self._uuids: list[str] = []
+        self._events: Any = None
+        self._open = False
+
+    def open(self) -> None:
+        """See ``Driver``."""
+        self.close()
+        call(pynvml.nvmlInit)
+        self._open = True
+        self._handles = [
+            call(pynvml.nvmlDeviceGetHandleByIndex, index) for index in range(self.count())
+        ]
+        self._uuids = [self._uuid(handle) for handle in self._handles]
+        self._events = optional(pynvml.nvmlEventSetCreate)
+        for handle in self._handles if self._events is not None else ():
+            with contextlib.suppress(DriverError):
+                call(
+                    pynvml.nvmlDeviceRegisterEvents,
+                    handle,
+                    pynvml.nvmlEventTypeXidCriticalError,
+                    self._events,
+                )
+
+    def close(self) -> None:
+        """See ``Driver``."""
+        if not self._open:
+            return
+        self._open = False
+        with contextlib.suppress(DriverError):
+            if self._events is not None:
+                call(pynvml.nvmlEventSetFree, self._events)
+        with contextlib.suppress(DriverError):
+            call(pynvml.nvmlShutdown)
+        self._handles, self._uuids, self._events = [], [], None
+
+    def version(self) -> str:
+        """See ``Driver``."""
+        return str(call(pynvml.nvmlSystemGetDriverVersion))
+
+    def count(self) -> int:
+        """See ``Driver``."""
+        return int(call(pynvml.nvmlDeviceGetCount))
+
+    def facts(self, index: int) -> Facts:
+        """See ``Driver``."""
+        handle = self._handle(index)
+        major, minor = call(pynvml.nvmlDeviceGetCudaComputeCapability, handle)
+        mig = optional(pynvml.nvmlDeviceGetMigMode, handle)
+        return Facts(
+            uuid=self._uuids[index] or str(call(pynvml.nvmlDeviceGetUUID, handle)),
+            index=index,
+            model=str(call(pynvml.nvmlDeviceGetName, handle)),
+            compute_capability=f"{major}.{minor}",
+            memory=self.memory(index),
+            mig=bool(mig and mig[0]),
+        )
+
+    def memory(self, index: int) -> Memory | None:
+        """See ``Driver``."""
+        handle = self._handle(index)
+        # Version 2 tells the driver's own part apart; r470 has only the first.
+        newer = optional(pynvml.nvmlDeviceGetMemoryInfo, handle, pynvml.nvmlMemory_v2)
+        if newer is not None:
+            return Memory(newer.total, newer.reserved, newer.used)
+        older = optional(pynvml.nvmlDeviceGetMemoryInfo, handle)
+        return None if older is None else Memory(older.total, 0, older.used)
+
+    def processes(self, index: int) -> list[GpuProcess]:
+        """See ``Driver``."""
+        handle = self._handle(index)
+        found: dict[int, GpuProcess] = {}
+        for names in _PROCESS_LISTS:
+            for process in _first_supported(names, handle) or ():
+                used = process.usedGpuMemory
+                # A process with compute and graphics contexts is in both lists with one sum.
+                known = found.get(process.pid)
+                if known is None or (used or 0) > (known.used_bytes or 0):
+                    found[process.pid] = GpuProcess(process.pid, None if used is None else used)
+        return list(found.values())
+
+    def load(self, index: int) -> Load:
+        """See ``Driver``."""
+        handle = self._handle(index)
+        rates = optional(pynvml.nvmlDeviceGetUtilizationRates, handle)
+        power = optional(pynvml.nvmlDeviceGetPowerUsage, handle)
+        heat = optional(pynvml.nvmlDeviceGetTemperature, handle, pynvml.NVML_TEMPERATURE_GPU)
+        return Load(
+            busy_ratio=None if rates is None else rates.gpu / 100,
+            power_watts=None if power is None else power / 1000,
+            temperature_celsius=None if heat is None else float(heat),
+        )
+
+    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float], int]:
+        """See ``Driver``."""
+        try:
+            samples = call(pynvml.nvmlDeviceGetProcessUtilization, self._handle(index), since_us)
+        except DeviceLostError:
+            raise
+        except DriverError:  # not found: no sample since then
+            return {}, since_us
+        busy: dict[int, float] = {}
+        newest = since_us
+        for sample in samples:
+            if sample.timeStamp > since_us:
+                busy[sample.pid] = max(busy.get(sample.pid, 0.0), min(sample.smUtil, 100) / 100)
+                newest = max(newest, sample.timeStamp)
+        return busy, newest
+
+    def vitals(self, index: int) -> Vitals:
+        """See ``Driver``."""
+        handle = self._handle(index)
+        ecc = optional(
+            pynvml.nvmlDeviceGetTotalEccErrors,
+            handle,
+            pynvml.NVML_MEMORY_ERROR_TYPE_UNCORRECTED,
+            pynvml.NVML_VOLATILE_ECC,
+        )
+        rows = optional(pynvml.nvmlDeviceGetRemappedRows, handle)
+        return Vitals(
+            uncorrected_ecc=ecc,
+            remap_failed=bool(rows and rows[3]),
+            recovery_action=_recovery_action(handle),
+        )
+
+    def xids(self) -> list[Xid]:
+        """See ``Driver``."""
+        found: list[Xid] = []
+        while self._events is not None and len(found) < _MOST_EVENTS:
+            try:
+                event = pynvml.nvmlEventSetWait(self._events, 0)
+            except pynvml.NVMLError:  # Timeout: there is no more
+                break
+            found.append(Xid(self._name(event.device), int(event.eventData)))
+        return found
+
+    def _handle(self, index: int) -> Any:
+        if index >= len(self._handles):
+            raise DriverError(f"there is no device {index}")
+        return self._handles[index]
+
+    def _name(self, device: Any) -> str:
+        # A lost device does not tell its UUID any more, but its handle is the one we hold.
+        for handle, uuid in zip(self._handles, self._uuids, strict=True):
+            if _address(handle) == _address(device):
+                return uuid
+        return self._uuid(device)
+
+    @staticmethod
+    def _uuid(handle: Any) -> str:
+        try:
+            return str(call(pynvml.nvmlDeviceGetUUID, handle))
+        except DriverError:
+            return ""
+
+
+_PROCESS_LISTS = (
+    ("nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2"),
+    ("nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2"),
+)
+
+
+def _address(handle: Any) -> int | None:
+    return ctypes.cast(handle, ctypes.c_void_p).value
+
+
+def _first_supported(names: tuple[str, ...], handle: Any) -> list[Any] | None:
+    for name in names:
+        found: list[Any] | None = optional(getattr(pynvml, name), handle)
+        if found is not None:
+            return found
+    return None
+
+
+def _recovery_action(handle: Any) -> int | None:
+    values = optional(
+        pynvml.nvmlDeviceGetFieldValues, handle, [pynvml.NVML_FI_DEV_GET_GPU_RECOVERY_ACTION]
+    )
+    if not values or values[0].nvmlReturn != pynvml.NVML_SUCCESS:
+        return None
+    return int(values[0].value.uiVal)

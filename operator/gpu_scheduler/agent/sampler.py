@@ -1,0 +1,157 @@
+"""One look at everything NVML and /proc say: the agent's blocking I/O, done in a thread.
+
+A sample is a value; what follows from it is decided elsewhere. A device that does not answer costs
+that device alone, a driver that does not answer costs all, and while anything is unreadable NVML is
+opened anew every ``REOPEN_SECONDS``: that is how a device comes back after a reset.
+"""
+
+import logging
+from dataclasses import dataclass, field
+
+from gpu_scheduler.agent.driver import (
+    Driver,
+    DriverError,
+    Facts,
+    Load,
+    Memory,
+    Vitals,
+)
+from gpu_scheduler.agent.health import Health
+from gpu_scheduler.agent.inventory import with_configured_memory
+from gpu_scheduler.agent.procfs import Process, ProcFS
+
+log = logging.getLogger(__name__)
+
+REOPEN_SECONDS = 30.0
+SLOW_SECONDS = 10.0  # between looks at what changes slowly: vitals, load, use per process
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A process on a device."""
+
+    pid: int
+    used_bytes: int | None
+    process: Process | None  # None: NVML knows it, /proc does not
+    busy_ratio: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSample:
+    """A device and who is on it; ``message`` says why it is unhealthy."""
+
+    facts: Facts
+    message: str | None
+    memory: Memory | None = None
+    load: Load = Load()
+    processes: tuple[Seen, ...] = ()
+    readable: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One look; ``problem`` is set, and there are no devices, when NVML cannot be read at all."""
+
+    at: float
+    driver_version: str = ""
+    devices: tuple[DeviceSample, ...] = ()
+    problem: str | None = None
+
+
+@dataclass(slots=True)
+class _Known:
+    facts: Facts
+    vitals: Vitals = Vitals()
+    load: Load = Load()
+    busy: dict[int, float] = field(default_factory=dict)
+    busy_since_us: int = 0
+    slow_at: float = float("-inf")
+
+
+class Sampler:
+    """Looks when told to; not to be called from two threads."""
+
+    def __init__(
+        self,
+        driver: Driver,
+        procfs: ProcFS,
+        health: Health,
+        *,
+        unified_memory_mib: int = 0,
+    ) -> None:
+        self._driver, self._procfs, self._health = driver, procfs, health
+        self._unified_memory_mib = unified_memory_mib
+        self._reopen_at = float("-inf")  # inf: NVML is open and all is readable
+        self._version = ""
+        self._known: dict[str, _Known] = {}
+        self._numbers: dict[str, int] = {}  # index by UUID, as of the last opening
+
+    def sample(self, now: float) -> Sample:
+        """Look once; never raises for what the driver does."""
+        try:
+            if now >= self._reopen_at:
+                self._open(now)
+            self._driver.count()
+        except DriverError as error:
+            self._reopen_at = now
+            return Sample(now, problem=f"NVML: {error}")
+        for event in self._driver.xids():
+            reason = self._health.xid(event)
+            log.warning("XID %d on %s: %s", event.code, event.uuid, reason or "not a reason")
+        devices = tuple(self._device(uuid, known, now) for uuid, known in self._known.items())
+        if not all(device.readable for device in devices):
+            self._reopen_at = min(self._reopen_at, now + REOPEN_SECONDS)
+        in_order = sorted(devices, key=lambda device: device.facts.index)
+        return Sample(now, self._version, tuple(in_order))
+
+    def close(self) -> None:
+        """Let go of the driver."""
+        self._reopen_at = float("-inf")
+        self._driver.close()
+
+    def _open(self, now: float) -> None:
+        """Open NVML and see which device has which number now: a lost one shifts the others."""
+        self._driver.open()
+        self._reopen_at = float("inf")
+        self._version = self._driver.version()
+        self._numbers = {}
+        for index in range(self._driver.count()):
+            try:
+                facts = self._facts(index)
+            except DriverError as error:
+                log.warning("device %d cannot be read: %s", index, error)
+                self._reopen_at = now + REOPEN_SECONDS
+                continue
+            self._numbers[facts.uuid] = index
+            known = self._known.setdefault(facts.uuid, _Known(facts))
+            known.facts, known.slow_at = facts, float("-inf")
+
+    def _device(self, uuid: str, known: _Known, now: float) -> DeviceSample:
+        index = self._numbers.get(uuid)
+        try:
+            if index is None:
+                raise DriverError("the driver does not list the device any more")
+            memory = self._driver.memory(index)
+            if now - known.slow_at >= SLOW_SECONDS:
+                self._look_closer(index, known)
+                known.slow_at = now
+            processes = tuple(
+                Seen(p.pid, p.used_bytes, self._procfs.process(p.pid), known.busy.get(p.pid))
+                for p in self._driver.processes(index)
+            )
+        except DriverError as error:
+            known.slow_at = float("-inf")
+            message = self._health.unreadable(uuid, str(error))
+            return DeviceSample(known.facts, message, readable=False)
+        return DeviceSample(
+            known.facts, self._health.message(uuid, known.vitals), memory, known.load, processes
+        )
+
+    def _look_closer(self, index: int, known: _Known) -> None:
+        known.facts = self._facts(index)
+        known.vitals = self._driver.vitals(index)
+        known.load = self._driver.load(index)
+        known.busy, known.busy_since_us = self._driver.busy_by_pid(index, known.busy_since_us)
+
+    def _facts(self, index: int) -> Facts:
+        return with_configured_memory(self._driver.facts(index), self._unified_memory_mib)

@@ -1,0 +1,191 @@
+"""Who is on which device: processes of a sample, matched with the containers of this node.
+
+A pure function of the sample and of what the pods were granted. A process belongs to a container
+only on devices that this container was granted; elsewhere it is foreign, as is everything that no
+allocation explains. Daemons of the driver are known by name, but in the namespace of a project a
+name proves nothing. Called by the agent after each sample.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from gpu_scheduler.agent.cgroup import owner
+from gpu_scheduler.agent.pods import GpuContainer, OtherPod
+from gpu_scheduler.agent.sampler import Sample, Seen
+from gpu_scheduler.api.gpunode import ForeignProcess
+from gpu_scheduler.core.units import MIB
+
+_ROUND_MIB = 64  # what is reported of foreign memory, so that small changes are no news
+_NAME_LENGTH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """What a container holds of one device it was granted."""
+
+    uuid: str
+    cap_mib: int
+    processes: tuple[Seen, ...]
+
+    @property
+    def used_mib(self) -> int | None:
+        """MiB in use; None when the driver knows it of none of the processes."""
+        known = [p.used_bytes for p in self.processes if p.used_bytes is not None]
+        if not known and self.processes:
+            return None
+        return -(-sum(known) // MIB)
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerUse:
+    """A container and its devices."""
+
+    container: GpuContainer
+    uses: tuple[Use, ...]
+
+    @property
+    def processes(self) -> tuple[Seen, ...]:
+        """Its processes on any device, each once."""
+        return tuple({p.pid: p for use in self.uses for p in use.processes}.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Everything on this node's devices."""
+
+    containers: tuple[ContainerUse, ...]
+    foreign: dict[str, list[ForeignProcess]]  # by uuid
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What tells our own and the driver's processes from strangers.
+
+    Attributes:
+        tenants: Namespaces that belong to a project.
+        daemons: Commands of the driver's own daemons.
+        own_pod: UID of the agent's pod, empty outside of one.
+        own_cgroup: ``/proc/self/cgroup`` of the agent.
+    """
+
+    tenants: Collection[str] = ()
+    daemons: Collection[str] = ()
+    own_pod: str = ""
+    own_cgroup: str = ""
+
+
+def usage(
+    sample: Sample,
+    pods: Mapping[str, tuple[GpuContainer, ...]],
+    others: Mapping[str, OtherPod],
+    around: Surroundings,
+) -> Usage:
+    """Match the processes of a sample with the containers that were granted devices."""
+    uuid_of = {str(d.facts.index): d.facts.uuid for d in sample.devices}
+    held: dict[tuple[str, int], dict[str, list[Seen]]] = {}
+    foreign: dict[str, list[ForeignProcess]] = {}
+    for device in sample.devices:
+        uuid = device.facts.uuid
+        for seen in device.processes:
+            container = _container(seen, uuid, pods, uuid_of)
+            if container is not None:
+                by_device = held.setdefault((container.uid, container.index), {})
+                by_device.setdefault(uuid, []).append(seen)
+                continue
+            name = _foreign_name(seen, pods, others, around)
+            if name is not None:
+                foreign.setdefault(uuid, []).append(_foreign(seen, name))
+    containers = tuple(
+        ContainerUse(
+            container,
+            tuple(
+                Use(
+                    uuid_of.get(device, device),
+                    cap,
+                    tuple(
+                        held.get((container.uid, container.index), {}).get(
+                            uuid_of.get(device, device), ()
+                        )
+                    ),
+                )
+                for device, cap in container.caps_mib.items()
+            ),
+        )
+        for group in pods.values()
+        for container in group
+        if not container.ended
+    )
+    return Usage(containers, foreign)
+
+
+def _container(
+    seen: Seen,
+    uuid: str,
+    pods: Mapping[str, tuple[GpuContainer, ...]],
+    uuid_of: Mapping[str, str],
+) -> GpuContainer | None:
+    found = owner(seen.process.cgroup) if seen.process is not None else None
+    if found is None:
+        return None
+    granted = [
+        c
+        for c in pods.get(found.pod_uid, ())
+        if any(uuid_of.get(device, device) == uuid for device in c.caps_mib)
+    ]
+    for container in granted:
+        if container.container_id == found.container_id:
+            return container
+    # The kubelet has not yet told the container's id (or tells a restarted one's late). With one
+    # candidate there is no doubt whose it is.
+    unnamed = [c for c in granted if not c.container_id or found.container_id is None]
+    return unnamed[0] if len(unnamed) == 1 else None
+
+
+def _foreign_name(
+    seen: Seen,
+    pods: Mapping[str, tuple[GpuContainer, ...]],
+    others: Mapping[str, OtherPod],
+    around: Surroundings,
+) -> str | None:
+    """What to call a foreign process; None for those that are no strangers."""
+    if seen.process is None:
+        return "(not in /proc)"
+    command = seen.process.command
+    found = owner(seen.process.cgroup)
+    if found is None:
+        if _of_own_pod(seen.process.cgroup, around):
+            return None
+        return None if command in around.daemons else command
+    if found.pod_uid == around.own_pod:
+        return None
+    if found.pod_uid in pods:
+        pod = pods[found.pod_uid][0]
+        return f"{command}, pod {pod.namespace}/{pod.pod}: not its device"
+    other = others.get(found.pod_uid)
+    if other is None:
+        return f"{command}, pod with UID {found.pod_uid}"
+    if command in around.daemons and other.namespace not in around.tenants:
+        return None
+    holds = f" ({_WHOLE})" if other.whole_gpus else ""
+    return f"{command}, pod {other.namespace}/{other.pod}{holds}"
+
+
+_WHOLE = "nvidia.com/gpu"
+
+
+def _of_own_pod(cgroup: str, around: Surroundings) -> bool:
+    """Whether a process without a pod in its path is in the agent's own.
+
+    In a cgroup namespace of its own the agent sees itself as ``/`` and its siblings right below
+    their common parent.
+    """
+    if not around.own_pod or around.own_cgroup.strip() != "0::/":
+        return False
+    path = cgroup.strip().removeprefix("0::")
+    return path == "/" or (path.startswith("/../") and not path.startswith("/../.."))
+
+
+def _foreign(seen: Seen, name: str) -> ForeignProcess:
+    used = seen.used_bytes
+    rounded = None if used is None else -(-used // MIB // _ROUND_MIB) * _ROUND_MIB
+    return ForeignProcess(pid=seen.pid, name=name[:_NAME_LENGTH], used_mib=rounded)
