@@ -11,7 +11,6 @@ from pydantic import Field
 
 from gpu_scheduler.api.model import ApiModel
 
-
 Tier = Literal["kernel", "interposer", "framework", "none"]
 
 

@@ -27,11 +27,24 @@ MOUNT_PATH = "/etc/gpu-scheduler"  # downward-API volume of each GPU container
 FILE_MEMORY_LIMIT = "memory-limit-mib"
 FILE_DEVICES = "devices"
 
+# libgpucap inside a GPU container, see docs/adr/0016.
+CAP_VOLUME = "gpu-scheduler-cap"  # emptyDir
+CAP_CONTAINER = "gpu-scheduler-cap"  # the init container that fills it
+CAP_FOLDER = "/opt/gpu-scheduler"  # all of it is ours
+CAP_LIBRARY_PATH = f"{CAP_FOLDER}/lib"
+CAP_STATE_PATH = f"{CAP_FOLDER}/state"
+CAP_PRELOAD_PATH = "/etc/ld.so.preload"
+
 # Conditions on pods, set through pods/status.
 CONDITION_DISRUPTION = "DisruptionTarget"  # Kubernetes' own: the failure is not the program's
 CONDITION_TIME_LIMIT = f"{GROUP}/TimeLimitExceeded"
 
 LEASE = "gpu-scheduler-leader"
+
+# The agents' heartbeats: one Lease per node, in the operator's namespace.
+AGENT_LEASE_PREFIX = "gpu-node-"
+LABEL_COMPONENT = f"{GROUP}/component"
+COMPONENT_AGENT = "agent"
 
 
 def devices_annotation(container: int) -> str:

@@ -53,6 +53,7 @@ IMMUTABLE_FIELDS = (
     "completions",
     "retries",
     "timeLimitSeconds",
+    "isolation",
 )
 
 # Exact: k / 1000 is the double nearest to a decimal with three digits, and so is what was parsed.

@@ -5,11 +5,19 @@ back. What the API server refuses by itself (a dry run of the Job) is not repeat
 when a GPUJob is judged, beside ``api.validate``.
 """
 
+import posixpath
 import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
-from gpu_scheduler.api.names import MOUNT_PATH, SCHEDULER_NAME
+from gpu_scheduler.api.names import (
+    CAP_CONTAINER,
+    CAP_FOLDER,
+    CAP_PRELOAD_PATH,
+    CAP_VOLUME,
+    MOUNT_PATH,
+    SCHEDULER_NAME,
+)
 from gpu_scheduler.api.validate import Problem, env_problems
 from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
@@ -20,20 +28,23 @@ _PLUGIN_RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")  # not rd
 
 
 def problems(
-    template_pod_spec: Mapping[str, Any], gpu_containers: Collection[int]
+    template_pod_spec: Mapping[str, Any], gpu_containers: Collection[int], *, interposer: bool
 ) -> tuple[Problem, ...]:
     """What stands in the way of rendering this template.
 
     Args:
         template_pod_spec: ``spec`` of the pod template, as JSON.
         gpu_containers: indices of the containers that get GPUs.
+        interposer: libgpucap is put into them.
     """
     if found := tuple(malformed(_SPEC, template_pod_spec)):
         return found
-    return tuple(_problems(template_pod_spec, gpu_containers))
+    return tuple(_problems(template_pod_spec, gpu_containers, interposer))
 
 
-def _problems(spec: Mapping[str, Any], gpu_containers: Collection[int]) -> Iterator[Problem]:
+def _problems(
+    spec: Mapping[str, Any], gpu_containers: Collection[int], interposer: bool
+) -> Iterator[Problem]:
     scheduler = spec.get("schedulerName")
     if scheduler and scheduler not in (SCHEDULER_NAME, DEFAULT_SCHEDULER):
         yield Problem(
@@ -46,6 +57,8 @@ def _problems(spec: Mapping[str, Any], gpu_containers: Collection[int]) -> Itera
             "the scheduler chooses the node; use nodeSelector or node affinity to narrow it",
         )
     reserved = {volume_name(index) for index in gpu_containers}
+    if interposer:
+        reserved.add(CAP_VOLUME)
     for index, volume in enumerate(spec.get("volumes") or ()):
         if volume.get("name") in reserved:
             yield Problem(
@@ -53,13 +66,15 @@ def _problems(spec: Mapping[str, Any], gpu_containers: Collection[int]) -> Itera
             )
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind) or ()):
-            has_gpu = kind == "containers" and index in gpu_containers
-            yield from _container_problems(f"{_SPEC}.{kind}[{index}]", container, has_gpu)
+            field = f"{_SPEC}.{kind}[{index}]"
+            if interposer and container.get("name") == CAP_CONTAINER:
+                yield Problem(f"{field}.name", f"{CAP_CONTAINER} is reserved; rename the container")
+            yield from _container_problems(field, container)
+            if kind == "containers" and index in gpu_containers:
+                yield from _mount_problems(field, container, interposer)
 
 
-def _container_problems(
-    field: str, container: Mapping[str, Any], has_gpu: bool
-) -> Iterator[Problem]:
+def _container_problems(field: str, container: Mapping[str, Any]) -> Iterator[Problem]:
     yield from env_problems(f"{field}.env", [e.get("name") for e in container.get("env") or ()])
     resources = container.get("resources") or {}
     names = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
@@ -69,9 +84,35 @@ def _container_problems(
             f"{name} would be handed out a second time by the device plugin; "
             "ask for GPUs with spec.gpu, spec.gpuMemory or spec.containers",
         )
+
+
+def _mount_problems(
+    field: str, container: Mapping[str, Any], interposer: bool
+) -> Iterator[Problem]:
     for index, mount in enumerate(container.get("volumeMounts") or ()):
-        if has_gpu and mount.get("mountPath") == MOUNT_PATH:
+        here, path = f"{field}.volumeMounts[{index}].mountPath", mount.get("mountPath")
+        if not isinstance(path, str):
+            continue  # the API server says so in the dry run
+        path = posixpath.normpath(path)
+        if path == MOUNT_PATH:
             yield Problem(
-                f"{field}.volumeMounts[{index}].mountPath",
-                f"{MOUNT_PATH} is reserved for the GPU limits; mount the volume elsewhere",
+                here, f"{MOUNT_PATH} is reserved for the GPU limits; mount the volume elsewhere"
+            )
+        elif interposer and path == CAP_PRELOAD_PATH:
+            yield Problem(
+                here,
+                f"{CAP_PRELOAD_PATH} is how the library that keeps the memory cap is loaded; "
+                "remove the mount, or set spec.isolation: framework and do without that library",
+            )
+        elif interposer and (path == CAP_FOLDER or path.startswith(f"{CAP_FOLDER}/")):
+            yield Problem(
+                here,
+                f"{CAP_FOLDER} is reserved for the library that keeps the memory cap; mount the "
+                "volume elsewhere, or set spec.isolation: framework",
+            )
+        elif interposer and path == posixpath.dirname(CAP_FOLDER) and mount.get("readOnly"):
+            yield Problem(
+                here,
+                f"{CAP_FOLDER} could not be made in a read-only {path}; mount the volume without "
+                "readOnly or elsewhere, or set spec.isolation: framework",
             )

@@ -2,7 +2,8 @@
 
 Ours come before the user's, so that ``$(GPU_MEMORY_LIMIT_MIB)`` expands in their values and
 arguments. A later entry of the same name would win, so reserved names are taken out of theirs:
-nobody widens a share by setting NVIDIA_VISIBLE_DEVICES. Called by ``render``.
+nobody widens a share by setting NVIDIA_VISIBLE_DEVICES. What frameworks are told is in
+``framework``. Called by ``render``.
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,12 +14,10 @@ from gpu_scheduler.api.names import (
     VISIBLE_DEVICES,
     VOID,
     devices_annotation,
-    memory_bytes_annotation,
     memory_mib_annotation,
 )
 
 MEMORY_LIMIT_MIB = "GPU_MEMORY_LIMIT_MIB"
-CUPY_LIMIT = "CUPY_GPU_MEMORY_LIMIT"  # bytes: a per cent value would be taken of the capped total
 JOB_NAME = "GPUJOB_NAME"
 JOB_INDEX = "GPUJOB_INDEX"
 JOB_COMPLETIONS = "GPUJOB_COMPLETIONS"
@@ -34,27 +33,29 @@ def identity(job: str, completions: int) -> Env:
     """Which job, which part of it, of how many."""
     return [
         {"name": JOB_NAME, "value": job},
-        _from_annotation(JOB_INDEX, INDEX_ANNOTATION),
+        from_annotation(JOB_INDEX, INDEX_ANNOTATION),
         {"name": JOB_COMPLETIONS, "value": str(completions)},
     ]
 
 
-def gpu_env(container: int, part: Env, theirs: Sequence[Mapping[str, Any]] | None) -> Env:
+def gpu_env(
+    container: int, part: Env, framework: Env, theirs: Sequence[Mapping[str, Any]] | None
+) -> Env:
     """Environment of GPU container number ``container``.
 
     Args:
         container: index in the pod's containers.
         part: from ``identity``.
-        theirs: ``env`` of the user's container, whose own CuPy limit wins.
+        framework: from ``framework_env``; wins over entries of the same names.
+        theirs: ``env`` of the user's container.
     """
-    cupy = _from_annotation(CUPY_LIMIT, memory_bytes_annotation(container))
-    chosen = {entry.get("name") for entry in theirs or ()}
+    told = {entry["name"] for entry in framework}
     return [
-        _from_annotation(VISIBLE_DEVICES, devices_annotation(container)),
-        _from_annotation(MEMORY_LIMIT_MIB, memory_mib_annotation(container)),
-        *([] if CUPY_LIMIT in chosen else [cupy]),
+        from_annotation(VISIBLE_DEVICES, devices_annotation(container)),
+        from_annotation(MEMORY_LIMIT_MIB, memory_mib_annotation(container)),
+        *framework,
         *deepcopy(part),
-        *_kept(theirs),
+        *(entry for entry in _kept(theirs) if entry.get("name") not in told),
     ]
 
 
@@ -67,6 +68,7 @@ def _kept(theirs: Sequence[Mapping[str, Any]] | None) -> Env:
     return [dict(entry) for entry in theirs or () if entry.get("name") not in RESERVED]
 
 
-def _from_annotation(name: str, annotation: str) -> dict[str, Any]:
+def from_annotation(name: str, annotation: str) -> dict[str, Any]:
+    """A variable with the value of an annotation of the pod."""
     field = {"fieldPath": f"metadata.annotations['{annotation}']"}
     return {"name": name, "valueFrom": {"fieldRef": field}}

@@ -11,6 +11,7 @@ from typing import Any
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import (
     API_VERSION,
+    CAP_VOLUME,
     CONDITION_DISRUPTION,
     CONDITION_TIME_LIMIT,
     MOUNT_PATH,
@@ -20,8 +21,11 @@ from gpu_scheduler.api.names import (
     devices_annotation,
 )
 from gpu_scheduler.api.requests import device_requests
+from gpu_scheduler.core.request import DeviceRequest
+from gpu_scheduler.jobs import cap
 from gpu_scheduler.jobs.drift import digest
 from gpu_scheduler.jobs.env import Env, gpu_env, identity, void_env
+from gpu_scheduler.jobs.framework import framework_env
 from gpu_scheduler.jobs.marks import merged, own_labels
 from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.scheduling import schedule
@@ -45,6 +49,7 @@ class RenderInput:
     has_runtime_class: bool  # the cluster has the RuntimeClass ``runtime_class``
     has_priority_class: bool  # the chart's priority class is installed
     runtime_class: str = RUNTIME_CLASS
+    cap_image: cap.CapImage | None = None  # delivers libgpucap; None: frameworks are only told
 
 
 def render(job: RenderInput) -> dict[str, Any]:
@@ -92,13 +97,16 @@ def _rule(action: str, condition: str) -> dict[str, Any]:
 
 def _template(job: RenderInput) -> dict[str, Any]:
     template = pod_template(job.spec)
-    indices = tuple(request.container for request in device_requests(job.spec))
+    requests = device_requests(job.spec)
+    indices = tuple(request.container for request in requests)
     meta, pod_spec = template["metadata"], template["spec"]
     meta["labels"] = merged(meta.get("labels"), own_labels(job.name, job.project))
     void = {devices_annotation(container): VOID for container in indices}
     meta["annotations"] = merged(meta.get("annotations"), void)
 
-    _fill_containers(pod_spec, indices, identity(job.name, job.spec.total_pods))
+    _fill_containers(pod_spec, job, requests)
+    if job.cap_image is not None:
+        _deliver(pod_spec, indices, job.cap_image)
     pod_spec["restartPolicy"] = "Never"  # podFailurePolicy needs it
     if job.spec.time_limit_seconds is not None:
         pod_spec["activeDeadlineSeconds"] = job.spec.time_limit_seconds
@@ -108,17 +116,35 @@ def _template(job: RenderInput) -> dict[str, Any]:
     return template
 
 
-def _fill_containers(pod_spec: dict[str, Any], indices: tuple[int, ...], part: Env) -> None:
+def _fill_containers(
+    pod_spec: dict[str, Any], job: RenderInput, requests: tuple[DeviceRequest, ...]
+) -> None:
+    part: Env = identity(job.name, job.spec.total_pods)
+    asked = {request.container: request for request in requests}
     for container in pod_spec.get("initContainers") or ():
         container["env"] = void_env(part, container.get("env"))
     for index, container in enumerate(pod_spec["containers"]):
-        if index not in indices:
-            container["env"] = void_env(part, container.get("env"))
+        theirs = container.get("env")
+        if index not in asked:
+            container["env"] = void_env(part, theirs)
             continue
-        container["env"] = gpu_env(index, part, container.get("env"))
+        ours = framework_env(asked[index], theirs, capped=job.cap_image is not None)
+        container["env"] = gpu_env(index, part, ours, theirs)
         mounts = container.get("volumeMounts") or ()
         kept = [m for m in mounts if m.get("mountPath") != MOUNT_PATH]
         container["volumeMounts"] = [*kept, mount(index)]
-    ours = {volume_name(index) for index in indices}
-    volumes = [v for v in pod_spec.get("volumes") or () if v.get("name") not in ours]
-    pod_spec["volumes"] = [*volumes, *(downward_volume(index) for index in indices)]
+    names = {volume_name(index) for index in asked}
+    volumes = [v for v in pod_spec.get("volumes") or () if v.get("name") not in names]
+    pod_spec["volumes"] = [*volumes, *(downward_volume(index) for index in asked)]
+
+
+def _deliver(pod_spec: dict[str, Any], indices: tuple[int, ...], image: cap.CapImage) -> None:
+    containers = pod_spec["containers"]
+    for slot, index in enumerate(indices):
+        theirs = containers[index]["volumeMounts"]
+        kept = [m for m in theirs if m.get("mountPath") not in cap.MOUNT_PATHS]
+        containers[index]["volumeMounts"] = [*kept, *cap.mounts(slot)]
+    first = cap.init_container(image, pod_spec, containers[indices[0]])
+    pod_spec["initContainers"] = [first, *(pod_spec.get("initContainers") or ())]
+    others = [v for v in pod_spec["volumes"] if v.get("name") != CAP_VOLUME]
+    pod_spec["volumes"] = [*others, cap.volume()]

@@ -10,9 +10,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpu_scheduler.api.gpujob import Isolation
 from gpu_scheduler.api.names import PRIORITY_CLASS
 from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.jobs import path as paths
+from gpu_scheduler.jobs.cap import CapImage, users_field
 from gpu_scheduler.jobs.conflicts import problems
 from gpu_scheduler.jobs.path import ClaimFacts, Path, claim_facts
 from gpu_scheduler.jobs.render import RenderInput, render
@@ -48,9 +50,21 @@ class Acceptance:
         *,
         placement: str,
         runtime_class: str,
+        isolation: str = Isolation.FRAMEWORK,
+        cap_image: CapImage | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``placement``: auto, bind or gate; an empty ``runtime_class`` is never set."""
+        """Prepare.
+
+        Args:
+            client: for look-ups and dry runs.
+            placement: auto, bind or gate.
+            runtime_class: of GPU pods; empty: never set.
+            isolation: of GPUJobs that say nothing about it.
+            cap_image: what brings libgpucap; without it nothing is ever put into a pod.
+            clock: monotonic seconds.
+        """
+        self._isolation, self._cap_image = isolation, cap_image
         self._client, self._placement, self._clock = client, placement, clock
         self._runtime_class = runtime_class
         self._exists: dict[str, tuple[float, bool]] = {}
@@ -61,14 +75,32 @@ class Acceptance:
         Raises:
             ApiError: the API server could not be asked; try again.
         """
-        if job.spec is not None and job.spec.template is not None:
-            gpu_containers = [request.container for request in job.requests]
-            found = problems(job.spec.template.get("spec") or {}, gpu_containers)
-            if found:
-                return Refused(f"{found[0].field}: {found[0].message}")
+        if refused := self._conflict(job):
+            return refused
         rendered = await self.rendered(job, project)
         refusal = await self._dry_run(job, rendered.job)
         return rendered if refusal is None else refusal
+
+    def _conflict(self, job: GPUJobRecord) -> Refused | None:
+        if job.spec is None:
+            return None
+        if job.spec.isolation is Isolation.INTERPOSER and self._cap_image is None:
+            return Refused(
+                "spec.isolation: interposer is switched off in this installation (chart value "
+                "isolation.interposer); leave the field out, or set it to framework"
+            )
+        if job.spec.template is None:
+            return None
+        found = problems(
+            job.spec.template.get("spec") or {},
+            [request.container for request in job.requests],
+            interposer=self._cap_image_of(job) is not None,
+        )
+        return Refused(f"{found[0].field}: {found[0].message}") if found else None
+
+    def _cap_image_of(self, job: GPUJobRecord) -> CapImage | None:
+        wanted = (job.spec.isolation if job.spec else None) or self._isolation
+        return self._cap_image if wanted == Isolation.INTERPOSER else None
 
     async def rendered(self, job: GPUJobRecord, project: ProjectName) -> Accepted:
         """The Job as it would be created now."""
@@ -83,6 +115,7 @@ class Acceptance:
             project=project,
             path=path,
             runtime_class=self._runtime_class,
+            cap_image=self._cap_image_of(job),
             has_runtime_class=await self._runtime_class_exists(),
             has_priority_class=await self._has(
                 of_group("scheduling.k8s.io", "v1", "priorityclasses", name=PRIORITY_CLASS)
@@ -146,6 +179,8 @@ class Acceptance:
             causes = error.details.causes
             if causes:
                 field = causes[0].field.removeprefix("spec.")
+                if self._cap_image_of(job) is not None:
+                    field = users_field(field)
                 place = f"{where}.spec.{field}" if where.endswith("template") else f"spec ({field})"
                 return Refused(f"{place}: {causes[0].message}")
             return Refused(f"{where}: the API server refuses such a pod: {error.message}")

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from gpu_scheduler.api.names import LABEL_JOB
 from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -88,6 +89,10 @@ class Operator:
                 client,
                 placement=settings.placement,
                 runtime_class=settings.runtime_class,
+                isolation=settings.isolation,
+                cap_image=CapImage(settings.cap_image, settings.cap_pull_policy)
+                if settings.cap_image
+                else None,
                 clock=clock,
             ),
             self.queue,

@@ -38,6 +38,15 @@ class Settings(BaseModel):
     runtime_class: str = Field(
         "nvidia", description="RuntimeClass of GPU pods when it exists; empty = none."
     )
+    isolation: Literal["interposer", "framework"] = Field(
+        "interposer", description="What keeps a GPUJob inside its memory cap where it says nothing."
+    )
+    cap_image: str = Field(
+        "", description="Image that brings libgpucap into pods; empty = framework for all."
+    )
+    cap_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = Field(
+        "", description="When to pull that image; empty = as the cluster does by default."
+    )
     stuck_seconds: float = Field(30.0, gt=0, description="Unschedulable this long: evict.")
     avoid_seconds: float = Field(60.0, ge=0, description="A job avoids a failed node this long.")
     cycle_seconds: float = Field(0.02, ge=0, description="Least time between planning cycles.")

@@ -10,10 +10,12 @@ from typing import Any
 import yaml
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.path import Path as WritePath
 from gpu_scheduler.jobs.render import RenderInput, render
 
 FOLDER = Path(__file__).parent / "golden"
+CAP = CapImage("registry.example/gpu-scheduler:1", "IfNotPresent")
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {
@@ -119,6 +121,25 @@ CASES: dict[str, RenderInput] = {
         },
         name="claims",
         path=WritePath.GATE,
+    ),
+    "interposer": make_input(
+        {
+            "image": "registry.example/quickstart:1",
+            "resources": {
+                "requests": {"cpu": "2", "memory": "8Gi"},
+                "limits": {"cpu": "2", "memory": "8Gi", "rdma/hca": "1"},
+            },
+            "gpu": 0.5,
+        },
+        cap_image=CAP,
+    ),
+    "interposer_two_gpu_containers": make_input(
+        {
+            "template": TEMPLATE,
+            "containers": [{"name": "trainer", "gpu": 0.5}, {"name": "encoder", "gpu": 0.2}],
+        },
+        name="pair",
+        cap_image=CAP,
     ),
 }
 

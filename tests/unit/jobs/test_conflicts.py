@@ -41,9 +41,52 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_conflict_names_the_field_and_the_way_out(case: str) -> None:
     spec, field, way_out = CASES[case]
-    (problem,) = problems(spec, {0})
+    for interposer in (False, True):
+        (problem,) = problems(spec, {0}, interposer=interposer)
+        assert problem.field == field
+        assert way_out in problem.message
+
+
+def mounting(path: str, **more: Any) -> dict[str, Any]:
+    return {"containers": [{"name": "a", "volumeMounts": [{"mountPath": path, **more}]}]}
+
+
+MOUNT = "spec.template.spec.containers[0].volumeMounts[0].mountPath"
+LIBRARY: dict[str, tuple[dict[str, Any], str, str]] = {
+    "their own preload file": (mounting("/etc/ld.so.preload"), MOUNT, "spec.isolation: framework"),
+    "written otherwise": (mounting("/etc//ld.so.preload/"), MOUNT, "spec.isolation: framework"),
+    "the library's folder": (mounting("/opt/gpu-scheduler/lib"), MOUNT, "mount the volume else"),
+    "all of ours": (mounting("/opt/gpu-scheduler"), MOUNT, "mount the volume elsewhere"),
+    "a parent that cannot hold it": (mounting("/opt", readOnly=True), MOUNT, "without readOnly"),
+    "volume": (
+        {"volumes": [{"name": "gpu-scheduler-cap"}]},
+        "spec.template.spec.volumes[0].name",
+        "rename the volume",
+    ),
+    "init container": (
+        {"initContainers": [{"name": "gpu-scheduler-cap"}]},
+        "spec.template.spec.initContainers[0].name",
+        "rename the container",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LIBRARY)
+def test_what_the_library_needs_is_reserved_where_it_is_delivered(case: str) -> None:
+    spec, field, way_out = LIBRARY[case]
+    (problem,) = problems(spec, {0}, interposer=True)
     assert problem.field == field
     assert way_out in problem.message
+    assert problems(spec, {0}, interposer=False) == ()
+
+
+@pytest.mark.parametrize("path", ["/opt", "/opt/gpu-scheduler-data", "/etc/ld.so.conf.d", None])
+def test_other_mounts_are_the_users_own(path: Any) -> None:
+    assert problems(mounting(path), {0}, interposer=True) == ()
+
+
+def test_containers_without_a_gpu_mount_what_they_like() -> None:
+    assert problems(mounting("/etc/ld.so.preload"), {1}, interposer=True) == ()
 
 
 def test_ordinary_templates_have_no_problem() -> None:
@@ -56,11 +99,12 @@ def test_ordinary_templates_have_no_problem() -> None:
         ],
         "volumes": [{"name": "gpu-scheduler-c1", "emptyDir": {}}],
     }
-    assert problems(spec, {0}) == ()
+    assert problems(spec, {0}, interposer=True) == ()
 
 
 def test_devices_by_hand_are_refused_with_the_way_out() -> None:
     env = [{"name": "LR", "value": "1"}, {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
-    (problem,) = problems({"containers": [{"name": "main", "image": "x", "env": env}]}, [0])
+    spec = {"containers": [{"name": "main", "image": "x", "env": env}]}
+    (problem,) = problems(spec, [0], interposer=False)
     assert problem.field == "spec.template.spec.containers[0].env[1].name"
     assert "remove it" in problem.message

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.jobs.golden_jobs import make_input
+from tests.unit.jobs.golden_jobs import CAP, make_input
 
 from gpu_scheduler.jobs.conflicts import problems
 from gpu_scheduler.jobs.path import choose, claims
@@ -34,7 +34,7 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_form_is_told_before_anything_else(case: str) -> None:
     spec, field, message = CASES[case]
-    found = problems({"nodeName": "n1", **spec}, {0})
+    found = problems({"nodeName": "n1", **spec}, {0}, interposer=True)
     assert [(p.field, p.message) for p in found] == [(f"spec.template.spec.{field}", message)]
 
 
@@ -78,9 +78,10 @@ pod_specs = st.fixed_dictionaries(
 @settings(deadline=None)
 @given(pod_specs, objects(mostly(objects(values, "gpu-scheduler.io/job")), "labels", "annotations"))
 def test_what_has_no_problem_renders(spec: dict[str, Any], metadata: dict[str, Any]) -> None:
-    if problems(spec, {0}):
+    if problems(spec, {0}, interposer=True):
         return
     claims(spec)
     path, _ = choose(spec, {})
     template = {"metadata": metadata, "spec": spec}
-    assert render(make_input({"template": template, "gpu": 1}, path=path))["kind"] == "Job"
+    job = make_input({"template": template, "gpu": 1}, path=path, cap_image=CAP)
+    assert render(job)["kind"] == "Job"

@@ -122,17 +122,12 @@ def test_ours_stand_before_the_users_variables() -> None:
     assert names.index("GPU_MEMORY_LIMIT_MIB") < names.index("LIMIT")
 
 
-def test_users_cupy_limit_and_capabilities_win() -> None:
-    theirs = [
-        {"name": "CUPY_GPU_MEMORY_LIMIT", "value": "1"},
-        {"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"},
-    ]
+def test_users_driver_capabilities_win() -> None:
+    theirs = [{"name": "NVIDIA_DRIVER_CAPABILITIES", "value": "all"}]
     job = render(make_input({**SHORT, "env": theirs}))
     names = [entry["name"] for entry in pod_spec(job)["containers"][0]["env"]]
-    assert names.count("CUPY_GPU_MEMORY_LIMIT") == names.count("NVIDIA_DRIVER_CAPABILITIES") == 1
-    env = env_of(pod_spec(job)["containers"][0])
-    assert env["CUPY_GPU_MEMORY_LIMIT"]["value"] == "1"
-    assert env["NVIDIA_DRIVER_CAPABILITIES"]["value"] == "all"
+    assert names.count("NVIDIA_DRIVER_CAPABILITIES") == 1
+    assert env_of(pod_spec(job)["containers"][0])["NVIDIA_DRIVER_CAPABILITIES"]["value"] == "all"
 
 
 def test_limit_files_are_a_folder_of_their_own_volume_per_container() -> None:

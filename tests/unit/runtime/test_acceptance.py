@@ -7,6 +7,7 @@ from tests.unit.runtime.fake_client import AWAY, NOT_FOUND, FakeClient, Sent
 from tests.unit.state.builders import make_gpujob
 
 from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusCause, StatusDetails
@@ -16,7 +17,7 @@ TEAM = ProjectName("team-a")
 
 
 class Case:
-    def __init__(self, answer: Any = None, placement: str = "auto") -> None:
+    def __init__(self, answer: Any = None, placement: str = "auto", **isolation: Any) -> None:
         self.objects: dict[str, Any] = {}
         self.answer = answer  # to the dry run
         self.client = FakeClient(self._reply)
@@ -25,6 +26,7 @@ class Case:
             self.client,  # type: ignore[arg-type]
             placement=placement,
             runtime_class="nvidia",
+            **isolation,
             clock=lambda: self.now,
         )
 
@@ -67,6 +69,53 @@ async def test_a_field_that_the_server_refuses_is_named_where_the_user_wrote_it(
     short = await case.judge()
     assert isinstance(short, Refused)
     assert short.message.startswith("spec (containers[0].image): ")
+
+
+LIBRARY = {"isolation": "interposer", "cap_image": CapImage("gpu-scheduler:1")}
+
+
+@pytest.mark.parametrize(
+    ("installed", "asked", "delivered"),
+    [
+        (LIBRARY, {}, True),
+        (LIBRARY, {"isolation": "framework"}, False),
+        (LIBRARY | {"isolation": "framework"}, {}, False),
+        (LIBRARY | {"isolation": "framework"}, {"isolation": "interposer"}, True),
+        (LIBRARY | {"cap_image": None}, {}, False),
+    ],
+)
+async def test_the_library_is_delivered_where_job_or_else_installation_say_so(
+    installed: dict[str, Any], asked: dict[str, Any], delivered: bool
+) -> None:
+    accepted = await Case(**installed).judge(**asked)
+    assert isinstance(accepted, Accepted)
+    assert ("gpu-scheduler-cap" in str(accepted.job)) is delivered
+
+
+async def test_a_layer_that_is_switched_off_is_not_promised() -> None:
+    refused = await Case(isolation="interposer", cap_image=None).judge(isolation="interposer")
+    assert isinstance(refused, Refused)
+    assert refused.message.startswith("spec.isolation: interposer is switched off")
+
+
+async def test_what_the_library_needs_is_free_where_it_is_not_delivered() -> None:
+    mount = {"name": "mine", "mountPath": "/etc/ld.so.preload"}
+    mine = template()
+    mine["spec"]["containers"][0]["volumeMounts"] = [mount]
+    case = Case(**LIBRARY)
+    refused = await case.judge(template=mine)
+    assert isinstance(refused, Refused)
+    assert refused.message.startswith(
+        "spec.template.spec.containers[0].volumeMounts[0].mountPath: /etc/ld.so.preload"
+    )
+    assert isinstance(await case.judge(template=mine, isolation="framework"), Accepted)
+
+
+async def test_init_containers_are_numbered_as_in_the_template() -> None:
+    case = Case(invalid("spec.initContainers[1].image", "Required value"), **LIBRARY)
+    mine = template(initContainers=[{"name": "fetch"}])
+    refused = await case.judge(template=mine)
+    assert refused == Refused("spec.template.spec.initContainers[0].image: Required value")
 
 
 async def test_a_refusal_without_a_field_is_passed_on() -> None:
