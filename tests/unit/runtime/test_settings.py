@@ -65,6 +65,7 @@ def snake(name: str) -> str:
 def test_the_chart_has_the_same_defaults() -> None:
     values = yaml.safe_load(VALUES.read_text())
     shown = {**values["scheduling"], **values["leaderElection"], "logLevel": values["logLevel"]}
+    shown["isolation"] = values["isolation"]["default"]
     assert len(shown) > 5
     for name, value in shown.items():
         assert Settings.model_fields[snake(name)].default == value, name
