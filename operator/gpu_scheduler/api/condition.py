@@ -31,6 +31,8 @@ class ConditionType(StrEnum):
     PLACED = "Placed"  # at least one pod holds its GPUs
     COMPLETE = "Complete"  # every index succeeded
     FAILED = "Failed"  # an index used up its retries, or the time limit passed
+    PROTECTED = "Protected"  # memory caps are enforced and kept, as the agents see it
+    DEVICES_HEALTHY = "DevicesHealthy"  # no pod holds a device that is not healthy
 
 
 class Condition(ApiModel):

@@ -229,7 +229,11 @@ class Placement(ApiModel):
     node: str = Field(description="Its node.")
     devices: list[str] = Field(description="Its GPUs.")
     memory_mib: int = Field(description="Memory cap per GPU, MiB; of several containers the sum.")
-    isolation: str | None = Field(None, description="What enforces the cap on this node.")
+    isolation: str | None = Field(
+        None,
+        description="What enforces the caps of its containers now, of several the weakest: kernel, "
+        "interposer, framework, none, unprotected; absent where no agent reports.",
+    )
 
 
 class GPUJobStatus(ApiModel):
@@ -250,7 +254,8 @@ class GPUJobStatus(ApiModel):
     conditions: list[Condition] = Field(
         default_factory=list,
         max_length=16,
-        description="Accepted, Placed, Complete, Failed.",
+        description="Accepted, Placed, Complete, Failed; with agents Protected (memory caps are "
+        "enforced and kept) and DevicesHealthy.",
         json_schema_extra=_BY_TYPE,
     )
     project: str | None = Field(None, description="The GPUProject that is charged.")

@@ -48,7 +48,7 @@ class Cluster:
     dev_model: list[str] = field(default_factory=list)
     dev_usable_mib: list[int] = field(default_factory=list)
     dev_compute: list[tuple[int, int]] = field(default_factory=list)
-    dev_healthy: list[bool] = field(default_factory=list)
+    dev_healthy: list[bool] = field(default_factory=list)  # it takes new pods
     free_milli: list[int] = field(default_factory=list)
     free_mib: list[int] = field(default_factory=list)
     free_cpu_milli: list[int] = field(default_factory=list)
@@ -56,6 +56,7 @@ class Cluster:
     free_ephemeral_bytes: list[int] = field(default_factory=list)
     free_pods: list[int] = field(default_factory=list)
     allocated_milli: dict[ProjectName, int] = field(default_factory=dict)  # held by pods not ended
+    dev_trouble: dict[int, str] = field(default_factory=dict)  # why a device takes no new pods
 
     def copy(self) -> "Cluster":
         """A cluster that shares the fixed arrays and owns what a plan consumes."""
@@ -74,4 +75,5 @@ class Cluster:
             self.free_ephemeral_bytes.copy(),
             self.free_pods.copy(),
             self.allocated_milli.copy(),
+            self.dev_trouble,
         )

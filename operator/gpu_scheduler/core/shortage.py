@@ -108,13 +108,23 @@ def _shut(numbers: list[int], avoid: frozenset[str], snapshot: Snapshot) -> str:
 
 
 def _unhealthy(demand: Demand, snapshot: Snapshot) -> str:
+    """Devices that would do if they took pods, and why they do not."""
     cluster = snapshot.cluster
-    sick = sum(
-        not cluster.dev_healthy[cluster.first[n] + offset]
+    sick = [
+        (n, device)
         for n in demand.could
         for offset in demand.chooser.eligible(snapshot.kind[n])
-    )
-    return f"; {wording.gpu_count(sick)} unhealthy" if sick else ""
+        if not cluster.dev_healthy[device := cluster.first[n] + offset]
+    ]
+    if not sick:
+        return ""
+    told = [
+        f"{cluster.dev_id[device]} of {cluster.nodes[n].name} {cluster.dev_trouble[device]}"
+        for n, device in sick
+        if device in cluster.dev_trouble
+    ]
+    count = wording.gpu_count(len(sick))
+    return f"; {count} out of use: {wording.names(told)}" if told else f"; {count} unhealthy"
 
 
 def _lacking(demand: Demand, numbers: list[int], snapshot: Snapshot) -> str:

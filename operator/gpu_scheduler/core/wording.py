@@ -50,9 +50,9 @@ def cpu(milli: int) -> str:
     return gpu_from_milli(milli)
 
 
-def names(items: Sequence[str]) -> str:
+def names(items: Sequence[str], separator: str = ", ") -> str:
     """The first few of a list and how many more there are."""
-    shown = ", ".join(items[:MOST_NAMES])
+    shown = separator.join(items[:MOST_NAMES])
     more = len(items) - MOST_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
 

@@ -19,6 +19,7 @@ from gpu_scheduler.core.units import milli_from_gpu
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.state import devices
+from gpu_scheduler.state.agents import reports_from_gpunode
 from gpu_scheduler.state.jobs import GPUJobRecord, job_key
 from gpu_scheduler.state.projects import ProjectRecord
 from gpu_scheduler.state.world import World
@@ -138,11 +139,15 @@ class Intake:
 
     def node(self, body: Body) -> None:
         """A GPUNode was added or changed."""
-        meta = body["metadata"]
-        if self._newer(meta["uid"], body):
-            found = devices.from_gpunode(body.get("status") or {})
-            self._world.gpunode_changed(meta["name"], found)
-            self._wake()
+        meta, status = body["metadata"], body.get("status") or {}
+        if not self._newer(meta["uid"], body):
+            return
+        if "devices" in status:
+            found = devices.from_gpunode(status)
+            self._world.gpunode_changed(meta["name"], found, reports_from_gpunode(status))
+        else:  # just created: the node's labels are all that is known
+            self._world.gpunode_gone(meta["name"])
+        self._wake()
 
     def node_gone(self, name: str) -> None:
         """A GPUNode was deleted."""

@@ -12,6 +12,9 @@ from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
 from gpu_scheduler.core.decision import Reason, Wait
 from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.core.units import gpu_from_milli
+from gpu_scheduler.runtime import protection
+from gpu_scheduler.runtime.protection import Watched
+from gpu_scheduler.state.agents import worst
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
 
@@ -26,8 +29,10 @@ def gpujob_status(
     project: ProjectName | None,
     wait: Wait | None,
     now: str,
+    watched: Watched | None = None,
 ) -> GPUJobStatus:
-    """The status that a GPUJob should have (``now``: RFC 3339)."""
+    """The status that a GPUJob should have (``now``: RFC 3339; ``watched``: by agents)."""
+    watched = watched or Watched()
     own = [j for j in jobs if j.owner_uid == job.uid]
     live = [p for p in pods if p.stage is not Stage.ENDED]
     held = [p for p in live if p.allocation is not None]
@@ -55,8 +60,8 @@ def gpujob_status(
         queue_position=waiting.position if waiting else None,
         pods=counts,
         allocated_gpu=gpu_from_milli(milli),
-        placements=[_placement(p) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
-        conditions=_conditions(job, phase, complete, failure, bool(held), now),
+        placements=[_placement(p, watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
+        conditions=_conditions(job, phase, complete, failure, held, watched, now),
         project=project,
         gpu=f"{gpu_from_milli(milli)}/{_asked(job)}",
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
@@ -111,7 +116,7 @@ def _newest(pod: PodRecord) -> tuple[int, str]:
     return (-pod.version, pod.name)
 
 
-def _placement(pod: PodRecord) -> Placement:
+def _placement(pod: PodRecord, watched: Watched) -> Placement:
     grants = pod.allocation.grants if pod.allocation else ()
     per_device: dict[str, int] = {}
     for grant in grants:
@@ -121,7 +126,7 @@ def _placement(pod: PodRecord) -> Placement:
         node=pod.node,
         devices=list(per_device),
         memory_mib=max(per_device.values(), default=0),
-        isolation=None,
+        isolation=worst(watched.reports(pod)) or None,
     )
 
 
@@ -132,12 +137,20 @@ def _nodes(nodes: list[str]) -> str | None:
 
 
 def _conditions(
-    job: GPUJobRecord, phase: Phase, complete: bool, failure: str, placed: bool, now: str
+    job: GPUJobRecord,
+    phase: Phase,
+    complete: bool,
+    failure: str,
+    held: list[PodRecord],
+    watched: Watched,
+    now: str,
 ) -> list[Condition]:
     before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}
+    placed = bool(held)
     wanted = [
         ("Accepted", not job.problem, "Invalid" if job.problem else "Accepted", job.problem),
         ("Placed", placed, "Placed" if placed else "NotPlaced", ""),
+        *protection.conditions(held, watched, before),
     ]
     if complete or phase is Phase.SUCCEEDED:
         wanted.append(("Complete", True, "Succeeded", "every index succeeded"))

@@ -10,6 +10,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, NoReturn
 
+from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.core.request import JobKey, ProjectName
@@ -21,6 +22,7 @@ from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.intake import GPUJOBS, GPUPROJECTS, Intake
 from gpu_scheduler.runtime.planning import Planning
 from gpu_scheduler.runtime.project_status import project_status
+from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.runtime.reconcile import FINISHED
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.world import World
@@ -36,6 +38,20 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
     """The merge patch from one status to another: null for what is no longer there."""
     keys = before.keys() | after.keys()
     return {k: after.get(k) for k in sorted(keys) if before.get(k) != after.get(k)}
+
+
+def turned_bad(before: Mapping[str, Any], after: GPUJobStatus) -> list[tuple[str, str]]:
+    """Reason and message of what agents warn of, as far as the status did not say so before."""
+    known = {
+        (c.get("type"), c.get("status"), c.get("reason")) for c in before.get("conditions") or ()
+    }
+    return [
+        (c.reason, c.message)
+        for c in after.conditions
+        if c.type in (ConditionType.PROTECTED, ConditionType.DEVICES_HEALTHY)
+        and c.status == "False"
+        and (c.type, c.status, c.reason) not in known
+    ]
 
 
 class StatusWriter:
@@ -57,6 +73,7 @@ class StatusWriter:
         self._world, self._client, self._planning = world, client, planning
         self._intake, self._events, self._finished = intake, events, finished
         self._interval, self._clock = status_seconds, clock
+        self._watched = Watched(world.agents.reports, world.sick_devices)
         self._written: dict[str, float] = {}  # "uid" -> when, monotonic seconds
         self._busy: set[str] = set()
         self._slots = asyncio.Semaphore(_IN_FLIGHT)
@@ -129,6 +146,7 @@ class StatusWriter:
             project=world.projects.owner(job.namespace),
             wait=self._planning.waits.get(key),
             now=utc_now(),
+            watched=self._watched,
         )
         patch = difference(job.status, status.to_json())
         if not patch:
@@ -151,6 +169,8 @@ class StatusWriter:
             self._events.say(subject, kind, after.reason, after.message)  # type: ignore[arg-type]
         if after.phase != before.get("phase") and after.phase in FINISHED:
             self._events.say(subject, "Normal", after.phase, after.message or "every index is done")
+        for reason, message in turned_bad(before, after):
+            self._events.say(subject, "Warning", reason, message)
 
     async def _project(self, name: ProjectName) -> None:
         world = self._world

@@ -1,13 +1,16 @@
 """Where a node's devices come from: the agent's GPUNode, else GPU feature discovery's labels.
 
-A GPUNode names devices by UUID and knows their usable memory. Labels know only a count, a product
-and a size: devices are then named by their index and all of the memory counts as usable. A pod
-placed before the agent came up is still found: ``aliases`` maps indexes to ids.
+A GPUNode names devices by UUID and knows their usable memory, their health and who uses them past
+us. Labels know only a count, a product and a size: devices are then named by their index and all
+of the memory counts as usable. A pod placed before the agent came up is still found: the ledger
+knows a device by its index too.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
+
+from gpu_scheduler.core import wording
 
 # GPU feature discovery, https://github.com/NVIDIA/k8s-device-plugin (label names).
 COUNT = "nvidia.com/gpu.count"
@@ -21,7 +24,11 @@ MAX_DEVICES = 64  # per node; a label that says more is a mistake
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One GPU of a node. ``compute``: compute capability (major, minor)."""
+    """One GPU of a node.
+
+    ``compute``: compute capability (major, minor). ``illness``: why it is not healthy.
+    ``intruders``: processes on it that belong to no allocation, such as 'python (pid 42)'.
+    """
 
     id: str
     index: int
@@ -29,6 +36,17 @@ class Device:
     usable_mib: int
     compute: tuple[int, int] = (0, 0)
     healthy: bool = True
+    illness: str = ""
+    intruders: tuple[str, ...] = ()
+
+    @property
+    def trouble(self) -> str:
+        """Why it takes no new pods, to follow its name in a sentence; empty when it takes them."""
+        if not self.healthy:
+            return f"is unhealthy: {self.illness}" if self.illness else "is unhealthy"
+        if self.intruders:
+            return f"has processes of no GPUJob: {wording.names(self.intruders)}"
+        return ""
 
 
 def _number(text: str) -> int:
@@ -62,8 +80,20 @@ def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
                     usable_mib=int(entry["usableMiB"]),
                     compute=(_number(major), _number(minor)),
                     healthy=bool(entry.get("healthy", False)),
+                    illness=str(entry.get("message") or "").rstrip("."),
+                    intruders=_intruders(entry.get("foreignProcesses")),
                 )
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             continue
     return tuple(sorted(devices, key=lambda d: d.index))
+
+
+def _intruders(found: object) -> tuple[str, ...]:
+    """Without their memory, which changes all the time."""
+    processes = found if isinstance(found, list) else ()
+    return tuple(
+        f"{process.get('name') or 'a process'} (pid {process.get('pid')})"
+        for process in processes
+        if isinstance(process, Mapping)
+    )

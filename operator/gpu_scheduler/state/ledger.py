@@ -158,7 +158,10 @@ class Ledger:
                 c.dev_model.append(device.model)
                 c.dev_usable_mib.append(device.usable_mib)
                 c.dev_compute.append(device.compute)
-                c.dev_healthy.append(device.healthy)
+                trouble = device.trouble
+                c.dev_healthy.append(not trouble)
+                if trouble:
+                    c.dev_trouble[at] = trouble
                 c.free_milli.append(DEVICE_MILLI)
                 c.free_mib.append(device.usable_mib)
             c.first.append(len(c.dev_id))

@@ -7,12 +7,14 @@ collects the jobs whose status may have changed. Single-threaded: called from on
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.decision import Place
 from gpu_scheduler.core.request import JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.state import devices, nodes
+from gpu_scheduler.state.agents import AgentBook, Reports
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.ledger import Charge, Ledger
 from gpu_scheduler.state.pods import PodRecord, Stage, record
@@ -38,7 +40,7 @@ class World:
         self.version = 0
         self.touched: set[JobKey] = set()
         self._nodes: dict[str, Node] = {}
-        self._gpunodes: dict[str, tuple[devices.Device, ...]] = {}
+        self.agents = AgentBook()
 
     # --- what the planner reads ---
 
@@ -119,15 +121,27 @@ class World:
         if self.ledger.drop_node(name):
             self.version += 1
 
-    def gpunode_changed(self, name: str, found: tuple[devices.Device, ...]) -> None:
-        """Take over the devices that the agent reports for a node."""
-        self._gpunodes[name] = found
-        self._refresh_node(name)
+    def gpunode_changed(
+        self, name: str, found: tuple[devices.Device, ...], reports: Reports | None = None
+    ) -> None:
+        """Take over what the agent reports of a node: devices, and containers by pod."""
+        changed, pods = self.agents.put(name, found, reports or {})
+        if changed:
+            self._refresh_node(name)
+            pods |= {pod.uid for pod in self.pods.values() if pod.node == name}
+        self._touch(pods)
 
     def gpunode_gone(self, name: str) -> None:
         """Fall back to the node's labels."""
-        self._gpunodes.pop(name, None)
+        pods = self.agents.drop(name)
         self._refresh_node(name)
+        self._touch(pods)
+
+    def agent_silent(self, node: str, why: str) -> None:
+        """Note that a node's agent is not heard of (``why``), or that it is again (empty)."""
+        if self.agents.set_silent(node, why):
+            self._refresh_node(node)
+            self._touch(pod.uid for pod in self.pods.values() if pod.node == node)
 
     def job_changed(self, job: Job) -> JobRecord | None:
         """Take over a Job's news; None when it is not a GPUJob's, or old."""
@@ -219,7 +233,15 @@ class World:
 
     def gpunode_names(self) -> Iterable[str]:
         """Nodes whose devices an agent reports."""
-        return tuple(self._gpunodes)
+        return tuple(self.agents.devices)
+
+    def sick_devices(self, pod: PodRecord) -> tuple[devices.Device, ...]:
+        """Those of a pod's devices that its node's agent calls unhealthy."""
+        if pod.allocation is None or not self.agents.has_sick_devices(pod.node):
+            return ()
+        held = {g.device for g in self.ledger.resolved(pod.node, pod.allocation.grants)}
+        known = self.agents.devices[pod.node]
+        return tuple(d for d in known if d.id in held and not d.healthy)
 
     def node_labels(self, name: str) -> Mapping[str, str]:
         """Labels of a node; none when it is unknown."""
@@ -249,6 +271,13 @@ class World:
         if key is not None:
             self.touched.add(key)
 
+    def _touch(self, pods: Iterable[PodUID]) -> None:
+        for uid in pods:
+            pod = self.pods.get(uid)
+            key = self.job_of(pod) if pod is not None else None
+            if key is not None:
+                self.touched.add(key)
+
     def _charge(self, old: PodRecord | None, new: PodRecord, pod: Pod) -> None:
         was_foreign = old is not None and old.foreign_gpus
         if new.node and (new.foreign_gpus or was_foreign):
@@ -271,10 +300,13 @@ class World:
         node = self._nodes.get(name)
         if node is None:
             return
-        found = self._gpunodes.get(name)
+        found = self.agents.devices.get(name)
         if found is None:
             found = devices.from_labels(node.metadata.labels)
-        if self.ledger.set_node(nodes.info(node), found):
+        info = nodes.info(node)
+        if not info.closed and (silence := self.agents.silence(name)):
+            info = replace(info, closed=silence)
+        if self.ledger.set_node(info, found):
             self.version += 1
 
     def _projects_settled(self) -> None:

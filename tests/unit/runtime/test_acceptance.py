@@ -71,7 +71,7 @@ async def test_a_field_that_the_server_refuses_is_named_where_the_user_wrote_it(
     assert short.message.startswith("spec (containers[0].image): ")
 
 
-LIBRARY = {"isolation": "interposer", "cap_image": CapImage("gpu-scheduler:1")}
+LIBRARY: dict[str, Any] = {"isolation": "interposer", "cap_image": CapImage("gpu-scheduler:1")}
 
 
 @pytest.mark.parametrize(
