@@ -5,16 +5,16 @@ annotations that the operator wrote; its cap is the one that libgpucap obeys, so
 the annotation counts at once. Read by the agent after each sample.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import msgspec
 
 from gpu_scheduler.agent.cgroup import container_id
 from gpu_scheduler.api import allocation
-from gpu_scheduler.api.names import ALLOCATION, LABEL_JOB, memory_mib_annotation
+from gpu_scheduler.api.names import ALLOCATION, CAP_VOLUME, LABEL_JOB, memory_mib_annotation
 from gpu_scheduler.kube.objects import Meta
 
-CAP_VOLUME = "gpu-scheduler-cap"
 WHOLE_GPU = "nvidia.com/gpu"
 
 
@@ -86,9 +86,10 @@ class OtherPod:
 
 
 class Pods:
-    """The sink of the reflector."""
+    """The sink of the reflector; ``news`` is called after a change of our own pods."""
 
-    def __init__(self) -> None:
+    def __init__(self, news: Callable[[], None] = lambda: None) -> None:
+        self._news = news
         self.containers: dict[str, tuple[GpuContainer, ...]] = {}
         """GPU containers of ours, by the pod's uid."""
         self.others: dict[str, OtherPod] = {}
@@ -100,6 +101,7 @@ class Pods:
         if ours:
             self.containers[uid] = ours
             self.others.pop(uid, None)
+            self._news()
             return
         self.containers.pop(uid, None)
         whole = any(WHOLE_GPU in c.resources.limits for c in obj.spec.containers)

@@ -1,0 +1,163 @@
+"""The agent of a node: looks every few seconds, reports what changed, beats its heart.
+
+Looks run in one thread and are given ``answer_seconds``; a driver that hangs longer makes the
+devices unhealthy without stopping anything else. Nothing is reported before the pods of the node
+are known, since until then every process would be a stranger. The API server may be away at any
+time: looks go on with the pods that were known last, and what changed is written when it is back.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import NoReturn
+
+from gpu_scheduler.agent import report
+from gpu_scheduler.agent.foreign import Lasting
+from gpu_scheduler.agent.isolation import Verdict
+from gpu_scheduler.agent.look import Known, Look, Looker
+from gpu_scheduler.agent.metrics import Metrics
+from gpu_scheduler.agent.pods import Pods
+from gpu_scheduler.agent.projects import Projects
+from gpu_scheduler.agent.publish import Publisher
+from gpu_scheduler.agent.sampler import Sample
+from gpu_scheduler.agent.selftest import Verdict as SelfTest
+from gpu_scheduler.agent.usage import ContainerUse, Surroundings, usage
+from gpu_scheduler.api.gpunode import GPUNodeStatus
+from gpu_scheduler.kube.times import utc_now
+
+log = logging.getLogger(__name__)
+
+
+class Agent:
+    """Looks, and passes on what it found."""
+
+    def __init__(
+        self,
+        looker: Looker,
+        pods: Pods,
+        projects: Projects,
+        publisher: Publisher,
+        metrics: Metrics,
+        *,
+        around: Surroundings,
+        sample_seconds: float,
+        answer_seconds: float,
+        self_test: SelfTest | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        wall: Callable[[], str] = utc_now,
+    ) -> None:
+        self._looker, self._pods, self._projects = looker, pods, projects
+        self._publisher, self._metrics = publisher, metrics
+        self._around = around
+        self._sample_seconds, self._answer_seconds = sample_seconds, answer_seconds
+        self._clock, self._wall = clock, wall
+        self.self_test = self_test
+        self.status = GPUNodeStatus.model_validate({})
+        """What was reported last."""
+        self.stuck = False
+        """The driver has not answered for ``answer_seconds``."""
+        self._pool = ThreadPoolExecutor(1, thread_name_prefix="driver")
+        self._lasting = Lasting()
+        self._news = asyncio.Event()
+
+    def pods_changed(self) -> None:
+        """A pod of ours is new or has changed."""
+        self._news.set()
+
+    async def run(self) -> NoReturn:
+        """Look for ever."""
+        due = self._clock()
+        while True:
+            await self.look()
+            # Evenly spaced, but never a burst to make up for a look that took long.
+            due = max(due + self._sample_seconds, self._clock())
+            await self._rest(due)
+
+    async def look(self) -> Look | None:
+        """Look once and report; None when the driver did not answer in time and then failed."""
+        work = asyncio.get_running_loop().run_in_executor(
+            self._pool, partial(self._looker.look, self._clock(), self._wall(), self._known())
+        )
+        done, _ = await asyncio.wait({work}, timeout=self._answer_seconds)
+        if not done:
+            self.stuck = True
+            self._report_unreadable(f"NVML has not answered for {self._answer_seconds:g} s")
+            await asyncio.wait({work})
+        self.stuck = False
+        look = work.result()
+        self._take(look)
+        return look
+
+    async def in_thread(self, work: Callable[[], None]) -> None:
+        """Do something with the driver, where nothing else is done with it at that moment."""
+        await asyncio.get_running_loop().run_in_executor(self._pool, work)
+
+    def _take(self, look: Look) -> None:
+        counts = self._metrics.counts
+        counts.samples += 1
+        counts.sample_seconds += look.seconds
+        counts.killed += len(look.killed)
+        counts.violations = self._looker.violations
+        for device in look.sample.devices:
+            if device.load.busy_ratio:
+                self._metrics.last_active[device.facts.uuid] = time.time()
+        if look.killed:
+            log.warning("above their cap, policy kill: killed %s", look.killed)
+        self._metrics.sample, self._metrics.usage = look.sample, look.usage
+        if look.sample.problem is not None:
+            self._report_unreadable(look.sample.problem)
+            return
+        foreign = self._lasting.look(look.usage.foreign)
+        lasting = type(look.usage)(look.usage.containers, foreign)
+
+        def verdict(use: ContainerUse) -> Verdict:
+            return look.verdicts[use.container.uid, use.container.index]
+
+        self._report(report.status(look.sample, lasting, look.over, verdict, self.self_test))
+
+    def _report_unreadable(self, problem: str) -> None:
+        self._report(report.unreadable(self.status, problem))
+
+    def _report(self, status: GPUNodeStatus) -> None:
+        for device in status.devices:
+            known = next((d for d in self.status.devices if d.uuid == device.uuid), None)
+            if known is None or known.message != device.message:
+                log.info("device %s: %s", device.uuid, device.message or "well")
+        self.status = status
+        self._publisher.publish(status)
+
+    def _known(self) -> Known:
+        policies = {ns: self._projects.policy(ns) for ns in self._projects.namespaces}
+        return Known(
+            containers=dict(self._pods.containers),
+            others=dict(self._pods.others),
+            around=Surroundings(
+                tenants=self._projects.namespaces,
+                daemons=self._around.daemons,
+                own_pod=self._around.own_pod,
+                own_cgroup=self._around.own_cgroup,
+            ),
+            kills=frozenset(ns for ns, policy in policies.items() if policy == "kill"),
+        )
+
+    async def _rest(self, until: float) -> None:
+        """Wait for the next look; new containers get the driver's limit at once."""
+        while (left := until - self._clock()) > 0:
+            try:
+                async with asyncio.timeout(left):
+                    await self._news.wait()
+            except TimeoutError:
+                return
+            self._news.clear()
+            if self._looker.kernel is not None:
+                await self.in_thread(partial(self._limit, self._metrics.sample, self._known()))
+
+    def _limit(self, sample: Sample, known: Known) -> None:
+        self._looker.limit(usage(sample, known.containers, known.others, known.around))
+
+    def close(self) -> None:
+        """Begin nothing more in the thread."""
+        self._pool.shutdown(wait=False, cancel_futures=True)

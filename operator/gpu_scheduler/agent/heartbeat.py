@@ -1,0 +1,121 @@
+"""The agent's sign of life: the Lease ``gpu-node-<node>``, renewed every few seconds.
+
+Nobody competes for it: it is written with server-side apply, so it comes back when it was deleted.
+Without an API server the agent goes on with its work and catches up. When the agent ends, nothing
+is cleaned up: the Lease runs out, and only then does the node take no new pods, so that an upgrade
+of the agent is not noticed. Run by the agent.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from typing import Any, NoReturn, Protocol
+
+from gpu_scheduler.api.names import AGENT_LEASE_PREFIX, COMPONENT_AGENT, LABEL_COMPONENT
+from gpu_scheduler.kube import errors, paths
+
+log = logging.getLogger(__name__)
+
+FIELD_MANAGER = "gpu-scheduler-agent"
+
+
+class Applier(Protocol):
+    """The part of the client that writes."""
+
+    async def apply(
+        self, path: str, body: object, field_manager: str, *, timeout_seconds: float
+    ) -> None:
+        """Server-side apply."""
+
+
+def lease_name(node: str) -> str:
+    """Name of a node's Lease."""
+    return f"{AGENT_LEASE_PREFIX}{node}"
+
+
+def lease(node: str, namespace: str, seconds: float, now: datetime, uid: str) -> dict[str, Any]:
+    """The Lease as applied; with the Node's ``uid`` it is deleted together with the Node."""
+    metadata: dict[str, Any] = {
+        "name": lease_name(node),
+        "namespace": namespace,
+        "labels": {LABEL_COMPONENT: COMPONENT_AGENT},
+    }
+    if uid:
+        metadata["ownerReferences"] = [node_reference(node, uid)]
+    return {
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": metadata,
+        "spec": {
+            "holderIdentity": node,
+            "leaseDurationSeconds": max(1, round(seconds)),
+            "renewTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+        },
+    }
+
+
+def node_reference(node: str, uid: str) -> dict[str, Any]:
+    """An owner reference to the Node."""
+    return {"apiVersion": "v1", "kind": "Node", "name": node, "uid": uid}
+
+
+class Heartbeat:
+    """Renews the Lease."""
+
+    def __init__(
+        self,
+        client: Applier,
+        *,
+        node: str,
+        namespace: str,
+        lease_seconds: float,
+        renew_seconds: float,
+        node_uid: Callable[[], str],
+        alive: Callable[[], bool] = lambda: True,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+    ) -> None:
+        """Begin.
+
+        Args:
+            client: To write with.
+            node: Name of the node.
+            namespace: Of the Lease.
+            lease_seconds: How long a renewal holds.
+            renew_seconds: Between renewals.
+            node_uid: UID of the Node, empty while it is not known.
+            alive: Whether what the agent reports is true; if not, the Lease must run out.
+            now: Wall clock.
+            sleep: Waits.
+        """
+        self._client, self._node, self._namespace = client, node, namespace
+        self._lease_seconds, self._renew_seconds = lease_seconds, renew_seconds
+        self._node_uid, self._alive, self._now, self._sleep = node_uid, alive, now, sleep
+        self.failures = 0
+        """Renewals that failed in a row."""
+
+    async def run(self) -> NoReturn:
+        """Renew until cancelled."""
+        while True:
+            if self._alive():
+                await self.beat()
+            # After a failure soon again: the Lease still lives, it must not run out for this.
+            pause = self._renew_seconds if not self.failures else self._renew_seconds / 5
+            await self._sleep(pause)
+
+    async def beat(self) -> None:
+        """Renew once; failures are counted and logged."""
+        body = lease(
+            self._node, self._namespace, self._lease_seconds, self._now(), self._node_uid()
+        )
+        path = paths.lease(self._namespace, lease_name(self._node))
+        try:
+            await self._client.apply(
+                path, body, FIELD_MANAGER, timeout_seconds=self._renew_seconds / 2
+            )
+        except errors.ApiError as error:
+            self.failures += 1
+            log.warning("heartbeat: %s", error)
+        else:
+            self.failures = 0

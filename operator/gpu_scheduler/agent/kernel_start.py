@@ -1,0 +1,52 @@
+"""Turns the driver's own limits on, if this node has them and they pass the self-test.
+
+Runs once, in the driver's thread, before the first look. The answer is a layer of the self-test's
+verdict; whatever is missing is said there and the other layers go on. Called by ``process``.
+"""
+
+from pathlib import Path
+
+from gpu_scheduler.agent.driver import Driver, DriverError
+from gpu_scheduler.agent.kernel_limits import (
+    KernelLimits,
+    LimitError,
+    Limits,
+    NvmlLimits,
+    unavailable,
+)
+from gpu_scheduler.agent.kernel_test import kernel_layer
+from gpu_scheduler.agent.look import Looker
+from gpu_scheduler.agent.selftest import Layer, Run, run_probe
+from gpu_scheduler.agent.settings import Settings
+
+
+def start_kernel_limits(
+    settings: Settings,
+    driver: Driver,
+    looker: Looker,
+    run: Run = run_probe,
+) -> Layer:
+    """Probe, test, and give ``looker`` the limits when they hold."""
+    root = Path(settings.cgroup_root)
+    try:
+        driver.open()
+        version = driver.version()
+        devices = [driver.facts(index) for index in range(driver.count())]
+    except DriverError as error:
+        return Layer("kernel", "untested", f"NVML: {error}")
+    limits = _bind()
+    mig = any(device.mig for device in devices)
+    reason = unavailable(version, mig=mig, root=root, limits=limits)
+    if reason is not None or limits is None or not devices:
+        return Layer("kernel", "untested", reason or "no device")
+    layer = kernel_layer(limits, root, devices[0].uuid, run)
+    if layer.result == "passed":
+        looker.kernel = KernelLimits(limits, root)
+    return layer
+
+
+def _bind() -> Limits | None:
+    try:
+        return NvmlLimits()
+    except LimitError:
+        return None

@@ -1,0 +1,112 @@
+"""One look at the node, from the first question to NVML to the verdict over each container.
+
+Everything here may block (NVML, /proc, a tenant's ledger), so it runs in a thread of its own; what
+it needs of the event loop's state is handed in as a value and what it finds comes back as one.
+Called by the agent.
+"""
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpu_scheduler.agent.isolation import Verdict, verdict
+from gpu_scheduler.agent.kernel_limits import KernelLimits
+from gpu_scheduler.agent.kill import kill
+from gpu_scheduler.agent.pods import GpuContainer, OtherPod
+from gpu_scheduler.agent.procfs import ProcFS
+from gpu_scheduler.agent.sampler import Sample, Sampler, Seen
+from gpu_scheduler.agent.trueup import TrueUp
+from gpu_scheduler.agent.usage import Surroundings, Usage, usage
+from gpu_scheduler.agent.watchdog import Key, OverCap, Watchdog
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the event loop knows of the pods at the moment of a look."""
+
+    containers: Mapping[str, tuple[GpuContainer, ...]]
+    others: Mapping[str, OtherPod]
+    around: Surroundings
+    kills: frozenset[str]  # namespaces whose policy is to kill
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a look found."""
+
+    sample: Sample
+    usage: Usage
+    over: dict[Key, OverCap]
+    verdicts: dict[Key, Verdict]
+    killed: tuple[int, ...]
+    seconds: float
+
+
+class Looker:
+    """Looks; not to be called from two threads."""
+
+    def __init__(
+        self, sampler: Sampler, procfs: ProcFS, watchdog: Watchdog, *, kernel: KernelLimits | None
+    ) -> None:
+        self.sampler, self._procfs, self._watchdog = sampler, procfs, watchdog
+        self.kernel = kernel
+        self._true_up = TrueUp(procfs)
+        self._loaded: set[tuple[int, int]] = set()  # a library that is mapped stays mapped
+
+    @property
+    def violations(self) -> int:
+        """Containers found above their cap since the start."""
+        return self._watchdog.violations
+
+    def look(self, now: float, wall: str, known: Known) -> Look:
+        """Look once.
+
+        Args:
+            now: Monotonic seconds.
+            wall: The same moment as it will be reported.
+            known: The pods of this node.
+        """
+        began = time.perf_counter()
+        sample = self.sampler.sample(now)
+        found = usage(sample, known.containers, known.others, known.around)
+        if sample.problem is None:
+            self.limit(found)
+            self._true_up.look(found.containers)
+        over = self._watchdog.look(found.containers, wall) if sample.problem is None else {}
+        killed: list[int] = []
+        for use in found.containers:
+            excess = over.get((use.container.uid, use.container.index))
+            if excess is not None and excess.pids and use.container.namespace in known.kills:
+                doomed = [p for p in use.processes if p.pid in excess.pids]
+                killed += kill(self._procfs, use.container.uid, doomed)
+        verdicts = {
+            (use.container.uid, use.container.index): verdict(
+                use,
+                kernel=self.kernel is not None and self.kernel.holds(use),
+                has_library=self._has_library,
+            )
+            for use in found.containers
+        }
+        self._loaded &= {
+            (seen.pid, seen.process.started)
+            for device in sample.devices
+            for seen in device.processes
+            if seen.process is not None
+        }
+        return Look(sample, found, over, verdicts, tuple(killed), time.perf_counter() - began)
+
+    def limit(self, found: Usage) -> None:
+        """Let the driver hold the containers to their caps, where it can."""
+        if self.kernel is not None:
+            self.kernel.look(found.containers)
+
+    def _has_library(self, seen: Seen) -> bool | None:
+        if seen.process is None:
+            return None
+        key = (seen.pid, seen.process.started)
+        if key in self._loaded:
+            return True
+        mapped = self._procfs.has_library(seen.pid)
+        if mapped:
+            self._loaded.add(key)
+        return mapped

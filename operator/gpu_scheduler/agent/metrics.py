@@ -1,0 +1,139 @@
+"""Prometheus metrics of the agent (prefix ``gpusched_``, base units, ratios 0 to 1).
+
+Computed when they are scraped, from the last sample. Jobs are summed up: no label per trial. What
+the driver does not know is absent, never 0. Served by the agent's admin port.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from gpu_scheduler import __version__
+from gpu_scheduler.agent.projects import Projects
+from gpu_scheduler.agent.sampler import DeviceSample, Sample
+from gpu_scheduler.agent.usage import Usage
+from gpu_scheduler.core.units import MIB
+
+_DEVICE = ("node", "gpu", "uuid", "model")
+Job = tuple[str, str, str]
+_JOB = ("namespace", "job", "project")
+
+
+@dataclass(slots=True)
+class Counts:
+    """What only ever grows."""
+
+    violations: int = 0
+    killed: int = 0
+    samples: int = 0
+    sample_seconds: float = 0.0
+
+
+class Metrics:
+    """The collector. The agent sets ``sample`` and ``usage`` after each look."""
+
+    def __init__(self, node: str, projects: Projects) -> None:
+        self.registry = CollectorRegistry()
+        self.counts = Counts()
+        self.sample = Sample(0.0)
+        self.usage = Usage((), {})
+        self.last_active: dict[str, float] = {}
+        self._node, self._projects = node, projects
+        self.registry.register(self)
+
+    def describe(self) -> Iterable[Metric]:
+        """Names are not checked for collisions at registration."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Everything."""
+        build = GaugeMetricFamily("gpusched_build_info", "Version.", labels=["version"])
+        build.add_metric([__version__], 1)
+        yield build
+        yield from self._devices()
+        yield from self._jobs()
+        for name, text, value in (
+            (
+                "memory_limit_violations",
+                "Containers found above their cap.",
+                self.counts.violations,
+            ),
+            ("agent_killed_processes", "Processes killed by policy.", self.counts.killed),
+            ("agent_samples", "Looks at the devices.", self.counts.samples),
+            ("agent_sample_seconds", "Time that they took.", self.counts.sample_seconds),
+        ):
+            yield CounterMetricFamily(f"gpusched_{name}", text, value=value)
+
+    def _devices(self) -> Iterable[Metric]:
+        figures: tuple[tuple[str, str, dict[str, float | None]], ...] = (
+            ("gpu_healthy", "1 while it takes pods.", self._each(_healthy)),
+            ("gpu_utilization_ratio", "Share of time with a kernel.", self._each(_busy)),
+            ("gpu_memory_total_bytes", "Device memory.", self._each(_total)),
+            ("gpu_memory_used_bytes", "Of it in use.", self._each(_used)),
+            ("gpu_power_watts", "Power drawn.", self._each(lambda d: d.load.power_watts)),
+            ("gpu_temperature_celsius", "Heat.", self._each(lambda d: d.load.temperature_celsius)),
+            (
+                "gpu_foreign_processes",
+                "Processes of nobody's allocation.",
+                self._each(self._foreign),
+            ),
+            ("gpu_last_active_timestamp_seconds", "Last seen busy.", dict(self.last_active)),
+        )
+        names = {d.facts.uuid: d.facts for d in self.sample.devices}
+        for name, text, values in figures:
+            gauge = GaugeMetricFamily(f"gpusched_{name}", text, labels=_DEVICE)
+            for uuid, value in values.items():
+                if value is not None and uuid in names:
+                    facts = names[uuid]
+                    gauge.add_metric([self._node, str(facts.index), uuid, facts.model], value)
+            yield gauge
+
+    def _each(self, figure: Callable[[DeviceSample], float | None]) -> dict[str, float | None]:
+        return {d.facts.uuid: figure(d) for d in self.sample.devices}
+
+    def _foreign(self, device: DeviceSample) -> float:
+        return float(len(self.usage.foreign.get(device.facts.uuid, ())))
+
+    def _jobs(self) -> Iterable[Metric]:
+        used: dict[Job, float] = {}
+        limit: dict[Job, float] = {}
+        busy: dict[Job, list[float]] = {}
+        for use in self.usage.containers:
+            namespace = use.container.namespace
+            key = (namespace, use.container.job, self._projects.project(namespace))
+            for each in use.uses:
+                limit[key] = limit.get(key, 0.0) + each.cap_mib * MIB
+                known = [p.used_bytes for p in each.processes if p.used_bytes is not None]
+                if known or not each.processes:
+                    used[key] = used.get(key, 0.0) + sum(known)
+                shares = [p.busy_ratio for p in each.processes if p.busy_ratio is not None]
+                busy.setdefault(key, []).append(min(1.0, sum(shares)))
+        mean = {key: sum(values) / len(values) for key, values in busy.items()}
+        for name, text, totals in (
+            ("job_gpu_memory_used_bytes", "Device memory that its pods here hold.", used),
+            ("job_gpu_memory_limit_bytes", "Device memory that they may hold.", limit),
+            ("job_gpu_utilization_ratio", "Busy share of its devices, by its own work.", mean),
+        ):
+            gauge = GaugeMetricFamily(f"gpusched_{name}", text, labels=_JOB)
+            for key, value in sorted(totals.items()):
+                gauge.add_metric(key, value)
+            yield gauge
+
+
+def _healthy(device: DeviceSample) -> float:
+    return float(device.message is None)
+
+
+def _busy(device: DeviceSample) -> float | None:
+    return device.load.busy_ratio
+
+
+def _total(device: DeviceSample) -> float | None:
+    memory = device.memory or device.facts.memory
+    return float(memory.total_bytes) if memory is not None else None
+
+
+def _used(device: DeviceSample) -> float | None:
+    return float(device.memory.used_bytes) if device.memory is not None else None

@@ -1,0 +1,194 @@
+"""The agent's process: puts the parts together, serves health and metrics, ends when told to.
+
+On SIGTERM nothing is cleaned up but the driver's handles: GPUNode stays true for as long as the
+Lease lives, and the next agent goes on from there. Called by main.
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from functools import partial
+from pathlib import Path
+
+from aiohttp import web
+
+from gpu_scheduler import __version__
+from gpu_scheduler.agent import selftest
+from gpu_scheduler.agent.agent import Agent
+from gpu_scheduler.agent.driver import Driver
+from gpu_scheduler.agent.health import Health
+from gpu_scheduler.agent.heartbeat import Heartbeat
+from gpu_scheduler.agent.kernel_start import start_kernel_limits
+from gpu_scheduler.agent.look import Looker
+from gpu_scheduler.agent.metrics import Metrics
+from gpu_scheduler.agent.nvml import NvmlDriver
+from gpu_scheduler.agent.pods import AgentPod, Pods
+from gpu_scheduler.agent.procfs import ProcFS
+from gpu_scheduler.agent.projects import AgentProject, Projects
+from gpu_scheduler.agent.publish import Publisher
+from gpu_scheduler.agent.sampler import Sampler
+from gpu_scheduler.agent.settings import Settings
+from gpu_scheduler.agent.usage import Surroundings
+from gpu_scheduler.agent.watchdog import Watchdog
+from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.kube import paths
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.connection import Connection
+from gpu_scheduler.kube.reflector import Reflector
+from gpu_scheduler.web.admin import app as admin_app
+from gpu_scheduler.web.admin import serve
+
+log = logging.getLogger(__name__)
+
+_CLOSE_SECONDS = 3.0
+
+
+async def run(settings: Settings, connection: Connection, driver: Driver | None = None) -> int:
+    """Run until told to stop (0) or until a part fails (1): the exit code."""
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    async with Client(connection, user_agent=f"gpu-scheduler-agent/{__version__}") as client:
+        node = Node(settings, client, driver or NvmlDriver())
+        return await node.run(stop)
+
+
+class Node:
+    """All parts of an agent."""
+
+    def __init__(self, settings: Settings, client: Client, driver: Driver) -> None:
+        """Build them; nothing runs yet."""
+        procfs = ProcFS()
+        self._settings = settings
+        self._driver = driver
+        self.projects = Projects()
+        self.pods = Pods(lambda: self.agent.pods_changed())
+        self.publisher = Publisher(client, settings.node)
+        self.metrics = Metrics(settings.node, self.projects)
+        sampler = Sampler(
+            driver,
+            procfs,
+            Health(settings.ignored_xids),
+            unified_memory_mib=settings.unified_memory_mib,
+        )
+        watchdog = Watchdog(tolerance_mib=settings.tolerance_mib, samples=settings.over_cap_samples)
+        self._looker = Looker(sampler, procfs, watchdog, kernel=None)
+        self.agent = Agent(
+            self._looker,
+            self.pods,
+            self.projects,
+            self.publisher,
+            self.metrics,
+            around=Surroundings(
+                daemons=frozenset(settings.daemons),
+                own_pod=settings.pod_uid,
+                own_cgroup=_own_cgroup(),
+            ),
+            sample_seconds=settings.sample_seconds,
+            answer_seconds=settings.answer_seconds,
+            self_test=_verdict(Path(settings.verdict_file)),
+        )
+        self._heartbeat = Heartbeat(
+            client,
+            node=settings.node,
+            namespace=settings.namespace,
+            lease_seconds=settings.lease_seconds,
+            renew_seconds=settings.renew_seconds,
+            node_uid=lambda: self.publisher.node_uid,
+            alive=lambda: self.publisher.behind_seconds() < settings.lease_seconds,
+        )
+        self._reflectors: list[Reflector[AgentPod] | Reflector[AgentProject]] = [
+            Reflector(
+                client,
+                paths.PODS,
+                AgentPod,
+                self.pods,
+                params={"fieldSelector": f"spec.nodeName={settings.node}"},
+            ),
+            Reflector(
+                client,
+                paths.of_group(GROUP, VERSION, "gpuprojects"),
+                AgentProject,
+                self.projects,
+            ),
+        ]
+
+    async def run(self, stop: asyncio.Event) -> int:
+        """Run until ``stop``; the exit code."""
+        admin = await self._serve()
+        working = asyncio.create_task(self._work(), name="agent")
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done() and not working.cancelled() and (error := working.exception()):
+                log.error("the agent ended: %r", error, exc_info=error)
+            working.cancel()
+            await asyncio.wait({working}, timeout=_CLOSE_SECONDS)
+        finally:
+            stopping.cancel()
+            if admin is not None:
+                await admin.cleanup()
+            await self._close()
+        log.info("ended")
+        return 0 if stop.is_set() else 1
+
+    async def _work(self) -> None:
+        async with asyncio.TaskGroup() as group:
+            for reflector in self._reflectors:
+                group.create_task(reflector.run())
+            for reflector in self._reflectors:
+                await reflector.synced.wait()
+            log.info("%s: %d pods with GPUs", self._settings.node, len(self.pods.containers))
+            self.agent.status = await self.publisher.last()
+            if self._settings.kernel_limits:
+                start = partial(start_kernel_limits, self._settings, self._driver, self._looker)
+                await self.agent.in_thread(lambda: self._kernel(start()))
+            group.create_task(self.agent.run())
+            group.create_task(self.publisher.run())
+            group.create_task(self._heartbeat.run())
+
+    def _kernel(self, layer: selftest.Layer) -> None:
+        log.info("kernel limits %s: %s", layer.result, layer.detail)
+        others = self.agent.self_test.layers[1:] if self.agent.self_test else ()
+        self.agent.self_test = selftest.verdict(layer, *others)
+
+    async def _serve(self) -> web.AppRunner | None:
+        if not self._settings.admin_port:
+            return None
+        application = admin_app(self.metrics.registry, ready=self._missing, state=lambda: "agent")
+        return await serve(application, self._settings.admin_host, self._settings.admin_port)
+
+    def _missing(self) -> str:
+        if not all(reflector.synced.is_set() for reflector in self._reflectors):
+            return "the pods of the node are not known yet\n"
+        if not self.metrics.counts.samples:
+            return "no look at the devices yet\n"
+        return "the driver does not answer\n" if self.agent.stuck else ""
+
+    async def _close(self) -> None:
+        if self.agent.stuck:
+            # A thread inside a driver that hangs cannot be ended, and the interpreter would wait.
+            logging.shutdown()
+            os._exit(0)
+        try:
+            async with asyncio.timeout(_CLOSE_SECONDS):
+                await self.agent.in_thread(self._looker.sampler.close)
+        except TimeoutError:
+            log.warning("the driver did not let go in time")
+        self.agent.close()
+
+
+def _verdict(path: Path) -> selftest.Verdict | None:
+    try:
+        return selftest.parse(path.read_text())
+    except (OSError, ValueError) as error:
+        log.info("no verdict of a self-test: %s", error)
+        return None
+
+
+def _own_cgroup() -> str:
+    try:
+        return Path("/proc/self/cgroup").read_text()
+    except OSError:
+        return ""

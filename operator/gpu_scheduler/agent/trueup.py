@@ -1,0 +1,86 @@
+"""Tells libgpucap what a process' contexts and libraries cost: NVML's figure above its allocations.
+
+The two figures are read at different moments, so a free in between would look like a larger
+context and make the tenant's next allocation fail: what is written is the least of the last three
+looks, and nothing before the second. Runs in the sampler's thread, after each sample.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gpu_scheduler.agent.ledger import LedgerError, open_inside
+from gpu_scheduler.agent.procfs import ProcFS
+from gpu_scheduler.agent.sampler import Seen
+from gpu_scheduler.agent.usage import ContainerUse
+from gpu_scheduler.core.units import MIB
+
+log = logging.getLogger(__name__)
+
+LOOKS = 3
+LEAST_CHANGE = MIB  # smaller differences are not worth a write
+
+Key = tuple[int, int, str]  # pid, start time, device
+
+
+@dataclass(slots=True)
+class _Looks:
+    estimates: deque[int] = field(default_factory=lambda: deque(maxlen=LOOKS))
+
+
+def context_bytes(nvml_bytes: int, ledger_bytes: int) -> int:
+    """What NVML shows above the allocations that the ledger knows."""
+    return max(0, nvml_bytes - ledger_bytes)
+
+
+class TrueUp:
+    """Remembers the last looks per process and device."""
+
+    def __init__(self, procfs: ProcFS) -> None:
+        self._procfs = procfs
+        self._looks: dict[Key, _Looks] = {}
+        self._complained: set[tuple[int, int]] = set()
+
+    def look(self, uses: Iterable[ContainerUse]) -> None:
+        """Update the ledgers of all containers that have one."""
+        seen: set[Key] = set()
+        for use in uses:
+            if not use.container.promised:
+                continue
+            for each in use.uses:
+                for process in each.processes:
+                    key = self._one(process, each.uuid)
+                    if key is not None:
+                        seen.add(key)
+        for key in self._looks.keys() - seen:
+            del self._looks[key]
+        self._complained &= {key[:2] for key in seen}
+
+    def _one(self, seen: Seen, uuid: str) -> Key | None:
+        if seen.process is None or seen.used_bytes is None:
+            return None
+        pid, started = seen.pid, seen.process.started
+        key = (pid, started, uuid)
+        inner = self._procfs.inner_pid(pid)
+        if inner is None or self._procfs.started(pid) != started:
+            return None
+        try:
+            with open_inside(self._procfs.inside(pid, "/")) as ledger:
+                device = ledger.devices().get(uuid)
+                slot = ledger.find(inner, started)
+                if device is None or slot is None:
+                    return key
+                held = ledger.held(slot, device)
+                looks = self._looks.setdefault(key, _Looks()).estimates
+                looks.append(context_bytes(seen.used_bytes, held.used_bytes))
+                wanted = min(looks)
+                if len(looks) > 1 and abs(wanted - held.context_bytes) >= LEAST_CHANGE:
+                    ledger.write_context(slot, device, wanted)
+        except FileNotFoundError:
+            pass  # the library has found no use for one yet
+        except (LedgerError, OSError) as error:
+            if (pid, started) not in self._complained:
+                self._complained.add((pid, started))
+                log.warning("ledger of process %d: %s", pid, error)
+        return key
