@@ -202,6 +202,21 @@ class Job(_Struct, frozen=True):
     status: JobStatus = JobStatus()
 
 
+class LeaseSpec(_Struct, frozen=True):
+    """spec of a Lease."""
+
+    holder_identity: str = ""
+    lease_duration_seconds: int | None = None
+    renew_time: str = ""
+
+
+class Lease(_Struct, frozen=True):
+    """A coordination.k8s.io/v1 Lease."""
+
+    metadata: Meta = Meta()
+    spec: LeaseSpec = LeaseSpec()
+
+
 class StatusCause(_Struct, frozen=True):
     """details.causes[] of a Status: which field, and why."""
 

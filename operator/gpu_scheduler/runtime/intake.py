@@ -28,6 +28,10 @@ log = logging.getLogger(__name__)
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 Body = Mapping[str, Any]
+# Told of a GPUNode's name and uid, and of its devices before and after.
+DevicesChanged = Callable[
+    [str, str, tuple[devices.Device, ...], tuple[devices.Device, ...]], object
+]
 
 
 def gpujob_record(body: Body) -> GPUJobRecord:
@@ -74,7 +78,14 @@ def project_record(body: Body) -> ProjectRecord:
         )
     by_model = {m: milli_from_gpu(q) for m, q in (spec.quota_by_model or {}).items()}
     project = Project(name, spec.quota_milli, spec.limit_milli, spec.weight, by_model)
-    return ProjectRecord(project, tuple(spec.namespaces), created, generation, meta["uid"])
+    return ProjectRecord(
+        project,
+        tuple(spec.namespaces),
+        created,
+        generation,
+        meta["uid"],
+        over_cap_policy=spec.over_cap_policy or "",
+    )
 
 
 def _namespaces(raw: object) -> tuple[str, ...]:
@@ -86,9 +97,15 @@ class Intake:
     """Takes custom resources in; ``changed`` is told which GPUJobs to look at."""
 
     def __init__(
-        self, world: World, *, changed: Callable[[JobKey], None], wake: Callable[[], None]
+        self,
+        world: World,
+        *,
+        changed: Callable[[JobKey], None],
+        wake: Callable[[], None],
+        devices_changed: DevicesChanged = lambda node, uid, before, after: None,
     ) -> None:
         """``wake``: the planner may have something to do."""
+        self._devices_changed = devices_changed
         self._world, self._changed, self._wake = world, changed, wake
         self._versions: dict[str, int] = {}
         self.project_status: dict[ProjectName, Body] = {}
@@ -144,7 +161,10 @@ class Intake:
             return
         if "devices" in status:
             found = devices.from_gpunode(status)
+            before = self._world.agents.devices.get(meta["name"], found)
             self._world.gpunode_changed(meta["name"], found, reports_from_gpunode(status))
+            if before != found:
+                self._devices_changed(meta["name"], meta["uid"], before, found)
         else:  # just created: the node's labels are all that is known
             self._world.gpunode_gone(meta["name"])
         self._wake()

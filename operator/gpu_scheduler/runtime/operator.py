@@ -12,20 +12,23 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
-from gpu_scheduler.api.names import LABEL_JOB
+from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB
 from gpu_scheduler.core.request import JobKey
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.objects import Job, Node, Pod
-from gpu_scheduler.kube.paths import JOBS, NODES, PODS
+from gpu_scheduler.kube.objects import Job, Lease, Node, Pod
+from gpu_scheduler.kube.paths import JOBS, NODES, PODS, lease
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.runtime.device_events import DeviceEvents
 from gpu_scheduler.runtime.events import Events
+from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.intake import Intake, resync
 from gpu_scheduler.runtime.observations import Observations
+from gpu_scheduler.runtime.overcap import OverCap
 from gpu_scheduler.runtime.planning import Planning
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
@@ -38,6 +41,7 @@ from gpu_scheduler.state.world import World
 log = logging.getLogger(__name__)
 
 _WORKERS = 8  # GPUJobs worked on at once
+_LEASE_SILENCE_SECONDS = 30.0  # a dead watch must not make agents look dead
 
 
 class Operator:
@@ -81,7 +85,14 @@ class Operator:
             check_capacity=self.recovery.check_capacity,
             observe_seconds=observations.cycle_seconds,
         )
-        self.intake = Intake(self.world, changed=self.queue.add, wake=self._wake)
+        self.intake = Intake(
+            self.world,
+            changed=self.queue.add,
+            wake=self._wake,
+            devices_changed=DeviceEvents(self.world, self.events).changed,
+        )
+        self.overcap = OverCap(self.world, self.recovery, clock=clock)
+        self.heartbeats = Heartbeats(self.world, self._wake, clock=clock)
         self.reconciler = Reconciler(
             self.world,
             client,
@@ -119,6 +130,15 @@ class Operator:
             ),
             Reflector(client, PODS, Pod, PodSink(self.world, self.recovery, self._wake)),
         ]
+        # Not waited for: until a Lease has been seen for its term, its agent counts as alive.
+        self.leases = Reflector(
+            client,
+            lease(settings.lease_namespace),
+            Lease,
+            self.heartbeats,
+            params={"labelSelector": f"{LABEL_COMPONENT}={COMPONENT_AGENT}"},
+            inactivity_seconds=_LEASE_SILENCE_SECONDS,
+        )
 
     async def run(self) -> NoReturn:
         """Run until something fails or the lease is lost (NotLeader)."""
@@ -143,6 +163,9 @@ class Operator:
             group.create_task(self.binder.run())
             group.create_task(self.planning.run())
             group.create_task(self.recovery.run())
+            group.create_task(self.leases.run())
+            group.create_task(self.heartbeats.run())
+            group.create_task(self.overcap.run())
             group.create_task(self.status.run())
             group.create_task(self.events.run())
             group.create_task(self._resync_for_ever())

@@ -127,6 +127,11 @@ class Recovery:
                 )
         return began
 
+    def evict_over_cap(self, pod: PodRecord, message: str) -> None:
+        """Evict a pod that holds more device memory than its cap, unless that is under way."""
+        if pod.uid not in self._handled and not pod.deleting:
+            self._evict(pod, "over_cap", "OverCapEvicted", message, "it starts again")
+
     def _ended(self, pod: PodRecord) -> None:
         if pod.phase != "Failed" or pod.disrupted or pod.uid in self._handled:
             return
@@ -179,14 +184,21 @@ class Recovery:
                 why = f"{pod.name} cannot start on {pod.node}: {why}"
                 self._evict(pod, "stuck", "PodStuck", why)
 
-    def _evict(self, pod: PodRecord, what: str, reason: str, message: str) -> None:
+    def _evict(
+        self,
+        pod: PodRecord,
+        what: str,
+        reason: str,
+        message: str,
+        then: str = "placing it elsewhere",
+    ) -> None:
         if pod.uid not in self._told:
             self._told.add(pod.uid)
             self.counts[what] += 1
             log.warning("%s/%s: %s", pod.namespace, pod.name, message)
             key = self._world.job_of(pod)
             if key is not None:
-                self._say(key, reason, f"{message}; placing it elsewhere")
+                self._say(key, reason, f"{message}; {then}")
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
         self._start(pod, self._send(evict(meta)))
 

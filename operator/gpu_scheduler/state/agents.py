@@ -5,7 +5,7 @@ node's agent is heard of: nobody is judged by old news or by another node's agen
 the devices stays, for a silent agent is no reason to trust a broken one. Kept by ``world``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,7 @@ class AgentBook:
         self._reports: dict[str, Reports] = {}
         self._silent: dict[str, str] = {}
         self._sick: set[str] = set()  # nodes that have a device which is not healthy
+        self._over: set[str] = set()  # nodes that have a container above its cap
 
     def put(
         self, node: str, devices: tuple[Device, ...], reports: Reports
@@ -78,6 +79,9 @@ class AgentBook:
         self._sick.discard(node)
         if not all(device.healthy for device in devices):
             self._sick.add(node)
+        self._over.discard(node)
+        if any(report.over_cap_since for each in reports.values() for report in each):
+            self._over.add(node)
         return before != devices, {
             uid for uid in old.keys() | reports.keys() if old.get(uid) != reports.get(uid)
         }
@@ -86,6 +90,7 @@ class AgentBook:
         """Forget a node's report; the pods of which nothing is known any more."""
         self.devices.pop(node, None)
         self._sick.discard(node)
+        self._over.discard(node)
         return set(self._reports.pop(node, {}))
 
     def set_silent(self, node: str, why: str) -> bool:
@@ -109,6 +114,12 @@ class AgentBook:
     def reports(self, pod: PodRecord) -> tuple[Report, ...]:
         """What is known now of a pod's containers."""
         return self.reported(pod.node).get(pod.uid, ())
+
+    def over_cap(self) -> Iterator[tuple[str, PodUID, Report]]:
+        """Containers above their cap, as last reported, also by agents that are silent now."""
+        for node in sorted(self._over):
+            for uid, reports in self._reports[node].items():
+                yield from ((node, uid, r) for r in reports if r.over_cap_since)
 
     def has_sick_devices(self, node: str) -> bool:
         """Whether a device of the node is not healthy: few are, so that much is worth asking."""

@@ -19,6 +19,7 @@ class ProjectRecord:
     generation: int
     uid: str
     problem: str = ""  # why its spec cannot be used
+    over_cap_policy: str = ""  # warn, kill or evict; empty = not said
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,6 +124,15 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         ("rejected_pods", "rejected", "Pods that a kubelet rejected, marked in time."),
         ("retries_charged_by_race", "charged_by_race", "Marked too late: a retry was charged."),
         ("stuck_pods", "stuck", "Placed pods that could not start and were evicted."),
+        ("over_cap_pods", "over_cap", "Pods evicted for holding more memory than their cap."),
         ("overbooked_pods", "overbooked", "Pods evicted from a device above capacity: stays 0."),
     ):
         yield CounterMetricFamily(f"gpusched_{name}", text, value=counts[key])
+    violations = CounterMetricFamily(
+        "gpusched_memory_limit_violations",
+        "Containers that went above their memory cap, as their agents reported.",
+        labels=["project", "policy"],
+    )
+    for (project, policy), count in sorted(operator.overcap.violations.items()):
+        violations.add_metric([project, policy], count)
+    yield violations

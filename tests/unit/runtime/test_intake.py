@@ -281,3 +281,16 @@ def test_a_gpujob_may_come_after_its_job_and_pod() -> None:
     told.intake.project(project_body())
     told.intake.gpujob(gpujob_body())
     assert [job.key for job in told.world.waiting_jobs()] == [KEY]
+
+
+def test_a_gpunode_without_a_report_yet_leaves_the_nodes_labels_in_force() -> None:
+    world = World()
+    world.node_changed(make_node("a", gpus=2))
+    intake = Intake(world, changed=lambda key: None, wake=lambda: None)
+    body = gpunode_body(count=1)
+    intake.node({"metadata": body["metadata"]})
+    assert world.snapshot().dev_id == ["0", "1"]
+    intake.node(body)
+    assert world.snapshot().dev_id == ["GPU-0"]
+    intake.node({**body, "status": {"devices": []}})  # it has none: that is a report
+    assert world.snapshot().dev_id == []

@@ -104,3 +104,11 @@ def test_a_device_that_does_not_say_that_it_is_healthy_is_not() -> None:
     sick = entry(0)
     del sick["healthy"]
     assert not from_gpunode({"devices": [sick]})[0].healthy
+
+
+def test_strangers_on_a_device_are_named_without_what_changes_all_the_time() -> None:
+    processes = [{"pid": 42, "name": "python", "usedMiB": 7}, {"pid": 43}, "x"]
+    (device,) = from_gpunode({"devices": [entry(0, foreignProcesses=processes)]})
+    assert device.intruders == ("python (pid 42)", "a process (pid 43)")
+    (alone,) = from_gpunode({"devices": [entry(0, foreignProcesses=None, message="fine.")]})
+    assert (alone.intruders, alone.illness) == ((), "fine")

@@ -22,6 +22,8 @@ NAMES = {
     "gpusched_gpu_allocated_ratio",
     "gpusched_jobs",
     "gpusched_leader",
+    "gpusched_memory_limit_violations",
+    "gpusched_over_cap_pods",
     "gpusched_overbooked_pods",
     "gpusched_pending_jobs",
     "gpusched_project_allocated_gpus",
@@ -68,12 +70,18 @@ def make(leader: bool = True) -> Metrics:
         operator.planning.cycle()
         operator.binder.results["placed"] += 2
         operator.recovery.counts["charged_by_race"] += 1
+        operator.overcap.violations["team-a", "evict"] += 2
         metrics.bind_seconds(0.003)
     return metrics
 
 
 def test_names_have_the_prefix_and_stay() -> None:
     assert families(make()) == NAMES
+
+
+def test_violations_of_memory_caps_are_told_by_project_and_policy() -> None:
+    labels = (("policy", "evict"), ("project", "team-a"))
+    assert scrape(make())["gpusched_memory_limit_violations_total", labels] == 2
 
 
 def test_a_stand_by_says_only_what_it_knows() -> None:

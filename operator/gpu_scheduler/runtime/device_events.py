@@ -1,0 +1,66 @@
+"""Events when a device falls ill or is used past us: on its GPUNode, and on jobs that share it.
+
+Jobs learn of illness by their condition; strangers on a device are no fault of the job's and no
+condition, but whoever sits beside one should know. Each change is told once; what an operator
+finds when it starts is no change. Called by the intake.
+"""
+
+from collections.abc import Iterator
+
+from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.state.devices import Device
+from gpu_scheduler.state.pods import Stage
+from gpu_scheduler.state.world import World
+
+UNHEALTHY, FOREIGN = "DeviceUnhealthy", "ForeignProcesses"
+Devices = tuple[Device, ...]
+
+
+def news(before: Devices, after: Devices) -> Iterator[tuple[Device, str]]:
+    """Devices with a new trouble, and which kind it is."""
+    known = {device.id: device for device in before}
+    for device in after:
+        old = known.get(device.id)
+        if not device.healthy and (old is None or old.healthy):
+            yield device, UNHEALTHY
+        if set(device.intruders) - set(old.intruders if old else ()):
+            yield device, FOREIGN
+
+
+class DeviceEvents:
+    """Tells of devices' troubles."""
+
+    def __init__(self, world: World, events: Events) -> None:
+        """``events``: where they are told."""
+        self._world, self._events = world, events
+
+    def changed(self, node: str, uid: str, before: Devices, after: Devices) -> None:
+        """The devices of GPUNode ``node`` were others before."""
+        for device, reason in news(before, after):
+            if reason == FOREIGN:
+                strangers = ", ".join(device.intruders)
+                message = (
+                    f"{device.id} of {node} has processes that belong to no GPUJob: {strangers}; "
+                    "it takes no new pods"
+                )
+            else:
+                message = f"{device.id} of {node} {device.trouble}; it takes no new pods"
+            self._events.say(Subject("GPUNode", "", node, uid), "Warning", reason, message)
+            if reason == FOREIGN:
+                for key in self._holders(node, device):
+                    job = self._world.gpujobs[key]
+                    subject = Subject("GPUJob", job.namespace, job.name, job.uid)
+                    self._events.say(subject, "Warning", reason, message)
+
+    def _holders(self, node: str, device: Device) -> list[JobKey]:
+        """GPUJobs with a pod on the device."""
+        found: dict[JobKey, None] = {}
+        for pod in self._world.pods.values():
+            if pod.node != node or pod.stage is Stage.ENDED or pod.allocation is None:
+                continue
+            held = self._world.ledger.resolved(node, pod.allocation.grants)
+            key = self._world.job_of(pod)
+            if key in self._world.gpujobs and any(g.device == device.id for g in held):
+                found[key] = None
+        return list(found)

@@ -1,0 +1,86 @@
+"""Whether the agents are alive: a node whose agent has fallen silent takes no new pods.
+
+Each agent renews a Lease. What counts is the time since we last saw it renewed, on our own clock:
+the times in a Lease are those of another machine. So an operator that has just started gives each
+agent one full term. Pods that run are left alone, and a GPUNode without a Lease (written by hand,
+or by an agent that does without) is taken at its word. The reflector's sink; the operator runs it.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+from gpu_scheduler.api.names import AGENT_LEASE_PREFIX
+from gpu_scheduler.kube.objects import Lease
+from gpu_scheduler.state.world import World
+
+_LOOK_SECONDS = 1.0
+_TERM_SECONDS = 40  # of a Lease that does not say
+
+
+@dataclass(frozen=True, slots=True)
+class _Beat:
+    record: tuple[str, str]
+    term_seconds: int
+    seen_at: float
+
+
+class Heartbeats:
+    """Follows the agents' Leases."""
+
+    def __init__(
+        self, world: World, wake: Callable[[], None], *, clock: Callable[[], float]
+    ) -> None:
+        """``wake``: the planner may have something to do; ``clock``: monotonic seconds."""
+        self._world, self._wake, self._clock = world, wake, clock
+        self._beats: dict[str, _Beat] = {}
+
+    def changed(self, obj: Lease) -> None:
+        """A Lease was added or changed; only a renewal is a sign of life."""
+        node = _node(obj.metadata.name)
+        record = (obj.spec.renew_time, obj.spec.holder_identity)
+        known = self._beats.get(node)
+        if not node or (known is not None and known.record == record):
+            return
+        term = obj.spec.lease_duration_seconds or _TERM_SECONDS
+        self._beats[node] = _Beat(record, term, self._clock())
+        self._tell(node, "")
+
+    def gone(self, namespace: str, name: str, uid: str) -> None:
+        """A Lease is gone: nothing was promised any more."""
+        node = _node(name)
+        if self._beats.pop(node, None) is not None:
+            self._tell(node, "")
+
+    def replaced(self) -> None:
+        """A list is complete."""
+
+    async def run(self) -> NoReturn:
+        """Look for Leases that have run out, for ever."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self.look()
+
+    def look(self) -> None:
+        """Shut nodes whose agent's Lease has run out."""
+        now = self._clock()
+        for node, beat in self._beats.items():
+            if now - beat.seen_at >= beat.term_seconds:
+                # The term, not the time that has passed: the sentence stays as it is.
+                self._tell(
+                    node,
+                    f"has an agent that has not reported for {beat.term_seconds} s "
+                    f"(Lease {AGENT_LEASE_PREFIX}{node})",
+                )
+
+    def _tell(self, node: str, why: str) -> None:
+        before = self._world.version
+        self._world.agent_silent(node, why)
+        if self._world.version != before:
+            self._wake()
+
+
+def _node(lease: str) -> str:
+    """The node of an agent's Lease; empty for any other Lease."""
+    return lease.removeprefix(AGENT_LEASE_PREFIX) if lease.startswith(AGENT_LEASE_PREFIX) else ""

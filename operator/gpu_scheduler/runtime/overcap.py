@@ -1,0 +1,89 @@
+"""What happens to pods that hold more device memory than their cap, as their project wants it.
+
+Under warn and kill the pod is left alone here: the status says what is wrong, and killing is the
+agent's. Under evict it goes at once; a project that says nothing gets a warning first, and an
+eviction if the excess goes on for a minute. An eviction charges no retry. A report counts only
+while its agent is heard of, and the minute starts anew when it is heard of again. Run by the
+operator.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import NoReturn
+
+from gpu_scheduler.api.gpuproject import OverCapPolicy
+from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.state.agents import Report
+from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.world import World
+
+PATIENCE_SECONDS = 60.0
+DEFAULT = "default"
+_LOOK_SECONDS = 1.0
+
+_Excess = tuple[str, int, str]  # pod's uid, container, since when
+
+
+class OverCap:
+    """Acts on excesses that agents report."""
+
+    def __init__(
+        self,
+        world: World,
+        recovery: Recovery,
+        *,
+        patience_seconds: float = PATIENCE_SECONDS,
+        clock: Callable[[], float],
+    ) -> None:
+        """``patience_seconds``: how long a project without a policy is only warned."""
+        self._world, self._recovery, self._clock = world, recovery, clock
+        self._patience_seconds = patience_seconds
+        self._since: dict[_Excess, float] = {}  # monotonic seconds
+        self.violations: Counter[tuple[str, str]] = Counter()
+        """Excesses by project and policy."""
+
+    async def run(self) -> NoReturn:
+        """Look for ever."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            self.look()
+
+    def look(self) -> None:
+        """Act on what is above its cap now."""
+        now, before = self._clock(), self._since
+        self._since = {}
+        for pod, report, heard in self._excesses():
+            excess = (pod.uid, report.container, report.over_cap_since)
+            since = self._since[excess] = before.get(excess, now) if heard else now
+            project = self._world.projects.owner(pod.namespace) or ""
+            policy = self._policy(project)
+            if excess not in before:
+                self.violations[project, policy] += 1
+            if not heard:
+                continue
+            if policy == OverCapPolicy.EVICT:
+                self._evict(pod, report, "policy evict")
+            elif policy == DEFAULT and now - since >= self._patience_seconds:
+                waited = f"{self._patience_seconds:g} s above the cap, by default policy evict"
+                self._evict(pod, report, waited)
+
+    def _policy(self, project: str) -> str:
+        record = self._world.projects.records.get(ProjectName(project))
+        return (record.over_cap_policy if record else "") or DEFAULT
+
+    def _excesses(self) -> Iterator[tuple[PodRecord, Report, bool]]:
+        """Each excess of a GPUJob's pod that is on that node, and whether its agent is heard of."""
+        agents = self._world.agents
+        for node, uid, report in agents.over_cap():
+            pod = self._world.pods.get(uid)
+            if pod is None or pod.node != node or pod.stage is Stage.ENDED:
+                continue
+            if pod.allocation is not None and self._world.job_of(pod) is not None:
+                yield pod, report, not agents.silence(node)
+
+    def _evict(self, pod: PodRecord, report: Report, why: str) -> None:
+        what = report.message or f"container {report.container} is above its memory cap"
+        message = f"{pod.name} on {pod.node}: {what}; {why}"
+        self._recovery.evict_over_cap(pod, message)

@@ -1,0 +1,126 @@
+"""When an agent counts as alive: by what we saw and our own clock, not by times in the Lease."""
+
+import asyncio
+from typing import Any
+
+import msgspec
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.test_agents import devices
+from tests.unit.state.test_world import make_world
+
+from gpu_scheduler.kube.objects import Lease
+from gpu_scheduler.runtime.heartbeats import Heartbeats
+
+
+def lease(renewed: str = "1", node: str = "a", **spec: Any) -> Lease:
+    body = {
+        "metadata": {"name": f"gpu-node-{node}"},
+        "spec": {"holderIdentity": node, "renewTime": renewed, "leaseDurationSeconds": 40, **spec},
+    }
+    return msgspec.convert(body, Lease)
+
+
+class Case:
+    def __init__(self) -> None:
+        self.world = make_world()
+        self.world.gpunode_changed("a", devices())
+        self.wakes = 0
+        self.beats = Heartbeats(self.world, self._wake, clock=clock)
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    @property
+    def closed(self) -> str:
+        return self.world.snapshot().nodes[0].closed
+
+    def running(self) -> Running:
+        return Running(self.beats.run())
+
+
+@virtual
+async def test_a_lease_that_is_not_renewed_closes_the_node_and_a_renewal_opens_it() -> None:
+    case = Case()
+    async with case.running():
+        case.beats.changed(lease("long ago"))
+        await asyncio.sleep(39)
+        assert case.closed == ""
+        await asyncio.sleep(3)
+        assert case.closed == "has an agent that has not reported for 40 s (Lease gpu-node-a)"
+        assert case.wakes == 1
+        await asyncio.sleep(100)
+        assert case.wakes == 1  # the sentence stays as it is
+        case.beats.changed(lease("in the future"))
+        assert (case.closed, case.wakes) == ("", 2)
+
+
+@virtual
+async def test_renewals_keep_it_open() -> None:
+    case = Case()
+    async with case.running():
+        for renewal in range(20):
+            case.beats.changed(lease(str(renewal)))
+            await asyncio.sleep(10)
+        assert case.closed == ""
+        assert case.wakes == 0
+
+
+@virtual
+async def test_a_change_that_is_no_renewal_is_no_sign_of_life() -> None:
+    case = Case()
+    async with case.running():
+        for _ in range(5):
+            case.beats.changed(lease("1"))  # a label, say
+            await asyncio.sleep(10)
+        assert case.closed
+
+
+@virtual
+async def test_another_holder_is_a_sign_of_life() -> None:
+    case = Case()
+    async with case.running():
+        case.beats.changed(lease("1"))
+        await asyncio.sleep(30)
+        case.beats.changed(lease("1", holderIdentity="its successor"))
+        await asyncio.sleep(30)
+        assert case.closed == ""
+
+
+@virtual
+async def test_the_lease_says_how_long_it_lives() -> None:
+    case = Case()
+    async with case.running():
+        case.beats.changed(lease(leaseDurationSeconds=3))
+        await asyncio.sleep(5)
+        assert "for 3 s" in case.closed
+        case.beats.changed(lease("2", leaseDurationSeconds=None))
+        await asyncio.sleep(39)
+        assert case.closed == ""
+
+
+@virtual
+async def test_a_node_without_a_lease_is_taken_at_its_word() -> None:
+    case = Case()
+    async with case.running():
+        await asyncio.sleep(1000)
+        assert case.closed == ""
+        case.beats.changed(lease())
+        await asyncio.sleep(50)
+        assert case.closed
+        case.beats.gone("", "gpu-node-a", "uid")
+        case.beats.replaced()
+        assert case.closed == ""
+
+
+@virtual
+async def test_leases_of_others_mean_nothing() -> None:
+    case = Case()
+    async with case.running():
+        other = msgspec.structs.replace(
+            lease(), metadata=msgspec.structs.replace(lease().metadata, name="a")
+        )
+        case.beats.changed(other)
+        case.beats.changed(lease(node="no-such-node"))
+        await asyncio.sleep(100)
+        case.beats.gone("", "a", "uid")
+        assert (case.closed, case.wakes) == ("", 0)

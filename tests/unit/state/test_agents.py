@@ -1,0 +1,175 @@
+"""What agents report counts for the pods of their own node, and only while they are heard of."""
+
+from typing import Any
+
+import pytest
+from tests.unit.state.builders import half, make_node, make_pod
+from tests.unit.state.test_world import free, make_world
+
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.state.agents import Report, reports_from_gpunode, worst
+from gpu_scheduler.state.devices import Device
+from gpu_scheduler.state.world import World
+
+POD, KEY = PodUID("uid-job-0"), "team-a/job"
+FINE, OVER = Report(0, "interposer"), Report(0, "interposer", "2026-01-01T00:00:00Z", "too much")
+SILENT = "has an agent that has not reported for 40 s (Lease gpu-node-a)"
+
+
+def devices(**of_the_first: Any) -> tuple[Device, ...]:
+    return (Device("GPU-0", 0, "A100", 40960, **of_the_first), Device("GPU-1", 1, "A100", 40960))
+
+
+def reported(*reports: Report, node: str = "a", **of_the_first: Any) -> World:
+    """A job with a pod on the first device of node a, and what node ``node``'s agent says."""
+    world = make_world(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
+    world.gpunode_changed("a", devices())
+    world.touched.clear()
+    world.gpunode_changed(node, devices(**of_the_first), {POD: reports} if reports else {})
+    return world
+
+
+def entry(**changes: Any) -> dict[str, Any]:
+    known = {"namespace": "n", "pod": "p", "uid": "u", "container": 1, "isolation": "kernel"}
+    return {**known, **changes}
+
+
+def test_reports_are_read_by_pod_in_the_order_of_containers() -> None:
+    second = entry(container=0, overCapSince="2026-01-01T00:00:00Z", message="too much")
+    status = {"containers": [entry(), second, entry(uid="v")]}
+    assert reports_from_gpunode(status) == {
+        "u": (Report(0, "kernel", "2026-01-01T00:00:00Z", "too much"), Report(1, "kernel")),
+        "v": (Report(1, "kernel"),),
+    }
+
+
+@pytest.mark.parametrize("bad", [None, "x", {}, entry(container="first")])
+def test_a_report_that_cannot_be_read_is_left_out(bad: object) -> None:
+    assert list(reports_from_gpunode({"containers": [bad, entry()]})) == ["u"]
+    assert reports_from_gpunode({}) == {}
+
+
+@pytest.mark.parametrize(
+    ("layers", "shown"),
+    [
+        (["kernel"], "kernel"),
+        (["kernel", "interposer", "framework"], "framework"),
+        (["unprotected", "kernel"], "unprotected"),
+        (["of a later version"], ""),
+        ([], ""),
+    ],
+)
+def test_a_pod_is_as_well_off_as_its_worst_container(layers: list[str], shown: str) -> None:
+    assert worst(Report(i, layer) for i, layer in enumerate(layers)) == shown
+
+
+def test_news_of_a_pod_touch_its_job_once() -> None:
+    world = reported(FINE)
+    assert world.touched == {KEY}
+    assert world.agents.reports(world.pods[POD]) == (FINE,)
+    world.touched.clear()
+    world.gpunode_changed("a", devices(), {POD: (FINE,)})
+    assert world.touched == set()
+    world.gpunode_changed("a", devices())
+    assert world.touched == {KEY}
+
+
+def test_nothing_is_planned_anew_for_a_report() -> None:
+    world = reported()
+    before = world.version
+    world.gpunode_changed("a", devices(), {POD: (OVER,)})
+    assert world.version == before
+
+
+def test_an_agent_has_no_say_about_pods_of_other_nodes() -> None:
+    world = reported(OVER, node="b")
+    assert world.agents.reports(world.pods[POD]) == ()
+
+
+def test_reports_of_a_silent_agent_do_not_count_until_it_is_heard_again() -> None:
+    world = reported(OVER)
+    world.touched.clear()
+    world.agent_silent("a", SILENT)
+    assert world.agents.reports(world.pods[POD]) == ()
+    assert world.touched == {KEY}
+    world.agent_silent("a", "")
+    assert world.agents.reports(world.pods[POD]) == (OVER,)
+
+
+# --- devices and nodes ---
+
+
+def closed(world: World) -> str:
+    return world.snapshot().nodes[0].closed
+
+
+def test_a_silent_agent_closes_its_node_and_what_runs_there_stays() -> None:
+    world = reported()
+    before = world.version
+    world.agent_silent("a", SILENT)
+    assert closed(world) == SILENT
+    assert free(world) == [500, 1000]
+    assert world.version > before
+    again = world.version
+    world.agent_silent("a", SILENT)
+    assert world.version == again
+    world.agent_silent("a", "")
+    assert closed(world) == ""
+
+
+def test_a_lease_without_a_gpunode_closes_nothing() -> None:
+    world = make_world()
+    world.agent_silent("a", SILENT)
+    assert closed(world) == ""
+    world.gpunode_changed("a", devices())
+    assert closed(world) == SILENT
+    world.gpunode_gone("a")
+    assert closed(world) == ""
+
+
+def test_what_kubernetes_says_of_a_node_comes_first() -> None:
+    world = reported()
+    world.agent_silent("a", SILENT)
+    world.node_changed(make_node("a", cordoned=True))
+    assert closed(world) == "is cordoned"
+
+
+@pytest.mark.parametrize(
+    ("state", "trouble"),
+    [
+        ({}, ""),
+        ({"healthy": False, "illness": "XID 79"}, "is unhealthy: XID 79"),
+        ({"healthy": False}, "is unhealthy"),
+        (
+            {"intruders": ("python (pid 7)", "a (pid 8)", "b (pid 9)", "c (pid 10)")},
+            "has processes of no GPUJob: python (pid 7), a (pid 8), b (pid 9) and 1 more",
+        ),
+    ],
+)
+def test_a_device_with_a_trouble_takes_no_new_pods(state: dict[str, Any], trouble: str) -> None:
+    cluster = reported(**state).snapshot()
+    assert cluster.dev_healthy == [not trouble, True]
+    assert cluster.dev_trouble == ({0: trouble} if trouble else {})
+    assert cluster.copy().dev_trouble == cluster.dev_trouble
+
+
+def test_illness_of_a_device_concerns_the_pods_that_hold_it() -> None:
+    world = reported(healthy=False, illness="XID 79")
+    assert world.touched == {KEY}
+    world.pod_changed(make_pod("job-1", node="a", grants=half("GPU-1"), phase="Running"))
+    world.pod_changed(make_pod("job-2", node="a", grants=half("0"), phase="Running"))
+    sick = {pod.name: [d.id for d in world.sick_devices(pod)] for pod in world.pods.values()}
+    assert sick == {"job-0": ["GPU-0"], "job-1": [], "job-2": ["GPU-0"]}  # by index, as well
+
+
+def test_strangers_on_a_device_are_no_illness() -> None:
+    world = reported(intruders=("python (pid 7)",))
+    assert world.sick_devices(world.pods[POD]) == ()
+
+
+def test_everything_is_forgotten_with_the_gpunode() -> None:
+    world = reported(OVER, healthy=False)
+    world.gpunode_gone("a")
+    pod = world.pods[POD]
+    assert (world.agents.reports(pod), world.sick_devices(pod)) == ((), ())
+    assert list(world.agents.over_cap()) == []
