@@ -63,7 +63,7 @@ typedef struct {
     char bytes[16];
 } CUuuid;
 
-#define CU_STREAM_LEGACY ((CUstream)0x1)
+#define CU_STREAM_LEGACY     ((CUstream)0x1)
 #define CU_STREAM_PER_THREAD ((CUstream)0x2)
 
 typedef int CUdevice_attribute; /* of some 140, those that the fake driver answers by name */
@@ -118,13 +118,19 @@ typedef struct {
 } CUmemLocation;
 _Static_assert(sizeof(CUmemLocation) == 8, "CUmemLocation");
 
-typedef enum { CU_MEM_ALLOCATION_TYPE_PINNED = 1, CU_MEM_ALLOCATION_TYPE_MANAGED = 2 } CUmemAllocationType;
+typedef enum {
+    CU_MEM_ALLOCATION_TYPE_PINNED = 1,
+    CU_MEM_ALLOCATION_TYPE_MANAGED = 2
+} CUmemAllocationType;
 typedef enum {
     CU_MEM_HANDLE_TYPE_NONE = 0,
     CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1,
     CU_MEM_HANDLE_TYPE_FABRIC = 8
 } CUmemAllocationHandleType;
-typedef enum { CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1 } CUmemAllocationGranularity_flags;
+typedef enum {
+    CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0,
+    CU_MEM_ALLOC_GRANULARITY_RECOMMENDED = 1
+} CUmemAllocationGranularity_flags;
 
 typedef struct {
     CUmemAllocationType type;
@@ -167,10 +173,10 @@ typedef struct {
 _Static_assert(sizeof(CUmemPoolProps) == 88, "CUmemPoolProps");
 
 typedef enum {
-    CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1, /* int */
-    CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC = 2,       /* int */
+    CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES = 1,   /* int */
+    CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC = 2,         /* int */
     CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES = 3, /* int */
-    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,               /* from here on: uint64_t, bytes */
+    CU_MEMPOOL_ATTR_RELEASE_THRESHOLD = 4,                 /* from here on: uint64_t, bytes */
     CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
     CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH = 6,
     CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
@@ -215,9 +221,9 @@ typedef struct {
 } CUDA_ARRAY3D_DESCRIPTOR_v1;
 _Static_assert(sizeof(CUDA_ARRAY3D_DESCRIPTOR_v1) == 24, "CUDA_ARRAY3D_DESCRIPTOR_v1");
 
-#define CUDA_ARRAY3D_LAYERED 0x01
-#define CUDA_ARRAY3D_CUBEMAP 0x04
-#define CUDA_ARRAY3D_SPARSE 0x40
+#define CUDA_ARRAY3D_LAYERED          0x01
+#define CUDA_ARRAY3D_CUBEMAP          0x04
+#define CUDA_ARRAY3D_SPARSE           0x40
 #define CUDA_ARRAY3D_DEFERRED_MAPPING 0x80
 
 typedef struct {
@@ -302,8 +308,8 @@ typedef struct {
 _Static_assert(sizeof(CUDA_EXTERNAL_MEMORY_BUFFER_DESC) == 88, "CUDA_EXTERNAL_MEMORY_BUFFER_DESC");
 
 /* cuGetProcAddress. */
-#define CU_GET_PROC_ADDRESS_DEFAULT 0ull
-#define CU_GET_PROC_ADDRESS_LEGACY_STREAM 1ull
+#define CU_GET_PROC_ADDRESS_DEFAULT                   0ull
+#define CU_GET_PROC_ADDRESS_LEGACY_STREAM             1ull
 #define CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM 2ull
 typedef enum {
     CU_GET_PROC_ADDRESS_SUCCESS = 0,
@@ -311,7 +317,8 @@ typedef enum {
     CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT = 2
 } CUdriverProcAddressQueryResult;
 
-/* Every function returns CUresult; CUDA_API is empty or a visibility, as the including file wants. */
+/* Every function returns CUresult; CUDA_API is empty or a visibility, as the including file wants.
+ */
 #ifndef CUDA_API
 #define CUDA_API
 #endif

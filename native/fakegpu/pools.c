@@ -1,0 +1,306 @@
+/*
+ * Memory in stream order. A pool reserves device memory in granules and keeps it when it is freed,
+ * until a synchronisation finds more than its release threshold, or until it is trimmed. Streams
+ * here have no work to wait for, so a free takes effect at once; the synchronisation still counts.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "process.h"
+
+struct CUmemPoolHandle_st {
+    Device *device;
+    bool alive;
+    uint64_t used, used_high, reserved, reserved_high, threshold, most;
+    int reuse[3]; /* the attributes REUSE_*, kept and not obeyed */
+    Pool *next;
+};
+
+static Pool *new_pool(Device *device, uint64_t most) {
+    Pool *pool = calloc(1, sizeof *pool);
+    if (pool) {
+        *pool = (Pool){.device = device,
+                       .alive = true,
+                       .most = most,
+                       .reuse = {1, 1, 1},
+                       .next = device->pools};
+        device->pools = pool;
+    }
+    return pool;
+}
+
+void fg_pools_init(Device *device) {
+    if (!device->default_pool) {
+        device->default_pool = device->pool = new_pool(device, 0);
+    }
+}
+
+void fg_pools_drop(Device *device) {
+    for (Pool *pool = device->pools; pool; pool = pool->next) {
+        pool->used = pool->reserved = 0;
+    }
+}
+
+static bool is_pool(const Pool *pool) {
+    for (int d = 0; d < fg.count; d++) {
+        for (const Pool *known = fg.device[d].pools; known; known = known->next) {
+            if (known == pool) {
+                return pool->alive;
+            }
+        }
+    }
+    return false;
+}
+
+static void shrink(Pool *pool, uint64_t keep) {
+    uint64_t needed = fg_round_up(pool->used, fg.state.config.pool_granularity);
+    keep = keep > needed ? keep : needed;
+    if (pool->reserved > keep) {
+        fg_give(pool->device, FG_POOL, pool->reserved - keep);
+        pool->reserved = keep;
+    }
+}
+
+void fg_pools_synchronize(Device *device) {
+    for (Pool *pool = device->pools; pool; pool = pool->next) {
+        shrink(pool, pool->threshold);
+    }
+}
+
+/* Before a pool may fail it takes back what the others only keep. */
+static bool grow(Pool *pool, uint64_t more) {
+    if (fg_take(pool->device, FG_POOL, more)) {
+        return true;
+    }
+    for (Pool *other = pool->device->pools; other; other = other->next) {
+        shrink(other, 0);
+    }
+    return fg_take(pool->device, FG_POOL, more);
+}
+
+CUresult fg_pool_allocate(Pool *pool, size_t bytes, CUdeviceptr *pointer) {
+    size_t size = fg_round_up(bytes, 512);
+    if (!pointer || !bytes || !is_pool(pool)) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (size < bytes || bytes > fg_usable(&fg.state.shared->device[pool->device->shared]) ||
+        (pool->most && pool->used + size > pool->most)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    uint64_t free_bytes = pool->reserved - pool->used;
+    if (free_bytes < size) {
+        uint64_t more = fg_round_up(size - free_bytes, fg.state.config.pool_granularity);
+        if (!grow(pool, more)) {
+            return CUDA_ERROR_OUT_OF_MEMORY;
+        }
+        pool->reserved += more;
+    }
+    Allocation made = {.pointer = fg_map(size, false),
+                       .bytes = size,
+                       .device = (int)(pool->device - fg.device),
+                       .kind = FG_POOL,
+                       .pool = pool};
+    if (!made.pointer || !fg_remember(made)) {
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    pool->used += size;
+    pool->used_high = pool->used > pool->used_high ? pool->used : pool->used_high;
+    pool->reserved_high =
+        pool->reserved > pool->reserved_high ? pool->reserved : pool->reserved_high;
+    *pointer = made.pointer;
+    return CUDA_SUCCESS;
+}
+
+void fg_pool_free(Allocation *allocation) {
+    Allocation gone = fg_forget(allocation);
+    gone.pool->used -= gone.bytes;
+    fg_unmap(gone.pointer, gone.bytes);
+    if (!gone.pool->alive) {
+        shrink(gone.pool, 0);
+    }
+}
+
+static CUresult allocate_async(CUdeviceptr *pointer, size_t bytes, Pool *pool, CUstream stream) {
+    FG_ENTER_CONTEXT(device);
+    CUgraph graph;
+    CUgraphNode node;
+    FG_REQUIRE(pointer && bytes, CUDA_ERROR_INVALID_VALUE);
+    if (fg_stream_capture(stream, &graph)) {
+        return fg_leave(fg_graph_add_alloc(graph, device, bytes, pointer, &node));
+    }
+    return fg_leave(fg_pool_allocate(pool ? pool : device->pool, bytes, pointer));
+}
+
+FG_FORWARD(cuMemAllocAsync, (CUdeviceptr * pointer, size_t bytes, CUstream stream),
+           allocate_async(pointer, bytes, NULL, stream))
+FG_FORWARD(cuMemAllocAsync_ptsz, (CUdeviceptr * pointer, size_t bytes, CUstream stream),
+           allocate_async(pointer, bytes, NULL, stream))
+FG_FORWARD(cuMemAllocFromPoolAsync,
+           (CUdeviceptr * pointer, size_t bytes, CUmemoryPool pool, CUstream stream),
+           pool ? allocate_async(pointer, bytes, pool, stream) : CUDA_ERROR_INVALID_VALUE)
+FG_FORWARD(cuMemAllocFromPoolAsync_ptsz,
+           (CUdeviceptr * pointer, size_t bytes, CUmemoryPool pool, CUstream stream),
+           pool ? allocate_async(pointer, bytes, pool, stream) : CUDA_ERROR_INVALID_VALUE)
+
+static CUresult free_async(CUdeviceptr pointer, CUstream stream) {
+    FG_ENTER_CONTEXT(device);
+    CUgraph graph;
+    CUgraphNode node;
+    if (fg_stream_capture(stream, &graph)) {
+        return fg_leave(fg_graph_add_free(graph, pointer, &node));
+    }
+    Allocation *allocation = fg_find(pointer);
+    FG_REQUIRE(allocation && !allocation->foreign, CUDA_ERROR_INVALID_VALUE);
+    fg_free(allocation);
+    return fg_leave(CUDA_SUCCESS);
+}
+
+FG_FORWARD(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream), free_async(pointer, stream))
+FG_FORWARD(cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream), free_async(pointer, stream))
+
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties) {
+    FG_ENTER();
+    FG_REQUIRE(pool && properties && properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
+                   properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE,
+               CUDA_ERROR_INVALID_VALUE);
+    int ordinal = properties->location.id;
+    FG_REQUIRE(ordinal >= 0 && ordinal < fg.count, CUDA_ERROR_INVALID_VALUE);
+    *pool = new_pool(&fg.device[ordinal], properties->maxSize);
+    return fg_leave(*pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool pool) {
+    FG_ENTER();
+    FG_REQUIRE(is_pool(pool) && pool != pool->device->default_pool, CUDA_ERROR_INVALID_VALUE);
+    pool->alive = false; /* what is allocated stays until it is freed */
+    shrink(pool, 0);
+    if (pool->device->pool == pool) {
+        pool->device->pool = pool->device->default_pool;
+    }
+    return fg_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t bytes_to_keep) {
+    FG_ENTER();
+    FG_REQUIRE(is_pool(pool), CUDA_ERROR_INVALID_VALUE);
+    shrink(pool, bytes_to_keep);
+    return fg_leave(CUDA_SUCCESS);
+}
+
+static uint64_t *counter(Pool *pool, CUmemPool_attribute attribute) {
+    switch (attribute) {
+    case CU_MEMPOOL_ATTR_RELEASE_THRESHOLD:
+        return &pool->threshold;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT:
+        return &pool->reserved;
+    case CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH:
+        return &pool->reserved_high;
+    case CU_MEMPOOL_ATTR_USED_MEM_CURRENT:
+        return &pool->used;
+    case CU_MEMPOOL_ATTR_USED_MEM_HIGH:
+        return &pool->used_high;
+    default:
+        return NULL;
+    }
+}
+
+static bool is_reuse(CUmemPool_attribute attribute) {
+    return attribute >= CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES &&
+           attribute <= CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value) {
+    FG_ENTER();
+    FG_REQUIRE(is_pool(pool) && value, CUDA_ERROR_INVALID_VALUE);
+    if (is_reuse(attribute)) {
+        memcpy(value, &pool->reuse[attribute - 1], sizeof(int));
+        return fg_leave(CUDA_SUCCESS);
+    }
+    FG_REQUIRE(counter(pool, attribute), CUDA_ERROR_INVALID_VALUE);
+    memcpy(value, counter(pool, attribute), sizeof(uint64_t));
+    return fg_leave(CUDA_SUCCESS);
+}
+
+/* The threshold is free to choose; a high-water mark can only be set back to what is now. */
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, CUmemPool_attribute attribute, void *value) {
+    FG_ENTER();
+    FG_REQUIRE(is_pool(pool) && value, CUDA_ERROR_INVALID_VALUE);
+    if (is_reuse(attribute)) {
+        memcpy(&pool->reuse[attribute - 1], value, sizeof(int));
+        return fg_leave(CUDA_SUCCESS);
+    }
+    uint64_t number;
+    memcpy(&number, value, sizeof number);
+    if (attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD) {
+        pool->threshold = number;
+    } else if (attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH && number == 0) {
+        pool->reserved_high = pool->reserved;
+    } else if (attribute == CU_MEMPOOL_ATTR_USED_MEM_HIGH && number == 0) {
+        pool->used_high = pool->used;
+    } else {
+        return fg_leave(CUDA_ERROR_INVALID_VALUE);
+    }
+    return fg_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemPoolSetAccess(CUmemoryPool pool, const CUmemAccessDesc *access, size_t count) {
+    FG_ENTER();
+    return fg_leave(is_pool(pool) && access && count ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+CUresult cuMemPoolGetAccess(int *flags, CUmemoryPool pool, CUmemLocation *location) {
+    FG_ENTER();
+    FG_REQUIRE(is_pool(pool) && flags && location, CUDA_ERROR_INVALID_VALUE);
+    *flags = &fg.device[location->id] == pool->device ? 3 : 0;
+    return fg_leave(CUDA_SUCCESS);
+}
+
+CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice ordinal) {
+    FG_ENTER_DEVICE(ordinal, device);
+    FG_REQUIRE(pool, CUDA_ERROR_INVALID_VALUE);
+    fg_pools_init(device);
+    *pool = device->default_pool;
+    return fg_leave(CUDA_SUCCESS);
+}
+
+CUresult cuDeviceGetMemPool(CUmemoryPool *pool, CUdevice ordinal) {
+    FG_ENTER_DEVICE(ordinal, device);
+    FG_REQUIRE(pool, CUDA_ERROR_INVALID_VALUE);
+    fg_pools_init(device);
+    *pool = device->pool;
+    return fg_leave(CUDA_SUCCESS);
+}
+
+CUresult cuDeviceSetMemPool(CUdevice ordinal, CUmemoryPool pool) {
+    FG_ENTER_DEVICE(ordinal, device);
+    FG_REQUIRE(is_pool(pool) && pool->device == device, CUDA_ERROR_INVALID_VALUE);
+    fg_pools_init(device);
+    device->pool = pool;
+    return fg_leave(CUDA_SUCCESS);
+}
+
+/* Pools are not shared between pretended processes. */
+CUresult cuMemPoolExportToShareableHandle(void *handle, CUmemoryPool pool,
+                                          CUmemAllocationHandleType type,
+                                          unsigned long long flags) {
+    FG_ENTER();
+    return fg_leave(CUDA_ERROR_NOT_SUPPORTED);
+}
+
+CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool *pool, void *handle,
+                                            CUmemAllocationHandleType type,
+                                            unsigned long long flags) {
+    FG_ENTER();
+    return fg_leave(CUDA_ERROR_NOT_SUPPORTED);
+}
+
+CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData *data, CUdeviceptr pointer) {
+    FG_ENTER();
+    return fg_leave(CUDA_ERROR_NOT_SUPPORTED);
+}
+
+CUresult cuMemPoolImportPointer(CUdeviceptr *pointer, CUmemoryPool pool,
+                                CUmemPoolPtrExportData *data) {
+    FG_ENTER();
+    return fg_leave(CUDA_ERROR_NOT_SUPPORTED);
+}

@@ -1,0 +1,135 @@
+/*
+ * The memory of the pretended devices, shared by every process that uses them: one mapped file
+ * under a robust mutex, with a slot per process. Invariant, whenever the mutex is free: a device's
+ * `used` is the sum of the slots' bytes on it.
+ *
+ * A process is alive while the kernel holds its lock on byte `slot` of the file `lock`; the kernel
+ * frees that at any death, and tells a reader the holder's pid in the reader's own namespace.
+ */
+#ifndef FAKEGPU_STATE_H
+#define FAKEGPU_STATE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum { FG_DEVICES = 16, FG_SLOTS = 2048, FG_XIDS = 64, FG_LIMITS = 256, FG_ANCESTORS = 12 };
+#define FG_MIB (UINT64_C(1) << 20)
+
+typedef enum {
+    FG_CONTEXT,
+    FG_MODULE,
+    FG_SYNC,
+    FG_MANAGED,
+    FG_POOL,
+    FG_VMM,
+    FG_ARRAY,
+    FG_GRAPH,
+    FG_KINDS
+} FgKind;
+
+/* One line `device` of the configuration. */
+typedef struct {
+    char uuid[64];
+    char model[96];
+    uint64_t total, reserved; /* bytes */
+    int index, major, minor;
+} FgDeviceConfig;
+
+typedef struct {
+    char driver[32];
+    int cuda; /* 12080 = CUDA 12.8 */
+    int count;
+    FgDeviceConfig devices[FG_DEVICES];
+    uint64_t granularity, pool_granularity, context, module; /* bytes */
+    bool memory_limits, na_used;
+} FgConfig;
+
+/* A device as all processes see it; everything below `used` is set by fakegpuctl. */
+typedef struct {
+    char uuid[64];
+    uint64_t total, reserved, used; /* bytes */
+    uint32_t lost, next_error, gpu_percent, memory_percent, temperature, milliwatts;
+    uint64_t ecc_corrected, ecc_uncorrected;
+    uint32_t retired_pages, remapped_rows, remap_pending, remap_failed;
+    uint64_t xid_count; /* ever; the last FG_XIDS are kept */
+    uint64_t xids[FG_XIDS];
+} FgDevice;
+
+typedef struct {
+    uint32_t used;
+    int32_t pid; /* in the process's own namespace */
+    uint64_t pid_namespace, start_time;
+    uint64_t cgroups[FG_ANCESTORS]; /* inodes: its cgroup, then its ancestors; 0 ends */
+    uint32_t sm_percent, padding;
+    uint64_t bytes[FG_DEVICES][FG_KINDS];
+} FgSlot;
+
+/* A limit that nvmlDeviceSetMemoryLimits_v1 set. */
+typedef struct {
+    uint64_t cgroup; /* inode; 0: free */
+    uint32_t device, padding;
+    uint64_t soft, hard;
+    char path[256];
+} FgLimit;
+
+typedef struct {
+    uint64_t magic;
+    pthread_mutex_t mutex;
+    uint32_t devices, high_slot; /* slots from high_slot on were never used */
+    FgDevice device[FG_DEVICES];
+    FgLimit limit[FG_LIMITS];
+    FgSlot slot[FG_SLOTS];
+} FgShared;
+
+/* What one process holds of it. */
+typedef struct {
+    FgShared *shared;
+    FgConfig config;
+    int to_shared[FG_DEVICES]; /* configured device -> shared device */
+    int lock_file;
+    int slot; /* -1: a reader */
+} FgState;
+
+/* Read the configuration and map the state; with `member`, take a slot. 0 or an errno. */
+int fg_attach(FgState *state, bool member);
+
+void fg_lock(FgState *state);
+void fg_unlock(FgState *state);
+
+/* The rest expects the lock to be held, and `device` to number a shared device. */
+
+/* Take bytes for this process; false: the device, or the limit of its cgroup, has not that many. */
+bool fg_charge(FgState *state, int device, FgKind kind, uint64_t bytes);
+void fg_release(FgState *state, int device, FgKind kind, uint64_t bytes);
+
+/* Forget what dead processes held. */
+void fg_reap(FgState *state);
+
+/* The limit nearest to a process with these cgroups, or NULL; and what its members hold. */
+FgLimit *fg_limit(FgState *state, int device, const uint64_t *cgroups);
+uint64_t fg_limit_used(FgState *state, int device, uint64_t cgroup);
+
+/* The cgroups of this process, as FgSlot has them. */
+void fg_own_cgroups(uint64_t *cgroups);
+
+/* The holder's pid in the reader's namespace; 0: it has none there; -1: dead. */
+pid_t fg_holder(FgState *state, int slot);
+
+uint64_t fg_slot_bytes(const FgSlot *slot, int device);
+uint64_t fg_usable(const FgDevice *device);
+const char *fg_folder(void);
+
+static inline uint64_t fg_round_up(uint64_t bytes, uint64_t granule) {
+    return (bytes + granule - 1) / granule * granule;
+}
+
+/* config.c: 0 or an errno. */
+int fg_read_config(FgConfig *config);
+
+/* visible.c: the configured devices that this process may see, in order; CUDA also obeys
+ * CUDA_VISIBLE_DEVICES. Returns how many. */
+int fg_visible(const FgConfig *config, bool cuda, int *visible);
+
+#endif
