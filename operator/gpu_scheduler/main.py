@@ -1,12 +1,13 @@
-"""The command line: ``gpu-scheduler operator`` runs a replica of the operator.
+"""The command line: ``gpu-scheduler operator`` runs a replica, ``gpu-scheduler agent`` an agent.
 
 What a command needs is imported when it runs, so that ``--help`` and ``version`` are quick and the
-command line can be installed without the operator's dependencies.
+command line can be installed without the operator's dependencies, the agent without kopf.
 """
 
 import gc
 import logging
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -48,6 +49,50 @@ def operator(
     # A full collection over a large state would stop the loop for most of a second.
     gc.set_threshold(50_000, 20, 100)
     raise typer.Exit(uvloop.run(run(settings, connection)))
+
+
+agent_app = typer.Typer(pretty_exceptions_enable=False, invoke_without_command=True)
+app.add_typer(agent_app, name="agent")
+
+
+@agent_app.callback()
+def agent(
+    context: typer.Context,
+    json_logs: Annotated[bool, typer.Option(help="One JSON object per log line.")] = False,
+) -> None:
+    """Run this node's agent; settings come from GPUSCHED_AGENT_* variables."""
+    if context.invoked_subcommand is not None:
+        return
+    import asyncio
+
+    from gpu_scheduler.agent import settings as settings_module
+    from gpu_scheduler.agent.process import run
+    from gpu_scheduler.kube import config
+
+    try:
+        settings = settings_module.load()
+        connection = config.load()
+    except (settings_module.SettingsError, config.ConfigError) as error:
+        typer.echo(f"gpu-scheduler: {error}", err=True)
+        raise typer.Exit(2) from None
+    _log_to_stderr(settings.log_level, json_lines=json_logs)
+    raise typer.Exit(asyncio.run(run(settings, connection)))
+
+
+@agent_app.command("self-test")
+def self_test(
+    output: Annotated[Path | None, typer.Option(help="Write the verdict to this file too.")] = None,
+) -> None:
+    """Try every layer that could hold a container to its memory cap; say which one did, as JSON.
+
+    Ends with 0 whatever came of it, so that it never keeps a pod from starting.
+    """
+    from gpu_scheduler.agent import selftest
+
+    verdict = selftest.self_test()
+    typer.echo(verdict.to_json())
+    if output is not None:
+        output.write_text(verdict.to_json())
 
 
 class _JsonFormatter(logging.Formatter):

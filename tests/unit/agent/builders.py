@@ -1,0 +1,82 @@
+"""Containers, processes and samples for tests."""
+
+from pathlib import Path
+
+from tests.unit.agent.fake_driver import MIB, facts, gpu
+
+from gpu_scheduler.agent.pods import GpuContainer
+from gpu_scheduler.agent.procfs import Process, ProcFS
+from gpu_scheduler.agent.sampler import DeviceSample, Sample, Seen
+from gpu_scheduler.agent.usage import ContainerUse, Use
+
+POD = "0d2f1a5e-1111-4222-8333-444455556666"
+OTHER_POD = "9d2f1a5e-1111-4222-8333-444455556666"
+CONTAINER = "c" * 64
+
+
+def cgroup(pod: str = POD, container: str = CONTAINER) -> str:
+    slice_ = f"kubepods-burstable-pod{pod.replace('-', '_')}.slice"
+    return f"0::/../../{slice_}/cri-containerd-{container}.scope\n"
+
+
+HOST = "0::/../../../../system.slice/some.service\n"
+
+
+def seen(
+    pid: int = 100,
+    mib: int | None = 1000,
+    *,
+    in_cgroup: str | None = None,
+    command: str = "python",
+    started: int = 7,
+) -> Seen:
+    process = Process(pid, started, command, cgroup() if in_cgroup is None else in_cgroup)
+    return Seen(pid, None if mib is None else mib * MIB, process)
+
+
+def container(
+    *,
+    caps: dict[str, int] | None = None,
+    promised: bool = True,
+    uid: str = POD,
+    container_id: str = CONTAINER,
+    index: int = 0,
+    ended: bool = False,
+    namespace: str = "team-a",
+) -> GpuContainer:
+    return GpuContainer(
+        namespace=namespace,
+        pod="train-0",
+        uid=uid,
+        job="train",
+        index=index,
+        name="main",
+        container_id=container_id,
+        caps_mib={gpu(0): 20000} if caps is None else caps,
+        promised=promised,
+        ended=ended,
+    )
+
+
+def use(*processes: Seen, cap_mib: int = 20000, of: GpuContainer | None = None) -> ContainerUse:
+    return ContainerUse(of or container(), (Use(gpu(0), cap_mib, processes),))
+
+
+def sample(*on_first: Seen, on_second: tuple[Seen, ...] = ()) -> Sample:
+    first = DeviceSample(facts(0), None, facts(0).memory, processes=on_first)
+    second = DeviceSample(facts(1), None, facts(1).memory, processes=on_second)
+    return Sample(0.0, "570.86.15", (first, second))
+
+
+def proc(
+    root: Path, pid: int, *, text: str | None = None, started: int = 7, maps: str = ""
+) -> ProcFS:
+    """A proc file system with one more process."""
+    folder = root / str(pid)
+    folder.mkdir(parents=True, exist_ok=True)
+    before = " ".join(["S", *(["0"] * 18)])
+    (folder / "stat").write_text(f"{pid} (python) {before} {started} 0 0\n")
+    (folder / "cgroup").write_text(cgroup() if text is None else text)
+    (folder / "maps").write_text(maps)
+    (folder / "status").write_text(f"Name:\tpython\nNSpid:\t{pid}\t{pid + 1000}\n")
+    return ProcFS(root)

@@ -1,0 +1,53 @@
+from collections.abc import Callable
+
+import pytest
+from tests.unit.agent.builders import container, seen, use
+
+from gpu_scheduler.agent.isolation import verdict
+from gpu_scheduler.agent.sampler import Seen
+
+
+def with_library(*pids: int) -> Callable[[Seen], bool]:
+    return lambda process: process.pid in pids
+
+
+@pytest.mark.parametrize(
+    ("promised", "kernel", "pids", "loaded", "isolation"),
+    [
+        (True, False, (), (), "interposer"),
+        (True, False, (1, 2), (1, 2), "interposer"),
+        (True, False, (1, 2), (1,), "unprotected"),
+        (True, False, (1, 2), (), "unprotected"),
+        (True, True, (1, 2), (), "kernel"),
+        (False, False, (1, 2), (), "framework"),
+        (False, True, (1,), (), "kernel"),
+    ],
+)
+def test_the_layer_in_place(
+    promised: bool,
+    kernel: bool,
+    pids: tuple[int, ...],
+    loaded: tuple[int, ...],
+    isolation: str,
+) -> None:
+    found = verdict(
+        use(*(seen(pid) for pid in pids), of=container(promised=promised)),
+        kernel=kernel,
+        has_library=with_library(*loaded),
+    )
+    assert found.isolation == isolation
+    assert (found.message is not None) == (isolation == "unprotected")
+
+
+def test_the_message_names_the_process() -> None:
+    found = verdict(use(seen(77, command="evader")), kernel=False, has_library=with_library())
+    assert "process 77 (evader)" in (found.message or "")
+    assert "without libgpucap" in (found.message or "")
+
+
+def test_what_cannot_be_looked_into_is_not_trusted() -> None:
+    hidden = verdict(use(seen(77)), kernel=False, has_library=lambda process: None)
+    assert hidden.isolation == "unprotected"
+    assert "cannot be looked into" in (hidden.message or "")
+    gone = verdict(use(Seen(77, 5, None)), kernel=False, has_library=lambda process: None)
+    assert gone.isolation == "unprotected"
