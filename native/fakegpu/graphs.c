@@ -186,6 +186,38 @@ CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARA
     FG_REQUIRE(node && params && node->block, CUDA_ERROR_INVALID_VALUE);
     *params = node->params;
     params->dptr = node->block->pointer;
+    params->bytesize = node->block->bytes;
+    params->poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    params->poolProps.location.id = (int)(node->block->device - fg.device);
+    return fg_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphMemFreeNodeGetParams(CUgraphNode node, CUdeviceptr *pointer) {
+    FG_ENTER();
+    FG_REQUIRE(node && pointer && node->type == CU_GRAPH_NODE_TYPE_MEM_FREE,
+               CUDA_ERROR_INVALID_VALUE);
+    *pointer = node->pointer;
+    return fg_leave(CUDA_SUCCESS);
+}
+
+CUresult cuGraphNodeGetType(CUgraphNode node, int *type) {
+    FG_ENTER();
+    FG_REQUIRE(node && type, CUDA_ERROR_INVALID_VALUE);
+    *type = node->type;
+    return fg_leave(CUDA_SUCCESS);
+}
+
+/* Without an array: how many there are. With one: as many as it has room for. */
+CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) {
+    FG_ENTER();
+    FG_REQUIRE(graph && count, CUDA_ERROR_INVALID_VALUE);
+    size_t known = 0;
+    for (CUgraphNode node = graph->nodes; node; node = node->next, known++) {
+        if (nodes && known < *count) {
+            nodes[known] = node;
+        }
+    }
+    *count = nodes && *count < known ? *count : known;
     return fg_leave(CUDA_SUCCESS);
 }
 
