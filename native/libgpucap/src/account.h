@@ -1,0 +1,38 @@
+/*
+ * What this container holds of each device, against its cap.
+ *
+ * The figures live in the ledger that the container's processes share; where that cannot be used, in
+ * this process alone. A device is a small number that stays the same for the life of the process.
+ */
+#ifndef GPUCAP_ACCOUNT_H
+#define GPUCAP_ACCOUNT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define ACCOUNT_DEVICES 16
+
+enum account {
+    ACCOUNT_MEMORY, /* used_bytes of the ledger */
+    ACCOUNT_CONTEXT /* context_bytes */
+};
+
+/* The number of the device with this UUID; -1: more than 16 devices, or nothing to count with. */
+int account_device(const uint8_t uuid[16]);
+
+/* Takes bytes of the device if the container stays within its cap; false: it would not. */
+bool account_take(int device, enum account what, uint64_t bytes);
+
+/* Gives bytes back. More than there is (the agent rewrites context_bytes) leaves none. */
+void account_give(int device, enum account what, uint64_t bytes);
+
+/* Takes `more` and gives back `less` at once, whatever the cap: what the driver did is a fact. */
+void account_settle(int device, uint64_t more, uint64_t less);
+
+/* All that the container holds of the device, contexts included. */
+uint64_t account_held(int device);
+
+/* This process is a forked child: it holds nothing and has no slot. */
+void account_forget(void);
+
+#endif

@@ -1,0 +1,180 @@
+/*
+ * Arrays: their bytes follow from their shape; where the driver says what it needs for one
+ * (cuArrayGetMemoryRequirements), that is charged instead. Sparse arrays and those with deferred
+ * mapping have no memory of their own: it comes from cuMemCreate.
+ */
+#include "charge.h"
+
+#define WITHOUT_MEMORY (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)
+
+/* Bytes of one channel of one element. Formats with a name of their own (block compression, video,
+ * normalised integers) take at most four. */
+static uint64_t channel_bytes(CUarray_format format) {
+    switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+        return 1;
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+        return 2;
+    default:
+        return 4;
+    }
+}
+
+static uint64_t at_least_one(uint64_t extent) {
+    return extent ? extent : 1; /* an array of fewer dimensions has zeros for the others */
+}
+
+static uint64_t level_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int level) {
+    uint64_t layers = at_least_one(shape->Depth);
+    if (!(shape->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)))
+        layers = at_least_one(layers >> level);
+    uint64_t texels = charge_product(at_least_one(shape->Width >> level),
+                                     charge_product(at_least_one(shape->Height >> level), layers));
+    return charge_product(texels, at_least_one(shape->NumChannels) * channel_bytes(shape->Format));
+}
+
+static uint64_t shape_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int levels) {
+    uint64_t sum = 0;
+    for (unsigned int level = 0; level < levels && level < 32; level++) {
+        uint64_t bytes = level_bytes(shape, level);
+        sum = sum + bytes < sum ? UINT64_MAX : sum + bytes;
+    }
+    return charge_rounded(sum);
+}
+
+struct array {
+    struct place place;
+    uint64_t charged;
+};
+
+/* false with OUT_OF_MEMORY to return; true: go on (charged or, without memory, not). */
+static bool begin(struct array *array, const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int levels) {
+    *array = (struct array){0};
+    if (!shape || (shape->Flags & WITHOUT_MEMORY) || !shape->Width || !charge_current(&array->place))
+        return true;
+    uint64_t bytes = shape_bytes(shape, levels);
+    if (!charge_reserve(&array->place, bytes))
+        return false;
+    array->charged = bytes;
+    return true;
+}
+
+/* Keeps the charge, corrected to `needed` if the driver said it (0: it did not). */
+static void keep(struct array *array, enum owned_kind kind, const void *handle, uint64_t needed) {
+    if (needed) {
+        account_settle(array->place.device, needed, array->charged);
+        array->charged = needed;
+    }
+    owned_put(kind, (uint64_t)(uintptr_t)handle,
+              (struct owned){.bytes = array->charged,
+                             .owner = array->place.context,
+                             .device = array->place.device});
+}
+
+static CUresult end(struct array *array, CUresult answer, CUarray *out) {
+    if (array->charged && answer == CUDA_SUCCESS) {
+        CUDA_ARRAY_MEMORY_REQUIREMENTS needs = {0};
+        CALL_DRIVER(cuArrayGetMemoryRequirements, &needs, *out, array->place.ordinal);
+        keep(array, OWNED_ARRAY, *out, needs.size);
+    } else if (array->charged) {
+        charge_return(array->place.device, array->charged);
+    }
+    return answer;
+}
+
+static CUresult end_mipmap(struct array *array, CUresult answer, CUmipmappedArray *out) {
+    if (array->charged && answer == CUDA_SUCCESS) {
+        CUDA_ARRAY_MEMORY_REQUIREMENTS needs = {0};
+        CALL_DRIVER(cuMipmappedArrayGetMemoryRequirements, &needs, *out, array->place.ordinal);
+        keep(array, OWNED_MIPMAP, *out, needs.size);
+    } else if (array->charged) {
+        charge_return(array->place.device, array->charged);
+    }
+    return answer;
+}
+
+CUresult cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *shape) {
+    ENTER(cuArrayCreate_v2, out, shape);
+    struct array array = {0};
+    if (out && shape &&
+        !begin(&array,
+               &(CUDA_ARRAY3D_DESCRIPTOR){.Width = shape->Width,
+                                          .Height = shape->Height,
+                                          .Format = shape->Format,
+                                          .NumChannels = shape->NumChannels},
+               1))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return end(&array, CALL_DRIVER(cuArrayCreate_v2, out, shape), out);
+}
+
+CUresult cuArrayCreate(CUarray *out, const CUDA_ARRAY_DESCRIPTOR_v1 *shape) {
+    ENTER(cuArrayCreate, out, shape);
+    struct array array = {0};
+    if (out && shape &&
+        !begin(&array,
+               &(CUDA_ARRAY3D_DESCRIPTOR){.Width = shape->Width,
+                                          .Height = shape->Height,
+                                          .Format = shape->Format,
+                                          .NumChannels = shape->NumChannels},
+               1))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return end(&array, CALL_DRIVER(cuArrayCreate, out, shape), out);
+}
+
+CUresult cuArray3DCreate_v2(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR *shape) {
+    ENTER(cuArray3DCreate_v2, out, shape);
+    struct array array = {0};
+    if (out && !begin(&array, shape, 1))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return end(&array, CALL_DRIVER(cuArray3DCreate_v2, out, shape), out);
+}
+
+CUresult cuArray3DCreate(CUarray *out, const CUDA_ARRAY3D_DESCRIPTOR_v1 *shape) {
+    ENTER(cuArray3DCreate, out, shape);
+    struct array array = {0};
+    if (out && shape &&
+        !begin(&array,
+               &(CUDA_ARRAY3D_DESCRIPTOR){.Width = shape->Width,
+                                          .Height = shape->Height,
+                                          .Depth = shape->Depth,
+                                          .Format = shape->Format,
+                                          .NumChannels = shape->NumChannels,
+                                          .Flags = shape->Flags},
+               1))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return end(&array, CALL_DRIVER(cuArray3DCreate, out, shape), out);
+}
+
+CUresult cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRIPTOR *shape,
+                                unsigned int levels) {
+    ENTER(cuMipmappedArrayCreate, out, shape, levels);
+    struct array array = {0};
+    if (out && !begin(&array, shape, levels ? levels : 1))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return end_mipmap(&array, CALL_DRIVER(cuMipmappedArrayCreate, out, shape, levels), out);
+}
+
+CUresult cuArrayDestroy(CUarray array) {
+    ENTER(cuArrayDestroy, array);
+    struct owned entry;
+    uint64_t key = (uint64_t)(uintptr_t)array;
+    bool ours = owned_take(OWNED_ARRAY, key, &entry);
+    CUresult answer = CALL_DRIVER(cuArrayDestroy, array);
+    if (ours)
+        charge_released(answer, OWNED_ARRAY, key, &entry);
+    return answer;
+}
+
+CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) {
+    ENTER(cuMipmappedArrayDestroy, array);
+    struct owned entry;
+    uint64_t key = (uint64_t)(uintptr_t)array;
+    bool ours = owned_take(OWNED_MIPMAP, key, &entry);
+    CUresult answer = CALL_DRIVER(cuMipmappedArrayDestroy, array);
+    if (ours)
+        charge_released(answer, OWNED_MIPMAP, key, &entry);
+    return answer;
+}

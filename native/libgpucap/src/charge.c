@@ -1,0 +1,71 @@
+#include "charge.h"
+
+#include "pools.h"
+
+#define ORDINALS 64
+#define LARGE (1u << 20)
+#define LARGE_STEP (2u << 20)
+#define SMALL_STEP 512u
+
+_Thread_local int charge_depth __attribute__((tls_model("initial-exec")));
+
+bool charge_ordinal(CUdevice ordinal, struct place *out) {
+    /* The driver's numbers of devices do not change within a process; 0: not looked up yet. */
+    static _Atomic(int) numbers[ORDINALS];
+    if (ordinal < 0 || ordinal >= ORDINALS)
+        return false;
+    int number = numbers[ordinal] - 1;
+    if (number < 0) {
+        CUuuid uuid;
+        if (CALL_DRIVER(cuDeviceGetUuid_v2, &uuid, ordinal) != CUDA_SUCCESS &&
+            CALL_DRIVER(cuDeviceGetUuid, &uuid, ordinal) != CUDA_SUCCESS)
+            return false;
+        number = account_device((const uint8_t *)uuid.bytes);
+        if (number < 0)
+            return false;
+        numbers[ordinal] = number + 1;
+    }
+    *out = (struct place){.device = number, .ordinal = ordinal};
+    return true;
+}
+
+bool charge_current(struct place *out) {
+    CUdevice ordinal;
+    CUcontext context = NULL;
+    if (CALL_DRIVER(cuCtxGetDevice, &ordinal) != CUDA_SUCCESS || !charge_ordinal(ordinal, out))
+        return false;
+    CALL_DRIVER(cuCtxGetCurrent, &context);
+    out->context = (uint64_t)(uintptr_t)context;
+    return true;
+}
+
+static uint64_t rounded_up(uint64_t bytes, uint64_t step) {
+    return bytes > UINT64_MAX - step ? UINT64_MAX : (bytes + step - 1) / step * step;
+}
+
+uint64_t charge_rounded(uint64_t bytes) {
+    return rounded_up(bytes, bytes < LARGE ? SMALL_STEP : LARGE_STEP);
+}
+
+bool charge_reserve(const struct place *place, uint64_t bytes) {
+    if (account_take(place->device, ACCOUNT_MEMORY, bytes))
+        return true;
+    return pools_trim(place) && account_take(place->device, ACCOUNT_MEMORY, bytes);
+}
+
+void charge_return(int device, uint64_t bytes) {
+    account_give(device, ACCOUNT_MEMORY, bytes);
+}
+
+void charge_released(CUresult answer, enum owned_kind kind, uint64_t key, const struct owned *entry) {
+    FAULT(released);
+    if (answer == CUDA_SUCCESS)
+        charge_return(entry->device, entry->bytes);
+    else
+        owned_put(kind, key, *entry);
+}
+
+uint64_t charge_product(uint64_t width, uint64_t height) {
+    uint64_t product;
+    return __builtin_mul_overflow(width, height, &product) ? UINT64_MAX : product;
+}

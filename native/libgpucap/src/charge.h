@@ -1,0 +1,63 @@
+/*
+ * Charging: which device pays for a call, and how much.
+ *
+ * Every hook that allocates does the same: reserve the bytes, call the driver with no lock held, then
+ * keep the charge or give it back. A call that the driver would refuse anyway (no context, a NULL
+ * argument) is not charged and not judged: it goes to the driver, whose answer it gets.
+ */
+#ifndef GPUCAP_CHARGE_H
+#define GPUCAP_CHARGE_H
+
+#include "account.h"
+#include "fault.h"
+#include "fork.h"
+#include "functions.h"
+#include "owned.h"
+
+/* Nested: the driver, or a library behind us, called another hook from inside a call of ours. The
+ * outer call is charged, so the inner one must not be. */
+extern _Thread_local int charge_depth;
+
+#define ENTER(symbol, ...)                                                                         \
+    do {                                                                                           \
+        if (charge_depth > 0)                                                                      \
+            return DRIVER(symbol)(__VA_ARGS__);                                                    \
+        fork_check();                                                                              \
+    } while (0)
+
+#define CALL_DRIVER(symbol, ...)                                                                   \
+    ({                                                                                             \
+        charge_depth++;                                                                            \
+        __typeof__(DRIVER(symbol)(__VA_ARGS__)) answer_ = DRIVER(symbol)(__VA_ARGS__);             \
+        charge_depth--;                                                                            \
+        answer_;                                                                                   \
+    })
+
+struct place {
+    int device;      /* number in the account */
+    CUdevice ordinal;
+    uint64_t context; /* the one that is current; 0 where it does not matter */
+};
+
+/* The device of the current context; false: there is none, or it cannot be charged. */
+bool charge_current(struct place *out);
+
+/* The device with this number of the driver; false likewise. */
+bool charge_ordinal(CUdevice ordinal, struct place *out);
+
+/* What the driver takes for an allocation of so many bytes: it maps large ones in pages of 2 MiB and
+ * cuts small ones from such a page in steps of 512 bytes. */
+uint64_t charge_rounded(uint64_t bytes);
+
+/* Takes the bytes, after giving idle pool memory back to the device if need be; false: over the cap. */
+bool charge_reserve(const struct place *place, uint64_t bytes);
+
+void charge_return(int device, uint64_t bytes);
+
+/* After a release: gives the entry's bytes back if the driver did release, else notes it again. */
+void charge_released(CUresult answer, enum owned_kind kind, uint64_t key, const struct owned *entry);
+
+/* width × height, as large as can be when it overflows. */
+uint64_t charge_product(uint64_t width, uint64_t height);
+
+#endif

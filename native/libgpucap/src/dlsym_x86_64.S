@@ -1,0 +1,33 @@
+/*
+ * dlsym(handle, symbol): asks gpucap_dlsym, returns its answer or jumps to the next dlsym with the
+ * arguments and the return address as they came.
+ */
+        .text
+        .globl  dlsym
+        .type   dlsym, @function
+dlsym:
+        .cfi_startproc
+        endbr64
+        pushq   %rdi
+        .cfi_adjust_cfa_offset 8
+        pushq   %rsi
+        .cfi_adjust_cfa_offset 8
+        subq    $8, %rsp                /* calls need a stack aligned to 16 bytes */
+        .cfi_adjust_cfa_offset 8
+        call    gpucap_dlsym            /* hidden: a direct call */
+        addq    $8, %rsp
+        .cfi_adjust_cfa_offset -8
+        popq    %rsi
+        .cfi_adjust_cfa_offset -8
+        popq    %rdi
+        .cfi_adjust_cfa_offset -8
+        testq   %rdx, %rdx
+        jnz     1f
+        testq   %rax, %rax              /* no libc to ask: cannot happen, but NULL is an answer */
+        jz      1f
+        jmp     *%rax
+1:      ret
+        .cfi_endproc
+        .size   dlsym, .-dlsym
+        .hidden gpucap_dlsym
+        .section .note.GNU-stack, "", @progbits

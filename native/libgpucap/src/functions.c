@@ -1,0 +1,72 @@
+#include "functions.h"
+
+#include "resolve.h"
+
+#include <dlfcn.h>
+#include <string.h>
+
+_Atomic(void *) function_driver[FUNCTION_COUNT];
+
+static const struct {
+    const char *name;
+    void *hook;
+} functions[FUNCTION_COUNT] = {
+#define HOOK(symbol) {#symbol, (void *)symbol},
+#define CALL(symbol) {#symbol, NULL},
+#include "functions.def"
+#undef HOOK
+#undef CALL
+};
+
+static CUresult cuda_absent(void) {
+    return CUDA_ERROR_NOT_FOUND;
+}
+
+static int nvml_absent(void) {
+    return 13; /* NVML_ERROR_FUNCTION_NOT_FOUND */
+}
+
+static void *absent(enum function function) {
+    return functions[function].name[0] == 'n' ? (void *)nvml_absent : (void *)cuda_absent;
+}
+
+static void *find(enum function function) {
+    const char *name = functions[function].name;
+    /* Through RTLD_NEXT first, so that a preloaded library behind this one stays in the chain; it is
+     * asked only for what that chain may hook, because a failure changes the program's dlerror(). */
+    dlsym_function *next = functions[function].hook ? resolve_next_dlsym() : NULL;
+    void *found = next ? next(RTLD_NEXT, name) : NULL;
+    return found ? found : resolve_driver(name);
+}
+
+void *function_find_driver(enum function function) {
+    void *found = find(function);
+    if (found)
+        function_learn(function, found);
+    return found ? found : absent(function);
+}
+
+bool function_exists(enum function function) {
+    return function_real(function) != absent(function);
+}
+
+void function_learn(enum function function, void *pointer) {
+    void *unknown = NULL;
+    atomic_compare_exchange_strong_explicit(&function_driver[function], &unknown, pointer,
+                                            memory_order_release, memory_order_relaxed);
+}
+
+const char *function_name(enum function function) {
+    return functions[function].name;
+}
+
+void *function_hook(enum function function) {
+    return functions[function].hook;
+}
+
+enum function function_by_symbol(const char *symbol) {
+    for (enum function i = 0; i < FUNCTION_COUNT; i++)
+        if (strcmp(functions[i].name, symbol) == 0)
+            return i;
+    return FUNCTION_COUNT;
+}

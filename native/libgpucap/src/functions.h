@@ -1,0 +1,46 @@
+/*
+ * The driver's functions by number: the driver's own pointer of each, and our hook for it.
+ *
+ * DRIVER(cuMemAlloc_v2)(&pointer, bytes) calls the driver's function, or whichever comes next in the
+ * chain of preloaded libraries; when there is no driver it answers "not found". It is found at the
+ * first use: nothing of this runs in a program that never asks for a CUDA or NVML symbol.
+ */
+#ifndef GPUCAP_FUNCTIONS_H
+#define GPUCAP_FUNCTIONS_H
+
+#include "cuda_abi.h"
+#include "nvml_calls.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+enum function {
+#define HOOK(symbol) FUNCTION_##symbol,
+#define CALL(symbol) FUNCTION_##symbol,
+#include "functions.def"
+#undef HOOK
+#undef CALL
+    FUNCTION_COUNT
+};
+
+/* What the driver exports under this name, or the stand-in; kept once found. */
+extern _Atomic(void *) function_driver[FUNCTION_COUNT];
+void *function_find_driver(enum function function);
+
+static inline void *function_real(enum function function) {
+    void *known = atomic_load_explicit(&function_driver[function], memory_order_acquire);
+    return known ? known : function_find_driver(function);
+}
+
+#define DRIVER(symbol) ((__typeof__(&symbol))function_real(FUNCTION_##symbol))
+
+bool function_exists(enum function function);          /* the driver is loaded and has it */
+const char *function_name(enum function function);     /* its symbol */
+void *function_hook(enum function function);           /* our hook; NULL: only called */
+enum function function_by_symbol(const char *symbol);  /* FUNCTION_COUNT: not one of ours */
+
+/* Remembers what dlsym or cuGetProcAddress gave for the function, if nothing is known yet. */
+void function_learn(enum function function, void *pointer);
+
+#endif

@@ -1,0 +1,260 @@
+/*
+ * Graphs with memory nodes take from the device's graph pool, which is charged for what it has
+ * reserved, as other pools are. The driver may reserve when the graph is instantiated, uploaded or
+ * launched, so before each of these the most that the graph's nodes hold at one time must fit.
+ *
+ * That most is found by going through the nodes in the order in which they were added: exact for a
+ * chain, too low for branches that run at the same time; what they take is charged afterwards.
+ */
+#include "charge.h"
+#include "lock.h"
+#include "limit.h"
+#include "pools.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+    struct lock lock;
+    uint64_t charged[ACCOUNT_DEVICES]; /* what each device's graph pool has reserved */
+    CUdevice ordinal[ACCOUNT_DEVICES];
+    _Atomic(int) execs; /* graphs with memory nodes that are ready to run */
+} state;
+
+static uint64_t attribute(CUdevice ordinal, CUgraphMem_attribute which) {
+    uint64_t bytes = 0;
+    return CALL_DRIVER(cuDeviceGetGraphMemAttribute, ordinal, which, &bytes) == CUDA_SUCCESS ? bytes
+                                                                                             : 0;
+}
+
+static void settle(const struct place *place, uint64_t given_back) {
+    lock_take(&state.lock);
+    uint64_t now = attribute(place->ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+    account_settle(place->device, now, state.charged[place->device] + given_back);
+    state.charged[place->device] = now;
+    state.ordinal[place->device] = place->ordinal;
+    lock_free(&state.lock);
+}
+
+bool graphs_trim(const struct place *place) {
+    if (!state.charged[place->device])
+        return false;
+    CALL_DRIVER(cuDeviceGraphMemTrim, place->ordinal);
+    settle(place, 0);
+    return true;
+}
+
+void graphs_forget(void) {
+    memset(&state, 0, sizeof state);
+}
+
+/* Per device: what is taken before a call and given back, corrected, after it. */
+struct need {
+    bool used;
+    struct place place;
+    uint64_t most; /* that the nodes hold at one time */
+    uint64_t reserved;
+};
+
+static bool begin(struct need need[ACCOUNT_DEVICES]) {
+    for (int i = 0; i < ACCOUNT_DEVICES; i++) {
+        if (!need[i].used)
+            continue;
+        CUdevice ordinal = need[i].place.ordinal;
+        uint64_t have = attribute(ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+        uint64_t used = attribute(ordinal, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
+        uint64_t idle = have > used ? have - used : 0;
+        uint64_t grow = need[i].most > idle ? charge_rounded(need[i].most - idle) : 0;
+        if (grow && !charge_reserve(&need[i].place, grow)) {
+            while (--i >= 0)
+                if (need[i].used)
+                    charge_return(need[i].place.device, need[i].reserved);
+            return false;
+        }
+        need[i].reserved = grow;
+    }
+    return true;
+}
+
+static void end(const struct need need[ACCOUNT_DEVICES]) {
+    for (int i = 0; i < ACCOUNT_DEVICES; i++)
+        if (need[i].used)
+            settle(&need[i].place, need[i].reserved);
+}
+
+/* One allocation node: false: it is not on a device that can be charged. */
+static bool place_of(const CUDA_MEM_ALLOC_NODE_PARAMS *params, struct place *out) {
+    return params->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
+           charge_ordinal(params->poolProps.location.id, out);
+}
+
+static void add_node(struct need need[ACCOUNT_DEVICES], uint64_t live[ACCOUNT_DEVICES],
+                     CUgraphNode node) {
+    int type = -1;
+    CUDA_MEM_ALLOC_NODE_PARAMS params;
+    CUdeviceptr freed;
+    struct place place;
+    struct owned entry;
+    memset(&params, 0, sizeof params);
+    if (CALL_DRIVER(cuGraphNodeGetType, node, &type) != CUDA_SUCCESS)
+        return;
+    if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
+        CALL_DRIVER(cuGraphMemAllocNodeGetParams, node, &params) == CUDA_SUCCESS &&
+        place_of(&params, &place)) {
+        struct need *of = &need[place.device];
+        *of = (struct need){.used = true, .place = place, .most = of->most};
+        live[place.device] += charge_rounded(params.bytesize);
+        if (live[place.device] > of->most)
+            of->most = live[place.device];
+        owned_put(OWNED_NODE, params.dptr,
+                  (struct owned){.bytes = params.bytesize, .device = place.device});
+    } else if (type == CU_GRAPH_NODE_TYPE_MEM_FREE &&
+               CALL_DRIVER(cuGraphMemFreeNodeGetParams, node, &freed) == CUDA_SUCCESS &&
+               owned_look_up(OWNED_NODE, freed, &entry)) {
+        uint64_t bytes = charge_rounded(entry.bytes);
+        live[entry.device] -= bytes < live[entry.device] ? bytes : live[entry.device];
+    }
+}
+
+static void measure(CUgraph graph, struct need need[ACCOUNT_DEVICES]) {
+    uint64_t live[ACCOUNT_DEVICES] = {0};
+    size_t count = 0;
+    memset(need, 0, ACCOUNT_DEVICES * sizeof *need);
+    if (!graph || CALL_DRIVER(cuGraphGetNodes, graph, NULL, &count) != CUDA_SUCCESS || !count)
+        return;
+    CUgraphNode *nodes = malloc(count * sizeof *nodes);
+    if (nodes && CALL_DRIVER(cuGraphGetNodes, graph, nodes, &count) == CUDA_SUCCESS)
+        for (size_t i = 0; i < count; i++)
+            add_node(need, live, nodes[i]);
+    free(nodes);
+}
+
+/* The handle of an executable graph is an address aligned to at least 16: the device fits below. */
+static uint64_t exec_key(CUgraphExec exec, int device) {
+    return (uint64_t)(uintptr_t)exec + (uint64_t)device;
+}
+
+static void note(CUgraphExec exec, const struct need need[ACCOUNT_DEVICES]) {
+    for (int i = 0; i < ACCOUNT_DEVICES; i++) {
+        if (!need[i].used)
+            continue;
+        owned_put(OWNED_EXEC, exec_key(exec, i),
+                  (struct owned){.bytes = need[i].most,
+                                 .owner = (uint64_t)need[i].place.ordinal,
+                                 .device = i});
+        state.execs++;
+    }
+}
+
+static void recall(CUgraphExec exec, struct need need[ACCOUNT_DEVICES]) {
+    struct owned entry;
+    memset(need, 0, ACCOUNT_DEVICES * sizeof *need);
+    for (int i = 0; i < ACCOUNT_DEVICES; i++)
+        if (owned_look_up(OWNED_EXEC, exec_key(exec, i), &entry))
+            need[i] = (struct need){.used = true,
+                                    .place = {.device = i, .ordinal = (CUdevice)entry.owner},
+                                    .most = entry.bytes};
+}
+
+/* A node that could not fit even into an empty container is refused at once. */
+static bool can_fit(const CUDA_MEM_ALLOC_NODE_PARAMS *params) {
+    struct place place;
+    return !params || !place_of(params, &place) || params->bytesize <= limit_bytes();
+}
+
+CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *params) {
+    ENTER(cuGraphAddMemAllocNode, node, graph, dependencies, count, params);
+    if (!can_fit(params))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return CALL_DRIVER(cuGraphAddMemAllocNode, node, graph, dependencies, count, params);
+}
+
+static bool node_can_fit(const CUgraphNodeParams *params) {
+    return !params || params->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC || can_fit(&params->u.alloc);
+}
+
+CUresult cuGraphAddNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                        size_t count, CUgraphNodeParams *params) {
+    ENTER(cuGraphAddNode, node, graph, dependencies, count, params);
+    if (!node_can_fit(params))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return CALL_DRIVER(cuGraphAddNode, node, graph, dependencies, count, params);
+}
+
+CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                           const void *edges, size_t count, CUgraphNodeParams *params) {
+    ENTER(cuGraphAddNode_v2, node, graph, dependencies, edges, count, params);
+    if (!node_can_fit(params))
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    return CALL_DRIVER(cuGraphAddNode_v2, node, graph, dependencies, edges, count, params);
+}
+
+#define INSTANTIATE(symbol, parameters, ...)                                                       \
+    CUresult symbol parameters {                                                                   \
+        ENTER(symbol, __VA_ARGS__);                                                                \
+        struct need need[ACCOUNT_DEVICES];                                                         \
+        measure(graph, need);                                                                      \
+        if (!begin(need))                                                                          \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
+        CUresult answer = CALL_DRIVER(symbol, __VA_ARGS__);                                        \
+        end(need);                                                                                 \
+        if (answer == CUDA_SUCCESS)                                                                \
+            note(*exec, need);                                                                     \
+        return answer;                                                                             \
+    }
+INSTANTIATE(cuGraphInstantiate,
+            (CUgraphExec * exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t length),
+            exec, graph, error_node, log, length)
+INSTANTIATE(cuGraphInstantiate_v2,
+            (CUgraphExec * exec, CUgraph graph, CUgraphNode *error_node, char *log, size_t length),
+            exec, graph, error_node, log, length)
+INSTANTIATE(cuGraphInstantiateWithFlags,
+            (CUgraphExec * exec, CUgraph graph, unsigned long long flags), exec, graph, flags)
+INSTANTIATE(cuGraphInstantiateWithParams,
+            (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params), exec, graph,
+            params)
+INSTANTIATE(cuGraphInstantiateWithParams_ptsz,
+            (CUgraphExec * exec, CUgraph graph, CUDA_GRAPH_INSTANTIATE_PARAMS *params), exec, graph,
+            params)
+
+/* Graphs without memory nodes, which is nearly all of them, go straight to the driver. */
+#define RUN(symbol)                                                                                \
+    CUresult symbol(CUgraphExec exec, CUstream stream) {                                           \
+        ENTER(symbol, exec, stream);                                                               \
+        if (!state.execs)                                                                          \
+            return CALL_DRIVER(symbol, exec, stream);                                              \
+        struct need need[ACCOUNT_DEVICES];                                                         \
+        recall(exec, need);                                                                        \
+        if (!begin(need))                                                                          \
+            return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
+        CUresult answer = CALL_DRIVER(symbol, exec, stream);                                       \
+        end(need);                                                                                 \
+        return answer;                                                                             \
+    }
+RUN(cuGraphUpload)
+RUN(cuGraphUpload_ptsz)
+RUN(cuGraphLaunch)
+RUN(cuGraphLaunch_ptsz)
+
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+    ENTER(cuGraphExecDestroy, exec);
+    CUresult answer = CALL_DRIVER(cuGraphExecDestroy, exec);
+    struct owned entry;
+    for (int i = 0; answer == CUDA_SUCCESS && state.execs && i < ACCOUNT_DEVICES; i++) {
+        if (!owned_take(OWNED_EXEC, exec_key(exec, i), &entry))
+            continue;
+        state.execs--;
+        settle(&(struct place){.device = i, .ordinal = (CUdevice)entry.owner}, 0);
+    }
+    return answer;
+}
+
+CUresult cuDeviceGraphMemTrim(CUdevice device) {
+    ENTER(cuDeviceGraphMemTrim, device);
+    CUresult answer = CALL_DRIVER(cuDeviceGraphMemTrim, device);
+    struct place place;
+    if (answer == CUDA_SUCCESS && charge_ordinal(device, &place))
+        settle(&place, 0);
+    return answer;
+}

@@ -1,0 +1,73 @@
+#include "log.h"
+
+#include "lock.h"
+#include "os.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_FILE "libgpucap.log"
+#define LOG_BYTES 65536 /* a file beyond this takes no more lines */
+
+const char *state_folder(void) {
+    const char *folder = getenv("GPUCAP_STATE_DIR");
+    return folder && *folder ? folder : "/opt/gpu-scheduler/state";
+}
+
+static bool said_in_file(int fd, const char *message) {
+    static char text[LOG_BYTES + 1]; /* under the lock of log_once */
+    ssize_t length = pread(fd, text, LOG_BYTES, 0);
+    if (length == LOG_BYTES)
+        return true;
+    text[length > 0 ? length : 0] = 0;
+    return strstr(text, message) != NULL;
+}
+
+static void append(const char *message) {
+    char path[4096], line[640];
+    if ((size_t)snprintf(path, sizeof path, "%s/" LOG_FILE, state_folder()) >= sizeof path)
+        return;
+    int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
+    if (fd < 0)
+        return;
+    if (!said_in_file(fd, message)) {
+        fchmod(fd, 0666); /* whatever the umask: the container's other users write here too */
+        char when[32];
+        time_t now = time(NULL);
+        struct tm utc;
+        strftime(when, sizeof when, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&now, &utc));
+        int length = snprintf(line, sizeof line, "%s [%d] %s\n", when, (int)getpid(), message);
+        if (length > 0 && write(fd, line, (size_t)length) < 0) {
+            /* Nothing to do: a full disk must not disturb the program. */
+        }
+    }
+    close(fd);
+}
+
+void log_once(const char *format, ...) {
+    static struct lock lock;
+    static uint32_t said[32]; /* hashes of the messages of this process */
+    static unsigned count;
+    int kept_errno = errno;
+    char message[512];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(message, sizeof message, format, arguments);
+    va_end(arguments);
+    uint32_t hash = 5381;
+    for (const char *c = message; *c; c++)
+        hash = hash * 33 + (unsigned char)*c;
+    lock_take(&lock);
+    unsigned i = 0;
+    while (i < count && said[i] != hash)
+        i++;
+    if (i == count && count < sizeof said / sizeof *said) {
+        said[count++] = hash;
+        append(message);
+    }
+    lock_free(&lock);
+    errno = kept_errno;
+}

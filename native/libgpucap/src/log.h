@@ -1,0 +1,14 @@
+/*
+ * What went wrong, one line once, in libgpucap.log of the state folder; nowhere if that cannot be
+ * written. Never stdout or stderr: they belong to the program.
+ */
+#ifndef GPUCAP_LOG_H
+#define GPUCAP_LOG_H
+
+/* The line is written unless this process wrote it before, or it is in the file already. */
+void log_once(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* The folder with the ledger and the log: GPUCAP_STATE_DIR, or that of a container. */
+const char *state_folder(void);
+
+#endif

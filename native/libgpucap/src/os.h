@@ -1,0 +1,33 @@
+/*
+ * System calls that glibc wraps in functions newer than the oldest system the library must load on
+ * (glibc 2.17): a symbol version that a container's libc lacks would keep every program in it from
+ * starting. On both architectures the kernel's struct stat is glibc's.
+ */
+#ifndef GPUCAP_OS_H
+#define GPUCAP_OS_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static inline int os_stat(const char *path, struct stat *out) {
+    return (int)syscall(SYS_newfstatat, AT_FDCWD, path, out, 0);
+}
+
+static inline int os_fstat(int fd, struct stat *out) {
+    return (int)syscall(SYS_fstat, fd, out);
+}
+
+/* Milliseconds of a clock that costs a few nanoseconds and is some milliseconds coarse. */
+static inline uint64_t os_milliseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+    return (uint64_t)now.tv_sec * 1000u + (uint64_t)now.tv_nsec / 1000000u;
+}
+
+#endif

@@ -1,0 +1,153 @@
+#include "owned.h"
+
+#include "lock.h"
+#include "log.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define FIRST_ROOM 1024u /* entries; a power of two */
+
+/* An open hash table, linear probing, at most half full. In memory of its own: the program's malloc
+ * may be the one that is calling. */
+struct entry {
+    uint64_t key;
+    uint32_t kind; /* 0: free */
+    struct owned owned;
+};
+
+static struct {
+    struct lock lock;
+    struct entry *entries;
+    uint64_t room, count;
+} table;
+
+static uint64_t home(enum owned_kind kind, uint64_t key) {
+    uint64_t hash = (key ^ (uint64_t)kind << 56) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
+    return (hash >> 32 ^ hash) & (table.room - 1);
+}
+
+/* Where the entry is, or the free place where it would be. */
+static struct entry *find(enum owned_kind kind, uint64_t key) {
+    uint64_t at = home(kind, key);
+    while (table.entries[at].kind && (table.entries[at].key != key || table.entries[at].kind != kind))
+        at = (at + 1) & (table.room - 1);
+    return &table.entries[at];
+}
+
+static bool make_room(void) {
+    if (table.count * 2 < table.room)
+        return true;
+    uint64_t old_room = table.room, room = old_room ? old_room * 2 : FIRST_ROOM;
+    struct entry *old = table.entries;
+    struct entry *fresh = mmap(NULL, room * sizeof *fresh, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (fresh == MAP_FAILED)
+        return table.count + 1 < old_room;
+    table.entries = fresh;
+    table.room = room;
+    for (uint64_t i = 0; i < old_room; i++)
+        if (old[i].kind)
+            *find(old[i].kind, old[i].key) = old[i];
+    if (old)
+        munmap(old, old_room * sizeof *old);
+    return true;
+}
+
+/* Removes an entry and moves up those that were put behind it because its place was taken. */
+static void drop(struct entry *entry) {
+    uint64_t hole = (uint64_t)(entry - table.entries), at = hole;
+    for (;;) {
+        at = (at + 1) & (table.room - 1);
+        struct entry *next = &table.entries[at];
+        if (!next->kind)
+            break;
+        uint64_t wanted = home(next->kind, next->key);
+        if (((at - wanted) & (table.room - 1)) >= ((at - hole) & (table.room - 1))) {
+            table.entries[hole] = *next;
+            hole = at;
+        }
+    }
+    table.entries[hole].kind = 0;
+    table.count--;
+}
+
+static struct entry *known(enum owned_kind kind, uint64_t key) {
+    struct entry *entry = table.entries ? find(kind, key) : NULL;
+    return entry && entry->kind ? entry : NULL;
+}
+
+void owned_put(enum owned_kind kind, uint64_t key, struct owned owned) {
+    lock_take(&table.lock);
+    if (make_room()) {
+        struct entry *entry = find(kind, key);
+        table.count += entry->kind == 0;
+        *entry = (struct entry){key, kind, owned};
+    } else {
+        log_once("no memory to note an allocation: it is charged until the process ends");
+    }
+    lock_free(&table.lock);
+}
+
+bool owned_take(enum owned_kind kind, uint64_t key, struct owned *out) {
+    lock_take(&table.lock);
+    struct entry *entry = known(kind, key);
+    if (entry) {
+        *out = entry->owned;
+        drop(entry);
+    }
+    lock_free(&table.lock);
+    return entry != NULL;
+}
+
+bool owned_look_up(enum owned_kind kind, uint64_t key, struct owned *out) {
+    lock_take(&table.lock);
+    struct entry *entry = known(kind, key);
+    if (entry)
+        *out = entry->owned;
+    lock_free(&table.lock);
+    return entry != NULL;
+}
+
+bool owned_refer(enum owned_kind kind, uint64_t key, int by, struct owned *out) {
+    lock_take(&table.lock);
+    struct entry *entry = known(kind, key);
+    bool last = false;
+    if (entry) {
+        entry->owned.references += (uint32_t)by;
+        *out = entry->owned;
+        last = entry->owned.references == 0;
+        if (last)
+            drop(entry);
+    }
+    lock_free(&table.lock);
+    return last;
+}
+
+bool owned_take_one_of(enum owned_kind kind, uint64_t owner, struct owned *out) {
+    lock_take(&table.lock);
+    struct entry *found = NULL;
+    for (uint64_t i = 0; i < table.room && !found; i++)
+        if (table.entries[i].kind == kind && table.entries[i].owned.owner == owner)
+            found = &table.entries[i];
+    if (found) {
+        *out = found->owned;
+        drop(found);
+    }
+    lock_free(&table.lock);
+    return found != NULL;
+}
+
+uint64_t owned_count(enum owned_kind kind, int device) {
+    uint64_t count = 0;
+    lock_take(&table.lock);
+    for (uint64_t i = 0; i < table.room; i++)
+        count += table.entries[i].kind == kind && table.entries[i].owned.device == device;
+    lock_free(&table.lock);
+    return count;
+}
+
+void owned_forget(void) {
+    memset(&table, 0, sizeof table); /* the parent's table is left where it is: it may be half moved */
+}

@@ -1,0 +1,175 @@
+#include "resolve.h"
+
+#include <dlfcn.h>
+#include <elf.h>
+#include <link.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The parts of a loaded object's dynamic section that a lookup by name needs. */
+struct symbols {
+    uintptr_t base;
+    const ElfW(Sym) *table;
+    const char *names;
+    const uint32_t *gnu_hash;
+    const uint32_t *hash;
+};
+
+static const void *located(uintptr_t base, ElfW(Addr) value) {
+    /* glibc relocates these entries in memory; a read-only dynamic section keeps offsets. */
+    return (const void *)(value < base ? base + value : value);
+}
+
+static bool read_symbols(const struct dl_phdr_info *object, struct symbols *out) {
+    *out = (struct symbols){.base = object->dlpi_addr};
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        if (object->dlpi_phdr[i].p_type != PT_DYNAMIC)
+            continue;
+        const ElfW(Dyn) *entry = (const void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++) {
+            const void *where = located(out->base, entry->d_un.d_ptr);
+            if (entry->d_tag == DT_SYMTAB)
+                out->table = where;
+            else if (entry->d_tag == DT_STRTAB)
+                out->names = where;
+            else if (entry->d_tag == DT_GNU_HASH)
+                out->gnu_hash = where;
+            else if (entry->d_tag == DT_HASH)
+                out->hash = where;
+        }
+    }
+    return out->table && out->names && (out->gnu_hash || out->hash);
+}
+
+static void *defined(const struct symbols *in, uint32_t index, const char *name) {
+    const ElfW(Sym) *symbol = &in->table[index];
+    if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0 ||
+        ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || strcmp(in->names + symbol->st_name, name) != 0)
+        return NULL;
+    return (void *)(in->base + symbol->st_value);
+}
+
+/* ELF's own hash table (System V ABI) and GNU's, with its chains ended by a set lowest bit. */
+static void *look_up_sysv(const struct symbols *in, const char *name) {
+    uint32_t hash = 0;
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++) {
+        hash = (hash << 4) + *c;
+        hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
+    }
+    const uint32_t buckets = in->hash[0], *bucket = in->hash + 2, *chain = bucket + buckets;
+    for (uint32_t i = buckets ? bucket[hash % buckets] : 0; i != 0; i = chain[i]) {
+        void *found = defined(in, i, name);
+        if (found)
+            return found;
+    }
+    return NULL;
+}
+
+static void *look_up(const struct symbols *in, const char *name) {
+    if (!in->gnu_hash)
+        return look_up_sysv(in, name);
+    uint32_t hash = 5381;
+    for (const unsigned char *c = (const unsigned char *)name; *c; c++)
+        hash = hash * 33 + *c;
+    const uint32_t buckets = in->gnu_hash[0], first = in->gnu_hash[1], words = in->gnu_hash[2];
+    const uint32_t *bucket = in->gnu_hash + 4 + words * (sizeof(ElfW(Addr)) / 4);
+    const uint32_t *chain = bucket + buckets;
+    uint32_t i = buckets ? bucket[hash % buckets] : 0;
+    if (i < first)
+        return NULL;
+    for (;; i++) {
+        uint32_t link = chain[i - first];
+        void *found = (link | 1) == (hash | 1) ? defined(in, i, name) : NULL;
+        if (found || (link & 1))
+            return found;
+    }
+}
+
+struct search {
+    const char *const *objects; /* beginnings of file names, NULL at the end */
+    const char *symbol;
+    void *found;
+};
+
+static bool is_one_of(const char *path, const char *const *beginnings) {
+    const char *slash = path ? strrchr(path, '/') : NULL;
+    const char *file = slash ? slash + 1 : path;
+    for (; file && *beginnings; beginnings++)
+        if (strncmp(file, *beginnings, strlen(*beginnings)) == 0)
+            return true;
+    return false;
+}
+
+static int search_object(struct dl_phdr_info *object, size_t size, void *argument) {
+    (void)size;
+    struct search *search = argument;
+    struct symbols symbols;
+    if (is_one_of(object->dlpi_name, search->objects) && read_symbols(object, &symbols))
+        search->found = look_up(&symbols, search->symbol);
+    return search->found != NULL;
+}
+
+static void *search_objects(const char *const *objects, const char *symbol) {
+    struct search search = {objects, symbol, NULL};
+    dl_iterate_phdr(search_object, &search);
+    return search.found;
+}
+
+void *resolve_libc(const char *symbol) {
+    static const char *const libc[] = {"libc.so.", "libc-2.", "libdl.so.", "libdl-2.",
+                                       "libpthread.so.", "libpthread-2.", NULL};
+    return search_objects(libc, symbol);
+}
+
+static const char *const *driver_of(const char *symbol) {
+    static const char *const cuda[] = {"libcuda.so", NULL}, *const nvml[] = {"libnvidia-ml.so", NULL};
+    return symbol[0] == 'n' ? nvml : cuda;
+}
+
+void *resolve_driver(const char *symbol) {
+    return search_objects(driver_of(symbol), symbol);
+}
+
+struct place {
+    const char *const *objects;
+    uintptr_t address;
+    bool inside;
+};
+
+static int holds_address(struct dl_phdr_info *object, size_t size, void *argument) {
+    (void)size;
+    struct place *place = argument;
+    for (int i = 0; i < object->dlpi_phnum; i++) {
+        const ElfW(Phdr) *segment = &object->dlpi_phdr[i];
+        uintptr_t start = object->dlpi_addr + segment->p_vaddr;
+        if (segment->p_type == PT_LOAD && place->address - start < segment->p_memsz) {
+            place->inside = is_one_of(object->dlpi_name, place->objects);
+            return 1;
+        }
+    }
+    return 0;
+}
+
+bool resolve_in_driver(const char *symbol, const void *address) {
+    struct place place = {driver_of(symbol), (uintptr_t)address, false};
+    dl_iterate_phdr(holds_address, &place);
+    return place.inside;
+}
+
+dlsym_function *resolve_next_dlsym(void) {
+    static _Atomic(dlsym_function *) known;
+    dlsym_function *next = atomic_load_explicit(&known, memory_order_relaxed);
+    if (next)
+        return next;
+    next = (dlsym_function *)resolve_libc("dlsym");
+    if (!next)
+        return NULL;
+    /* Another preloaded library may have a dlsym of its own behind ours: it is called from here, so
+     * "next" is what comes after this library. */
+    dlsym_function *behind = (dlsym_function *)next(RTLD_NEXT, "dlsym");
+    next = behind ? behind : next;
+    atomic_store_explicit(&known, next, memory_order_relaxed);
+    return next;
+}

@@ -1,0 +1,160 @@
+#include "slots.h"
+
+#include "fault.h"
+#include "os.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* The agent writes context_bytes from another process without the lock: each field is one aligned
+ * 64-bit word, read and written whole. */
+static uint64_t load(const uint64_t *word) {
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static void store(uint64_t *word, uint64_t value) {
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+static unsigned seen(const struct ledger_file *file) {
+    uint32_t count = file->header.slots_seen;
+    return count < LEDGER_SLOTS ? count : LEDGER_SLOTS;
+}
+
+/* Reads state, number of threads and start time: fields 3, 20 and 22 of /proc/<pid>/stat. */
+static bool read_stat(uint32_t pid, char *state, uint64_t *threads, uint64_t *start_time) {
+    char path[40], text[1024];
+    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    ssize_t length = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[length > 0 ? length : 0] = 0;
+    const char *at = strrchr(text, ')'); /* the command before it may hold anything */
+    if (!at || at[1] != ' ' || !at[2])
+        return false;
+    *state = at[2];
+    at += 2;
+    for (int field = 3; field < 22; at++) {
+        if (!*at)
+            return false;
+        if (*at != ' ')
+            continue;
+        field++;
+        uint64_t value = 0;
+        for (const char *digit = at + 1; *digit >= '0' && *digit <= '9'; digit++)
+            value = value * 10 + (uint64_t)(*digit - '0');
+        if (field == 20)
+            *threads = value;
+        if (field == 22)
+            *start_time = value;
+    }
+    return true;
+}
+
+struct process_key slots_self(void) {
+    struct process_key self = {.pid = (uint32_t)getpid()};
+    char state;
+    uint64_t threads;
+    struct stat space;
+    read_stat(self.pid, &state, &threads, &self.start_time);
+    if (os_stat("/proc/self/ns/pid", &space) == 0)
+        self.pid_namespace = space.st_ino;
+    return self;
+}
+
+/* A process that cannot be looked at (another user's, /proc hidden) counts as alive. */
+static bool is_gone(const struct ledger_slot *slot, const struct process_key *self, bool thoroughly) {
+    if (slot->pid_namespace != self->pid_namespace)
+        return false; /* its number means nothing here */
+    if (slot->pid == self->pid)
+        return slot->start_time != self->start_time;
+    if (kill((pid_t)slot->pid, 0) != 0 && errno == ESRCH)
+        return true;
+    char state;
+    uint64_t threads = 0, start_time = 0;
+    if (!thoroughly || !read_stat(slot->pid, &state, &threads, &start_time))
+        return false;
+    /* A dead leader whose threads run on still holds its memory: it counts more than one thread. */
+    return start_time != slot->start_time || ((state == 'Z' || state == 'X') && threads <= 1);
+}
+
+static void reap(struct ledger_file *file, const struct process_key *self, bool thoroughly) {
+    for (unsigned i = 0; i < seen(file); i++) {
+        struct ledger_slot *slot = &file->slot[i];
+        if (slot->pid && is_gone(slot, self, thoroughly)) {
+            FAULT(reap_slot);
+            __atomic_store_n(&slot->pid, 0, __ATOMIC_RELEASE);
+            FAULT(reaped_slot);
+        }
+    }
+}
+
+void slots_reap(struct ledger_file *file, const struct process_key *self) {
+    reap(file, self, true);
+}
+
+static struct ledger_slot *first_free(struct ledger_file *file) {
+    unsigned i = 0, end = seen(file);
+    while (i < end && file->slot[i].pid)
+        i++;
+    if (i == LEDGER_SLOTS)
+        return NULL;
+    if (i == end)
+        file->header.slots_seen = i + 1;
+    return &file->slot[i];
+}
+
+struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_key *self) {
+    reap(file, self, false);
+    struct ledger_slot *slot = first_free(file);
+    if (!slot) {
+        reap(file, self, true);
+        slot = first_free(file);
+    }
+    if (!slot)
+        return NULL;
+    FAULT(claim_empty);
+    for (unsigned i = 0; i < LEDGER_DEVICES; i++) {
+        store(&slot->device[i].used_bytes, 0);
+        store(&slot->device[i].context_bytes, 0);
+    }
+    slot->start_time = self->start_time;
+    slot->pid_namespace = self->pid_namespace;
+    FAULT(claim_filled);
+    __atomic_store_n(&slot->pid, self->pid, __ATOMIC_RELEASE);
+    FAULT(claimed);
+    return slot;
+}
+
+static uint64_t plus(uint64_t a, uint64_t b) {
+    return a + b < a ? UINT64_MAX : a + b;
+}
+
+uint64_t slots_sum(const struct ledger_file *file, unsigned device) {
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < seen(file); i++) {
+        const struct ledger_slot *slot = &file->slot[i];
+        if (slot->pid)
+            sum = plus(sum, plus(load(&slot->device[device].used_bytes),
+                                 load(&slot->device[device].context_bytes)));
+    }
+    return sum;
+}
+
+int slots_device(struct ledger_file *file, const uint8_t uuid[16]) {
+    for (int i = 0; i < (int)LEDGER_DEVICES; i++) {
+        struct ledger_device *device = &file->header.device[i];
+        if (!device->in_use) {
+            memcpy(device->uuid, uuid, sizeof device->uuid);
+            FAULT(device_named);
+            __atomic_store_n(&device->in_use, 1, __ATOMIC_RELEASE);
+            return i;
+        }
+        if (memcmp(device->uuid, uuid, sizeof device->uuid) == 0)
+            return i;
+    }
+    return -1;
+}
