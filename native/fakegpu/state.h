@@ -50,7 +50,8 @@ typedef struct {
 typedef struct {
     char uuid[64];
     uint64_t total, reserved, used; /* bytes */
-    uint32_t lost, next_error, gpu_percent, memory_percent, temperature, milliwatts;
+    uint32_t lost, next_error, recovery_action, gpu_percent, memory_percent, temperature,
+        milliwatts;
     uint64_t ecc_corrected, ecc_uncorrected;
     uint32_t retired_pages, remapped_rows, remap_pending, remap_failed;
     uint64_t xid_count; /* ever; the last FG_XIDS are kept */
