@@ -1,0 +1,220 @@
+"""The agent's loop with a pretend driver, API server and clock."""
+
+import asyncio
+import threading
+from pathlib import Path
+
+import pytest
+from tests.unit.agent.builders import cgroup, container, proc
+from tests.unit.agent.fake_api import FakeApi
+from tests.unit.agent.fake_driver import MIB, FakeDriver, gpu
+from tests.unit.agent.until import until
+
+from gpu_scheduler.agent.agent import Agent
+from gpu_scheduler.agent.driver import DriverError, GpuProcess, Xid
+from gpu_scheduler.agent.health import Health
+from gpu_scheduler.agent.kernel_limits import KernelLimits
+from gpu_scheduler.agent.look import Looker
+from gpu_scheduler.agent.metrics import Metrics
+from gpu_scheduler.agent.pods import Pods
+from gpu_scheduler.agent.procfs import ProcFS
+from gpu_scheduler.agent.projects import Projects
+from gpu_scheduler.agent.publish import Publisher
+from gpu_scheduler.agent.sampler import Sampler
+from gpu_scheduler.agent.usage import Surroundings
+from gpu_scheduler.agent.watchdog import Watchdog
+from gpu_scheduler.api.gpunode import ContainerReport
+
+PID = 4_000_000_000  # no process has it
+MAPPED = "7f-80 r-xp 0 08:01 1 /opt/gpu-scheduler/lib/libgpucap.so\n"
+
+
+class Stage:
+    """An agent whose clock moves by ``every`` seconds with each look."""
+
+    def __init__(self, root: Path, every: float = 3.0, answer_seconds: float = 5.0) -> None:
+        self.root, self.every, self.now = root, every, 0.0
+        self.driver = FakeDriver()
+        self.api = FakeApi()
+        self.pods, self.projects = Pods(), Projects()
+        self.pods.containers["p"] = ()
+        procfs = ProcFS(root)
+        self.looker = Looker(
+            Sampler(self.driver, procfs, Health()),
+            procfs,
+            Watchdog(tolerance_mib=512),
+            kernel=None,
+        )
+        self.publisher = Publisher(self.api, "n1", lambda: self.now)
+        self.metrics = Metrics("n1", self.projects)
+        self.agent = Agent(
+            self.looker,
+            self.pods,
+            self.projects,
+            self.publisher,
+            self.metrics,
+            around=Surroundings(),
+            sample_seconds=every,
+            answer_seconds=answer_seconds,
+            clock=lambda: self.now,
+            wall=lambda: f"t{self.now:g}",
+        )
+
+    def run_container(self, mib: int, *, maps: str = MAPPED, text: str | None = None) -> None:
+        ours = container()
+        self.pods.containers = {ours.uid: (ours,)}
+        proc(self.root, PID, maps=maps, text=text)
+        self.driver.on = {gpu(0): [GpuProcess(PID, mib * MIB)]}
+
+    async def look(self, times: int = 1) -> None:
+        for _ in range(times):
+            await self.agent.look()
+            await self.publisher.write()
+            self.now += self.every
+
+    @property
+    def reports(self) -> list[ContainerReport]:
+        return self.agent.status.containers or []
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)
+
+
+async def test_a_quiet_node_is_written_once(stage: Stage) -> None:
+    stage.run_container(1000)
+    await stage.look(100)
+    assert len(stage.api.statuses()) == 1
+    assert stage.metrics.counts.samples == 100
+
+
+async def test_an_evader_is_found_within_ten_seconds(stage: Stage) -> None:
+    stage.run_container(1000, maps="")
+    await stage.look()
+    assert [each.isolation for each in stage.reports] == ["unprotected"]
+    assert str(PID) in (stage.reports[0].message or "")
+
+
+async def test_a_container_over_its_cap_is_told_within_three_looks(stage: Stage) -> None:
+    stage.run_container(1000)
+    await stage.look()
+    stage.run_container(30000)
+    await stage.look(2)
+    assert stage.reports[0].over_cap_since is None
+    await stage.look()
+    assert stage.reports[0].over_cap_since == "t3"
+    assert "30000 MiB" in (stage.reports[0].message or "")
+    assert stage.metrics.counts.violations == 1
+    stage.run_container(100)
+    await stage.look(3)
+    assert stage.reports[0].over_cap_since is None
+
+
+async def test_an_xid_is_written_after_one_look(stage: Stage) -> None:
+    await stage.look()
+    stage.driver.events = [Xid(gpu(1), 79)]
+    await stage.look()
+    assert [d["healthy"] for d in stage.api.statuses()[-1]["devices"]] == [True, False]
+
+
+async def test_a_stranger_blocks_its_device_from_the_second_look_on(stage: Stage) -> None:
+    stage.run_container(1000, text="0::/user.slice\n")
+    await stage.look()
+    assert stage.agent.status.devices[0].foreign_processes is None
+    await stage.look()
+    (stranger,) = stage.agent.status.devices[0].foreign_processes or []
+    assert (stranger.pid, stranger.name, stranger.used_mib) == (PID, "python", 1024)
+    stage.driver.on = {}
+    await stage.look()
+    assert stage.agent.status.devices[0].foreign_processes is None
+
+
+async def test_a_driver_that_fails_leaves_the_devices_unhealthy_and_is_asked_again(
+    stage: Stage,
+) -> None:
+    await stage.look()
+    stage.driver.broken = DriverError("Driver Not Loaded")
+    await stage.look()
+    assert [d.message for d in stage.agent.status.devices] == ["NVML: Driver Not Loaded"] * 2
+    stage.driver.broken = None
+    await stage.look()
+    assert all(d.healthy for d in stage.agent.status.devices)
+
+
+class Hanging(FakeDriver):
+    """Does not answer while it is told to hang."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = threading.Event()
+        self.answers.set()
+
+    def count(self) -> int:
+        assert self.answers.wait(10), "the test has forgotten the driver"
+        return super().count()
+
+
+async def test_a_driver_that_hangs_makes_the_devices_unhealthy_meanwhile(tmp_path: Path) -> None:
+    stage = Stage(tmp_path, answer_seconds=0.05)
+    stage.looker.sampler = Sampler(hanging := Hanging(), ProcFS(tmp_path), Health())
+    await stage.look()
+    hanging.answers.clear()
+    looking = asyncio.create_task(stage.agent.look())
+    await until(lambda: stage.agent.stuck)
+    assert not looking.done()
+    assert {d.message for d in stage.agent.status.devices} == {"NVML has not answered for 0.05 s"}
+    hanging.answers.set()
+    await looking
+    assert not stage.agent.stuck
+    assert all(d.healthy for d in stage.agent.status.devices)
+
+
+class Table:
+    """Limits of the driver."""
+
+    def __init__(self) -> None:
+        self.hard: dict[str, int] = {}
+
+    def set(self, uuid: str, folder: Path, hard_bytes: int) -> None:
+        self.hard[folder.name] = hard_bytes
+
+    def hard_bytes(self, uuid: str, folder: Path) -> int:
+        return self.hard.get(folder.name, 0)
+
+
+async def test_a_new_container_gets_the_drivers_limit_between_two_looks(stage: Stage) -> None:
+    stage.every = 0.0
+    table, ours = Table(), container()
+    (stage.root / "cgroup" / "kubepods" / "pod1" / ours.container_id).mkdir(parents=True)
+    stage.looker.kernel = KernelLimits(table, stage.root / "cgroup")
+    running = asyncio.create_task(stage.agent.run())
+    await until(lambda: stage.metrics.counts.samples > 0)
+    stage.pods.containers = {ours.uid: (ours,)}
+    stage.agent.pods_changed()
+    await until(lambda: bool(table.hard))
+    assert stage.metrics.counts.samples == 1, "the clock stands still: no second look was due"
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert table.hard == {ours.container_id: 20000 * MIB}
+
+
+async def test_the_policy_kill_kills_the_process_and_no_other(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.unit.agent.test_projects import project
+
+    killed: list[int] = []
+    monkeypatch.setattr(
+        "gpu_scheduler.agent.look.kill",
+        lambda procfs, uid, doomed: killed.extend(p.pid for p in doomed) or [p.pid for p in doomed],
+    )
+    stage.run_container(30000)
+    proc(stage.root, PID + 1, text=cgroup("9d2f1a5e-1111-4222-8333-444455556666"))
+    stage.driver.on[gpu(0)].append(GpuProcess(PID + 1, 30000 * MIB))
+    await stage.look(4)
+    assert killed == [], "without the policy nothing is killed"
+    stage.projects.changed(project("a", namespaces=["team-a"], overCapPolicy="kill"))
+    await stage.look()
+    assert killed == [PID]
+    assert stage.metrics.counts.killed == 1

@@ -1,0 +1,21 @@
+from gpu_scheduler.agent.foreign import Lasting
+from gpu_scheduler.api.gpunode import ForeignProcess
+
+
+def process(pid: int) -> ForeignProcess:
+    return ForeignProcess(pid=pid, name="x", used_mib=64)
+
+
+def test_a_stranger_is_reported_from_the_second_look_on() -> None:
+    lasting = Lasting()
+    assert lasting.look({"a": [process(1)]}) == {}
+    assert lasting.look({"a": [process(2), process(1)]}) == {"a": [process(1)]}
+    assert lasting.look({"a": [process(2), process(1)]}) == {"a": [process(1), process(2)]}
+    assert lasting.look({}) == {}
+    assert lasting.look({"a": [process(1)]}) == {}
+
+
+def test_it_counts_per_device() -> None:
+    lasting = Lasting()
+    lasting.look({"a": [process(1)]})
+    assert lasting.look({"b": [process(1)]}) == {}
