@@ -1,0 +1,36 @@
+"""The C parts, built once, and folders of pretended devices. Needs gcc and make, nothing else."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.native.build import NativeBuild, build
+from tests.native.fake_gpu import FakeGPU
+
+
+@pytest.fixture(scope="session")
+def native() -> NativeBuild:
+    """The fake driver and libgpucap, built if out of date."""
+    return build()
+
+
+@pytest.fixture
+def fake_gpu(native: NativeBuild, tmp_path: Path) -> Callable[..., FakeGPU]:
+    """Make a folder of devices: ``fake_gpu(devices=2, total_mib=4096, memory_limits=1)``."""
+    made = 0
+
+    def make(
+        *, devices: int = 1, total_mib: int = 40960, reserved_mib: int = 512, **options: object
+    ) -> FakeGPU:
+        nonlocal made
+        made += 1
+        folder = tmp_path / f"gpu-{made}"
+        return FakeGPU(folder, native, devices, total_mib, reserved_mib, options)
+
+    return make
+
+
+@pytest.fixture
+def gpu(fake_gpu: Callable[..., FakeGPU]) -> FakeGPU:
+    """One device of 40 GiB."""
+    return fake_gpu()
