@@ -7,7 +7,7 @@
 #define LARGE_STEP (2u << 20)
 #define SMALL_STEP 512u
 
-_Thread_local int charge_depth __attribute__((tls_model("initial-exec")));
+_Thread_local int charge_depth;
 
 bool charge_ordinal(CUdevice ordinal, struct place *out) {
     /* The driver's numbers of devices do not change within a process; 0: not looked up yet. */
