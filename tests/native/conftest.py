@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.native.build import NativeBuild, build
+from tests.native.container import Container
 from tests.native.fake_gpu import FakeGPU
 
 
@@ -34,3 +35,16 @@ def fake_gpu(native: NativeBuild, tmp_path: Path) -> Callable[..., FakeGPU]:
 def gpu(fake_gpu: Callable[..., FakeGPU]) -> FakeGPU:
     """One device of 40 GiB."""
     return fake_gpu()
+
+
+@pytest.fixture
+def container(gpu: FakeGPU, tmp_path: Path) -> Callable[..., Container]:
+    """Make a container on the device: ``container(cap_mib=1024, context_mib=0)``."""
+    made = 0
+
+    def make(**options: object) -> Container:
+        nonlocal made
+        made += 1
+        return Container(gpu, tmp_path / f"container-{made}", **options)  # type: ignore[arg-type]
+
+    return make

@@ -30,9 +30,9 @@ static int count;
 #define TAKEN taken[count]
 #define KEEP(call)                                                                                 \
     do {                                                                                           \
-        CUresult result = (call);                                                                  \
-        count += result == CUDA_SUCCESS;                                                           \
-        return result;                                                                             \
+        CUresult outcome = (call);                                                                 \
+        count += outcome == CUDA_SUCCESS;                                                          \
+        return outcome;                                                                            \
     } while (0)
 #define DROP(call)                                                                                 \
     do {                                                                                           \

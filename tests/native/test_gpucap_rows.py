@@ -1,0 +1,98 @@
+"""Every way to get device memory ends at the cap, however the program found the driver's function."""
+
+import ctypes
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.native.container import OUT_OF_MEMORY, Container, seen
+
+CAP_MIB, PIECE_MIB = 1024, 128
+ROWS = (
+    "alloc alloc_v1 pitch pitch_v1 managed async async_ptsz async_stream pool pool_ptsz vmm"
+    " vmm_mapped array array_v1 array3d array3d_v1 mipmap graph graph_v1 graph_v2 graph_params"
+    " graph_ptsz graph_node graph_captured context context_v3 context_v4"
+).split()
+
+
+def ctypes_probe(rows_library: str, row: str, mib: int) -> list[int]:
+    """What driverprobe does, with functions that ctypes found; run in a process of the container."""
+    driver = ctypes.CDLL("libcuda.so.1")
+    rows: Any = ctypes.CDLL(rows_library)
+    resolver = ctypes.CFUNCTYPE(
+        ctypes.c_void_p, ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint64
+    )
+
+    @resolver
+    def by_ctypes(symbol: bytes, _name: bytes, _version: int, _flags: int) -> int | None:
+        return ctypes.cast(getattr(driver, symbol.decode()), ctypes.c_void_p).value
+
+    assert rows.resolve_all(by_ctypes)
+    context, answer = ctypes.c_void_p(), ctypes.c_int()
+    free, total = ctypes.c_size_t(), ctypes.c_size_t()
+    assert driver.cuInit(0) == 0
+    if not row.startswith("context"):
+        assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+        assert driver.cuCtxSetCurrent(context) == 0
+    take = rows.take_until_refused
+    take.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_long, ctypes.c_void_p]
+    take.restype = ctypes.c_long
+    pieces = take(row.encode(), mib << 20, 8192, ctypes.byref(answer))
+    assert driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total)) == 0
+    return [pieces, answer.value, free.value, total.value]
+
+
+@pytest.fixture
+def box(container: Callable[..., Container]) -> Container:
+    """A gigabyte; a context costs as much as a piece, so that contexts are a row like the others."""
+    return container(cap_mib=CAP_MIB)
+
+
+def context_mib(row: str) -> str:
+    """Contexts are charged only where they are the row: the rest is exact to the byte."""
+    return str(PIECE_MIB if row.startswith("context") else 0)
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("resolution", ["linked", "dlopen", "procaddress"])
+def test_row_ends_at_the_cap(box: Container, resolution: str, row: str) -> None:
+    found = box.probe(resolution, row, PIECE_MIB, GPUCAP_CONTEXT_MIB=context_mib(row))
+    assert (found.pieces, found.answer) == (CAP_MIB // PIECE_MIB, OUT_OF_MEMORY)
+    assert (found.free_mib, found.total_mib) == (0, CAP_MIB)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_row_ends_at_the_cap_through_ctypes(box: Container, row: str) -> None:
+    library = box.programs / "librows.so"
+    result = box.call(
+        f"{__name__}:ctypes_probe",
+        str(library),
+        row,
+        PIECE_MIB,
+        GPUCAP_CONTEXT_MIB=context_mib(row),
+    )
+    assert isinstance(result, list)
+    found = seen(" ".join(map(str, result)))
+    assert (found.pieces, found.answer) == (CAP_MIB // PIECE_MIB, OUT_OF_MEMORY)
+    assert (found.free_mib, found.total_mib) == (0, CAP_MIB)
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_what_is_given_back_can_be_taken_again(box: Container, row: str) -> None:
+    found = box.probe("linked", row, PIECE_MIB, "cycle", GPUCAP_CONTEXT_MIB=context_mib(row))
+    assert found.pieces == CAP_MIB // PIECE_MIB
+
+
+def test_without_the_library_the_rows_go_far_beyond_the_cap(box: Container) -> None:
+    bare = box.gpu.run(box.probe_command("linked", "alloc", PIECE_MIB))
+    assert seen(bare.stdout).pieces > 10 * CAP_MIB // PIECE_MIB
+
+
+@pytest.mark.parametrize("row", ["alloc", "async", "vmm", "graph"])
+def test_the_neighbour_goes_on(container: Callable[..., Container], row: str) -> None:
+    greedy, neighbour = container(cap_mib=2048), container(cap_mib=4096)
+    with greedy.hold(row, PIECE_MIB) as holder:
+        assert holder.seen.answer == OUT_OF_MEMORY
+        found = neighbour.probe("linked", row, PIECE_MIB)
+        assert found.pieces == 4096 // PIECE_MIB
+        assert (found.free_mib, found.total_mib) == (0, 4096)
