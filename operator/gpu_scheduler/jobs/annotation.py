@@ -7,6 +7,7 @@ both paths alike. Called by ``binding`` and ``gate``.
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 
 from gpu_scheduler.api import allocation
 from gpu_scheduler.core.decision import Grant
@@ -50,6 +51,7 @@ def check(total: Mapping[str, str], added: Iterable[str]) -> None:
         )
 
 
+@lru_cache(maxsize=1024)  # the same few keys on every pod
 def well_formed(key: str) -> bool:
     """Whether the API server would accept this annotation key on an update."""
     prefix, slash, name = key.rpartition("/")

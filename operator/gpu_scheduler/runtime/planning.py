@@ -1,8 +1,9 @@
 """The planning loop: when something that matters changed, plan once and hand out the decisions.
 
-A cycle is synchronous: snapshot, plan, charge, submit; nothing can change under it. Cycles are at
-least ``cycle_seconds`` apart so that a burst of pods is planned together. Each cycle begins by
-checking that no device is above its capacity; if one is, the newest pods above it are evicted
+A cycle is synchronous: snapshot, plan, charge, submit; nothing can change under it. After one that
+placed pods the next is at least ``cycle_seconds`` away: most of a cycle's cost does not depend on
+how many pods it places, so a burst is planned together, while the first pod of a burst never
+waits. Each cycle begins by checking that no device is above its capacity; if one is, the newest pods above it are evicted
 before anything else is placed.
 """
 
@@ -19,6 +20,7 @@ from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
+_LEAST_REST_SECONDS = 0.005
 _REST_FACTOR = 9.0  # planning takes at most a tenth of the time of a core …
 _MAX_REST_SECONDS = 0.25  # … unless single cycles are long
 
@@ -58,19 +60,18 @@ class Planning:
             changed = self._world.waiting.expire(self._clock())
             changed |= self._world.version != self._planned_version
             started = self._clock()
-            if changed and not self.paused:
-                self.cycle()
-            await asyncio.sleep(self._rest_seconds(self._clock() - started))
+            placed = self.cycle() if changed and not self.paused else 0
+            await asyncio.sleep(self._rest_seconds(self._clock() - started, placed))
 
-    def cycle(self) -> None:
-        """One planning cycle."""
+    def cycle(self) -> int:
+        """One planning cycle; answers how many pods it placed."""
         started = self._clock()
         world = self._world
         self._planned_version = world.version
         if self._check_capacity():
             self._planned_version = -1
             self._wake.set()
-            return
+            return 0
         result = plan(world.snapshot(), world.planner_projects(), world.waiting_jobs())
         for decision in result.places:
             pod = world.waiting.pod(decision.pod)
@@ -81,10 +82,12 @@ class Planning:
         self._take_over({wait.job: wait for wait in result.waits})
         self.cycles += 1
         self._observe(self._clock() - started)
+        return len(result.places)
 
-    def _rest_seconds(self, cycle_seconds: float) -> float:
+    def _rest_seconds(self, took_seconds: float, placed: int) -> float:
         """Time until the next cycle may begin: long cycles leave the loop to others, too."""
-        return max(self._cycle_seconds, min(_REST_FACTOR * cycle_seconds, _MAX_REST_SECONDS))
+        least = self._cycle_seconds if placed else _LEAST_REST_SECONDS
+        return max(least, min(_REST_FACTOR * took_seconds, _MAX_REST_SECONDS))
 
     def _take_over(self, waits: dict[JobKey, Wait]) -> None:
         for job in self.waits.keys() | waits.keys():

@@ -49,7 +49,9 @@ class Settings(BaseModel):
     )
     stuck_seconds: float = Field(30.0, gt=0, description="Unschedulable this long: evict.")
     avoid_seconds: float = Field(60.0, ge=0, description="A job avoids a failed node this long.")
-    cycle_seconds: float = Field(0.02, ge=0, description="Least time between planning cycles.")
+    cycle_seconds: float = Field(
+        0.05, ge=0, description="Pods that appear within this time of others are planned together."
+    )
     status_seconds: float = Field(1.0, ge=0.05, description="Least time between status writes.")
     resync_seconds: float = Field(300.0, ge=1, description="Full re-list of our own objects.")
     write_concurrency: int = Field(50, ge=1, le=1000, description="Placing writes in flight.")

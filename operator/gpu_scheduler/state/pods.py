@@ -8,6 +8,7 @@ added by ``state.world``.
 
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
@@ -18,6 +19,7 @@ from gpu_scheduler.kube.quantity import whole
 INDEX = "batch.kubernetes.io/job-completion-index"
 GPU_RESOURCE = "nvidia.com/gpu"
 _ENDED = {"Succeeded", "Failed"}
+_DISRUPTED = (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
 
 
 class Stage(Enum):
@@ -57,9 +59,10 @@ class PodRecord:
 
 
 def _owner_job(pod: Pod) -> str:
-    return next(
-        (o.uid for o in pod.metadata.owner_references if o.controller and o.kind == "Job"), ""
-    )
+    for owner in pod.metadata.owner_references:
+        if owner.controller and owner.kind == "Job":
+            return owner.uid
+    return ""
 
 
 def _index(pod: Pod) -> int:
@@ -79,6 +82,14 @@ def _stage(pod: Pod, placed: bool) -> Stage:
     return Stage.WAITING if ours and not pod.metadata.deletion_timestamp else Stage.BLOCKED
 
 
+@lru_cache(maxsize=4096)  # a pod tells the same one several times within seconds
+def _allocation(text: str) -> Allocation | None:
+    try:
+        return parse(text) if text else None
+    except BadAllocationError:
+        return None
+
+
 def _asks_device_plugin(pod: Pod) -> bool:
     """Whether the device plugin gives the pod GPUs; those of init containers stay its own too."""
     return any(
@@ -92,17 +103,17 @@ def _asks_device_plugin(pod: Pod) -> bool:
 def record(pod: Pod) -> PodRecord:
     """The record of a pod. An allocation that we could not have written counts as none."""
     meta, status = pod.metadata, pod.status
-    allocation: Allocation | None = None
-    if text := meta.annotations.get(names.ALLOCATION):
-        try:
-            allocation = parse(text)
-        except BadAllocationError:
-            allocation = None
+    allocation = _allocation(meta.annotations.get(names.ALLOCATION, ""))
     # Before it is bound, only a pod that has left our gate may hold an allocation.
     released = not pod.spec.scheduling_gates and pod.spec.scheduler_name != names.SCHEDULER_NAME
     node = pod.spec.node_name or (allocation.node if allocation and released else "")
-    conditions = {c.type: c for c in status.conditions}
-    scheduled = conditions.get("PodScheduled")
+    scheduled: Condition | None = None
+    disrupted = False
+    for condition in status.conditions:
+        if condition.type == "PodScheduled":
+            scheduled = condition
+        elif condition.type in _DISRUPTED and condition.status == "True":
+            disrupted = True
     return PodRecord(
         uid=PodUID(meta.uid),
         namespace=meta.namespace,
@@ -120,10 +131,7 @@ def record(pod: Pod) -> PodRecord:
         reason=status.reason,
         message=status.message,
         started=status.start_time,
-        disrupted=any(
-            t in conditions and conditions[t].status == "True"
-            for t in (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
-        ),
+        disrupted=disrupted,
         ran=bool(status.container_statuses),
         unschedulable=scheduled
         if scheduled and scheduled.status == "False" and scheduled.reason == "Unschedulable"

@@ -127,17 +127,29 @@ async def test_a_change_without_a_wake_waits_for_one() -> None:
 
 
 @virtual
-async def test_a_burst_is_planned_together() -> None:
+async def test_the_first_pod_of_a_burst_does_not_wait_and_the_others_are_planned_together() -> None:
     case = Case(make_world(), cycle_seconds=1.0)
     async with Running(case.planning.run()):
-        case.planning.wake()
-        await asyncio.sleep(0.1)
         for index in range(4):
             case.world.pod_changed(make_pod(f"job-{index}", index=index))
             case.planning.wake()
             await asyncio.sleep(0.1)
+            assert len(case.binder.given) == 1
         await asyncio.sleep(5)
     assert (case.planning.cycles, len(case.binder.given)) == (2, 4)
+
+
+@virtual
+async def test_a_cycle_that_placed_nothing_does_not_make_the_next_one_wait() -> None:
+    case = Case(make_world(), cycle_seconds=1.0)
+    async with Running(case.planning.run()):
+        case.planning.wake()
+        await asyncio.sleep(0.1)
+        assert case.planning.cycles == 1
+        case.world.pod_changed(make_pod())
+        case.planning.wake()
+        await asyncio.sleep(0.1)
+    assert case.binder.nodes == ["a"]
 
 
 @virtual
