@@ -98,14 +98,12 @@ class Heartbeat:
     async def run(self) -> NoReturn:
         """Renew until cancelled."""
         while True:
-            if self._alive():
-                await self.beat()
-            # After a failure soon again: the Lease still lives, it must not run out for this.
-            pause = self._renew_seconds if not self.failures else self._renew_seconds / 5
-            await self._sleep(pause)
+            beaten = self._alive() and await self.beat()
+            # Without one soon again: the Lease still lives, it must not run out for this.
+            await self._sleep(self._renew_seconds if beaten else self._renew_seconds / 5)
 
-    async def beat(self) -> None:
-        """Renew once; failures are counted and logged."""
+    async def beat(self) -> bool:
+        """Renew once; failures are counted and logged, and answered with False."""
         body = lease(
             self._node, self._namespace, self._lease_seconds, self._now(), self._node_uid()
         )
@@ -117,5 +115,6 @@ class Heartbeat:
         except errors.ApiError as error:
             self.failures += 1
             log.warning("heartbeat: %s", error)
-        else:
-            self.failures = 0
+            return False
+        self.failures = 0
+        return True

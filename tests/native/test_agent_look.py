@@ -1,0 +1,207 @@
+"""Looks of the agent at real processes on pretended devices: layers, watchdog, kill, true-up."""
+
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.native.agent_node import AgentNode, pod_uid, ready
+from tests.native.cuda import Cuda
+from tests.native.fake_gpu import MIB, ROOT, FakeGPU
+
+from gpu_scheduler.agent import ledger
+
+Start = Callable[..., "subprocess.Popen[str]"]
+
+
+def hold(mib: int) -> None:
+    cuda = Cuda()
+    cuda.allocate(mib)
+    ready()
+    time.sleep(60)
+
+
+class Tenants:
+    """Processes with the library, as a container gets it, and without."""
+
+    def __init__(self, gpu: FakeGPU, folder: Path) -> None:
+        self.gpu, self.folder = gpu, folder
+        self.children: list[subprocess.Popen[str]] = []
+
+    def capped(self, mib: int, *, cap_mib: int) -> int:
+        root = self.root(len(self.children))
+        state = root.joinpath(*ledger.FOLDER)
+        state.mkdir(parents=True)
+        return self._started(
+            self.gpu.start_call(
+                "tests.native.test_agent_look:hold",
+                mib,
+                LD_PRELOAD=str(self.gpu.build.folder / "libgpucap.so"),
+                GPU_MEMORY_LIMIT_MIB=str(cap_mib),
+                GPUCAP_STATE_DIR=str(state),
+                GPUCAP_LIMIT_FILE=str(root / "none"),
+            )
+        )
+
+    def evading(self, mib: int) -> int:
+        """A program that no preloaded library stops, though it is preloaded."""
+        return self._started(
+            self.gpu.start(
+                [self.gpu.build.evader, mib],
+                LD_PRELOAD=str(self.gpu.build.folder / "libgpucap.so"),
+                GPU_MEMORY_LIMIT_MIB="1000",
+                GPUCAP_STATE_DIR=str(self.folder),
+            )
+        )
+
+    def bare(self, mib: int) -> int:
+        return self._started(self.gpu.start_call("tests.native.test_agent_look:hold", mib))
+
+    def root(self, number: int) -> Path:
+        return self.folder / f"root-{number}"
+
+    def _started(self, child: "subprocess.Popen[str]") -> int:
+        self.children.append(child)
+        assert child.stdout is not None
+        line = child.stdout.readline()
+        assert line.startswith(("ready", "holding")), line
+        return child.pid
+
+
+@pytest.fixture
+def tenants(gpu: FakeGPU, tmp_path: Path) -> Iterator[Tenants]:
+    found = Tenants(gpu, tmp_path)
+    if gpu.build.sanitized:
+        pytest.fail("the sanitizer's runtime takes the place of LD_PRELOAD here")
+    yield found
+    for child in found.children:
+        child.kill()
+        child.communicate()
+
+
+def shown(pods: dict[str, int], caps: dict[str, int], looks: int, kills: bool) -> dict[str, Any]:
+    """What the last of some looks says; JSON has turned the numbers of pids into text."""
+    node = AgentNode(
+        {int(pid): pod for pid, pod in pods.items()},
+        {int(pod): cap for pod, cap in caps.items()},
+        kills=kills,
+    )
+    found = node.look(looks)
+    return {
+        "isolation": {uid: v.isolation for (uid, _), v in found.verdicts.items()},
+        "messages": {uid: v.message for (uid, _), v in found.verdicts.items()},
+        "over": {uid: over.message for (uid, _), over in found.over.items()},
+        "used": {c.container.uid: c.uses[0].used_mib for c in found.usage.containers},
+        "foreign": {u: [p.pid for p in each] for u, each in found.usage.foreign.items()},
+        "killed": list(found.killed),
+    }
+
+
+def look(
+    gpu: FakeGPU, pods: dict[int, int], caps: dict[int, int], *, looks: int = 1, kills: bool = False
+) -> dict[str, Any]:
+    found: dict[str, Any] = gpu.call("tests.native.test_agent_look:shown", pods, caps, looks, kills)
+    return found
+
+
+def test_a_process_with_the_library_is_held_by_it(gpu: FakeGPU, tenants: Tenants) -> None:
+    pid = tenants.capped(1000, cap_mib=4000)
+    found = look(gpu, {pid: 1}, {1: 4000})
+    assert found["isolation"] == {pod_uid(1): "interposer"}
+    assert found["used"] == {pod_uid(1): 1300}
+
+
+def test_a_process_without_it_is_found_at_the_first_look(gpu: FakeGPU, tenants: Tenants) -> None:
+    capped, bare = tenants.capped(1000, cap_mib=4000), tenants.bare(100)
+    found = look(gpu, {capped: 1, bare: 2}, {1: 4000, 2: 4000})
+    assert found["isolation"] == {pod_uid(1): "interposer", pod_uid(2): "unprotected"}
+    assert f"process {bare} " in found["messages"][pod_uid(2)]
+
+
+def test_an_evader_is_over_its_cap_within_three_looks_and_its_neighbour_is_not(
+    gpu: FakeGPU, tenants: Tenants
+) -> None:
+    evader, neighbour = tenants.evading(8000), tenants.capped(1000, cap_mib=4000)
+    pods, caps = {evader: 1, neighbour: 2}, {1: 1000, 2: 4000}
+    assert look(gpu, pods, caps, looks=2)["over"] == {}
+    over = look(gpu, pods, caps, looks=3)["over"]
+    assert list(over) == [pod_uid(1)]
+    assert "holds 8300 MiB" in over[pod_uid(1)]
+    assert "its cap is 1000 MiB" in over[pod_uid(1)]
+
+
+def test_the_policy_kill_ends_the_evader_and_nobody_else(gpu: FakeGPU, tenants: Tenants) -> None:
+    evader, neighbour = tenants.evading(8000), tenants.capped(1000, cap_mib=4000)
+    found = look(gpu, {evader: 1, neighbour: 2}, {1: 1000, 2: 4000}, looks=3, kills=True)
+    assert found["killed"] == [evader]
+    assert tenants.children[0].wait(5) == -9
+    assert tenants.children[1].poll() is None
+    assert gpu.used_mib() == 1300
+
+
+def test_a_process_of_no_pod_is_a_stranger(gpu: FakeGPU, tenants: Tenants) -> None:
+    stranger = tenants.bare(100)
+    assert look(gpu, {}, {1: 4000})["foreign"] == {gpu.uuids[0]: [stranger]}
+
+
+def true_up(pid: int, root: str, looks: int) -> list[int]:
+    """What the ledger says of the process after each look: allocations and context, MiB."""
+    node = AgentNode({pid: 1}, {1: 4000}, roots={pid: root})
+    started = node.sampler._procfs.started(pid)
+    assert started is not None
+    found = []
+    for _ in range(looks):
+        node.look()
+        with ledger.open_inside(Path(root)) as opened:
+            slot = opened.find(pid, started)
+            assert slot is not None
+            (device,) = opened.devices().values()
+            held = opened.held(slot, device)
+            found.append((held.used_bytes // MIB, held.context_bytes // MIB))
+    return [each for pair in found for each in pair]
+
+
+def test_the_librarys_estimate_of_a_context_is_replaced_by_what_nvml_shows(
+    gpu: FakeGPU, tenants: Tenants
+) -> None:
+    pid = tenants.capped(1000, cap_mib=8000)
+    root = str(tenants.root(0))
+    first, second = 1, 3
+    found = gpu.call("tests.native.test_agent_look:true_up", pid, root, 2)
+    assert found[0] == found[2] == 1000
+    assert found[first] == 512, "the estimate, as long as one look might be wrong"
+    assert found[second] == 300, "what a context of the pretended driver costs"
+
+
+def test_the_agents_offsets_are_those_of_the_library() -> None:
+    done = subprocess.run(
+        ["make", "-s", "-C", str(ROOT / "native" / "libgpucap"), "offsets"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    said = dict(line.split() for line in done.stdout.splitlines())
+    ours = {
+        "magic": ledger.MAGIC.rstrip(b"\0").decode(),
+        "version": ledger.VERSION,
+        "file_bytes": ledger.FILE_BYTES,
+        "header_bytes": ledger.HEADER_BYTES,
+        "slot_bytes": ledger.SLOT_BYTES,
+        "slot_count": ledger.SLOTS,
+        "device_count": ledger.DEVICES,
+        "header.version": len(ledger.MAGIC),
+        "header.slots_seen": ledger.SLOTS_SEEN_AT,
+        "header.device": ledger.DEVICE_TABLE_AT,
+        "device.bytes": ledger.DEVICE_BYTES,
+        "device.uuid": 0,
+        "device.in_use": 16,
+        "slot.pid": 0,
+        "slot.start_time": ledger.SLOT_START_TIME_AT,
+        "slot.device": ledger.SLOT_DEVICES_AT,
+        "held.bytes": ledger.HELD_BYTES,
+        "held.used_bytes": 0,
+        "held.context_bytes": ledger.HELD_CONTEXT_AT,
+    }
+    assert {name: str(value) for name, value in ours.items()}.items() <= said.items()
