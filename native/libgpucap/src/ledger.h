@@ -65,7 +65,9 @@ struct ledger_header {
     uint32_t device_count; /* 24: 16, entries of the device table (in use or not) */
     uint32_t mutex_bytes;  /* 28: sizeof(pthread_mutex_t) of the process that made the file */
     uint32_t slots_seen;   /* 32: slots at or above this number were never taken; it only grows */
-    uint32_t spare0[7];    /* 36 */
+    uint32_t spare0;       /* 36 */
+    uint64_t reaped_until; /* 40: CLOCK_MONOTONIC ms; before it nobody looks thoroughly for the dead */
+    uint64_t spare2[2];    /* 48 */
     union {                /* 64: 64 bytes */
         pthread_mutex_t mutex;
         uint8_t room[LEDGER_MUTEX_ROOM];

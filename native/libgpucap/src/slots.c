@@ -92,8 +92,26 @@ static void reap(struct ledger_file *file, const struct process_key *self, bool 
     }
 }
 
+#define REAP_PAUSE_LEAST 10u    /* milliseconds */
+#define REAP_PAUSE_MOST 10000u  /* beyond that the word is nonsense */
+#define REAP_PAUSE_SHARE 20u
+
+static uint64_t microseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
+}
+
 void slots_reap(struct ledger_file *file, const struct process_key *self) {
-    reap(file, self, true);
+    uint64_t start = microseconds(), until = file->header.reaped_until;
+    bool thoroughly = start / 1000 >= until || until > start / 1000 + REAP_PAUSE_MOST;
+    reap(file, self, thoroughly);
+    if (thoroughly) {
+        uint64_t took = (microseconds() - start) / 1000 * REAP_PAUSE_SHARE;
+        file->header.reaped_until = start / 1000 + (took < REAP_PAUSE_LEAST  ? REAP_PAUSE_LEAST
+                                                    : took > REAP_PAUSE_MOST ? REAP_PAUSE_MOST
+                                                                             : took);
+    }
 }
 
 static struct ledger_slot *first_free(struct ledger_file *file) {
@@ -111,7 +129,7 @@ struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_k
     reap(file, self, false);
     struct ledger_slot *slot = first_free(file);
     if (!slot) {
-        reap(file, self, true);
+        slots_reap(file, self);
         slot = first_free(file);
     }
     if (!slot)

@@ -1,0 +1,53 @@
+/*
+ * threads COUNT TURNS: every thread takes and frees pieces of many sizes, by itself and from a pool,
+ * TURNS times. Prints how often it got memory, and what is free at the end, in bytes, when all has
+ * been given back.
+ */
+#include "simple.h"
+
+#include <pthread.h>
+#include <unistd.h>
+
+static CUcontext context;
+static int turns;
+static _Atomic(long) got;
+
+static void *work(void *argument) {
+    unsigned int seed = (unsigned int)(size_t)argument;
+    MUST(cuCtxSetCurrent(context));
+    for (int i = 0; i < turns; i++) {
+        CUdeviceptr pointer;
+        size_t bytes = ((size_t)rand_r(&seed) % 512 + 1) << 20;
+        int pooled = rand_r(&seed) % 4 == 0;
+        CUresult answer = pooled ? cuMemAllocAsync(&pointer, bytes, NULL)
+                                 : cuMemAlloc_v2(&pointer, bytes);
+        if (answer == CUDA_ERROR_OUT_OF_MEMORY)
+            continue;
+        MUST(answer);
+        got++;
+        if (pooled)
+            MUST(cuMemFreeAsync(pointer, NULL));
+        else
+            MUST(cuMemFree_v2(pointer));
+    }
+    return NULL;
+}
+
+int main(int argc, char **argv) {
+    pthread_t threads[64];
+    size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 0, free_bytes, total;
+    turns = argc > 2 ? atoi(argv[2]) : 0;
+    use_device();
+    MUST(cuCtxGetCurrent(&context));
+    for (size_t i = 0; i < count; i++)
+        pthread_create(&threads[i], NULL, work, (void *)(i + 1));
+    for (size_t i = 0; i < count; i++)
+        pthread_join(threads[i], NULL);
+    CUmemoryPool pool;
+    MUST(cuCtxSynchronize());
+    MUST(cuDeviceGetDefaultMemPool(&pool, 0));
+    MUST(cuMemPoolTrimTo(pool, 0));
+    MUST(cuMemGetInfo_v2(&free_bytes, &total));
+    printf("%ld %zu\n", got, free_bytes);
+    return 0;
+}
