@@ -4,6 +4,7 @@ The nodes are fake, so nothing runs in the pods; what an agent would say is writ
 place.
 """
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -107,6 +108,11 @@ class Agent:
         if answer.status == 409:
             answer = self.admin.patch(f"{LEASES}/{name}", {"spec": spec})
         assert answer.ok, answer
+
+    def live(self) -> None:
+        """Be seen to be alive: a Lease that is renewed."""
+        self.beat(seconds=600)
+        self.beat(seconds=600)
 
     def stop(self) -> None:
         self.admin.send("DELETE", f"{LEASES}/gpu-node-{self.node}")
@@ -349,6 +355,7 @@ def test_under_policy_warn_a_pod_above_its_cap_stays(tenant: Tenant, agent: Agen
 
 def test_under_policy_evict_it_goes_without_a_retry_charged(tenant: Tenant, agent: Agent) -> None:
     tenant.set_project(overCapPolicy="evict")
+    agent.live()
     neighbour = running_pod(tenant, "neighbour")
     pod = running_pod(tenant, "greedy")
     agent.sees(pod, overCapSince="2026-01-01T00:00:00Z", message=OVER)
@@ -374,8 +381,22 @@ def test_under_policy_evict_it_goes_without_a_retry_charged(tenant: Tenant, agen
     assert left["metadata"]["uid"] == neighbour["metadata"]["uid"]
 
 
+def test_a_report_without_a_living_agent_evicts_nobody(tenant: Tenant, agent: Agent) -> None:
+    tenant.set_project(overCapPolicy="evict")
+    pod = running_pod(tenant, "left")
+    agent.sees(pod, overCapSince="2026-01-01T00:00:00Z", message=OVER)
+    wait_condition(tenant, "left", "Protected", "False")
+    time.sleep(3)  # the operator looks once a second
+    (after,) = tenant.pods("left")
+    assert after["metadata"]["uid"] == pod["metadata"]["uid"]
+    assert "deletionTimestamp" not in after["metadata"]
+    agent.live()
+    wait_event(tenant, "left", "OverCapEvicted")
+
+
 def test_an_agent_cannot_have_pods_of_other_nodes_evicted(tenant: Tenant, agent: Agent) -> None:
     tenant.set_project(overCapPolicy="evict")
+    agent.live()
     tenant.submit(
         "elsewhere", gpu=0.5, template=template(nodeSelector={"kubernetes.io/hostname": "r7525-1"})
     )

@@ -2,8 +2,9 @@
 
 Each agent renews a Lease. What counts is the time since we last saw it renewed, on our own clock:
 the times in a Lease are those of another machine. So an operator that has just started gives each
-agent one full term. Pods that run are left alone, and a GPUNode without a Lease (written by hand,
-or by an agent that does without) is taken at its word. The reflector's sink; the operator runs it.
+agent one full term; but nothing is done to pods on an agent's word before it was seen to renew its
+Lease. Pods that run are left alone, and a GPUNode without a Lease (written by hand) keeps its node
+open. The reflector's sink; the operator runs it.
 """
 
 import asyncio
@@ -24,6 +25,7 @@ class _Beat:
     record: tuple[str, str]
     term_seconds: int
     seen_at: float
+    renewed: bool  # seen to be, not just found
 
 
 class Heartbeats:
@@ -44,14 +46,16 @@ class Heartbeats:
         if not node or (known is not None and known.record == record):
             return
         term = obj.spec.lease_duration_seconds or _TERM_SECONDS
-        self._beats[node] = _Beat(record, term, self._clock())
-        self._tell(node, "")
+        now = self._clock()
+        renewed = known is not None and not _is_over(known, now)
+        self._beats[node] = _Beat(record, term, now, renewed)
+        self._tell(node, "", alive=renewed)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A Lease is gone: nothing was promised any more."""
         node = _node(name)
         if self._beats.pop(node, None) is not None:
-            self._tell(node, "")
+            self._tell(node, "", alive=False)
 
     def replaced(self) -> None:
         """A list is complete."""
@@ -66,19 +70,25 @@ class Heartbeats:
         """Shut nodes whose agent's Lease has run out."""
         now = self._clock()
         for node, beat in self._beats.items():
-            if now - beat.seen_at >= beat.term_seconds:
+            if _is_over(beat, now):
                 # The term, not the time that has passed: the sentence stays as it is.
                 self._tell(
                     node,
                     f"has an agent that has not reported for {beat.term_seconds} s "
                     f"(Lease {AGENT_LEASE_PREFIX}{node})",
+                    alive=False,
                 )
 
-    def _tell(self, node: str, why: str) -> None:
+    def _tell(self, node: str, why: str, *, alive: bool) -> None:
+        self._world.agents.set_alive(node, alive)
         before = self._world.version
         self._world.agent_silent(node, why)
         if self._world.version != before:
             self._wake()
+
+
+def _is_over(beat: _Beat, now: float) -> bool:
+    return now - beat.seen_at >= beat.term_seconds
 
 
 def _node(lease: str) -> str:

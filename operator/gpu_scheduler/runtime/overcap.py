@@ -2,9 +2,9 @@
 
 Under warn and kill the pod is left alone here: the status says what is wrong, and killing is the
 agent's. Under evict it goes at once; a project that says nothing gets a warning first, and an
-eviction if the excess goes on for a minute. An eviction charges no retry. A report counts only
-while its agent is heard of, and the minute starts anew when it is heard of again. Run by the
-operator.
+eviction if the excess goes on for a minute. An eviction charges no retry. Nobody is evicted on an
+old report: the agent must have been seen to renew its Lease, and the minute starts anew when it is
+heard of again. Run by the operator.
 """
 
 import asyncio
@@ -54,14 +54,14 @@ class OverCap:
         """Act on what is above its cap now."""
         now, before = self._clock(), self._since
         self._since = {}
-        for pod, report, heard in self._excesses():
+        for pod, report, alive in self._excesses():
             excess = (pod.uid, report.container, report.over_cap_since)
-            since = self._since[excess] = before.get(excess, now) if heard else now
+            since = self._since[excess] = before.get(excess, now) if alive else now
             project = self._world.projects.owner(pod.namespace) or ""
             policy = self._policy(project)
             if excess not in before:
                 self.violations[project, policy] += 1
-            if not heard:
+            if not alive:
                 continue
             if policy == OverCapPolicy.EVICT:
                 self._evict(pod, report, "policy evict")
@@ -74,14 +74,14 @@ class OverCap:
         return (record.over_cap_policy if record else "") or DEFAULT
 
     def _excesses(self) -> Iterator[tuple[PodRecord, Report, bool]]:
-        """Each excess of a GPUJob's pod that is on that node, and whether its agent is heard of."""
+        """Each excess of a GPUJob's pod that is on that node, and whether its agent is alive."""
         agents = self._world.agents
         for node, uid, report in agents.over_cap():
             pod = self._world.pods.get(uid)
             if pod is None or pod.node != node or pod.stage is Stage.ENDED:
                 continue
             if pod.allocation is not None and self._world.job_of(pod) is not None:
-                yield pod, report, not agents.silence(node)
+                yield pod, report, agents.is_alive(node)
 
     def _evict(self, pod: PodRecord, report: Report, why: str) -> None:
         what = report.message or f"container {report.container} is above its memory cap"

@@ -67,6 +67,7 @@ class AgentBook:
         self.devices: dict[str, tuple[Device, ...]] = {}
         self._reports: dict[str, Reports] = {}
         self._silent: dict[str, str] = {}
+        self._alive: set[str] = set()
         self._sick: set[str] = set()  # nodes that have a device which is not healthy
         self._over: set[str] = set()  # nodes that have a container above its cap
 
@@ -102,6 +103,14 @@ class AgentBook:
         else:
             del self._silent[node]
         return True
+
+    def set_alive(self, node: str, alive: bool) -> None:
+        """Note whether a node's agent was seen to renew its Lease, and the Lease still lives."""
+        (self._alive.add if alive else self._alive.discard)(node)
+
+    def is_alive(self, node: str) -> bool:
+        """Whether what a node's agent says is new enough to act on it."""
+        return node in self._alive
 
     def silence(self, node: str) -> str:
         """Why a node takes no new pods for its agent; empty when it is heard or there is none."""

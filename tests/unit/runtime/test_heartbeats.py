@@ -87,6 +87,26 @@ async def test_another_holder_is_a_sign_of_life() -> None:
 
 
 @virtual
+async def test_an_agent_is_alive_once_it_was_seen_to_renew_its_lease() -> None:
+    """A new leader finds Leases of agents that died long ago."""
+    case = Case()
+    agents = case.world.agents
+    async with case.running():
+        case.beats.changed(lease("1"))
+        assert not agents.is_alive("a")
+        case.beats.changed(lease("2"))
+        assert agents.is_alive("a")
+        await asyncio.sleep(42)
+        assert not agents.is_alive("a")
+        case.beats.changed(lease("3"))  # it is back, its report may still be the old one
+        assert not agents.is_alive("a") and case.closed == ""
+        case.beats.changed(lease("4"))
+        assert agents.is_alive("a")
+        case.beats.gone("", "gpu-node-a", "uid")
+        assert not agents.is_alive("a")
+
+
+@virtual
 async def test_the_lease_says_how_long_it_lives() -> None:
     case = Case()
     async with case.running():

@@ -8,7 +8,7 @@ from tests.unit.runtime.test_intake import project_body
 from tests.unit.runtime.test_recovery import Case as RecoveryCase
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_pod, make_project
-from tests.unit.state.test_agents import OVER, SILENT, devices
+from tests.unit.state.test_agents import OVER, devices
 
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.runtime.intake import project_record
@@ -25,6 +25,7 @@ class Case(RecoveryCase):
         self.world.project_changed(project_record(project_body(**spec)))
         pod = {"node": "a", "grants": half("GPU-0"), "phase": "Running", **pod}
         self.world.pod_changed(make_pod(**pod))
+        self.world.agents.set_alive("a", True)
         self.overcap = OverCap(self.world, self.recovery, clock=clock)
 
     def report(self, *reports: Report, node: str = "a") -> None:
@@ -89,16 +90,15 @@ async def test_by_default_short_excesses_are_only_counted() -> None:
 
 
 @virtual
-async def test_a_report_of_a_silent_agent_evicts_nobody() -> None:
+async def test_a_report_evicts_nobody_unless_its_agent_is_known_to_be_alive() -> None:
     for policy in ("evict", None):
         case = Case(policy)
+        case.world.agents.set_alive("a", False)
         async with case.running():
-            case.report()
-            case.world.agent_silent("a", SILENT)
             case.report(OVER)
             await asyncio.sleep(300)
             assert case.evictions == []
-            case.world.agent_silent("a", "")
+            case.world.agents.set_alive("a", True)
             await asyncio.sleep(59 if policy is None else 0)
             assert case.evictions == []  # the minute starts anew: the report may be an old one
             await asyncio.sleep(5)
