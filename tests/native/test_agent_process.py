@@ -72,12 +72,12 @@ async def test_an_xid_and_a_lost_device_are_reported_within_ten_seconds(
 ) -> None:
     gpu = fake_gpu(devices=2)
     async with running(gpu, tmp_path) as stage:
-        await until(lambda: bool(stage.statuses()), seconds=30)
+        await until(lambda: bool(stage.statuses()), seconds=120)
         first = stage.statuses()[0]
         assert [d["usableMiB"] for d in first["devices"]] == [40448, 40448]
         assert [d["healthy"] for d in first["devices"]] == [True, True]
         assert first["driverVersion"] == "570.86.15"
-        await until(lambda: stage.beats() > 0, seconds=5)
+        await until(lambda: stage.beats() > 0, seconds=60)
         began = time.monotonic()
         gpu.xid(gpu.uuids[0], 79)
         gpu.set(gpu.uuids[1], "lost", 1)
@@ -92,9 +92,9 @@ async def test_an_xid_and_a_lost_device_are_reported_within_ten_seconds(
 
 async def test_it_ends_cleanly_when_told_to(gpu: FakeGPU, tmp_path: Path) -> None:
     async with running(gpu, tmp_path) as stage:
-        await until(lambda: bool(stage.statuses()), seconds=30)
+        await until(lambda: bool(stage.statuses()), seconds=120)
         stage.process.send_signal(signal.SIGTERM)
-        _, said = await asyncio.wait_for(stage.process.communicate(), 10)
+        _, said = await asyncio.wait_for(stage.process.communicate(), 60)
         assert stage.process.returncode == 0
         assert b"Traceback" not in said, said.decode()
         assert said.decode().rstrip().endswith("ended")
@@ -105,6 +105,6 @@ async def test_a_node_whose_driver_is_not_loaded_has_no_devices(
 ) -> None:
     (gpu.folder / "config").unlink()
     async with running(gpu, tmp_path) as stage:
-        await until(lambda: bool(stage.statuses()), seconds=30)
+        await until(lambda: bool(stage.statuses()), seconds=120)
         assert stage.statuses()[0]["devices"] == []
         assert stage.process.returncode is None
