@@ -10,4 +10,4 @@ import sys
 if __name__ == "__main__":
     module, function = sys.argv[1].split(":")
     result = getattr(importlib.import_module(module), function)(*json.loads(sys.argv[2]))
-    print(json.dumps(result), flush=True)
+    sys.stdout.write(json.dumps(result) + "\n")

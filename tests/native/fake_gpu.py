@@ -1,9 +1,9 @@
 """A folder with pretended devices: its configuration, its failures, its state, and its processes.
 
-    gpu = FakeGPU(folder, build, devices=2)
-    gpu.set(gpu.uuids[0], "lost", 1)
-    gpu.used_mib()                          # of device 0, in all processes
-    gpu.call("tests.native.test_x:holds", 5)  # a function, in a process of its own
+gpu = FakeGPU(folder, build, devices=2)
+gpu.set(gpu.uuids[0], "lost", 1)
+gpu.used_mib()                          # of device 0, in all processes
+gpu.call("tests.native.test_x:holds", 5)  # a function, in a process of its own
 """
 
 import json
@@ -93,9 +93,7 @@ class FakeGPU:
             timeout=120,
         )
 
-    def start(
-        self, command: Sequence[str | Path], **environment: str
-    ) -> subprocess.Popen[str]:
+    def start(self, command: Sequence[str | Path], **environment: str) -> subprocess.Popen[str]:
         """Start a program; its output can be read and its input written."""
         return subprocess.Popen(
             [str(word) for word in command],
