@@ -220,10 +220,13 @@ void fg_reap(FgState *state) {
     recount(shared);
 }
 
-static bool fits(FgState *state, int device, uint64_t bytes) {
+static bool fits(FgState *state, int device, FgKind kind, uint64_t bytes) {
     FgDevice *shared = &state->shared->device[device];
     if (bytes > fg_usable(shared) || shared->used > fg_usable(shared) - bytes) {
         return false;
+    }
+    if (kind == FG_MANAGED) { /* counts as the machine's memory for its cgroup */
+        return true;
     }
     FgLimit *limit = fg_limit(state, device, state->shared->slot[state->slot].cgroups);
     uint64_t used = limit ? fg_limit_used(state, device, limit->cgroup) : 0;
@@ -231,9 +234,9 @@ static bool fits(FgState *state, int device, uint64_t bytes) {
 }
 
 bool fg_charge(FgState *state, int device, FgKind kind, uint64_t bytes) {
-    if (!fits(state, device, bytes)) {
+    if (!fits(state, device, kind, bytes)) {
         fg_reap(state);
-        if (!fits(state, device, bytes)) {
+        if (!fits(state, device, kind, bytes)) {
             return false;
         }
     }

@@ -109,7 +109,7 @@ class FakeGPU:
         Raises:
             AssertionError: it did not end well; the message has what it said.
         """
-        done = self.run(self._child(function, arguments), **environment)
+        done = self.run(self.child(function, *arguments), **environment)
         assert done.returncode == 0, f"{function}: exit {done.returncode}\n{done.stderr}"
         return json.loads(done.stdout.splitlines()[-1])
 
@@ -117,10 +117,10 @@ class FakeGPU:
         self, function: str, *arguments: object, **environment: str
     ) -> subprocess.Popen[str]:
         """Start ``module:function(*arguments)`` in a process of its own."""
-        return self.start(self._child(function, arguments), **environment)
+        return self.start(self.child(function, *arguments), **environment)
 
     @staticmethod
-    def _child(function: str, arguments: Sequence[object]) -> list[str]:
+    def child(function: str, *arguments: object) -> list[str]:
         return [sys.executable, "-m", "tests.native.child", function, json.dumps(arguments)]
 
     def control(self, *words: object) -> str:
