@@ -110,7 +110,7 @@ async def test_a_report_evicts_nobody_unless_its_agent_is_known_to_be_alive() ->
 async def test_an_agent_has_no_power_over_other_pods() -> None:
     others = {
         "of another node": {"node": "b"},
-        "of nobody": {"job": None, "grants": ()},
+        "of nobody": {"job": None},
         "ended": {"phase": "Failed", "ran": True},
         "without devices": {"grants": ()},
         "going anyway": {"deleting": True},
