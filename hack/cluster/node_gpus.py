@@ -2,18 +2,25 @@
 
 NVIDIA's container runtime reads the CDI specification and edits a container for exactly the
 devices in its NVIDIA_VISIBLE_DEVICES. Each device's edits can be told apart (an environment
-variable and a file under /dev/fakegpu), so a container can prove which devices it was given.
+variable and a file under /dev/fakegpu), so a container can prove which devices it was given. The
+pretended driver's libraries and its shared folder come with any device.
 """
 
 import json
+import platform
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cluster.fake_driver import FakeDriver
+
 CONTAINER_DEVICES = "/dev/fakegpu"  # one file per assigned device, named by its UUID
-CONTAINER_LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-DRIVER_VERSION = "570.86"
+CONTAINER_LIBRARIES = f"/usr/lib/{platform.machine()}-linux-gnu"
+CONTAINER_PROGRAMS = "/opt/fakegpu"
+CONTAINER_STATE = "/var/lib/fakegpu"
+DRIVER_VERSION = "570.86.15"
+CUDA_VERSION = 12080
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,18 +84,42 @@ def gpu_node_object(name: str, gpus: Sequence[PretendGPU] = GPUS) -> dict[str, A
     }
 
 
-def write_cdi(folder: Path, *, gpus: Sequence[PretendGPU] = GPUS) -> None:
+def driver_configuration(*, context_mib: int, gpus: Sequence[PretendGPU] = GPUS) -> str:
+    """These devices as native/fakegpu reads them: the driver keeps what programs cannot use."""
+    lines = [f"driver {DRIVER_VERSION}", f"cuda {CUDA_VERSION}", f"context_mib {context_mib}"]
+    lines += [
+        f"device {gpu.index} {gpu.uuid} {gpu.model.replace(' ', '_')} {gpu.memory_mib} "
+        f"{gpu.memory_mib - gpu.usable_mib} {gpu.compute_capability}"
+        for gpu in gpus
+    ]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def write_cdi(
+    folder: Path, *, driver: FakeDriver | None = None, gpus: Sequence[PretendGPU] = GPUS
+) -> None:
     """Write the specification, and the file of each device that it mounts, below ``folder``."""
     files = folder / "devices"
     files.mkdir(parents=True, exist_ok=True)
     for gpu in gpus:
         (files / gpu.uuid).write_text(f"{gpu.index} {gpu.uuid} {gpu.model} {gpu.memory_mib} MiB\n")
-    specification = cdi_specification(files, gpus=gpus)
+    specification = cdi_specification(
+        files,
+        gpus=gpus,
+        libraries=driver.libraries if driver else (),
+        programs=(driver.binaries / "evader",) if driver else (),
+        state=driver.folder if driver else None,
+    )
     (folder / "nvidia.json").write_text(json.dumps(specification, indent=2))
 
 
 def cdi_specification(
-    files: Path, *, gpus: Sequence[PretendGPU] = GPUS, libraries: Sequence[Path] = ()
+    files: Path,
+    *,
+    gpus: Sequence[PretendGPU] = GPUS,
+    libraries: Sequence[Path] = (),
+    programs: Sequence[Path] = (),
+    state: Path | None = None,
 ) -> dict[str, Any]:
     """The CDI specification: a device per UUID, the same by index, and ``all``.
 
@@ -97,6 +128,8 @@ def cdi_specification(
         gpus: the devices.
         libraries: driver libraries (libcuda.so.1, libnvidia-ml.so.1) to mount into every
             container that gets a device; a pretend driver comes in here.
+        programs: of the pretend driver, likewise.
+        state: the folder that all processes of the pretend driver share, likewise.
 
     Source: https://github.com/cncf-tags/container-device-interface/blob/main/SPEC.md
     """
@@ -120,6 +153,9 @@ def cdi_specification(
     )
     shared = {"env": [f"FAKE_GPU_DRIVER={DRIVER_VERSION}"]}
     mounts = [_mount(library, f"{CONTAINER_LIBRARIES}/{library.name}") for library in libraries]
+    mounts += [_mount(program, f"{CONTAINER_PROGRAMS}/{program.name}") for program in programs]
+    if state:
+        mounts.append(_mount(state, CONTAINER_STATE, access="rw"))
     return {
         "cdiVersion": "0.5.0",
         "kind": "nvidia.com/gpu",
@@ -128,9 +164,9 @@ def cdi_specification(
     }
 
 
-def _mount(source: Path, target: str) -> dict[str, Any]:
+def _mount(source: Path, target: str, access: str = "ro") -> dict[str, Any]:
     return {
         "hostPath": str(source),
         "containerPath": target,
-        "options": ["ro", "nosuid", "nodev", "bind"],
+        "options": [access, "nosuid", "nodev", "bind"],
     }

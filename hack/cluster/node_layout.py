@@ -96,6 +96,11 @@ class NodeLayout:
         return self.folder / "cdi"
 
     @property
+    def fakegpu(self) -> Path:
+        """What the processes of the pretended NVIDIA driver share."""
+        return self.folder / "fakegpu"
+
+    @property
     def state(self) -> Path:
         """Of containerd at run time: bundles, network namespaces, shims' addresses."""
         return RUN / "state"

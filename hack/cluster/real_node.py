@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cluster import (
+    fake_driver,
     images,
     node_cgroups,
     node_cleanup,
@@ -28,6 +29,7 @@ from cluster import (
 )
 from cluster.credentials import kubeconfig_file
 from cluster.errors import ClusterError
+from cluster.fake_driver import FakeDriver
 from cluster.node_layout import NODE_NAME, NodeLayout
 from cluster.node_owner import Owner
 from cluster.progress import say
@@ -111,6 +113,11 @@ def publish_gpus(running: Running) -> None:
     _kubectl(running, *apply, "--subresource=status", input=manifest)
 
 
+def driver(running: Running) -> FakeDriver:
+    """The node's pretended NVIDIA driver: to break its devices, and to see what is used."""
+    return FakeDriver(fake_driver.binaries(), node_layout(running).fakegpu)
+
+
 def node_layout(running: Running) -> NodeLayout:
     """Where this cluster's real node keeps its things."""
     return NodeLayout(running.folder.resolve() / "real-node")
@@ -148,7 +155,9 @@ def _start(running: Running, layout: NodeLayout) -> None:
     node_network.up()
     node_cgroups.create()
     node_network.write_cni(layout)
-    node_gpus.write_cdi(layout.cdi)
+    pretended = FakeDriver(fake_driver.binaries(), layout.fakegpu)
+    pretended.configure(node_gpus.driver_configuration(context_mib=fake_driver.CONTEXT_MIB))
+    node_gpus.write_cdi(layout.cdi, driver=pretended)
     node_containerd.write_configuration(
         layout,
         nvidia_container_runtime=running.binary("nvidia-container-runtime"),
