@@ -6,7 +6,7 @@ nodes from which score tables catch up, and an undo log. Devices that are not he
 their capacity, have nothing free here. Invariant: ``rollback(mark())`` restores every number.
 """
 
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.request import ProjectName, Shape
@@ -26,22 +26,40 @@ class DeviceKind(NamedTuple):
 NodeKind = tuple[DeviceKind, ...]
 
 
+class Footprint(Protocol):
+    """What a pod takes of its node beside GPUs."""
+
+    @property
+    def cpu_milli(self) -> int:
+        """Milli-CPU."""
+
+    @property
+    def memory_bytes(self) -> int:
+        """Memory."""
+
+    @property
+    def ephemeral_bytes(self) -> int:
+        """Ephemeral storage."""
+
+
 class Snapshot:
     """A cluster being filled within one cycle."""
 
-    __slots__ = ("_log", "changed", "cluster", "kind", "kinds", "node_free_milli")
+    __slots__ = ("_log", "barred", "changed", "cluster", "kind", "kinds", "node_free_milli")
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster = cluster.copy()
+        self.barred: set[int] = set()  # devices that take nothing, whoever leaves them
         for device, healthy in enumerate(cluster.dev_healthy):
             if not healthy or cluster.free_milli[device] < 0 or cluster.free_mib[device] < 0:
                 cluster.free_milli[device] = cluster.free_mib[device] = 0
+                self.barred.add(device)
         free, first = cluster.free_milli, cluster.first
         self.node_free_milli = [sum(free[a:b]) for a, b in zip(first, first[1:], strict=False)]
         self.kinds: list[NodeKind] = []
         self.kind = self._intern_kinds()
         self.changed: list[int] = []  # nodes, in the order of the changes; only grows
-        self._log: list[tuple[int, Shape, Picks, ProjectName]] = []
+        self._log: list[tuple[int, Footprint, Picks, ProjectName, int, int | None]] = []
 
     def _intern_kinds(self) -> list[int]:
         cluster, first = self.cluster, self.cluster.first
@@ -72,32 +90,54 @@ class Snapshot:
         """Milli-GPU charged to a project: what it held before, and what this cycle gave it."""
         return self.cluster.allocated_milli.get(project, 0)
 
-    def take(self, node: int, shape: Shape, picks: Picks, project: ProjectName) -> None:
-        """Put one pod on a node."""
-        self._add(node, shape, picks, project, -1)
-        self._log.append((node, shape, picks, project))
+    def take(
+        self,
+        node: int,
+        pod: Footprint,
+        picks: Picks,
+        project: ProjectName,
+        charge_milli: int | None = None,
+    ) -> None:
+        """Put one pod on a node; its project is charged ``charge_milli``, or what it picks."""
+        self._add(node, pod, picks, project, -1, charge_milli)
+        self._log.append((node, pod, picks, project, -1, charge_milli))
+
+    def release(self, node: int, pod: Footprint, picks: Picks, project: ProjectName) -> None:
+        """Take one pod off a node that was there before; devices that are barred stay so."""
+        picks = tuple(p for p in picks if p[1] not in self.barred) if self.barred else picks
+        self._add(node, pod, picks, project, 1)
+        self._log.append((node, pod, picks, project, 1, None))
 
     def mark(self) -> int:
         """A point to roll back to."""
         return len(self._log)
 
     def rollback(self, mark: int) -> None:
-        """Take back every pod put on a node since ``mark``."""
+        """Undo everything since ``mark``."""
         while len(self._log) > mark:
-            node, shape, picks, project = self._log.pop()
-            self._add(node, shape, picks, project, 1)
+            node, pod, picks, project, sign, charge = self._log.pop()
+            self._add(node, pod, picks, project, -sign, charge)
 
-    def _add(self, node: int, shape: Shape, picks: Picks, project: ProjectName, sign: int) -> None:
+    def _add(
+        self,
+        node: int,
+        pod: Footprint,
+        picks: Picks,
+        project: ProjectName,
+        sign: int,
+        charge: int | None = None,
+    ) -> None:
         cluster = self.cluster
-        charge = 0
+        free = 0
         for _, device, milli, mib in picks:
             cluster.free_milli[device] += sign * milli
             cluster.free_mib[device] += sign * mib
-            charge += milli
-        self.node_free_milli[node] += sign * charge
+            free += milli
+        self.node_free_milli[node] += sign * free
         cluster.free_pods[node] += sign
-        cluster.free_cpu_milli[node] += sign * shape.cpu_milli
-        cluster.free_memory_bytes[node] += sign * shape.memory_bytes
-        cluster.free_ephemeral_bytes[node] += sign * shape.ephemeral_bytes
+        cluster.free_cpu_milli[node] += sign * pod.cpu_milli
+        cluster.free_memory_bytes[node] += sign * pod.memory_bytes
+        cluster.free_ephemeral_bytes[node] += sign * pod.ephemeral_bytes
+        charge = free if charge is None else charge
         cluster.allocated_milli[project] = self.allocated_milli(project) - sign * charge
         self.changed.append(node)

@@ -1,0 +1,87 @@
+"""Fair shares: how much of the cluster each project should hold, by water-filling.
+
+What each project is guaranteed and asks for comes first; the surplus goes to those that ask for
+more, by weight, capped by what they ask for, until nothing is left. Integers of milli-GPU with the
+largest remainder: shares sum to what there is or to what is asked for, whichever is less, and
+nobody's share is cut to whole GPUs. Called by ``plan`` once per cycle and by the project's status.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+from gpu_scheduler.core.quota import ceiling_milli
+from gpu_scheduler.core.request import Project, ProjectName
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One party of a water-filling: never more than ``most``, else in proportion to ``weight``."""
+
+    weight: int
+    most: int
+
+
+def fair_shares(
+    capacity_milli: int,
+    projects: Mapping[ProjectName, Project],
+    demand_milli: Mapping[ProjectName, int],
+) -> dict[ProjectName, int]:
+    """The milli-GPU that each project should hold.
+
+    Args:
+        capacity_milli: what all projects together can hold.
+        projects: quotas, limits and weights.
+        demand_milli: what each holds and waits for; absent = 0. What is above a project's ceiling
+            (its limit; without a weight its quota) counts for nothing.
+
+    Where the guarantees alone are more than there is, they are scaled down in proportion.
+    """
+    capacity = max(0, capacity_milli)
+    asked = {
+        name: min(demand_milli.get(name, 0), ceiling_milli(project))
+        for name, project in projects.items()
+    }
+    sure = {name: min(asked[name], project.quota_milli) for name, project in projects.items()}
+    if sum(sure.values()) > capacity:
+        quotas = {name: Ask(projects[name].quota_milli, most) for name, most in sure.items()}
+        return water_fill(capacity, quotas)
+    rest = {
+        name: Ask(project.weight, asked[name] - sure[name]) for name, project in projects.items()
+    }
+    extra = water_fill(capacity - sum(sure.values()), rest)
+    return {name: sure[name] + extra[name] for name in projects}
+
+
+def water_fill(amount: int, asks: Mapping[ProjectName, Ask]) -> dict[ProjectName, int]:
+    """Divide an amount by weight; who is full leaves its part to the others.
+
+    The parts sum to the amount, or to everything that those with a weight ask for.
+    """
+    parts = dict.fromkeys(asks, 0)
+    thirsty = [
+        (Fraction(ask.most, ask.weight), name)
+        for name, ask in asks.items()
+        if ask.weight > 0 and ask.most > 0
+    ]
+    thirsty.sort()
+    weight = sum(asks[name].weight for _, name in thirsty)
+    for i, (level, name) in enumerate(thirsty):
+        if level * weight > amount:  # nobody from here on is full
+            parts.update(_by_remainder(amount, weight, [(n, asks[n]) for _, n in thirsty[i:]]))
+            break
+        parts[name] = asks[name].most
+        amount -= asks[name].most
+        weight -= asks[name].weight
+    return parts
+
+
+def _by_remainder(
+    amount: int, weight: int, asks: list[tuple[ProjectName, Ask]]
+) -> dict[ProjectName, int]:
+    """Whole milli by weight; those cut off most get one more."""
+    parts = {name: amount * ask.weight // weight for name, ask in asks}
+    cut = sorted(asks, key=lambda entry: (-(amount * entry[1].weight % weight), entry[0]))
+    for name, _ in cut[: amount - sum(parts.values())]:
+        parts[name] += 1
+    return parts

@@ -1,0 +1,71 @@
+"""Pods that hold GPUs: what the planner knows of them when it looks for room that could be made.
+
+The cluster's arrays say how much is taken, occupants say by whom. They are asked for only when a
+pod finds no place, so a plan in which everything fits never looks at them. The state keeps them;
+tests pass a ``Roll``.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
+
+
+@dataclass(frozen=True, slots=True)
+class Occupant:
+    """A pod of a GPUJob that is on a node and has not ended."""
+
+    uid: PodUID
+    name: str
+    job: JobKey
+    project: ProjectName
+    node: str
+    grants: tuple[Grant, ...]
+    cpu_milli: int = 0
+    memory_bytes: int = 0
+    ephemeral_bytes: int = 0
+    interactive: bool = False
+    priority: int = 50
+    since: float = 0.0  # epoch seconds
+    ends: float | None = None  # epoch seconds, by its time limit; None = not known
+    leaving: bool = False  # it is being evicted or deleted: what it holds will be free
+    spared: bool = False  # it cannot be evicted at present
+
+    @property
+    def milli(self) -> int:
+        """Milli-GPU held."""
+        return sum(grant.milli for grant in self.grants)
+
+
+class Occupants(Protocol):
+    """All occupants, by node and by project."""
+
+    def on(self, node: str) -> Iterable[Occupant]:
+        """Those on a node."""
+
+    def of(self, project: ProjectName) -> Iterable[Occupant]:
+        """Those of a project."""
+
+    def leaving(self) -> Iterable[Occupant]:
+        """Those that are about to go."""
+
+
+class Roll:
+    """Occupants from a list."""
+
+    def __init__(self, occupants: Iterable[Occupant] = ()) -> None:
+        self._all = tuple(occupants)
+
+    def on(self, node: str) -> Iterable[Occupant]:
+        """See ``Occupants``."""
+        return [each for each in self._all if each.node == node]
+
+    def of(self, project: ProjectName) -> Iterable[Occupant]:
+        """See ``Occupants``."""
+        return [each for each in self._all if each.project == project]
+
+    def leaving(self) -> Iterable[Occupant]:
+        """See ``Occupants``."""
+        return [each for each in self._all if each.leaving]
