@@ -1,8 +1,8 @@
 """What a GPU container is to libgpucap, without a container: a cap, a state folder, the library.
 
-    box = Container(gpu, tmp_path / "box", cap_mib=1024)
-    box.probe("linked", "alloc", 128).pieces   # takes pieces of 128 MiB until refused: 8
-    box.ledger().held_mib()                    # what its processes hold, from the ledger file
+box = Container(gpu, tmp_path / "box", cap_mib=1024)
+box.probe("linked", "alloc", 128).pieces   # takes pieces of 128 MiB until refused: 8
+box.ledger().held_mib()                    # what its processes hold, from the ledger file
 """
 
 import os
@@ -126,15 +126,11 @@ class Container:
         """Run a program to its end."""
         return self.gpu.run(command, **(self.environment | environment))
 
-    def start(
-        self, command: Sequence[str | Path], **environment: str
-    ) -> subprocess.Popen[str]:
+    def start(self, command: Sequence[str | Path], **environment: str) -> subprocess.Popen[str]:
         """Start a program."""
         return self.gpu.start(command, **(self.environment | environment))
 
-    def probe(
-        self, resolution: str, row: str, mib: int, *action: str, **environment: str
-    ) -> Seen:
+    def probe(self, resolution: str, row: str, mib: int, *action: str, **environment: str) -> Seen:
         """Run driverprobe to its end.
 
         Raises:
@@ -209,5 +205,3 @@ def offsets(build_folder: Path) -> dict[str, str]:
         [build_folder / "ledger-offsets"], capture_output=True, text=True, check=True
     )
     return dict(line.split() for line in done.stdout.splitlines())
-
-

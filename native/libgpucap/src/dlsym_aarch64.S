@@ -3,9 +3,8 @@
  * arguments and the return address (x30) as they came.
  */
         .text
-        .globl  dlsym
-        .type   dlsym, %function
-dlsym:
+        .type   entry, %function
+entry:
         .cfi_startproc
         hint    #34                     /* bti c: a landing pad, a no-op on older processors */
         stp     x29, x30, [sp, #-32]!
@@ -28,6 +27,16 @@ dlsym:
 1:      mov     x0, x16
         ret
         .cfi_endproc
-        .size   dlsym, .-dlsym
+        .size   entry, .-entry
+
+/* One entry under every version that libc's dlsym has had: libraries that preload their own dlsym look
+ * for the next one by dlvsym, which wants the exact version. */
+        .globl  dlsym_2_2_5, dlsym_2_17, dlsym_2_34
+        .set    dlsym_2_2_5, entry
+        .set    dlsym_2_17, entry
+        .set    dlsym_2_34, entry
+        .symver dlsym_2_2_5, dlsym@GLIBC_2.2.5
+        .symver dlsym_2_17, dlsym@GLIBC_2.17
+        .symver dlsym_2_34, dlsym@@GLIBC_2.34
         .hidden gpucap_dlsym
         .section .note.GNU-stack, "", %progbits

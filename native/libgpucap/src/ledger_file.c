@@ -161,8 +161,15 @@ bool ledger_open(struct ledger_mapping *out) {
         flock(fd, LOCK_EX);
         fault = fault_of(fd); /* somebody else may have made it in the meantime */
         if (fault && !*fault) {
-            fault = make(fd) ? NULL : "it cannot be written";
-            error = fault ? errno : 0;
+            if (!make(fd)) {
+                fault = "it cannot be written";
+                error = errno;
+                /* Not to keep what little room there is; the next process tries again. */
+                if (ftruncate(fd, 0) != 0)
+                    fault = "it cannot be written, nor emptied";
+            } else {
+                fault = NULL;
+            }
         }
         flock(fd, LOCK_UN);
     }

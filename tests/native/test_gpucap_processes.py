@@ -1,0 +1,153 @@
+"""The cap is the container's: its processes share it, however they came to be and end."""
+
+import multiprocessing
+import signal
+from collections.abc import Callable
+
+import pytest
+from tests.native.container import OUT_OF_MEMORY, Container
+from tests.native.cuda import MIB, Cuda, Number
+
+PIECE_MIB = 128
+
+
+@pytest.fixture
+def box(container: Callable[..., Container]) -> Container:
+    return container(cap_mib=1024)
+
+
+def take_pieces(_: int = 0) -> int:
+    """Take pieces until refused."""
+    cuda, count = Cuda(), 0
+    while cuda.cuMemAlloc_v2(Number(), PIECE_MIB * MIB) == 0:
+        count += 1
+    return count
+
+
+def spawn_and_take(method: str, held: int) -> list[int]:
+    """Hold some pieces, let a child of multiprocessing take the rest, then take what is left."""
+    cuda = Cuda()
+    for _ in range(held):
+        cuda.allocate(PIECE_MIB)
+    with multiprocessing.get_context(method).Pool(1) as pool:
+        (child,) = pool.map(take_pieces, [0])
+    left = 0
+    while cuda.cuMemAlloc_v2(Number(), PIECE_MIB * MIB) == 0:
+        left += 1
+    return [child, left]
+
+
+def test_processes_share_one_cap(box: Container) -> None:
+    with box.hold("alloc", PIECE_MIB) as first:
+        assert first.seen.pieces == 8
+        assert box.probe("dlopen", "async", PIECE_MIB).pieces == 0
+    with box.hold("vmm", PIECE_MIB) as again:
+        assert again.seen.pieces == 8  # the first is dead: its memory is free
+
+
+def test_sum_of_processes_stays_within_the_cap(box: Container) -> None:
+    command = box.probe_command("linked", "alloc", PIECE_MIB, "once")
+    holders = [box.start([*command[:4], "hold"]) for _ in range(5)]
+    try:
+        lines = [holder.stdout.readline() for holder in holders if holder.stdout]
+        assert sum(int(line.split()[0]) for line in lines) == 8
+        assert box.ledger().held_mib() == 1024
+        assert box.gpu.used_mib() == 1024 + 5 * 300  # as the driver sees it, with its contexts
+    finally:
+        for holder in holders:
+            holder.kill()
+            holder.communicate()
+
+
+@pytest.mark.parametrize("killed_by", [signal.SIGKILL, signal.SIGTERM])
+def test_memory_of_a_dead_process_comes_back(box: Container, killed_by: signal.Signals) -> None:
+    holder = box.hold("alloc", PIECE_MIB)
+    holder.process.send_signal(killed_by)
+    holder.process.communicate()
+    assert box.probe("linked", "alloc", PIECE_MIB).pieces == 8
+    assert box.probe("linked", "alloc", PIECE_MIB, "context").free_mib == 1024
+
+
+def test_memory_of_a_zombie_comes_back(box: Container) -> None:
+    holder = box.hold("alloc", PIECE_MIB)
+    holder.process.kill()
+    with open(f"/proc/{holder.process.pid}/stat") as stat:
+        while stat.read().rsplit(")", 1)[1].split()[0] != "Z":
+            stat.seek(0)
+    assert box.probe("linked", "alloc", PIECE_MIB).pieces == 8  # nobody has waited for it yet
+    holder.process.communicate()
+
+
+@pytest.mark.parametrize("mode", ["fork", "clone"])
+def test_a_forked_child_starts_with_nothing_and_shares_the_rest(box: Container, mode: str) -> None:
+    done = box.run([box.programs / "forks", mode])
+    assert (done.returncode, done.stdout) == (0, "4 4\n"), done.stderr
+
+
+def test_fork_before_cuda(box: Container) -> None:
+    done = box.run([box.programs / "forks", "early"])
+    assert (done.returncode, done.stdout) == (0, "8 8\n"), done.stderr
+
+
+@pytest.mark.parametrize("method", ["spawn", "fork", "forkserver"])
+def test_multiprocessing(box: Container, method: str) -> None:
+    # A forked child of a process with CUDA must start the driver anew, as ours does by cuInit.
+    assert box.call(f"{__name__}:spawn_and_take", method, 3) == [5, 5]
+
+
+def test_threads(box: Container) -> None:
+    done = box.run([box.programs / "threads", "8", "1000"])
+    assert done.returncode == 0, done.stderr
+    got, free = map(int, done.stdout.split())
+    assert got > 1000
+    assert free == 1024 * MIB  # everything was given back, to the byte
+
+
+def test_a_thousand_processes_start(box: Container) -> None:
+    box.gpu.configure(context_mib=0)  # a device has no room for so many real ones
+    box.cap_mib = 256
+    done = box.run([box.programs / "crowd", "1024", "512"])
+    assert (done.returncode, done.stdout) == (0, "512 512 0\n"), done.stderr
+    assert box.log() == []
+
+
+def test_slot_says_whose_it_is(box: Container) -> None:
+    with box.hold("alloc", PIECE_MIB) as holder:
+        (slot,) = box.ledger().slots
+        with open(f"/proc/{holder.process.pid}/stat") as stat:
+            start_time = int(stat.read().rsplit(")", 1)[1].split()[19])
+        assert (slot.pid, slot.start_time) == (holder.process.pid, start_time)
+        assert (slot.used_mib, slot.context_mib) == (1024, 0)
+
+
+def test_a_reused_process_number_is_not_the_process(box: Container) -> None:
+    """A container that restarts keeps its ledger; its new processes have the old ones' numbers."""
+    with box.hold("alloc", PIECE_MIB) as holder:
+        (slot,) = box.ledger().slots
+        content = bytearray(box.ledger().content)
+    at = 4096 + slot.number * 320
+    living = box.start(["sleep", "60"])
+    try:
+        content[at : at + 4] = living.pid.to_bytes(4, "little")  # alive, but another start time
+        (box.state / "ledger").write_bytes(content)
+        assert holder.process.poll() is not None
+        assert box.probe("linked", "alloc", PIECE_MIB).pieces == 8
+    finally:
+        living.kill()
+        living.communicate()
+
+
+def test_context_bytes_of_the_agent_count(box: Container) -> None:
+    with box.hold("alloc", PIECE_MIB) as holder:
+        assert holder.seen.pieces == 8
+    command = box.probe_command("linked", "alloc", PIECE_MIB, "context")
+    first = box.start([*command[:3], "0", "hold"])  # holds nothing but a context
+    assert first.stdout
+    first.stdout.readline()
+    try:
+        box.write_context_mib(first.pid, 512)
+        found = box.probe("linked", "alloc", PIECE_MIB)
+        assert (found.pieces, found.answer) == (4, OUT_OF_MEMORY)
+    finally:
+        first.kill()
+        first.communicate()

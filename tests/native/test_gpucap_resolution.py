@@ -1,0 +1,76 @@
+"""Beside other preloaded libraries, without a driver, and with calls that are wrong."""
+
+import ctypes
+from collections.abc import Callable
+
+import pytest
+from tests.native.container import OUT_OF_MEMORY, Container
+
+
+@pytest.fixture
+def box(container: Callable[..., Container]) -> Container:
+    return container(cap_mib=1024)
+
+
+@pytest.mark.parametrize("first", ["gpucap", "interposer"])
+@pytest.mark.parametrize("resolution", ["linked", "dlopen", "procaddress"])
+def test_a_second_preloaded_library(box: Container, first: str, resolution: str) -> None:
+    before = box.gpu.environment.get("LD_PRELOAD", "")
+    libraries = [str(box.library), str(box.programs / "libinterposer.so")]
+    if first == "interposer":
+        libraries.reverse()
+    preload = ":".join([before, *libraries] if before else libraries)
+    found = box.probe(resolution, "alloc", 128, LD_PRELOAD=preload)
+    assert (found.pieces, found.answer) == (8, OUT_OF_MEMORY)
+
+
+def count_interposed(interposer: str) -> int:
+    """Take a piece through the chain of libraries; how many the interposer saw."""
+    driver = ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
+    context, pointer = ctypes.c_void_p(), ctypes.c_uint64()
+    assert driver.cuInit(0) == 0
+    assert driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0) == 0
+    assert driver.cuCtxSetCurrent(context) == 0
+    everywhere = ctypes.CDLL(None)  # what a linked program gets: the first in the chain
+    assert everywhere.cuMemAlloc_v2(ctypes.byref(pointer), ctypes.c_size_t(1 << 20)) == 0
+    return int(ctypes.CDLL(interposer).interposer_count())
+
+
+@pytest.mark.parametrize("first", ["gpucap", "interposer"])
+def test_the_second_library_sees_the_calls_too(box: Container, first: str) -> None:
+    before = box.gpu.environment.get("LD_PRELOAD", "")
+    interposer = str(box.programs / "libinterposer.so")
+    libraries = [str(box.library), interposer]
+    if first == "interposer":
+        libraries.reverse()
+    preload = ":".join([before, *libraries] if before else libraries)
+    assert box.call(f"{__name__}:count_interposed", interposer, LD_PRELOAD=preload) == 1
+    assert box.ledger().held_mib() == 2  # once: rounded up to the driver's page
+
+
+def what_dlsym_says() -> list[bool]:
+    """Are the driver's functions there, before the driver is loaded and after?"""
+    everything = ctypes.CDLL(None)
+    found = [hasattr(everything, name) for name in ("cuMemAlloc_v2", "nvmlDeviceGetMemoryInfo")]
+    ctypes.CDLL("libcuda.so.1", mode=ctypes.RTLD_GLOBAL)
+    found.append(hasattr(everything, "cuMemAlloc_v2"))
+    found.append(hasattr(everything, "cuNoSuchFunction"))
+    return found
+
+
+def test_functions_exist_only_with_the_driver(box: Container) -> None:
+    assert box.call(f"{__name__}:what_dlsym_says") == [False, False, True, False]
+
+
+def test_wrong_calls_get_the_drivers_own_answers(box: Container) -> None:
+    bare = box.gpu.run([box.programs / "answers"])
+    ours = box.run([box.programs / "answers"])
+    assert bare.returncode == ours.returncode == 0, bare.stderr + ours.stderr
+    assert len(bare.stdout.splitlines()) > 150
+    assert ours.stdout == bare.stdout
+
+
+def test_programs_without_cuda_are_left_alone(box: Container) -> None:
+    done = box.run(["sh", "-c", "ls / >/dev/null && echo fine"])
+    assert (done.returncode, done.stdout, done.stderr) == (0, "fine\n", "")
+    assert list(box.state.iterdir()) == []
