@@ -1,0 +1,111 @@
+"""What a context costs for real, and that releasing strange pointers is the driver's affair.
+
+A context's memory cannot be known beforehand: libgpucap reserves a fixed amount until the agent has
+read NVML. Here NVML is read, so that the reserve can be compared with the truth on this device.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gpu_check.boxes import MakeBox
+from gpu_check.findings import Finding, Verdict, failed
+from gpu_check.nvml import Nvml
+from gpu_check.probes import Probe, ProbeError, ProbeStarter
+
+FULL_RESERVE_CAP_MIB = 8192  # so large that the reserve is not made smaller for it
+RELEASES = ("a pointer", "it again", "an unknown one", "an unknown one, async", "pinned", "unpin")
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCost:
+    """MiB of a context as NVML shows them; None: NVML does not.
+
+    Attributes:
+        alone: of a process that holds nothing else.
+        launched: after its first kernel.
+        reserved: what libgpucap charges for it.
+    """
+
+    alone: float | None
+    launched: float | None
+    reserved: float
+
+
+def measure_context(start: ProbeStarter, make_box: MakeBox, nvml: Nvml | None) -> ContextCost:
+    """Look at one process from outside, and at the reserve from inside.
+
+    Raises:
+        ProbeError: the process does not do as it is told.
+    """
+    with start(make_box(None)) as probe:
+        alone = _outside(nvml, probe)
+        probe.ask("launch", 1)
+        launched = _outside(nvml, probe)
+    with start(make_box(FULL_RESERVE_CAP_MIB, None)) as probe:
+        view = probe.see()
+    return ContextCost(alone, launched, view.total_mib - view.free_mib)
+
+
+def _outside(nvml: Nvml | None, probe: Probe) -> float | None:
+    return nvml.held_mib([probe.process.pid]) if nvml else None
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCheck:
+    """The reserve, and releases."""
+
+    start: ProbeStarter
+    make_box: MakeBox
+    nvml: Nvml | None
+    cap_mib: int
+
+    def findings(self) -> Iterator[Finding]:
+        """Both."""
+        try:
+            yield self._reserve(measure_context(self.start, self.make_box, self.nvml))
+        except (ProbeError, OSError) as error:
+            yield failed("context reserve", "NVML", str(error))
+        try:
+            yield self._releases()
+        except ProbeError as error:
+            yield failed("release", "strange pointers", str(error))
+
+    def _reserve(self, cost: ContextCost) -> Finding:
+        figures: dict[str, float | int | str | None] = {
+            "context_mib": cost.alone,
+            "with_a_kernel_mib": cost.launched,
+            "reserve_mib": cost.reserved,
+        }
+        if cost.alone is None or cost.launched is None:
+            note = "NVML does not show this process: the reserve could not be compared"
+            return Finding("context reserve", "NVML", Verdict.SKIPPED, note, figures=figures)
+        most = max(cost.alone, cost.launched)
+        note = f"NVML shows {cost.alone:g} MiB, {cost.launched:g} with a kernel; "
+        short = most - cost.reserved
+        note += f"the reserve of {cost.reserved:g} is " + (
+            f"{short:g} short until the agent corrects it" if short > 0 else "enough"
+        )
+        return Finding("context reserve", "NVML", Verdict.MEASURED, note, figures=figures)
+
+    def _releases(self) -> Finding:
+        answers, free = [], []
+        for box in (self.make_box(None), self.make_box(self.cap_mib)):
+            with self.start(box) as probe:
+                answers.append([int(answer) for answer in probe.ask("unknown")])
+                free.append(probe.see().free_mib)
+        bare, capped = answers
+        wrong = [
+            f"{what}: {ours}, without the library {theirs}"
+            for what, theirs, ours in zip(RELEASES, bare, capped, strict=True)
+            if theirs != ours
+        ]
+        if free[1] != self.cap_mib:
+            wrong.append(f"afterwards {free[1]:g} MiB of {self.cap_mib} are free")
+        return Finding(
+            "release",
+            "strange pointers",
+            Verdict.FAILED if wrong else Verdict.HELD,
+            "; ".join(wrong) or "the driver's own answers",
+            self.cap_mib,
+            figures={"answers": " ".join(map(str, capped))},
+        )

@@ -1,0 +1,138 @@
+"""What the library costs: per allocation, per process start, per kernel launch.
+
+Processes with and without it take turns, so that a change of clocks hits both. What they differ by is
+compared with the promise; on a noisy machine a difference smaller than the bare runs' own spread says
+nothing, and is called so. On the pretended driver times are reported and not judged.
+"""
+
+import statistics
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from gpu_check.boxes import Box, MakeBox
+from gpu_check.findings import GRANULE_MIB, Finding, Verdict, failed
+from gpu_check.probes import MIB, ProbeError, ProbeStarter
+
+TURNS = 5
+STARTS = 20
+BATCHES = 40
+LAUNCH_BATCHES = 20
+PAIR_US = 1.0  # promised: allocation and free together
+START_MS = 10.0
+LAUNCH_PER_CENT = 1.0
+SECONDS = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Turns:
+    """Figures of processes with and without the library, one a turn."""
+
+    without: Sequence[float]
+    with_library: Sequence[float]
+
+    @property
+    def added(self) -> float:
+        """Difference of the medians."""
+        return statistics.median(self.with_library) - statistics.median(self.without)
+
+    @property
+    def spread(self) -> float:
+        """How much the bare runs differ among themselves."""
+        return max(self.without) - min(self.without)
+
+
+def judge(turns: Turns, allowed: float, *, judged: bool) -> tuple[Verdict, str]:
+    """The verdict on an added cost, in whatever unit."""
+    if not judged:
+        return Verdict.MEASURED, "times of the pretended driver are not judged"
+    if turns.added <= allowed:
+        return Verdict.HELD, ""
+    if turns.added <= turns.spread:
+        return Verdict.MEASURED, "more than promised, but less than the bare runs differ"
+    return Verdict.FAILED, f"added {turns.added:.3g}, promised at most {allowed:.3g}"
+
+
+@dataclass(frozen=True, slots=True)
+class CostCheck:
+    """Measures; judged: False on the pretended driver."""
+
+    start: ProbeStarter
+    make_box: MakeBox
+    cap_mib: int
+    judged: bool
+
+    def findings(self) -> Iterator[Finding]:
+        """All of them."""
+        for row in ("alloc", "async", "vmm"):
+            yield self._caught(f"cost of {row}", "alloc and free", lambda row=row: self._pair(row))
+        yield self._caught("cost of a start", "no CUDA", lambda: self._process_start())
+        yield self._caught("cost of a start", "with a context", lambda: self._context_start())
+        yield self._caught("cost of a launch", "empty kernel", lambda: self._launch())
+
+    def _caught(self, check: str, how: str, measure: Callable[[], Finding]) -> Finding:
+        try:
+            return measure()
+        except (ProbeError, OSError, subprocess.SubprocessError) as error:
+            return failed(check, how, str(error))
+
+    def _turns(self, count: int, measure: Callable[[Box], float]) -> Turns:
+        without, within = self.make_box(None), self.make_box(self.cap_mib)
+        pairs = [(measure(without), measure(within)) for _ in range(count)]
+        return Turns([pair[0] for pair in pairs], [pair[1] for pair in pairs])
+
+    def _pair(self, row: str) -> Finding:
+        def measure(box: Box) -> float:
+            with self.start(box) as probe:
+                cost, answer = probe.ask("cost", row, GRANULE_MIB * MIB, BATCHES, seconds=SECONDS)
+                if answer:
+                    raise ProbeError(f"{row}: CUresult {answer:.0f}")
+                return cost / 1000
+
+        turns = self._turns(TURNS, measure)
+        return self._finding(f"cost of {row}", "alloc and free", turns, PAIR_US, "us")
+
+    def _process_start(self) -> Finding:
+        def measure(box: Box) -> float:
+            began = time.perf_counter()
+            subprocess.run(self.start.command("nothing"), env=box.environment, timeout=SECONDS)
+            return (time.perf_counter() - began) * 1000
+
+        turns = self._turns(STARTS, measure)
+        return self._finding("cost of a start", "no CUDA", turns, START_MS, "ms")
+
+    def _context_start(self) -> Finding:
+        def measure(box: Box) -> float:
+            began = time.perf_counter()
+            with self.start(box):
+                return (time.perf_counter() - began) * 1000
+
+        turns = self._turns(TURNS, measure)
+        return self._finding("cost of a start", "with a context", turns, START_MS, "ms")
+
+    def _launch(self) -> Finding:
+        def measure(box: Box) -> float:
+            with self.start(box) as probe:
+                (cost,) = probe.ask("launch", LAUNCH_BATCHES, seconds=SECONDS)
+                if not cost:
+                    raise ProbeError("the driver took none of the kernels, or would not launch one")
+                return cost / 1000
+
+        turns = self._turns(TURNS, measure)
+        allowed = statistics.median(turns.without) * LAUNCH_PER_CENT / 100
+        return self._finding("cost of a launch", "empty kernel", turns, allowed, "us")
+
+    def _finding(self, check: str, how: str, turns: Turns, allowed: float, unit: str) -> Finding:
+        verdict, note = judge(turns, allowed, judged=self.judged)
+        without = statistics.median(turns.without)
+        within = statistics.median(turns.with_library)
+        figures = {
+            f"without_{unit}": round(without, 3),
+            f"with_{unit}": round(within, 3),
+            f"added_{unit}": round(turns.added, 3),
+            f"spread_{unit}": round(turns.spread, 3),
+            f"allowed_{unit}": round(allowed, 3),
+        }
+        text = f"{without:.2f} → {within:.2f} {unit}"
+        return Finding(check, how, verdict, f"{text}; {note}" if note else text, figures=figures)
