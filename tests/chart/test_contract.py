@@ -8,6 +8,7 @@ import pytest
 import yaml
 from tests.chart.conftest import CHART, Object, Render
 
+from gpu_scheduler.agent import settings as agent_settings
 from gpu_scheduler.api import names
 from gpu_scheduler.runtime.settings import PREFIX, Settings, load
 
@@ -65,6 +66,30 @@ def test_every_variable_is_a_setting(objects: list[Object]) -> None:
         assert entry["name"].removeprefix(PREFIX).lower() in Settings.model_fields
 
 
+def agent_env(objects: list[Object]) -> dict[str, str]:
+    (daemons,) = of_kind(objects, "DaemonSet")
+    (container,) = daemons["spec"]["template"]["spec"]["containers"]
+    return {
+        entry["name"]: entry.get("value", "from-the-pod")
+        for entry in container["env"]
+        if entry["name"].startswith(agent_settings.PREFIX)
+    }
+
+
+def test_the_chart_has_the_agents_defaults(objects: list[Object]) -> None:
+    env = agent_env(objects)
+    found = agent_settings.load(env)
+    of_the_pod = {name: value for name, value in env.items() if value == "from-the-pod"}
+    assert len(of_the_pod) == 3
+    assert found == agent_settings.load(of_the_pod)
+
+
+def test_the_policy_names_objects_as_the_agent_does(objects: list[Object]) -> None:
+    policies = of_kind(objects, "ValidatingAdmissionPolicy")
+    (policy,) = (p for p in policies if p["metadata"]["name"].endswith("-agent"))
+    assert f"'{names.AGENT_LEASE_PREFIX}'" in policy["spec"]["matchConditions"][0]["expression"]
+
+
 def test_no_runtime_class_can_be_said(render: Render) -> None:
     env = {e["name"]: e.get("value") for e in operator_env(render("scheduling.runtimeClass="))}
     assert env["GPUSCHED_RUNTIME_CLASS"] == ""
@@ -73,7 +98,7 @@ def test_no_runtime_class_can_be_said(render: Render) -> None:
 def test_names_are_those_that_the_operator_knows(objects: list[Object]) -> None:
     (priority,) = of_kind(objects, "PriorityClass")
     assert priority["metadata"]["name"] == names.PRIORITY_CLASS
-    (role,) = of_kind(objects, "Role")
+    (role,) = [r for r in of_kind(objects, "Role") if r["metadata"]["name"].endswith("-leader")]
     assert [r.get("resourceNames") for r in role["rules"]] == [None, [names.LEASE], None]
 
 
