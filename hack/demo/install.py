@@ -55,6 +55,8 @@ def chart(running: Running, *, image: str, more: tuple[str, ...] = ()) -> bool:
         # A real program needs a real node: fake ones would only say that it runs.
         f"--set=nodeSelector.kubernetes\\.io/hostname={REAL_NODE_NAME}",
         f"--set=podAnnotations.image={image}",
+        # The GPUs here are told by hand (GPUNode); tests of the agent turn it on.
+        "--set=agent.enabled=false",
         *more,
     )
     stamp, wanted = running.folder / "release", _digest(options)
