@@ -1,23 +1,33 @@
 #!/usr/bin/env bash
-# Builds the operator's image: with Docker where its daemon answers, else with buildah as root, into
-# an archive whose path is printed.
+# Builds the operator's image and the agent's (NAME-agent:TAG): with Docker where its daemon answers,
+# else with buildah as root, into archives whose paths are printed.
 #
 #   hack/image.sh NAME:TAG
 set -euo pipefail
 cd "$(dirname "$0")/.."
 tag=${1:?usage: hack/image.sh NAME:TAG}
 
-if docker info >/dev/null 2>&1; then
-  exec docker build --file operator/Dockerfile --tag "$tag" .
-fi
 PYTHONPATH="$PWD/hack" exec .venv/bin/python - "$tag" <<'PYTHON'
+import subprocess
 import sys
 
 from cluster import ClusterError
-from cluster.images_operator import build_operator_image
+from cluster.images_operator import agent_tag, build_agent_image, build_operator_image
 
+tag = sys.argv[1]
 try:
-    print(build_operator_image(sys.argv[1]))
+    docker = not subprocess.run(["docker", "info"], capture_output=True).returncode
+except FileNotFoundError:
+    docker = False
+if docker:
+    for target, name in (("operator", tag), ("agent", agent_tag(tag))):
+        build = ["docker", "build", "--file=operator/Dockerfile", f"--target={target}"]
+        if code := subprocess.run([*build, f"--tag={name}", "."]).returncode:
+            sys.exit(code)
+    sys.exit(0)
+try:
+    print(build_operator_image(tag))
+    print(build_agent_image(agent_tag(tag)))
 except ClusterError as error:
     sys.exit(f"image: {error}")
 PYTHON

@@ -1,8 +1,8 @@
-"""The operator's image, built from its own Dockerfile without Docker and without a registry.
+"""The images of operator and agent, built from their Dockerfile without Docker and a registry.
 
-buildah runs the Dockerfile; the base image is a stand-in for python:*-slim, made by mmdebstrap
-from Debian packages. Both results stay in the cache under a digest of everything that goes in, so
-a second build of the same sources costs nothing.
+buildah runs the Dockerfile; the base images are stand-ins for python:*-slim and gcc, made by
+mmdebstrap from Debian packages. All results stay in the cache under a digest of everything that
+goes in, so a second build of the same sources costs nothing.
 """
 
 import hashlib
@@ -10,7 +10,7 @@ import os
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cluster import images_pip, node_overlayfs, node_packages
@@ -21,8 +21,13 @@ from cluster.progress import say
 
 REPOSITORY = Path(__file__).parents[2]
 DOCKERFILE = Path("operator/Dockerfile")
-# What the Dockerfile copies; a list kept short by .dockerignore.
-INPUTS = (DOCKERFILE, Path("requirements/operator.txt"), Path("operator/gpu_scheduler"))
+# What the Dockerfile copies, as .dockerignore has it; each image has its requirements too.
+INPUTS = (
+    DOCKERFILE,
+    Path("operator/gpu_scheduler"),
+    Path("native/include"),
+    Path("native/libgpucap"),
+)
 OPTIONAL_INPUTS = (Path("LICENSE"), Path(".dockerignore"))
 
 # What buildah must forget when the machine restarts; nothing stays mounted in it.
@@ -30,7 +35,10 @@ RUN_FOLDER = Path("/run/gpu-scheduler-images")
 STORAGE_LIMIT_MIB = 4096  # some twenty builds; then its storage starts anew
 
 SUITE = "bookworm"  # Python 3.11, as the Dockerfile's own default base
-BASE_PACKAGES = ("python3", "python3-venv")
+BASE_PACKAGES = {
+    "PYTHON_IMAGE": ("python3", "python3-venv"),
+    "NATIVE_IMAGE": ("gcc", "libc6-dev", "make"),
+}
 BASE_OPTIONS = (
     "--variant=essential",
     "--dpkgopt=path-exclude=/usr/share/doc/*",
@@ -46,38 +54,60 @@ def build_operator_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
     Raises:
         ClusterError: a package is missing, or the build failed; the message ends with its output.
     """
+    return _image("operator", tag, repository)
+
+
+def build_agent_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
+    """The docker-archive of the agent's image; as ``build_operator_image``."""
+    return _image("agent", tag, repository)
+
+
+def agent_tag(tag: str) -> str:
+    """The agent's image beside an operator's: ``name:tag`` -> ``name-agent:tag``."""
+    name, colon, version = tag.rpartition(":")
+    if not colon or "/" in version:  # the colon was a registry's port
+        return f"{tag}-agent"
+    return f"{name}-agent:{version}"
+
+
+def _image(target: str, tag: str, repository: Path) -> Path:
     folder = cache_folder() / "images"
-    base_digest = _digest([SUITE, *BASE_PACKAGES, *BASE_OPTIONS])
-    digest = _digest([tag, base_digest, *_contents(repository)])
-    archive = folder / f"operator-{digest}.tar"
+    bases = {argument: _digest([SUITE, *p, *BASE_OPTIONS]) for argument, p in BASE_PACKAGES.items()}
+    inputs = (*INPUTS, Path(f"requirements/{target}.txt"))
+    digest = _digest([tag, *bases.values(), *_contents(repository, inputs)])
+    archive = folder / f"{target}-{digest}.tar"
     if archive.exists():
         return archive
     if os.geteuid() != 0:
-        raise ClusterError("the operator's image can be built as root only (or with Docker)")
+        raise ClusterError(f"the {target}'s image can be built as root only (or with Docker)")
     folder.mkdir(parents=True, exist_ok=True)
     with exclusive(
         folder / "operator.lock", on_wait=lambda: say("waiting for another image build")
     ):
         if not archive.exists():
             node_packages.ensure_packages(node_packages.IMAGE_BUILD)
-            base = _base(folder / f"base-{SUITE}-{base_digest}.tar")
-            say(f"building the operator's image {tag}")
-            _build(repository, base=base, tag=tag, archive=archive)
-            _forget_older(folder, keep=archive)
+            tars = {
+                argument: _base(folder / f"base-{SUITE}-{base}.tar", BASE_PACKAGES[argument])
+                for argument, base in bases.items()
+            }
+            say(f"building the {target}'s image {tag}")
+            _build(repository, target=target, bases=tars, tag=tag, archive=archive)
+            _forget_older(folder, target, keep=archive)
     return archive
 
 
-def _base(archive: Path) -> Path:
-    """A root file system with Python, as a tar."""
+def _base(archive: Path, packages: Sequence[str]) -> Path:
+    """A root file system with these packages, as a tar."""
     if not archive.exists():
-        say("making the base image from Debian packages (once, about a minute)")
+        what = " ".join(packages)
+        say(f"making a base image from Debian packages: {what} (once, about a minute)")
         temporary = archive.with_suffix(".new.tar")
         _run(
             [
                 "mmdebstrap",
                 "--quiet",
                 *BASE_OPTIONS,
-                f"--include={','.join(BASE_PACKAGES)}",
+                f"--include={','.join(packages)}",
                 SUITE,
                 str(temporary),
             ]
@@ -86,15 +116,11 @@ def _base(archive: Path) -> Path:
     return archive
 
 
-def _build(repository: Path, *, base: Path, tag: str, archive: Path) -> None:
+def _build(
+    repository: Path, *, target: str, bases: Mapping[str, Path], tag: str, archive: Path
+) -> None:
     buildah = _buildah(archive.parent / "buildah")
-    base_image = f"localhost/{base.stem}"
-    if subprocess.run(
-        [*buildah, "inspect", "--type=image", base_image], capture_output=True
-    ).returncode:
-        container = _run([*buildah, "from", "scratch"]).strip()
-        _run([*buildah, "add", "--quiet", container, str(base), "/"])
-        _run([*buildah, "commit", "--quiet", "--rm", container, base_image])
+    arguments = [f"--build-arg={name}={_base_image(buildah, tar)}" for name, tar in bases.items()]
     with tempfile.TemporaryDirectory() as name:
         _run(
             [
@@ -104,7 +130,8 @@ def _build(repository: Path, *, base: Path, tag: str, archive: Path) -> None:
                 "--isolation=chroot",
                 "--pull-never",
                 "--format=docker",
-                f"--build-arg=PYTHON_IMAGE={base_image}",
+                f"--target={target}",
+                *arguments,
                 *images_pip.mounts(Path(name)),
                 f"--file={repository / DOCKERFILE}",
                 f"--tag={tag}",
@@ -115,6 +142,16 @@ def _build(repository: Path, *, base: Path, tag: str, archive: Path) -> None:
     temporary.unlink(missing_ok=True)
     _run([*buildah, "push", "--quiet", tag, f"docker-archive:{temporary}:{tag}"])
     temporary.replace(archive)
+
+
+def _base_image(buildah: Sequence[str], tar: Path) -> str:
+    """The name of a base in buildah's storage, put there from its tar if need be."""
+    name = f"localhost/{tar.stem}"
+    if subprocess.run([*buildah, "inspect", "--type=image", name], capture_output=True).returncode:
+        container = _run([*buildah, "from", "scratch"]).strip()
+        _run([*buildah, "add", "--quiet", container, str(tar), "/"])
+        _run([*buildah, "commit", "--quiet", "--rm", container, name])
+    return name
 
 
 def _buildah(storage: Path) -> list[str]:
@@ -131,20 +168,20 @@ def _buildah(storage: Path) -> list[str]:
     ]
 
 
-def _forget_older(folder: Path, *, keep: Path) -> None:
+def _forget_older(folder: Path, target: str, *, keep: Path) -> None:
     """Every change of the sources makes an archive of some 200 MB: two are enough."""
-    archives = sorted(folder.glob("operator-*.tar"), key=lambda path: path.stat().st_mtime)
+    archives = sorted(folder.glob(f"{target}-*.tar"), key=lambda path: path.stat().st_mtime)
     for archive in archives[:-2]:
         if archive != keep:
             archive.unlink(missing_ok=True)
 
 
-def _contents(repository: Path) -> Iterable[str]:
-    for given in (*INPUTS, *OPTIONAL_INPUTS):
+def _contents(repository: Path, inputs: Sequence[Path]) -> Iterable[str]:
+    for given in (*inputs, *OPTIONAL_INPUTS):
         path = repository / given
         if not path.exists():
-            if given in INPUTS:
-                raise ClusterError(f"{given} is missing: the operator's image is built from it")
+            if given in inputs:
+                raise ClusterError(f"{given} is missing: the images are built from it")
             continue
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
         for file in files:
