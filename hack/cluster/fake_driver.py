@@ -22,6 +22,7 @@ from cluster.progress import say
 
 NATIVE = Path(__file__).parents[2] / "native"
 LIBRARIES = ("libcuda.so.1", "libnvidia-ml.so.1")
+PROGRAMS = ("evader", "evader-static")  # take memory behind a preloaded library's back
 CONTEXT_MIB = 300  # what a CUDA context costs on an A100, about
 
 
@@ -41,6 +42,11 @@ class FakeDriver:
     def libraries(self) -> tuple[Path, ...]:
         """The CUDA driver and NVML."""
         return tuple(self.binaries / name for name in LIBRARIES)
+
+    @property
+    def programs(self) -> tuple[Path, ...]:
+        """What tests run in containers."""
+        return tuple(self.binaries / name for name in PROGRAMS)
 
     def configure(self, text: str) -> None:
         """Write the configuration; everybody may write to the folder, whatever user they are."""

@@ -107,7 +107,7 @@ def write_cdi(
         files,
         gpus=gpus,
         libraries=driver.libraries if driver else (),
-        programs=(driver.binaries / "evader",) if driver else (),
+        programs=driver.programs if driver else (),
         state=driver.folder if driver else None,
     )
     (folder / "nvidia.json").write_text(json.dumps(specification, indent=2))

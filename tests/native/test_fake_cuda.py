@@ -218,10 +218,14 @@ def test_injected_failures_reach_a_running_process(gpu: FakeGPU) -> None:
         end(process)
 
 
+@pytest.mark.parametrize("name", ["evader", "evader-static"])
 def test_the_evader_holds_memory_without_a_lookup_in_libcuda(
-    gpu: FakeGPU, native: NativeBuild
+    gpu: FakeGPU, native: NativeBuild, name: str
 ) -> None:
-    process = gpu.start([native.evader, "5000"])
+    program = native.fakegpu / name
+    if native.sanitized and not program.exists():
+        pytest.skip("sanitizers cannot be linked statically")
+    process = gpu.start([program, "5000"])
     try:
         assert line_of(process) == "holding 5000 MiB, result 0"
         assert gpu.used_mib() == 5300

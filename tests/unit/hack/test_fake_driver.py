@@ -36,6 +36,7 @@ def test_any_device_brings_libraries_read_only_and_the_shared_folder_writable(
         "/bin-of-driver/libcuda.so.1": "ro",
         "/bin-of-driver/libnvidia-ml.so.1": "ro",
         "/bin-of-driver/evader": "ro",
+        "/bin-of-driver/evader-static": "ro",
         "/shared": "rw",
     }
     targets = {mount["containerPath"] for mount in edits["mounts"]}
