@@ -92,9 +92,8 @@ static void reap(struct ledger_file *file, const struct process_key *self, bool 
     }
 }
 
-#define REAP_PAUSE_LEAST 10u    /* milliseconds */
-#define REAP_PAUSE_MOST 10000u  /* beyond that the word is nonsense */
 #define REAP_PAUSE_SHARE 20u
+#define REAP_PAUSE_MOST 10000000u /* microseconds; beyond that the word is nonsense */
 
 static uint64_t microseconds(void) {
     struct timespec now;
@@ -104,13 +103,11 @@ static uint64_t microseconds(void) {
 
 void slots_reap(struct ledger_file *file, const struct process_key *self) {
     uint64_t start = microseconds(), until = file->header.reaped_until;
-    bool thoroughly = start / 1000 >= until || until > start / 1000 + REAP_PAUSE_MOST;
+    bool thoroughly = start >= until || until > start + REAP_PAUSE_MOST;
     reap(file, self, thoroughly);
     if (thoroughly) {
-        uint64_t took = (microseconds() - start) / 1000 * REAP_PAUSE_SHARE;
-        file->header.reaped_until = start / 1000 + (took < REAP_PAUSE_LEAST  ? REAP_PAUSE_LEAST
-                                                    : took > REAP_PAUSE_MOST ? REAP_PAUSE_MOST
-                                                                             : took);
+        uint64_t end = microseconds(), pause = (end - start) * REAP_PAUSE_SHARE;
+        file->header.reaped_until = end + (pause < REAP_PAUSE_MOST ? pause : REAP_PAUSE_MOST);
     }
 }
 

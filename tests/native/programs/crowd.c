@@ -10,12 +10,23 @@
 #include <unistd.h>
 
 struct shared {
-    _Atomic(int) go, got, refused;
+    _Atomic(int) got, refused;
 };
+
+/* Until the other end of the pipe is closed. */
+static void wait_for(const int gate[2]) {
+    char byte;
+    close(gate[1]);
+    while (read(gate[0], &byte, 1) > 0) {
+    }
+}
 
 int main(int argc, char **argv) {
     int processes = argc > 1 ? atoi(argv[1]) : 0, ended = 0, failed = 0;
     size_t bytes = argc > 2 ? strtoul(argv[2], NULL, 10) << 10 : 0;
+    int start[2], end[2];
+    if (pipe(start) != 0 || pipe(end) != 0)
+        return 2;
     struct shared *shared =
         mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     for (int i = 0; i < processes; i++) {
@@ -25,8 +36,8 @@ int main(int argc, char **argv) {
         if (child > 0)
             continue;
         CUdeviceptr pointer;
-        while (!shared->go)
-            usleep(1000);
+        close(end[1]);
+        wait_for(start);
         use_device();
         CUresult answer = cuMemAlloc_v2(&pointer, bytes);
         if (answer == CUDA_SUCCESS)
@@ -35,11 +46,10 @@ int main(int argc, char **argv) {
             shared->refused++;
         else
             _exit(2);
-        while (shared->go == 1)
-            usleep(20000);
+        wait_for(end);
         _exit(0);
     }
-    shared->go = 1;
+    close(start[1]);
     for (int i = 0; i < 6000 && shared->got + shared->refused + ended < processes; i++) {
         int status;
         while (waitpid(-1, &status, WNOHANG) > 0) {
@@ -49,7 +59,7 @@ int main(int argc, char **argv) {
         usleep(10000);
     }
     printf("%d %d %d\n", shared->got, shared->refused, failed);
-    shared->go = 2;
+    close(end[1]);
     while (wait(NULL) > 0) {
     }
     return 0;
