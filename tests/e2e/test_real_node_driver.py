@@ -25,9 +25,9 @@ def wait_until_used(cluster: Running, uuid: str, mib: int) -> None:
 
 
 def asked(cluster: Running, uuid: str, mib: int) -> str:
-    """What a container of its own says that asks for so much of a device."""
+    """What a container of its own says first that asks for so much of a device."""
     script = f"timeout 2 {HOLD} {mib}; true"
-    return output_of(cluster, make_pod().devices(uuid).shell(script)).strip()
+    return output_of(cluster, make_pod().devices(uuid).shell(script)).splitlines()[0]
 
 
 def test_a_container_with_a_device_has_the_drivers_libraries(real_cluster: Running) -> None:
