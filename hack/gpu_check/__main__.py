@@ -17,7 +17,7 @@ from gpu_check.building import ROOT, build, require_compiler
 from gpu_check.findings import CannotRunError
 from gpu_check.frameworks import versions
 from gpu_check.libraries import find_driver
-from gpu_check.machine import look
+from gpu_check.machine import Machine, look
 from gpu_check.plan import DEFAULT_CAP_MIB, Plan, require_room
 from gpu_check.pretended import pretend_driver
 from gpu_check.probes import ProbeStarter
@@ -37,9 +37,7 @@ def arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument(
         "--python", default=sys.executable, help="interpreter with CuPy, PyTorch or JAX"
     )
-    parser.add_argument(
-        "--fake", action="store_true", help="on the pretended driver; no GPU needed"
-    )
+    parser.add_argument("--fake", action="store_true", help="on a pretended driver")
     parser.add_argument(
         "--without-library", action="store_true", help="leave libgpucap out: the check must fail"
     )
@@ -74,6 +72,7 @@ def check(options: argparse.Namespace, folder: Path) -> int:
         options.python,
         frameworks,
     )
+    path = report_path(options, machine, began)
     table, findings = Table(sys.stdout), []
     table.head(machine)
     for finding in plan.findings():
@@ -81,9 +80,6 @@ def check(options: argparse.Namespace, folder: Path) -> int:
         findings.append(finding)
     seconds = time.monotonic() - clock
     table.foot(findings, seconds)
-    path = options.json
-    if path is None and not options.fake:  # what is pretended is no measurement
-        path = ROOT / "docs" / "measurements" / default_name(machine, began)
     if path:
         content = report(
             machine,
@@ -96,6 +92,20 @@ def check(options: argparse.Namespace, folder: Path) -> int:
         write(path, content)
         print(f"report: {path}")
     return HELD if all_held(findings) else NOT_HELD
+
+
+def report_path(options: argparse.Namespace, machine: Machine, began: datetime) -> Path | None:
+    """Where the report goes; None: nowhere, because what is pretended is no measurement.
+
+    Raises:
+        CannotRunError: it could not be written there after all the work.
+    """
+    path: Path | None = options.json
+    if path is None and not options.fake:
+        path = ROOT / "docs" / "measurements" / default_name(machine, began)
+    if path and not os.access(path.absolute().parent, os.W_OK):
+        raise CannotRunError(f"{path.parent} is no folder to write to: say --json FILE")
+    return path
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -43,7 +43,8 @@ class Box:
 class MakeBox(Protocol):
     """Makes a box; context_mib: what a context is charged, None: libgpucap's own figure."""
 
-    def __call__(self, cap_mib: int | None, context_mib: int | None = 0) -> Box: ...
+    def __call__(self, cap_mib: int | None, context_mib: int | None = 0) -> Box:
+        """Make the next one."""
 
 
 @dataclass(slots=True)

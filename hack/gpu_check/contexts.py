@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from gpu_check.boxes import MakeBox
-from gpu_check.findings import Finding, Verdict, failed
-from gpu_check.nvml import Nvml
-from gpu_check.probes import Probe, ProbeError, ProbeStarter
+from gpu_check.findings import Figures, Finding, Verdict, failed
+from gpu_check.nvml import Nvml, Watch
+from gpu_check.probes import ProbeError, ProbeStarter
 
 FULL_RESERVE_CAP_MIB = 8192  # so large that the reserve is not made smaller for it
 RELEASES = ("a pointer", "it again", "an unknown one", "an unknown one, async", "pinned", "unpin")
@@ -37,17 +37,14 @@ def measure_context(start: ProbeStarter, make_box: MakeBox, nvml: Nvml | None) -
     Raises:
         ProbeError: the process does not do as it is told.
     """
+    watch = Watch(nvml)
     with start(make_box(None)) as probe:
-        alone = _outside(nvml, probe)
+        alone = watch.held_mib([probe.process.pid])
         probe.ask("launch", 1)
-        launched = _outside(nvml, probe)
+        launched = watch.held_mib([probe.process.pid])
     with start(make_box(FULL_RESERVE_CAP_MIB, None)) as probe:
         view = probe.see()
     return ContextCost(alone, launched, view.total_mib - view.free_mib)
-
-
-def _outside(nvml: Nvml | None, probe: Probe) -> float | None:
-    return nvml.held_mib([probe.process.pid]) if nvml else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +68,13 @@ class ContextCheck:
             yield failed("release", "strange pointers", str(error))
 
     def _reserve(self, cost: ContextCost) -> Finding:
-        figures: dict[str, float | int | str | None] = {
+        figures: Figures = {
             "context_mib": cost.alone,
             "with_a_kernel_mib": cost.launched,
             "reserve_mib": cost.reserved,
         }
         if cost.alone is None or cost.launched is None:
-            note = "NVML does not show this process: the reserve could not be compared"
+            note = "there is no NVML: the reserve could not be compared"
             return Finding("context reserve", "NVML", Verdict.SKIPPED, note, figures=figures)
         most = max(cost.alone, cost.launched)
         note = f"NVML shows {cost.alone:g} MiB, {cost.launched:g} with a kernel; "

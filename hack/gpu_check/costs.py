@@ -1,8 +1,8 @@
 """What the library costs: per allocation, per process start, per kernel launch.
 
-Processes with and without it take turns, so that a change of clocks hits both. What they differ by is
-compared with the promise; on a noisy machine a difference smaller than the bare runs' own spread says
-nothing, and is called so. On the pretended driver times are reported and not judged.
+Processes with and without it take turns, so that a change of clocks hits both. What they differ by
+is compared with the promise; on a noisy machine a difference smaller than the bare runs' own spread
+says nothing, and is called so. On the pretended driver times are reported and not judged.
 """
 
 import statistics
@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from gpu_check.boxes import Box, MakeBox
 from gpu_check.findings import GRANULE_MIB, Finding, Verdict, failed
@@ -66,10 +67,10 @@ class CostCheck:
     def findings(self) -> Iterator[Finding]:
         """All of them."""
         for row in ("alloc", "async", "vmm"):
-            yield self._caught(f"cost of {row}", "alloc and free", lambda row=row: self._pair(row))
-        yield self._caught("cost of a start", "no CUDA", lambda: self._process_start())
-        yield self._caught("cost of a start", "with a context", lambda: self._context_start())
-        yield self._caught("cost of a launch", "empty kernel", lambda: self._launch())
+            yield self._caught(f"cost of {row}", "alloc and free", partial(self._pair, row))
+        yield self._caught("cost of a start", "no CUDA", self._process_start)
+        yield self._caught("cost of a start", "with a context", self._context_start)
+        yield self._caught("cost of a launch", "empty kernel", self._launch)
 
     def _caught(self, check: str, how: str, measure: Callable[[], Finding]) -> Finding:
         try:

@@ -18,12 +18,12 @@ def main(library: str) -> None:
     driver = ctypes.CDLL("libcuda.so.1")
     probe: Any = ctypes.CDLL(library)
 
-    @RESOLVER
     def by_ctypes(symbol: bytes, _name: bytes, _version: int, _flags: int) -> int | None:
         function = getattr(driver, symbol.decode(), None)
         return ctypes.cast(function, ctypes.c_void_p).value if function else None
 
-    probe.resolve_all(by_ctypes)
+    resolver = RESOLVER(by_ctypes)
+    probe.resolve_all(resolver)
     probe.serve()
 
 

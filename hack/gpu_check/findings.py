@@ -1,14 +1,17 @@
 """A finding: one line of the table, and one entry of the report.
 
-A finding is ``held`` only when a figure says so. What did not run is ``skipped`` and never counts as
-held; what has no promise to keep is ``measured``.
+A finding is ``held`` only when a figure says so. What did not run is ``skipped`` and never counts
+as held; what has no promise to keep is ``measured``.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 GRANULE_MIB = 2  # in which the driver hands out device memory
 POOL_GRANULE_MIB = 32  # in which its pools take it
+
+Figures = Mapping[str, float | int | str | None]  # by a name that ends in the unit
 
 
 class Verdict(StrEnum):
@@ -30,7 +33,7 @@ class Finding:
         verdict: whether it held.
         note: what went wrong, why it was skipped, or what the figures mean.
         cap_mib, got_mib: the cap of the run, and what the program got of it.
-        figures: every other number, by a name that ends in its unit.
+        figures: every other number.
     """
 
     check: str
@@ -39,7 +42,7 @@ class Finding:
     note: str = ""
     cap_mib: int | None = None
     got_mib: float | None = None
-    figures: dict[str, float | int | str | None] = field(default_factory=dict)
+    figures: Figures = field(default_factory=dict)
 
 
 def skipped(check: str, how: str, why: str) -> Finding:

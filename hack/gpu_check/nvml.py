@@ -5,9 +5,9 @@ not give (WSL, a container with its own process ids, N/A) is None, never 0.
 """
 
 import ctypes
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 MIB = 1 << 20
 NOT_AVAILABLE = (1 << 64) - 1
@@ -55,11 +55,11 @@ class Nvml:
 
     def free_mib(self) -> float:
         """What nobody uses."""
-        return self._memory().free / MIB
+        return float(self._memory().free) / MIB
 
     def used_mib(self) -> float:
         """What all processes and the driver itself use."""
-        return self._memory().used / MIB
+        return float(self._memory().used) / MIB
 
     def processes(self) -> dict[int, float | None]:
         """MiB by process id; a value of None: NVML does not say."""
@@ -74,15 +74,44 @@ class Nvml:
                 }
         return {}
 
-    def held_mib(self, pids: Collection[int]) -> float | None:
-        """What these processes hold together; None: NVML does not know all of them."""
-        known = self.processes()
-        held = [known.get(pid) for pid in pids]
-        return None if None in held else sum(value for value in held if value is not None)
-
     def _memory(self) -> Memory:
         memory = Memory()
         answer = self._library.nvmlDeviceGetMemoryInfo(self._device, ctypes.byref(memory))
         if answer:
             raise OSError(f"nvmlDeviceGetMemoryInfo: nvmlReturn {answer}")
         return memory
+
+
+class Device(Protocol):
+    """What a watch needs of a device."""
+
+    def used_mib(self) -> float:
+        """What all processes and the driver itself use."""
+
+    def processes(self) -> Mapping[int, float | None]:
+        """MiB by process id."""
+
+
+class Watch:
+    """What some processes hold, seen from outside; made before they start.
+
+    By process where NVML tells; else (WSL, process ids of another namespace) by what the device
+    lost since, in which other programs on it count, too. Without NVML: None.
+    """
+
+    def __init__(self, device: Device | None) -> None:
+        self._device = device
+        self._before = device.used_mib() if device else 0.0
+        self.by = "process"
+
+    def held_mib(self, pids: Collection[int]) -> float | None:
+        """What they hold now; processes without a context hold nothing."""
+        if not self._device:
+            return None
+        known = self._device.processes()
+        held = [known.get(pid) for pid in pids]
+        if all(value is not None for value in held):
+            self.by = "process"
+            return sum(value for value in held if value is not None)
+        self.by = "device"
+        return max(0.0, self._device.used_mib() - self._before)

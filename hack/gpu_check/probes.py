@@ -1,7 +1,7 @@
 """A probe: a process in a box that takes and gives back device memory as it is told.
 
-Commands and answers are those of probe/commands.h. Whatever happens to the process (a crash, silence)
-becomes a ProbeError with a sentence, so that one bad row never ends the whole check.
+Commands and answers are those of probe/commands.h. Whatever happens to the process (a crash,
+silence) becomes a ProbeError with a sentence, so that one bad row never ends the whole check.
 """
 
 import os
@@ -39,6 +39,16 @@ class View:
     nvml_total_mib: float
     nvml_total_v2_mib: float
     nvml_free_mib: float
+
+    @property
+    def totals(self) -> set[float]:
+        """Every size of the device that it is told."""
+        return {
+            self.total_mib,
+            self.device_total_mib,
+            self.nvml_total_mib,
+            self.nvml_total_v2_mib,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,5 +98,4 @@ def default_name(machine: Machine, began: datetime) -> str:
 
 def write(path: Path, content: dict[str, Any]) -> None:
     """Write the report."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

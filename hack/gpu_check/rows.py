@@ -1,9 +1,9 @@
 """Every way to get device memory, through every way to find the driver's functions.
 
 A row holds when a program gets the cap, to one granule, and is then told "out of memory", and when
-everything it can ask calls the cap the size of the device. Contexts are charged nothing here, so that
-the figures are exact, but in their own rows. A program that would not stop is stopped two pieces
-beyond the cap: a broken cap must not fill somebody's GPU.
+everything it can ask calls the cap the size of the device. Only their own rows charge contexts, so
+that the figures are exact. A program that would not stop is stopped two pieces beyond the cap: a
+broken cap must not fill somebody's GPU.
 """
 
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from gpu_check.boxes import MakeBox
 from gpu_check.findings import GRANULE_MIB, POOL_GRANULE_MIB, Finding, Verdict, failed, skipped
-from gpu_check.nvml import Nvml
+from gpu_check.nvml import Nvml, Watch
 from gpu_check.probes import (
     OUT_OF_MEMORY,
     PIECES_MIB,
@@ -89,28 +89,22 @@ class RowCheck:
     def finding(self, row: Row, resolution: str) -> Finding:
         """One row."""
         context_mib = self.cap_mib // CONTEXTS if row.is_context else 0
-        box = self.make_box(self.cap_mib, context_mib)
+        box, watch = self.make_box(self.cap_mib, context_mib), Watch(self.nvml)
         try:
             with self.start(box, resolution, context=not row.is_context) as probe:
                 if not probe.has(row.symbol):
                     return skipped(row.name, resolution, f"this driver has no {row.symbol}")
-                return self._judge(row, resolution, probe)
+                return self._judge(row, resolution, probe, watch)
         except ProbeError as error:
             return failed(row.name, resolution, str(error))
 
-    def _judge(self, row: Row, resolution: str, probe: Probe) -> Finding:
-        pid = probe.process.pid
-        before = self.nvml.held_mib([pid]) if self.nvml else None
+    def _judge(self, row: Row, resolution: str, probe: Probe, watch: Watch) -> Finding:
+        before = watch.held_mib([probe.process.pid])
         taken = self._fill(row, probe)
-        after = self.nvml.held_mib([pid]) if self.nvml else None
+        after = watch.held_mib([probe.process.pid])
         outside = after - before if after is not None and before is not None else None
         view = probe.see()
-        totals = {
-            view.total_mib,
-            view.device_total_mib,
-            view.nvml_total_mib,
-            view.nvml_total_v2_mib,
-        }
+        totals = view.totals
         wrong = [
             self._wrong_amount(row, taken, outside),
             f"inside, totals are {sorted(totals)} MiB" if totals - {0, self.cap_mib} else "",
@@ -131,6 +125,7 @@ class RowCheck:
             {
                 "answer": taken.answer,
                 "outside_mib": outside,
+                "outside_by": watch.by if outside is not None else None,
                 "total_mib": view.total_mib,
                 "device_total_mib": view.device_total_mib,
                 "nvml_total_mib": view.nvml_total_mib,
@@ -179,5 +174,5 @@ class RowCheck:
         return skipped(
             row.name,
             resolution,
-            f"this driver answers CUresult {bare.answer} after {bare.mib:g} MiB without the library",
+            f"CUresult {bare.answer} after {bare.mib:g} MiB without the library, too",
         )

@@ -2,13 +2,21 @@
 
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from gpu_check.boxes import MakeBox
-from gpu_check.findings import GRANULE_MIB, POOL_GRANULE_MIB, Finding, Verdict, failed
-from gpu_check.nvml import Nvml
+from gpu_check.findings import (
+    GRANULE_MIB,
+    POOL_GRANULE_MIB,
+    Figures,
+    Finding,
+    Verdict,
+    failed,
+    skipped,
+)
+from gpu_check.nvml import Nvml, Watch
 from gpu_check.probes import MIB, PIECES_MIB, Probe, ProbeError, ProbeStarter
 
 PROCESSES = 4
@@ -17,6 +25,10 @@ CHURNED = ("alloc", "async", "vmm", "graph")
 CHURN_PIECE_MIB = 8
 FOLLOWS_SECONDS = 5.0  # libgpucap looks at the file ten times a second
 SEED = 615
+
+
+def _verdict(wrong: str) -> Verdict:
+    return Verdict.FAILED if wrong else Verdict.HELD
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +58,7 @@ class TogetherCheck:
         ):
             how = "1 process" if name == "live limit" else f"{PROCESSES} processes"
             try:
-                yield check(name, how)
+                yield from check(name, how)
             except (ProbeError, OSError) as error:
                 yield failed(name, how, str(error))
 
@@ -54,16 +66,16 @@ class TogetherCheck:
         box = self.make_box(cap_mib, context_mib)
         return [stack.enter_context(self.start(box)) for _ in range(count)]
 
-    def _sum(self, check: str, how: str) -> Finding:
-        """They take at the same time, contexts are charged what they cost, NVML is watched."""
+    def _sum(self, check: str, how: str) -> Iterator[Finding]:
+        """They take at the same time; contexts are charged what they cost; NVML is watched."""
         cap = self.cap_mib + PROCESSES * self.context_mib
-        most = (self.cap_mib + 2 * PIECES_MIB[0]) // SUM_PIECE_MIB
+        watch, highest, got = Watch(self.nvml), 0.0, [0.0] * PROCESSES
         with ExitStack() as stack:
             probes = self._start(stack, PROCESSES, cap, self.context_mib)
-            # Each is told to take little at a time, so that all of them take all the while.
-            highest, got = 0.0, [0.0] * PROCESSES
+            pids = [probe.process.pid for probe in probes]
             taking = list(range(PROCESSES))
-            while taking and sum(got) < most * SUM_PIECE_MIB:
+            while taking and sum(got) < self.cap_mib + 2 * PIECES_MIB[0]:
+                # Little at a time, so that all of them take all the while.
                 for number in taking:
                     probes[number].tell("take", "alloc", SUM_PIECE_MIB * MIB, 2)
                 for number in list(taking):
@@ -71,32 +83,27 @@ class TogetherCheck:
                     got[number] += pieces * SUM_PIECE_MIB
                     if answer:
                         taking.remove(number)
-                highest = max(highest, self._outside(probes) or 0.0)
-            outside = self._outside(probes)
-        over = sum(got) + PROCESSES * self.context_mib - cap
-        beyond = highest - cap
-        wrong = [
-            f"together they got {over:g} MiB more than the cap" if over > 0 else "",
-            f"refused {-over:g} MiB below the cap" if -over >= SUM_PIECE_MIB else "",
-            f"NVML saw {beyond:g} MiB more than the cap" if beyond > POOL_GRANULE_MIB else "",
-        ]
-        note = "; ".join(filter(None, wrong))
-        unseen = "NVML does not show these processes: their sum was not seen from outside"
-        figures = {
-            "allocated_mib": sum(got),
-            "context_mib": self.context_mib,
-            "outside_highest_mib": highest if outside is not None else None,
-        }
-        verdict = Verdict.FAILED if note else Verdict.HELD
-        if not note and outside is None:
-            note = unseen
-        allocated = sum(got) + PROCESSES * self.context_mib
-        return Finding(check, how, verdict, note, cap, allocated, figures)
+                outside = watch.held_mib(pids)
+                highest = max(highest, outside or 0.0)
+        charged = sum(got) + PROCESSES * self.context_mib
+        figures: Figures = {"allocated_mib": sum(got), "context_mib": self.context_mib}
+        note = ""
+        if charged > cap:
+            note = f"together they got {charged - cap:g} MiB more than the cap"
+        elif cap - charged >= SUM_PIECE_MIB:
+            note = f"refused {cap - charged:g} MiB below the cap"
+        yield Finding(check, how, _verdict(note), note, cap, charged, figures)
+        outside_check = f"{check} by NVML"
+        if self.nvml is None:
+            yield skipped(outside_check, how, "there is no NVML")
+            return
+        note = ""
+        if highest - cap > POOL_GRANULE_MIB:
+            note = f"NVML saw {highest - cap:g} MiB more than the cap, by {watch.by}"
+        figures = {"outside_highest_mib": highest, "outside_by": watch.by}
+        yield Finding(outside_check, how, _verdict(note), note, cap, highest, figures)
 
-    def _outside(self, probes: Sequence[Probe]) -> float | None:
-        return self.nvml.held_mib([probe.process.pid for probe in probes]) if self.nvml else None
-
-    def _sigkill(self, check: str, how: str) -> Finding:
+    def _sigkill(self, check: str, how: str) -> Iterator[Finding]:
         """They allocate and free for ever and are killed; one that lives on must never wait."""
         dice = random.Random(SEED)
         box = self.make_box(self.cap_mib)
@@ -123,17 +130,17 @@ class TogetherCheck:
             note = f"{lost:g} MiB were lost"
         elif -lost >= GRANULE_MIB:
             note = f"got {-lost:g} MiB more than the cap"
-        return Finding(
+        yield Finding(
             check,
             how,
-            Verdict.FAILED if note else Verdict.HELD,
+            _verdict(note),
             note or f"{self.rounds * PROCESSES} processes killed, nothing lost, nobody waited",
             self.cap_mib,
             taken.mib,
             {"killed": self.rounds * PROCESSES, "slowest_answer_seconds": round(slowest, 4)},
         )
 
-    def _live(self, check: str, how: str) -> Finding:
+    def _live(self, check: str, how: str) -> Iterator[Finding]:
         """The limit grows, then shrinks below what is held; the program holds what it has."""
         more, less = self.cap_mib + 256, self.cap_mib // 2
         box = self.make_box(self.cap_mib)
@@ -148,18 +155,16 @@ class TogetherCheck:
             _, dropped = probe.ask("drop", "alloc", 1)
         wrong = [
             "" if grew is not None else f"the larger limit was not seen in {FOLLOWS_SECONDS:g} s",
-            ""
-            if shrank is not None
-            else f"the smaller limit was not seen in {FOLLOWS_SECONDS:g} s",
+            "" if shrank is not None else f"the smaller one was not seen in {FOLLOWS_SECONDS:g} s",
             f"got {second:g} MiB of {more}" if abs(second - more) >= GRANULE_MIB else "",
             "above the smaller limit it got more" if beyond.mib else "",
             f"a free above the smaller limit: CUresult {dropped:.0f}" if dropped else "",
         ]
         note = "; ".join(filter(None, wrong))
-        return Finding(
+        yield Finding(
             check,
             how,
-            Verdict.FAILED if note else Verdict.HELD,
+            _verdict(note),
             note,
             more,
             second,

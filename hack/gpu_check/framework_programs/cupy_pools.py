@@ -1,9 +1,11 @@
 """CuPy: its own pool (default), the driver's pool (async), managed memory (managed)."""
 
+import importlib
 import json
 import sys
+from typing import Any
 
-import cupy
+cupy: Any = importlib.import_module("cupy")
 
 
 def main(way: str, piece_mib: int, most: int) -> None:
@@ -13,9 +15,10 @@ def main(way: str, piece_mib: int, most: int) -> None:
         cupy.cuda.set_allocator(cupy.cuda.MemoryAsyncPool().malloc)
     elif way == "managed":
         cupy.cuda.set_allocator(cupy.cuda.MemoryPool(cupy.cuda.malloc_managed).malloc)
-    held, error = [], None
+    held: list[object] = []
+    error = None
     try:
-        for _ in range(most):
+        while len(held) < most:
             held.append(cupy.cuda.alloc(piece_mib << 20))
     except Exception as refusal:  # whatever the framework makes of it is what is to be reported
         error = type(refusal).__name__

@@ -1,17 +1,19 @@
 """JAX: memory taken at the start (preallocate), or as it is needed (on-demand)."""
 
 import ctypes
+import importlib
 import json
 import os
 import sys
+from typing import Any
 
 
 def main(way: str, piece_mib: int, most: int) -> None:
     """Take pieces and print what came of it."""
     os.environ["JAX_PLATFORMS"] = "cuda"
     os.environ["XLA_PYTHON_CLIENT_PREALLOCATE"] = "true" if way == "preallocate" else "false"
-    import jax
-    import numpy
+    jax: Any = importlib.import_module("jax")
+    numpy: Any = importlib.import_module("numpy")
 
     jax.devices()  # makes the context, in which the driver can be asked
     cuda = ctypes.CDLL("libcuda.so.1")
@@ -20,10 +22,11 @@ def main(way: str, piece_mib: int, most: int) -> None:
     cuda.cuCtxPushCurrent_v2(context)
     cuda.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
     cuda.cuCtxPopCurrent_v2(ctypes.byref(context))
-    held, error = [], None
+    held: list[object] = []
+    error = None
     piece = numpy.zeros(piece_mib << 20, numpy.uint8)
     try:
-        for _ in range(most):
+        while len(held) < most:
             held.append(jax.device_put(piece).block_until_ready())
     except Exception as refusal:  # whatever the framework makes of it is what is to be reported
         out_of_memory = "RESOURCE_EXHAUSTED" in str(refusal)

@@ -3,9 +3,11 @@
 The allocator is chosen by an environment variable that torch reads when it is imported.
 """
 
+import importlib
 import json
 import os
 import sys
+from typing import Any
 
 SETTINGS = {"expandable": "expandable_segments:True", "async": "backend:cudaMallocAsync"}
 
@@ -14,12 +16,13 @@ def main(way: str, piece_mib: int, most: int) -> None:
     """Take pieces and print what came of it."""
     if way in SETTINGS:
         os.environ["PYTORCH_CUDA_ALLOC_CONF"] = SETTINGS[way]
-    import torch
+    torch: Any = importlib.import_module("torch")
 
     free, total = torch.cuda.mem_get_info()
-    held, error = [], None
+    held: list[object] = []
+    error = None
     try:
-        for _ in range(most):
+        while len(held) < most:
             held.append(torch.empty(piece_mib << 20, dtype=torch.uint8, device="cuda"))
     except Exception as refusal:  # whatever the framework makes of it is what is to be reported
         error = type(refusal).__name__

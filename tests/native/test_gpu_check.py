@@ -1,0 +1,338 @@
+"""`make gpu-check` on the pretended driver: the whole table, and that it can fail."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.native.build import NativeBuild
+
+from gpu_check.boxes import Box, BoxMaker
+from gpu_check.building import Programs, require_compiler
+from gpu_check.costs import Turns, judge
+from gpu_check.findings import CannotRunError, Verdict
+from gpu_check.frameworks import FRAMEWORKS
+from gpu_check.frameworks import judge as judge_framework
+from gpu_check.libraries import find_driver
+from gpu_check.nvml import Watch
+from gpu_check.plan import DEFAULT_CAP_MIB
+from gpu_check.probes import RESOLUTIONS, ProbeError, ProbeStarter
+from gpu_check.report import all_held
+from gpu_check.rows import ROWS, RowCheck
+
+HACK = Path(__file__).parents[2] / "hack"
+TOGETHER = {"sum", "sum by NVML", "sigkill", "live limit"}
+COSTS = {
+    ("cost of alloc", "alloc and free"),
+    ("cost of async", "alloc and free"),
+    ("cost of vmm", "alloc and free"),
+    ("cost of a start", "no CUDA"),
+    ("cost of a start", "with a context"),
+    ("cost of a launch", "empty kernel"),
+}
+
+
+def gpu_check(*options: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "gpu_check", *map(str, options)],
+        env={**os.environ, "PYTHONPATH": str(HACK), **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+@pytest.fixture(scope="module")
+def run(
+    native: NativeBuild, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[subprocess.CompletedProcess[str], dict[str, Any]]:
+    """One run of the whole check, and its report."""
+    path = tmp_path_factory.mktemp("gpu-check") / "report.json"
+    done = gpu_check("--fake", "--json", path)
+    assert path.exists(), done.stdout + done.stderr
+    return done, json.loads(path.read_text())
+
+
+@pytest.fixture(scope="module")
+def findings(
+    run: tuple[subprocess.CompletedProcess[str], dict[str, Any]],
+) -> Mapping[tuple[str, str], dict[str, Any]]:
+    return {(found["check"], found["how"]): found for found in run[1]["findings"]}
+
+
+def test_everything_that_ran_held(
+    run: tuple[subprocess.CompletedProcess[str], dict[str, Any]],
+) -> None:
+    done, report = run
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert report["all_held"] and report["counts"]["failed"] == 0
+    expected = {(row.name, how) for row in ROWS for how in RESOLUTIONS}
+    rest = {
+        (found["check"], found["how"]) for found in report["findings"] if found["verdict"] == "held"
+    } - expected
+    assert {check for check, _ in rest} == TOGETHER | {"release"}
+    assert len(expected) == 27 * 4
+
+
+@pytest.mark.parametrize("how", RESOLUTIONS)
+@pytest.mark.parametrize("row", [row.name for row in ROWS])
+def test_row(findings: Mapping[tuple[str, str], dict[str, Any]], row: str, how: str) -> None:
+    found = findings[row, how]
+    figures = found["figures"]
+    assert found["verdict"] == "held", found["note"]
+    assert abs(found["got_mib"] - DEFAULT_CAP_MIB) < figures["granule_mib"]
+    assert figures["answer"] == 2
+    totals = {figures[name] for name in figures if name.endswith("total_mib")}
+    assert totals | {figures["nvml_total_v2_mib"]} == {DEFAULT_CAP_MIB}
+    if not row.startswith("context"):
+        assert figures["outside_by"] == "process"
+        assert abs(figures["outside_mib"] - DEFAULT_CAP_MIB) < figures["granule_mib"]
+
+
+def test_processes_together_stay_under_the_cap_as_nvml_sees_it(
+    findings: Mapping[tuple[str, str], dict[str, Any]],
+) -> None:
+    inside = findings["sum", "4 processes"]
+    outside = findings["sum by NVML", "4 processes"]
+    assert inside["got_mib"] == inside["cap_mib"] == 1000 + 4 * 300
+    assert outside["got_mib"] == outside["cap_mib"]
+    assert outside["figures"]["outside_by"] == "process"
+
+
+def test_sudden_death_loses_nothing(
+    findings: Mapping[tuple[str, str], dict[str, Any]],
+) -> None:
+    found = findings["sigkill", "4 processes"]
+    assert found["got_mib"] == DEFAULT_CAP_MIB
+    assert found["figures"]["killed"] == 40
+
+
+def test_limit_follows_the_file(findings: Mapping[tuple[str, str], dict[str, Any]]) -> None:
+    found = findings["live limit", "1 process"]
+    assert found["figures"]["before_mib"] == DEFAULT_CAP_MIB
+    assert found["got_mib"] == found["cap_mib"] == DEFAULT_CAP_MIB + 256
+
+
+def test_reserve_is_compared_with_what_nvml_shows(
+    findings: Mapping[tuple[str, str], dict[str, Any]],
+) -> None:
+    figures = findings["context reserve", "NVML"]["figures"]
+    assert (figures["context_mib"], figures["with_a_kernel_mib"]) == (300, 302)
+    assert figures["reserve_mib"] == 512
+
+
+def test_costs_are_measured_and_not_judged_on_the_pretended_driver(
+    findings: Mapping[tuple[str, str], dict[str, Any]],
+) -> None:
+    for cost in COSTS:
+        found = findings[cost]
+        assert found["verdict"] == "measured", found["note"]
+        assert all(
+            figure > 0
+            for name, figure in found["figures"].items()
+            if name.startswith(("with_", "without_"))
+        )
+
+
+def test_report_says_where_it_was_taken_and_what_was_skipped(
+    run: tuple[subprocess.CompletedProcess[str], dict[str, Any]],
+) -> None:
+    report = run[1]
+    machine = report["machine"]
+    assert report["schema_version"] == 1
+    assert machine["gpu"] == "NVIDIA A100-PCIE-40GB"
+    assert machine["uuid"] == "GPU-00000000-0000-4000-8000-000000000000"
+    assert (machine["driver"], machine["cuda"]) == ("570.86.15", "12.8")
+    assert machine["pretended"] and machine["kernel"] and machine["architecture"]
+    skipped = {key for key in report["skipped"] if report["skipped"][key]}
+    assert skipped == {f"{f.module} ({way})" for f in FRAMEWORKS for way in f.ways}
+
+
+def test_table_has_a_line_for_every_finding(
+    run: tuple[subprocess.CompletedProcess[str], dict[str, Any]],
+) -> None:
+    done, report = run
+    for found in report["findings"]:
+        verdict = "FAILED" if found["verdict"] == "failed" else found["verdict"]
+        assert any(
+            line.startswith(found["check"]) and found["how"] in line and verdict in line
+            for line in done.stdout.splitlines()
+        ), found
+
+
+def test_without_the_library_the_check_fails_and_says_why(
+    native: NativeBuild, tmp_path: Path
+) -> None:
+    path = tmp_path / "report.json"
+    done = gpu_check("--fake", "--without-library", "--json", path)
+    report = json.loads(path.read_text())
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert not report["all_held"]
+    failed = {f["check"] for f in report["findings"] if f["verdict"] == "failed"}
+    assert failed == {row.name for row in ROWS} | TOGETHER | {"release"}
+    (alloc,) = [f for f in report["findings"] if (f["check"], f["how"]) == ("alloc", "ctypes")]
+    assert alloc["got_mib"] == DEFAULT_CAP_MIB + 256  # stopped two pieces beyond the cap
+    assert "256 MiB more than the cap" in alloc["note"]
+    assert "stopped by this check" in alloc["note"]
+
+
+def fake_programs(folder: Path, script: str) -> Programs:
+    probe = folder / "probe"
+    probe.write_text(f"#!/bin/sh\n{script}\n")
+    probe.chmod(0o755)
+    return Programs(folder / "no-library", probe, probe)
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("kill -SEGV $$", "killed by SIGSEGV"),
+        ("echo no driver today >&2; exit 2", "exit code 2): no driver today"),
+        ("read line; echo 100", "start: CUresult 100"),
+        ("read line; echo nonsense", "unexpected answer 'nonsense'"),
+    ],
+)
+def test_a_row_that_crashes_is_a_failed_row(tmp_path: Path, script: str, words: str) -> None:
+    start = ProbeStarter(fake_programs(tmp_path, script))
+    check = RowCheck(start, BoxMaker(tmp_path, None, {}), None, 1000)
+    found = check.finding(ROWS[0], "linked")
+    assert found.verdict is Verdict.FAILED
+    assert words in found.note
+
+
+def test_a_process_that_says_nothing_is_killed(tmp_path: Path) -> None:
+    start = ProbeStarter(fake_programs(tmp_path, "read a; echo 0; read b; exec sleep 60"))
+    box = BoxMaker(tmp_path, None, {})(None)
+    with start(box, context=False) as probe:
+        with pytest.raises(ProbeError, match=r"no answer within 0\.2 s; killed"):
+            probe.ask("see", seconds=0.2)
+        assert probe.process.returncode == -9
+
+
+def test_a_row_that_the_driver_cannot_do_is_skipped_not_held(tmp_path: Path) -> None:
+    script = "read a; echo 0; read b; echo 0; read c; echo 0"
+    check = RowCheck(
+        ProbeStarter(fake_programs(tmp_path, script)), BoxMaker(tmp_path, None, {}), None, 1000
+    )
+    found = check.finding(ROWS[0], "linked")
+    assert (found.verdict, found.note) == (Verdict.SKIPPED, "this driver has no cuMemAlloc_v2")
+
+
+def test_a_refusal_without_the_library_too_is_skipped_not_held(tmp_path: Path) -> None:
+    script = (
+        "echo 0; echo 0; echo 1; echo 0 801; echo 0 801; echo 0 801; echo 0 801; echo 1 2 3 4 5 6"
+    )
+    bare = "echo 0; echo 0; echo 0 801; echo 0 801; echo 0 801; echo 0 801"
+    both = (
+        f'if [ -e "$0.second" ]; then {bare}; else touch "$0.second"; {script}; fi; cat >/dev/null'
+    )
+    check = RowCheck(
+        ProbeStarter(fake_programs(tmp_path, both)), BoxMaker(tmp_path, None, {}), None, 1000
+    )
+    found = check.finding(ROWS[0], "linked")
+    assert found.verdict is Verdict.SKIPPED
+    assert found.note == "CUresult 801 after 0 MiB without the library, too"
+
+
+def test_no_driver_is_said_in_a_sentence(tmp_path: Path) -> None:
+    with pytest.raises(CannotRunError, match=r"no NVIDIA driver: libcuda\.so\.1 is neither known"):
+        find_driver([str(tmp_path)], lambda name: None)
+
+
+def test_a_driver_that_the_loader_does_not_know_is_found(tmp_path: Path) -> None:
+    (tmp_path / "libcuda.so.1").touch()
+    found = find_driver([str(tmp_path)], lambda name: None)
+    assert found.environment["LD_LIBRARY_PATH"].split(":")[0] == str(tmp_path)
+    assert found.nvml is None
+
+
+def test_no_compiler_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nowhere")
+    with pytest.raises(CannotRunError, match="no gcc and no make in PATH"):
+        require_compiler()
+
+
+def test_no_compiler_is_exit_code_2() -> None:
+    done = gpu_check("--fake", PATH="/nowhere")
+    assert done.returncode == 2
+    assert "no gcc" in done.stderr and "Traceback" not in done.stderr
+
+
+def test_a_device_without_room_is_left_alone(native: NativeBuild) -> None:
+    done = gpu_check("--fake", "--cap-mib", 30000)
+    assert done.returncode == 2
+    assert "NVIDIA A100-PCIE-40GB has 40448 MiB free, this check needs" in done.stderr
+
+
+def test_a_report_that_cannot_be_written_is_said_before_the_work(native: NativeBuild) -> None:
+    done = gpu_check("--fake", "--json", "/nowhere/report.json")
+    assert done.returncode == 2
+    assert "no folder to write to" in done.stderr and "alloc" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("without", "with_library", "verdict"),
+    [
+        ([10.0, 10.1, 10.2], [10.5, 10.6, 10.7], Verdict.HELD),  # adds half of what is promised
+        ([10.0, 10.1, 10.2], [12.0, 12.1, 12.2], Verdict.FAILED),
+        ([10.0, 12.0, 15.0], [13.9, 14.0, 15.0], Verdict.MEASURED),  # less than the noise
+    ],
+)
+def test_an_added_cost_is_judged_by_the_noise(
+    without: list[float], with_library: list[float], verdict: Verdict
+) -> None:
+    assert judge(Turns(without, with_library), 1.0, judged=True)[0] is verdict
+
+
+@pytest.mark.parametrize(
+    ("seen", "words"),
+    [
+        ({}, ""),
+        ({"got_mib": 1200}, "got 200 MiB more than the cap"),
+        ({"error": None}, "stopped by this check"),
+        ({"error": "ValueError"}, "it ended with ValueError"),
+        ({"total_mib": 80000}, "it saw a device of 80000 MiB"),
+        ({"got_mib": 100}, "refused after 100 MiB of 900"),
+    ],
+)
+def test_a_framework_is_judged_by_what_it_saw_and_got(
+    tmp_path: Path, seen: dict[str, object], words: str
+) -> None:
+    well = {"free_mib": 900, "total_mib": 1000, "got_mib": 880, "error": "OutOfMemoryError"}
+    found = judge_framework(FRAMEWORKS[0], "default", Box(tmp_path, 1000, {}), well | seen)
+    assert found.verdict is (Verdict.FAILED if words else Verdict.HELD)
+    assert words in found.note
+
+
+class Figures:
+    """A device whose NVML says what a test wants."""
+
+    def __init__(self, used: list[float], processes: dict[int, float | None]) -> None:
+        self.used, self.known = used, processes
+
+    def used_mib(self) -> float:
+        return self.used.pop(0)
+
+    def processes(self) -> dict[int, float | None]:
+        return self.known
+
+
+def test_processes_are_watched_by_their_ids_where_nvml_tells() -> None:
+    watch = Watch(Figures([5000], {7: 300.0, 8: 400.0, 9: 1000.0}))
+    assert (watch.held_mib([7, 8]), watch.by) == (700, "process")
+
+
+@pytest.mark.parametrize("known", [{}, {7: None}])
+def test_processes_are_watched_by_the_device_where_nvml_does_not_tell(
+    known: dict[int, float | None],
+) -> None:
+    watch = Watch(Figures([5000, 5700], known))
+    assert (watch.held_mib([7]), watch.by) == (700, "device")
+
+
+def test_nothing_held_is_not_success() -> None:
+    assert not all_held([])
