@@ -95,20 +95,24 @@ static void reap(struct ledger_file *file, const struct process_key *self, bool 
 #define REAP_PAUSE_SHARE 20u
 #define REAP_PAUSE_MOST 10000000u /* microseconds; beyond that the word is nonsense */
 
-static uint64_t microseconds(void) {
+static uint64_t microseconds(clockid_t clock) {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (uint64_t)now.tv_sec * 1000000u + (uint64_t)now.tv_nsec / 1000u;
 }
 
 void slots_reap(struct ledger_file *file, const struct process_key *self) {
-    uint64_t start = microseconds(), until = file->header.reaped_until;
-    bool thoroughly = start >= until || until > start + REAP_PAUSE_MOST;
-    reap(file, self, thoroughly);
-    if (thoroughly) {
-        uint64_t end = microseconds(), pause = (end - start) * REAP_PAUSE_SHARE;
-        file->header.reaped_until = end + (pause < REAP_PAUSE_MOST ? pause : REAP_PAUSE_MOST);
+    uint64_t now = microseconds(CLOCK_MONOTONIC), until = file->header.reaped_until;
+    bool thoroughly = now >= until || until > now + REAP_PAUSE_MOST;
+    if (!thoroughly) {
+        reap(file, self, false);
+        return;
     }
+    /* The processor's time, not the clock's: a thread that had to wait did not make work. */
+    uint64_t before = microseconds(CLOCK_THREAD_CPUTIME_ID);
+    reap(file, self, true);
+    uint64_t pause = (microseconds(CLOCK_THREAD_CPUTIME_ID) - before) * REAP_PAUSE_SHARE;
+    file->header.reaped_until = now + (pause < REAP_PAUSE_MOST ? pause : REAP_PAUSE_MOST);
 }
 
 static struct ledger_slot *first_free(struct ledger_file *file) {

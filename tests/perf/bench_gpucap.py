@@ -1,0 +1,121 @@
+"""What libgpucap costs: an allocation with its free, and the start of a process, with and without.
+
+Against the pretended driver, in one run, turn by turn, so that both see the same machine. Bounds: one
+microsecond per allocation and free, ten milliseconds per start. `python -m tests.perf.bench_gpucap`.
+"""
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tests.native.build import NATIVE, build
+from tests.native.container import Container
+from tests.native.fake_gpu import FakeGPU
+
+MOST_ADDED_NS, MOST_ADDED_MS = 1000.0, 10.0
+TURNS, STARTS, ROUNDS = 4000, 30, 8
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One thing measured: the least of the rounds, without the library and with it."""
+
+    name: str
+    unit: str
+    bare: float
+    capped: float
+    most_added: float
+
+    @property
+    def added(self) -> float:
+        """What the library adds."""
+        return self.capped - self.bare
+
+    @property
+    def ok(self) -> bool:
+        """Within its bound."""
+        return self.added <= self.most_added
+
+
+def _number(container: Container, command: list[str], preload: bool) -> float:
+    run = container.run if preload else container.gpu.run
+    done = run(command)
+    if done.returncode:
+        raise RuntimeError(f"{command}: exit {done.returncode}: {done.stderr}")
+    return float(done.stdout)
+
+
+def _allocation(container: Container, kind: str) -> Figure:
+    command = [str(container.programs / "allocbench"), kind, str(TURNS)]
+    rounds = [[_number(container, command, capped) for capped in (False, True)] for _ in range(ROUNDS)]
+    bare, capped = (min(values) for values in zip(*rounds, strict=True))
+    return Figure(f"{kind}: allocation and free", "ns", bare, capped, MOST_ADDED_NS)
+
+
+def _start(container: Container, name: str, program: list[str]) -> Figure:
+    """Startbench itself runs without the library; its children have it."""
+
+    def milliseconds(preload: str) -> float:
+        command = [str(container.programs / "startbench"), str(STARTS), preload, *program]
+        return float(
+            subprocess.run(
+                command,
+                env=container.environment | {"LD_PRELOAD": ""},
+                check=True,
+                capture_output=True,
+                text=True,
+            ).stdout
+        )
+
+    rounds = [[milliseconds(preload) for preload in ("", str(container.library))] for _ in range(ROUNDS)]
+    bare, capped = (min(values) for values in zip(*rounds, strict=True))
+    return Figure(f"start: {name}", "ms", bare, capped, MOST_ADDED_MS)
+
+
+def figures() -> list[Figure]:
+    """Measure all; some ten seconds."""
+    native = build()
+    programs = NATIVE.parent / "tests/native/programs"
+    subprocess.run(["make", "-C", programs, f"BUILD={native.folder}"], check=True, capture_output=True)
+    with tempfile.TemporaryDirectory() as folder:
+        gpu = FakeGPU(Path(folder) / "gpu", native)
+        container = Container(gpu, Path(folder) / "container", cap_mib=8192)
+        probe = container.probe_command("linked", "alloc", 1, "context")
+        return [
+            *(_allocation(container, kind) for kind in ("small", "large", "async")),
+            _start(container, "/bin/true", ["/bin/true"]),
+            _start(container, "a program with a context", probe),
+            _start(container, "Python", [sys.executable, "-S", "-c", ""]),
+        ]
+
+
+def measure() -> dict[str, Any]:
+    """The figures by name, for the report of the benchmarks."""
+    return {
+        figure.name: {
+            "unit": figure.unit,
+            "bare": figure.bare,
+            "capped": figure.capped,
+            "ratio": round(figure.capped / figure.bare, 3),
+            "added": round(figure.added, 3),
+            "bound": figure.most_added,
+            "ok": figure.ok,
+        }
+        for figure in figures()
+    }
+
+
+def table(results: dict[str, Any]) -> str:
+    """For people."""
+    rows = [f"{'':36}{'bare':>10}{'capped':>10}{'added':>10}{'bound':>10}"]
+    for name, of in results.items():
+        numbers = "".join(f"{of[key]:>10.3f}" for key in ("bare", "capped", "added", "bound"))
+        rows.append(f"{name:36}{numbers} {of['unit']} {'' if of['ok'] else 'OVER'}".rstrip())
+    return "\n".join(rows)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table(measure()) + "\n")
