@@ -2,8 +2,10 @@
 
 import ctypes
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -182,3 +184,24 @@ def errors() -> list[str]:
         cuda.ok(function, 2, ctypes.byref(text))
         found.append((text.value or b"").decode())
     return found
+
+
+def killed_at_work(rounds: int) -> list[float]:
+    """Kill processes while they allocate and free; what is used then, and what can be had."""
+    for number in range(rounds):
+        workers = []
+        for _ in range(4):
+            worker = os.fork()
+            if worker == 0:
+                cuda = Cuda()
+                while True:
+                    cuda.ok("cuMemFree_v2", cuda.allocate(64))
+            workers.append(worker)
+        time.sleep(0.02 + number % 5 / 1000)
+        for worker in workers:
+            os.kill(worker, signal.SIGKILL)
+            os.waitpid(worker, 0)
+    cuda = Cuda()
+    free = cuda.free_mib()
+    cuda.allocate(free)
+    return [free, cuda.free_mib()]

@@ -169,6 +169,10 @@ def test_the_memory_of_the_dead_is_found_when_a_neighbour_asks(gpu: FakeGPU) -> 
         end(first, second)
 
 
+def test_processes_killed_at_work_leave_nothing_behind(gpu: FakeGPU) -> None:
+    assert gpu.call(f"{HERE}:killed_at_work", 40) == [gpu.usable_mib - 300, 0]
+
+
 def test_devices_are_apart(fake_gpu: Callable[..., FakeGPU]) -> None:
     gpu = fake_gpu(devices=2)
     other = gpu.start_call(f"{HERE}:holds", 40_000, 1)
