@@ -65,6 +65,11 @@ crds: setup ## Generate crds/ and the chart's copy of it from the pydantic model
 bench: setup ## Throughput and latency against the stock scheduler; writes docs/benchmarks.md
 	@$(PYTHON) -m tests.perf
 
+# A machine with a GPU is often bare: the standard library of any python3 is enough.
+.PHONY: gpu-check
+gpu-check: ## Do memory caps hold on this machine's NVIDIA driver? Needs no setup (OPTIONS=--help)
+	@python=$(PYTHON); [ -x $$python ] || python=python3; $$python -m gpu_check $(OPTIONS)
+
 .PHONY: image
 image: setup ## Build the operator's image, with Docker where there is one (IMAGE=name:tag)
 	@hack/image.sh $(IMAGE)

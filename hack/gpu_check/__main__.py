@@ -56,6 +56,7 @@ def check(options: argparse.Namespace, folder: Path) -> int:
     os.environ.update(driver.environment)  # NVML in this process reads some of them, too
     machine, nvml = look(driver, device=options.device, pretended=options.fake)
     require_room(nvml, machine, options.cap_mib)
+    path = report_path(options, machine, began)
     programs = build(folder, driver.cuda)
     frameworks = versions(options.python)
     make_box = BoxMaker(
@@ -72,7 +73,6 @@ def check(options: argparse.Namespace, folder: Path) -> int:
         options.python,
         frameworks,
     )
-    path = report_path(options, machine, began)
     table, findings = Table(sys.stdout), []
     table.head(machine)
     for finding in plan.findings():

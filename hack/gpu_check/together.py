@@ -23,7 +23,7 @@ PROCESSES = 4
 SUM_PIECE_MIB = 8
 CHURNED = ("alloc", "async", "vmm", "graph")
 CHURN_PIECE_MIB = 8
-FOLLOWS_SECONDS = 5.0  # libgpucap looks at the file ten times a second
+FOLLOWS_SECONDS = 2.0  # libgpucap looks at the file ten times a second
 SEED = 615
 
 
