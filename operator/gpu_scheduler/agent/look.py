@@ -16,7 +16,7 @@ from gpu_scheduler.agent.pods import GpuContainer, OtherPod
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.sampler import Sample, Sampler, Seen
 from gpu_scheduler.agent.trueup import TrueUp
-from gpu_scheduler.agent.usage import Surroundings, Usage, usage
+from gpu_scheduler.agent.usage import ContainerUse, Surroundings, Usage, usage
 from gpu_scheduler.agent.watchdog import Key, OverCap, Watchdog
 
 
@@ -51,6 +51,7 @@ class Looker:
         self.sampler, self._procfs, self._watchdog = sampler, procfs, watchdog
         self.kernel = kernel
         self._true_up = TrueUp(procfs)
+        self._verdicts: dict[Key, Verdict] = {}
         self._loaded: set[tuple[int, int]] = set()  # a library that is mapped stays mapped
 
     @property
@@ -80,13 +81,9 @@ class Looker:
                 doomed = [p for p in use.processes if p.pid in excess.pids]
                 killed += kill(self._procfs, use.container.uid, doomed)
         verdicts = {
-            (use.container.uid, use.container.index): verdict(
-                use,
-                kernel=self.kernel is not None and self.kernel.holds(use),
-                has_library=self._has_library,
-            )
-            for use in found.containers
+            (u.container.uid, u.container.index): self._verdict(u) for u in found.containers
         }
+        self._verdicts = verdicts
         self._loaded &= {
             (seen.pid, seen.process.started)
             for device in sample.devices
@@ -99,6 +96,13 @@ class Looker:
         """Let the driver hold the containers to their caps, where it can."""
         if self.kernel is not None:
             self.kernel.look(found.containers)
+
+    def _verdict(self, use: ContainerUse) -> Verdict:
+        before = self._verdicts.get((use.container.uid, use.container.index))
+        if before is not None and not all(each.readable for each in use.uses):
+            return before  # no process was seen because the device did not answer
+        kernel = self.kernel is not None and self.kernel.holds(use)
+        return verdict(use, kernel=kernel, has_library=self._has_library)
 
     def _has_library(self, seen: Seen) -> bool | None:
         if seen.process is None:

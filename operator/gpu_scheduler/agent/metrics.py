@@ -105,9 +105,9 @@ class Metrics:
             key = (namespace, use.container.job, self._projects.project(namespace))
             for each in use.uses:
                 limit[key] = limit.get(key, 0.0) + each.cap_mib * MIB
-                known = [p.used_bytes for p in each.processes if p.used_bytes is not None]
-                if known or not each.processes:
-                    used[key] = used.get(key, 0.0) + sum(known)
+                if each.used_mib is not None:
+                    held = sum(p.used_bytes or 0 for p in each.processes)
+                    used[key] = used.get(key, 0.0) + held
                 shares = [p.busy_ratio for p in each.processes if p.busy_ratio is not None]
                 busy.setdefault(key, []).append(min(1.0, sum(shares)))
         mean = {key: sum(values) / len(values) for key, values in busy.items()}

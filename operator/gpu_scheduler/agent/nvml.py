@@ -36,6 +36,7 @@ _UNSUPPORTED = frozenset(
         pynvml.NVML_ERROR_DEPRECATED,
     }
 )
+_EVENT_WAIT_MS = 1  # events are queued; this only asks for those that are there
 _MOST_EVENTS = 256  # taken at once; the rest comes with the next sample
 
 
@@ -204,7 +205,7 @@ class NvmlDriver:
         found: list[Xid] = []
         while self._events is not None and len(found) < _MOST_EVENTS:
             try:
-                event = pynvml.nvmlEventSetWait(self._events, 0)
+                event = pynvml.nvmlEventSetWait(self._events, _EVENT_WAIT_MS)
             except pynvml.NVMLError:  # Timeout: there is no more
                 break
             found.append(Xid(self._name(event.device), int(event.eventData)))

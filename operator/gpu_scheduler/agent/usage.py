@@ -26,10 +26,13 @@ class Use:
     uuid: str
     cap_mib: int
     processes: tuple[Seen, ...]
+    readable: bool = True  # the device answered, so that no process means no memory
 
     @property
     def used_mib(self) -> int | None:
-        """MiB in use; None when the driver knows it of none of the processes."""
+        """MiB in use; None when the driver does not answer or knows it of none of them."""
+        if not self.readable:
+            return None
         known = [p.used_bytes for p in self.processes if p.used_bytes is not None]
         if not known and self.processes:
             return None
@@ -95,27 +98,17 @@ def usage(
             name = _foreign_name(seen, pods, others, around)
             if name is not None:
                 foreign.setdefault(uuid, []).append(_foreign(seen, name))
-    containers = tuple(
-        ContainerUse(
-            container,
-            tuple(
-                Use(
-                    uuid_of.get(device, device),
-                    cap,
-                    tuple(
-                        held.get((container.uid, container.index), {}).get(
-                            uuid_of.get(device, device), ()
-                        )
-                    ),
-                )
-                for device, cap in container.caps_mib.items()
-            ),
+    readable = {d.facts.uuid for d in sample.devices if d.readable}
+    containers = []
+    for container in (each for group in pods.values() for each in group if not each.ended):
+        by_device = held.get((container.uid, container.index), {})
+        caps = {uuid_of.get(device, device): cap for device, cap in container.caps_mib.items()}
+        uses = tuple(
+            Use(uuid, cap, tuple(by_device.get(uuid, ())), uuid in readable)
+            for uuid, cap in caps.items()
         )
-        for group in pods.values()
-        for container in group
-        if not container.ended
-    )
-    return Usage(containers, foreign)
+        containers.append(ContainerUse(container, uses))
+    return Usage(tuple(containers), foreign)
 
 
 def _container(

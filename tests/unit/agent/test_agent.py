@@ -142,6 +142,18 @@ async def test_a_driver_that_fails_leaves_the_devices_unhealthy_and_is_asked_aga
     assert all(d.healthy for d in stage.agent.status.devices)
 
 
+async def test_being_over_is_not_forgotten_while_the_device_does_not_answer(stage: Stage) -> None:
+    stage.run_container(30000, maps="")
+    await stage.look(3)
+    stage.driver.errors = {gpu(0): DriverError("Unknown Error")}
+    await stage.look(5)
+    assert stage.reports[0].over_cap_since == "t0"
+    assert stage.reports[0].isolation == "unprotected"
+    stage.driver.broken = DriverError("Driver Not Loaded")
+    await stage.look(5)
+    assert stage.reports[0].over_cap_since == "t0"
+
+
 class Hanging(FakeDriver):
     """Does not answer while it is told to hang."""
 

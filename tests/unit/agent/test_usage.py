@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from tests.unit.agent.builders import (
     CONTAINER,
@@ -139,3 +141,12 @@ def test_foreign_memory_is_told_in_coarse_steps() -> None:
         return found(seen(mib=mib, in_cgroup=HOST)).foreign[gpu(0)][0].used_mib
 
     assert [told(mib) for mib in (None, 0, 1, 64, 65)] == [None, 0, 64, 64, 128]
+
+
+def test_a_device_that_does_not_answer_leaves_its_use_unknown() -> None:
+    silent = replace(sample().devices[0], readable=False)
+    shown = replace(sample(), devices=(silent, sample().devices[1]))
+    (use,) = usage(shown, {POD: (container(),)}, {}, AROUND).containers
+    assert use.uses[0].used_mib is None
+    (gone,) = usage(replace(sample(), devices=()), {POD: (container(),)}, {}, AROUND).containers
+    assert gone.uses[0].used_mib is None
