@@ -4,10 +4,11 @@ Reasons are API: users script against them and tests assert them. They are liste
 to the least specific; a job that could be given several gets the first that applies.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
 
 
 class Reason(StrEnum):
@@ -22,7 +23,21 @@ class Reason(StrEnum):
     WAITING_FOR_RESOURCES = "WaitingForResources"  # GPUs fit; CPU, memory or pod slots do not
     WAITING_FOR_GANG = "WaitingForGang"
     SUSPENDED = "Suspended"
-    PREEMPTED = "Preempted"
+    PREEMPTED = "Preempted"  # said by the status of a job whose pods had to give way
+
+
+class EvictReason(StrEnum):
+    """Why a pod has to give way."""
+
+    RECLAIM = "reclaim"  # another project is below its fair share, its own above
+    PRIORITY = "priority"  # a job of its project has a higher priority
+
+
+class HoldKind(StrEnum):
+    """Why devices are kept for a pod."""
+
+    FREED = "freed"  # pods were evicted for it, or leave anyway
+    RESERVED = "reserved"  # it is first in order, inside quota, and has waited long
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +71,41 @@ class Wait:
 
 
 @dataclass(frozen=True, slots=True)
+class Evict:
+    """Take this pod off its node so that another one fits. A sentence says why."""
+
+    pod: PodUID
+    job: JobKey
+    beneficiary: JobKey
+    reason: EvictReason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Keep room on this node for a waiting pod; to be handed to the next plan.
+
+    ``start``: when it could start there, epoch seconds, as far as time limits tell.
+    """
+
+    pod: PodUID
+    job: JobKey
+    node: str
+    kind: HoldKind
+    start: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
-    """One cycle's decisions. A job is in ``waits`` at most once: for its first pod that waits."""
+    """One cycle's decisions. A job is in ``waits`` at most once: for its first pod that waits.
+
+    ``shares_milli``: what each project should hold. ``again_at``: when the passing of time alone
+    would change the plan, epoch seconds.
+    """
 
     places: tuple[Place, ...]
     waits: tuple[Wait, ...]
+    evicts: tuple[Evict, ...] = ()
+    holds: tuple[Hold, ...] = ()
+    shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
+    again_at: float | None = None

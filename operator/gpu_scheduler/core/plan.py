@@ -7,50 +7,96 @@ simulator.
 
 from collections.abc import Mapping, Sequence
 
+from gpu_scheduler.core.balance import Balance, shares_now
 from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Plan, Reason, Wait
+from gpu_scheduler.core.decision import Hold, Plan, Reason, Wait
 from gpu_scheduler.core.demand import Demands
+from gpu_scheduler.core.departures import Departures, Locator
+from gpu_scheduler.core.holds import Holds
+from gpu_scheduler.core.occupants import Occupants, Roll
 from gpu_scheduler.core.queues import Queue, queue_up
 from gpu_scheduler.core.quota import room_above_milli, room_inside_milli
 from gpu_scheduler.core.reasons import Explainer
+from gpu_scheduler.core.reclaim import Reclaim
 from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.rounds import Round, Tables
 from gpu_scheduler.core.snapshot import Snapshot
 
+RESERVE_AFTER_SECONDS = 60.0
+NOBODY = Roll()
+
 
 def plan(
-    cluster: Cluster, projects: Mapping[ProjectName, Project], jobs: Sequence[WaitingJob]
+    cluster: Cluster,
+    projects: Mapping[ProjectName, Project],
+    jobs: Sequence[WaitingJob],
+    *,
+    occupants: Occupants = NOBODY,
+    holds: Sequence[Hold] = (),
+    now: float = 0.0,
+    reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
 ) -> Plan:
-    """Decide which waiting pods start now, where, and why the others do not.
+    """Decide which waiting pods start now, where, who gives way, and why the others wait.
 
     Args:
         cluster: what is free now; not changed.
         projects: quotas by name; a job of a project that is not there is ``Invalid``.
         jobs: jobs with waiting pods, in any order.
+        occupants: the pods that hold what is not free; without them nobody is evicted.
+        holds: those of the plan before, so that room once promised stays kept.
+        now: epoch seconds.
+        reserve_after_seconds: a pod first in order that has waited so long gets room reserved.
     """
-    # 1. Copy what will be consumed.
+    # 1. Copy what will be consumed, and line up the pods of each project.
     snapshot = Snapshot(cluster)
-    demands = Demands(snapshot)
-    tables = Tables(snapshot)
-
-    # 2. Line up the pods of each project.
+    demands, tables, locator = Demands(snapshot), Tables(snapshot), Locator(snapshot.cluster)
     queues, orphans = queue_up(projects, jobs)
+    shares = shares_now(snapshot, demands, projects, queues)
+
+    # 2. Use, or go on keeping, the room that was kept for pods.
+    leaving = occupants.leaving() if queues else ()
+    departures = Departures(snapshot, locator, leaving)
+    reservations = Reservations(snapshot, demands, occupants, departures, locator, now)
+    held = Holds(snapshot, demands, departures, locator, reservations, tables.open)
+    places = held.honour(holds, queues) if holds else []
+    kept = {hold.pod for hold in held.kept}
 
     # 3. Start pods inside their project's quota.
-    inside = Round(snapshot, demands, room_milli=room_inside_milli, candidates=tables.open)
-    places = inside.run(queues)
+    passed = kept | reservations.blocks.keys()
+    inside = Round(snapshot, demands, shares, reservations, passed, room_inside_milli, tables.open)
+    places += inside.run(queues)
 
     # 4. Keep borrowers away from the nodes for which such pods still wait.
     tables.claim([blocked for blocked in inside.blocked if blocked[0].least_milli])
+    tables.claim(reservations.wanted)
 
     # 5. Let projects with a weight borrow what is left.
-    above = Round(snapshot, demands, room_milli=room_above_milli, candidates=tables.unclaimed)
+    above = Round(
+        snapshot, demands, shares, reservations, passed, room_above_milli, tables.unclaimed
+    )
     places += above.run(queues)
 
-    # 6. Say why each other job waits.
-    explainer = Explainer(snapshot, demands, tables)
+    # 6. Make room for those below their fair share, and for higher priorities.
+    balance = Balance(snapshot, departures, projects, shares)
+    reclaim = Reclaim(snapshot, demands, occupants, departures, locator, balance, reservations)
+    reclaim.run(projects, queues, kept, tables.claimed)
+
+    # 7. Reserve room for those who have waited too long.
+    again_at = reservations.make(queues, kept, reserve_after_seconds)
+
+    # 8. Say why each other job waits.
+    all_holds = (*held.kept, *reclaim.holds, *reservations.holds)
+    explainer = Explainer(snapshot, demands, tables, occupants, all_holds)
     waits = [wait for queue in queues for wait in _waits(queue, explainer)]
-    return Plan(tuple(places), tuple(waits) + _without_project(orphans))
+    return Plan(
+        tuple(places),
+        tuple(waits) + _without_project(orphans),
+        tuple(reclaim.evicts),
+        all_holds,
+        shares,
+        again_at,
+    )
 
 
 def _waits(queue: Queue, explainer: Explainer) -> list[Wait]:
@@ -60,7 +106,7 @@ def _waits(queue: Queue, explainer: Explainer) -> list[Wait]:
     for job, pod in queue.pending:
         if job.key != last:
             last = job.key
-            reason, message = explainer.explain(pod, queue.project)
+            reason, message = explainer.explain(pod, queue.project, len(waits) + 1)
             waits.append(Wait(job.key, reason, message, len(waits) + 1))
     return waits
 

@@ -5,9 +5,12 @@ the same answer unless something changed. Costs at most one pass over the nodes 
 cycle; everything is remembered. Called by ``plan`` once per waiting job.
 """
 
-from gpu_scheduler.core import quota, wording
-from gpu_scheduler.core.decision import Reason
+from collections.abc import Sequence
+
+from gpu_scheduler.core import holders, quota, wording
+from gpu_scheduler.core.decision import Hold, Reason
 from gpu_scheduler.core.demand import Demand, Demands
+from gpu_scheduler.core.occupants import Occupants
 from gpu_scheduler.core.request import Project, ProjectName, WaitingPod
 from gpu_scheduler.core.rounds import Tables
 from gpu_scheduler.core.shortage import Verdict, shortage
@@ -15,21 +18,36 @@ from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.core.unsatisfiable import missing
 
+MOST_TOLD = 3  # jobs of a project that are told who holds what they wait for
+
 
 class Explainer:
     """Explains waits within one cycle, after its last placement."""
 
-    def __init__(self, snapshot: Snapshot, demands: Demands, tables: Tables) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        demands: Demands,
+        tables: Tables,
+        occupants: Occupants,
+        holds: Sequence[Hold],
+    ) -> None:
         self._snapshot = snapshot
         self._demands = demands
         self._tables = tables
+        self._occupants = occupants
+        self._holds = {hold.pod: hold for hold in holds}
         self._verdicts: dict[tuple[Demand, frozenset[str], ProjectName], Verdict] = {}
         self._shortages: dict[tuple[Demand, frozenset[str]], Verdict] = {}
         self._missing: dict[Demand, str] = {}
+        self._held: dict[tuple[object, ...], str] = {}
 
-    def explain(self, pod: WaitingPod, project: Project) -> Verdict:
-        """Why this pod did not start."""
+    def explain(self, pod: WaitingPod, project: Project, position: int) -> Verdict:
+        """Why this pod did not start; ``position``: of its job within the project."""
         demand = self._demands.of(pod.shape)
+        hold = self._holds.get(pod.uid)
+        if hold is not None:
+            return Reason.WAITING_FOR_GPU, holders.kept_for(hold, demand)
         key = (demand, pod.avoid, project.name)
         verdict = self._verdicts.get(key)
         if verdict is None:
@@ -39,7 +57,26 @@ class Explainer:
                 or self._waits_for_quota(demand, pod.avoid, project)
                 or self._finds_no_place(demand, pod.avoid)
             )
-        return verdict
+        reason, message = verdict
+        if position > MOST_TOLD:
+            return verdict
+        return reason, message + self._held_by(reason, demand, pod.avoid, project.name)
+
+    def _held_by(
+        self, reason: Reason, demand: Demand, avoid: frozenset[str], project: ProjectName
+    ) -> str:
+        """Who holds what is waited for."""
+        if reason is Reason.WAITING_FOR_QUOTA:
+            key: tuple[object, ...] = (project,)
+            if key not in self._held:
+                self._held[key] = holders.of_project(project, self._occupants)
+        elif reason in (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED):
+            key = (demand, avoid)
+            if key not in self._held:
+                self._held[key] = holders.of_devices(demand, avoid, self._snapshot, self._occupants)
+        else:
+            return ""
+        return self._held[key]
 
     def _unsatisfiable(self, demand: Demand) -> Verdict | None:
         if demand.could:
@@ -96,7 +133,9 @@ class Explainer:
     def _finds_no_place(self, demand: Demand, avoid: frozenset[str]) -> Verdict:
         key = (demand, avoid)
         if key not in self._shortages:
-            self._shortages[key] = shortage(demand, avoid, self._snapshot)
+            reason, message = shortage(demand, avoid, self._snapshot)
+            kept = holders.others(self._holds.values(), demand, self._snapshot)
+            self._shortages[key] = reason, message + kept
         return self._shortages[key]
 
 

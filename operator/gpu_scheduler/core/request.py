@@ -91,6 +91,7 @@ class WaitingPod:
     name: str
     shape: Shape
     avoid: frozenset[str] = frozenset()  # node names on which it, or a sibling, just failed
+    since: float = 0.0  # epoch seconds from which it waits
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +104,7 @@ class WaitingJob:
     interactive: bool = False
     priority: int = 50
     created: float = 0.0
+    time_limit_seconds: int | None = None  # a pod of the job runs no longer than this
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ shrinks, so a shape that found none is not tried again. Invariant: no placement 
 past the room that the rule gives it. Called twice per cycle by ``plan``.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 
 from gpu_scheduler.core.decision import Grant, Place
@@ -13,7 +13,8 @@ from gpu_scheduler.core.demand import Demand, Demands
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.order import project_rank
 from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import Project, WaitingJob, WaitingPod
+from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob, WaitingPod
+from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.scores import Candidates
 from gpu_scheduler.core.snapshot import Snapshot
 
@@ -36,6 +37,11 @@ class Tables:
         nodes = self._snapshot.cluster.nodes
         for demand, avoid in blocked:
             self._claimed.update(n for n in demand.could if nodes[n].name not in avoid)
+
+    @property
+    def claimed(self) -> set[int]:
+        """Nodes that borrowers leave alone."""
+        return self._claimed
 
     def open(self, demand: Demand) -> Candidates:
         """Candidates for pods inside quota."""
@@ -60,12 +66,23 @@ class Round:
     """One round; ``blocked`` collects what had room in its project and found no devices."""
 
     def __init__(
-        self, snapshot: Snapshot, demands: Demands, *, room_milli: Room, candidates: Finder
+        self,
+        snapshot: Snapshot,
+        demands: Demands,
+        shares_milli: Mapping[ProjectName, int],
+        reservations: Reservations,
+        kept: Container[PodUID],
+        room_milli: Room,
+        candidates: Finder,
     ) -> None:
+        """``kept``: pods for which room is kept are passed over; ``room_milli``: the rule."""
         self.blocked: dict[Blocked, None] = {}  # a set that keeps its order
         self._snapshot = snapshot
         self._demands = demands
+        self._kept = kept
+        self._reservations = reservations
         self._room_milli = room_milli
+        self._shares_milli = shares_milli
         self._candidates = candidates
 
     def run(self, queues: Sequence[Queue]) -> list[Place]:
@@ -88,8 +105,8 @@ class Round:
         return places
 
     def _rank(self, queue: Queue) -> tuple[float, int, str]:
-        allocated = self._snapshot.allocated_milli(queue.project.name)
-        return project_rank(queue.project, allocated)
+        name = queue.project.name
+        return project_rank(name, self._snapshot.allocated_milli(name), self._shares_milli[name])
 
     def _starts(self, queue: Queue, rest: list[Entry]) -> Iterator[Place]:
         """The placements of one project, each made when it is asked for."""
@@ -97,14 +114,22 @@ class Round:
         stuck: set[Demand] = set()
         for entry in queue.pending:
             job, pod = entry
+            if pod.uid in self._kept:
+                rest.append(entry)
+                continue
             demand = self._demands.of(pod.shape)
             found = None if demand in stuck else self._find(demand, pod, project)
+            if found is None and self._reservations.blocks:
+                found = self._backfill(entry, demand, project)
             if found is None:
                 rest.append(entry)
                 if not pod.avoid:
                     stuck.add(demand)
                 continue
-            yield self._place(job, pod, *found)
+            place = placed(self._snapshot, job, pod, *found)
+            if self._reservations.blocks:
+                self._reservations.settle(found[0])
+            yield place
 
     def _find(self, demand: Demand, pod: WaitingPod, project: Project) -> tuple[int, Choice] | None:
         room = self._room_milli(project, self._snapshot.allocated_milli(project.name))
@@ -116,9 +141,24 @@ class Round:
             self.blocked[demand, pod.avoid] = None
         return found
 
-    def _place(self, job: WaitingJob, pod: WaitingPod, node: int, choice: Choice) -> Place:
-        self._snapshot.take(node, pod.shape, choice.picks, job.project)
-        cluster = self._snapshot.cluster
-        ids = cluster.dev_id
-        grants = tuple([Grant(c, ids[d], milli, mib) for c, d, milli, mib in choice.picks])
-        return Place(job.key, pod.uid, cluster.nodes[node].name, grants)
+    def _backfill(
+        self, entry: Entry, demand: Demand, project: Project
+    ) -> tuple[int, Choice] | None:
+        room = self._room_milli(project, self._snapshot.allocated_milli(project.name))
+        if demand.least_milli > room:
+            return None
+        found = self._reservations.backfill(entry, demand, room)
+        if found is not None:
+            self.blocked.pop((demand, entry[1].avoid), None)
+        return found
+
+
+def placed(
+    snapshot: Snapshot, job: WaitingJob, pod: WaitingPod, node: int, choice: Choice
+) -> Place:
+    """Put a pod on a node of the snapshot; the decision that says so."""
+    snapshot.take(node, pod.shape, choice.picks, job.project)
+    cluster = snapshot.cluster
+    ids = cluster.dev_id
+    grants = tuple([Grant(c, ids[d], milli, mib) for c, d, milli, mib in choice.picks])
+    return Place(job.key, pod.uid, cluster.nodes[node].name, grants)

@@ -102,11 +102,18 @@ class Snapshot:
         self._add(node, pod, picks, project, -1, charge_milli)
         self._log.append((node, pod, picks, project, -1, charge_milli))
 
-    def release(self, node: int, pod: Footprint, picks: Picks, project: ProjectName) -> None:
+    def release(
+        self,
+        node: int,
+        pod: Footprint,
+        picks: Picks,
+        project: ProjectName,
+        charge_milli: int | None = None,
+    ) -> None:
         """Take one pod off a node that was there before; devices that are barred stay so."""
         picks = tuple(p for p in picks if p[1] not in self.barred) if self.barred else picks
-        self._add(node, pod, picks, project, 1)
-        self._log.append((node, pod, picks, project, 1, None))
+        self._add(node, pod, picks, project, 1, charge_milli)
+        self._log.append((node, pod, picks, project, 1, charge_milli))
 
     def mark(self) -> int:
         """A point to roll back to."""

@@ -19,12 +19,15 @@ def test_interactive_then_priority_then_age_then_key():
     assert ranked == ["ns/notebook", "ns/urgent", "ns/a", "ns/b", "ns/late", "ns/low"]
 
 
-def test_the_project_with_the_smallest_share_of_its_quota_comes_first():
+def test_the_project_with_the_smallest_part_of_its_fair_share_comes_first():
+    def rank(name: str, held: int, share: int) -> tuple[float, int, str]:
+        return project_rank(project(name).name, held, share)
+
     ranks = {
-        "half": project_rank(project("half", 2000), 1000),
-        "third": project_rank(project("third", 3000), 1000),
-        "idle": project_rank(project("idle", 1), 0),
-        "none": project_rank(project("none", 0), 0),
+        "half": rank("half", 1000, 2000),
+        "third": rank("third", 1000, 3000),
+        "idle": rank("idle", 0, 1),
+        "none": rank("none", 0, 0),
     }
     assert sorted(ranks, key=lambda name: ranks[name]) == ["idle", "third", "half", "none"]
 

@@ -1,0 +1,127 @@
+"""The fewest pods to evict from one node so that a waiting pod really fits there.
+
+Tried on the snapshot and rolled back: victims go one by one in their order until the pod fits,
+then every victim that was not needed after all is spared, those first that would go last. Nodes
+are tried in the order of their first victim, up to a budget. Called by ``reclaim``.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.departures import Departures, Locator
+from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.occupants import Occupant
+from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.victims import Rank
+
+MOST_NODES = 64  # tried for one pod
+Ranked = list[tuple[Rank, Occupant]]  # of one node, in order
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How a pod gets a place: who goes, and what it gets then."""
+
+    node: int
+    victims: tuple[Occupant, ...]
+    choice: Choice
+
+
+@dataclass(slots=True)
+class Terms:
+    """Under which terms pods may be evicted for another one."""
+
+    spare_milli: Callable[[ProjectName], int]
+    """What may be taken from a project in all."""
+    room_milli: Callable[[int], int]
+    """What the pod may cost, given the milli-GPU of its victims."""
+
+
+class Search:
+    """Looks for ways on one snapshot; ``trials`` is what is left of the cycle's budget."""
+
+    def __init__(
+        self, snapshot: Snapshot, locator: Locator, departures: Departures, trials: int
+    ) -> None:
+        self.trials = trials
+        self._snapshot, self._locator, self._departures = snapshot, locator, departures
+
+    def without(self, demand: Demand, nodes: Iterable[int], room_milli: int) -> Way | None:
+        """A node on which the pod fits once those are gone that leave anyway."""
+        for node in nodes:
+            mark = self._snapshot.mark()
+            self._departures.release(node)
+            choice = self._fits(demand, node, room_milli)
+            self._snapshot.rollback(mark)
+            if choice is not None:
+                return Way(node, (), choice)
+        return None
+
+    def best(self, demand: Demand, nodes: Mapping[int, Ranked], terms: Terms) -> Way | None:
+        """The way whose last victim comes first in the order; then the one with the fewest."""
+        found: list[tuple[tuple[object, ...], Way]] = []
+        tried = 0
+        for node, ranked in sorted(nodes.items(), key=lambda item: (item[1][0][0], item[0])):
+            if tried == MOST_NODES or self.trials <= 0:
+                break
+            if self._at_most(node, ranked) < demand.least_milli:
+                continue
+            tried += 1
+            self.trials -= 1
+            way = self.on(demand, node, ranked, terms)
+            if way is not None:
+                ranks = {pod.uid: rank for rank, pod in ranked}
+                worst = max(ranks[pod.uid] for pod in way.victims)
+                key = (worst.project, worst.priority, worst.interactive, len(way.victims))
+                found.append(((*key, worst.age, node), way))
+        return min(found, key=lambda entry: entry[0])[1] if found else None
+
+    def on(self, demand: Demand, node: int, ranked: Ranked, terms: Terms) -> Way | None:
+        """The fewest victims on this node."""
+        snapshot = self._snapshot
+        mark = snapshot.mark()
+        self._departures.release(node)
+        gone: list[Occupant] = []
+        given: Counter[ProjectName] = Counter()
+        choice: Choice | None = None
+        for _, pod in ranked:
+            if given[pod.project] + pod.milli > terms.spare_milli(pod.project):
+                continue
+            self._release(node, pod)
+            gone.append(pod)
+            given[pod.project] += pod.milli
+            choice = self._fits(demand, node, terms.room_milli(given.total()))
+            if choice is not None:
+                break
+        if choice is not None:
+            for pod in gone[-2::-1]:
+                snapshot.take(node, pod, self._locator.picks(pod), pod.project)
+                left = given.total() - pod.milli
+                without = self._fits(demand, node, terms.room_milli(left))
+                if without is None:
+                    self._release(node, pod)
+                else:
+                    choice = without
+                    gone.remove(pod)
+                    given[pod.project] -= pod.milli
+        snapshot.rollback(mark)
+        return None if choice is None else Way(node, tuple(gone), choice)
+
+    def _at_most(self, node: int, ranked: Ranked) -> int:
+        """What could be free on a node, if devices were of no matter."""
+        coming = self._departures.coming_milli(node)
+        return self._snapshot.node_free_milli[node] + coming + sum(p.milli for _, p in ranked)
+
+    def _release(self, node: int, pod: Occupant) -> None:
+        self._snapshot.release(node, pod, self._locator.picks(pod), pod.project)
+
+    def _fits(self, demand: Demand, node: int, room_milli: int) -> Choice | None:
+        if not self._snapshot.has_room(node, demand.shape):
+            return None
+        choice = demand.chooser.choose(node)
+        if choice is None or sum(pick[2] for pick in choice.picks) > room_milli:
+            return None
+        return choice

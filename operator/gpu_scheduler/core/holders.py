@@ -1,0 +1,88 @@
+"""Who holds what a pod waits for, and when a time limit frees it.
+
+Said of the first few jobs of a project only, and from a bounded number of nodes: sentences about
+thousands of waiting jobs must not change whenever any pod ends. Called by ``reasons``.
+"""
+
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+
+from gpu_scheduler.core import wording
+from gpu_scheduler.core.decision import Hold, HoldKind
+from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.occupants import Occupant, Occupants
+from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.core.snapshot import Snapshot
+
+MOST_NODES = 32  # looked at for one sentence
+NEVER = float("inf")
+
+
+def of_devices(
+    demand: Demand, avoid: frozenset[str], snapshot: Snapshot, occupants: Occupants
+) -> str:
+    """The jobs on devices that would do: 'held by a/x (until 12:05Z at the latest), a/y'."""
+    cluster = snapshot.cluster
+    found: list[Occupant] = []
+    for n in demand.usable[:MOST_NODES]:
+        node = cluster.nodes[n].name
+        if node in avoid:
+            continue
+        offsets = demand.chooser.eligible(snapshot.kind[n])
+        would_do = {cluster.dev_id[cluster.first[n] + offset] for offset in offsets}
+        found += [
+            pod
+            for pod in occupants.on(node)
+            if any(grant.device in would_do for grant in pod.grants)
+        ]
+    return _held_by(found, _until)
+
+
+def of_project(project: ProjectName, occupants: Occupants) -> str:
+    """The jobs that hold a project's share: 'held by a/x (2), a/y (0.5)'."""
+    pods = [pod for pod in occupants.of(project) if pod.grants]
+    return _held_by(pods, lambda pods: f" ({wording.cpu(sum(pod.milli for pod in pods))})")
+
+
+def kept_for(hold: Hold, demand: Demand) -> str:
+    """What a pod for which room is kept waits for."""
+    needs = f"needs {wording.needs(demand.shape)}"
+    if hold.kind is HoldKind.FREED:
+        return f"{needs}; room on {hold.node} is kept for it and pods there are ending"
+    when = f", complete by {_time(hold.start)} at the latest" if hold.start is not None else ""
+    return f"{needs}; room on {hold.node} is reserved for it{when}"
+
+
+def others(holds: Iterable[Hold], demand: Demand, snapshot: Snapshot) -> str:
+    """For whom room is kept on nodes that a pod could use."""
+    holds = tuple(holds)
+    if not holds:
+        return ""
+    names = {snapshot.cluster.nodes[n].name for n in demand.usable}
+    found = sorted({f"{hold.job} on {hold.node}" for hold in holds if hold.node in names})
+    return f"; room is kept for {wording.names(found)}" if found else ""
+
+
+def _held_by(pods: Iterable[Occupant], about: Callable[[list[Occupant]], str]) -> str:
+    jobs: dict[JobKey, list[Occupant]] = {}
+    for pod in pods:
+        jobs.setdefault(pod.job, []).append(pod)
+    if not jobs:
+        return ""
+    ranked = sorted(jobs.items(), key=lambda item: (_first_end(item[1]), item[0]))
+    return f"; held by {wording.names([f'{job}{about(each)}' for job, each in ranked])}"
+
+
+def _first_end(pods: list[Occupant]) -> float:
+    return min(NEVER if pod.ends is None else pod.ends for pod in pods)
+
+
+def _until(pods: list[Occupant]) -> str:
+    end = _first_end(pods)
+    if any(pod.leaving for pod in pods):
+        return " (ending)"
+    return "" if end == NEVER else f" (until {_time(end)} at the latest)"
+
+
+def _time(epoch_seconds: float) -> str:
+    return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
