@@ -10,12 +10,13 @@ from typing import Any
 
 import pytest
 from tests.native.build import NativeBuild
+from tests.native.fake_gpu import FakeGPU
 
 from gpu_check.boxes import Box, BoxMaker
 from gpu_check.building import Programs, require_compiler
 from gpu_check.costs import Turns, judge
 from gpu_check.findings import CannotRunError, Verdict
-from gpu_check.frameworks import FRAMEWORKS
+from gpu_check.frameworks import FRAMEWORKS, FrameworkCheck
 from gpu_check.frameworks import judge as judge_framework
 from gpu_check.libraries import find_driver
 from gpu_check.nvml import Watch
@@ -306,6 +307,50 @@ def test_a_framework_is_judged_by_what_it_saw_and_got(
     found = judge_framework(FRAMEWORKS[0], "default", Box(tmp_path, 1000, {}), well | seen)
     assert found.verdict is (Verdict.FAILED if words else Verdict.HELD)
     assert words in found.note
+
+
+CUPY = """
+import ctypes
+driver = ctypes.CDLL("libcuda.so.1")
+
+class OutOfMemoryError(Exception):
+    pass
+
+class runtime:
+    def memGetInfo():
+        context, free, total = ctypes.c_void_p(), ctypes.c_size_t(), ctypes.c_size_t()
+        driver.cuInit(0)
+        driver.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
+        driver.cuCtxSetCurrent(context)
+        driver.cuMemGetInfo_v2(ctypes.byref(free), ctypes.byref(total))
+        return free.value, total.value
+
+class cuda:
+    runtime = runtime
+    def alloc(size):
+        if driver.cuMemAlloc_v2(ctypes.byref(ctypes.c_uint64()), ctypes.c_size_t(size)):
+            raise OutOfMemoryError
+        return size
+"""
+
+
+@pytest.mark.parametrize("library", [True, False])
+def test_a_framework_meets_the_cap(
+    native: NativeBuild, gpu: FakeGPU, tmp_path: Path, library: bool
+) -> None:
+    """A stand-in with the few calls of CuPy that are made, on the pretended driver."""
+    (tmp_path / "cupy.py").write_text(CUPY)
+    environment = {**gpu.environment, "PYTHONPATH": str(tmp_path)}
+    make_box = BoxMaker(tmp_path, native.folder / "libgpucap.so" if library else None, environment)
+    check = FrameworkCheck(sys.executable, {"cupy": "1"}, make_box, 2000)
+    found = next(iter(check.findings()))
+    assert (found.check, found.how, found.cap_mib) == ("cupy", "default", 2000)
+    if library:  # an eighth of the cap is kept for the context
+        assert (found.verdict, found.got_mib) == (Verdict.HELD, 1728)
+    else:
+        assert found.verdict is Verdict.FAILED
+        assert "it saw a device of 40448 MiB" in found.note
+        assert "stopped by this check" in found.note
 
 
 class Figures:

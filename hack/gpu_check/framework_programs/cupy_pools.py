@@ -21,7 +21,8 @@ def main(way: str, piece_mib: int, most: int) -> None:
         while len(held) < most:
             held.append(cupy.cuda.alloc(piece_mib << 20))
     except Exception as refusal:  # whatever the framework makes of it is what is to be reported
-        error = type(refusal).__name__
+        refused = "cudaErrorMemoryAllocation" in str(refusal)
+        error = "OutOfMemoryError" if refused else type(refusal).__name__
     seen = {"free_mib": free / (1 << 20), "total_mib": total / (1 << 20)}
     print(json.dumps({**seen, "got_mib": len(held) * piece_mib, "error": error}), flush=True)
 
