@@ -1,4 +1,4 @@
-"""The two pretend A100s of the real node: labels, GPUNode, and what a container sees of them.
+"""The two pretend A100s of the real node: labels, driver, and what a container sees of them.
 
 NVIDIA's container runtime reads the CDI specification and edits a container for exactly the
 devices in its NVIDIA_VISIBLE_DEVICES. Each device's edits can be told apart (an environment
@@ -52,35 +52,6 @@ def node_labels(gpus: Sequence[PretendGPU] = GPUS) -> dict[str, str]:
         "nvidia.com/gpu.memory": str(first.memory_mib),
         "nvidia.com/gpu.compute.major": major,
         "nvidia.com/gpu.compute.minor": minor,
-    }
-
-
-def gpu_node_object(name: str, gpus: Sequence[PretendGPU] = GPUS) -> dict[str, Any]:
-    """The GPUNode that an agent on node ``name`` would write.
-
-    ``status`` is a subresource: create the object first, then write its status, for instance
-    with ``kubectl apply`` and ``kubectl apply --subresource=status --server-side``.
-    """
-    return {
-        "apiVersion": "gpu-scheduler.io/v1alpha1",
-        "kind": "GPUNode",
-        "metadata": {"name": name},
-        "status": {
-            "driverVersion": DRIVER_VERSION,
-            "isolation": "none",
-            "devices": [
-                {
-                    "uuid": gpu.uuid,
-                    "index": gpu.index,
-                    "model": gpu.model,
-                    "memoryMiB": gpu.memory_mib,
-                    "usableMiB": gpu.usable_mib,
-                    "computeCapability": gpu.compute_capability,
-                    "healthy": True,
-                }
-                for gpu in gpus
-            ],
-        },
     }
 
 

@@ -105,14 +105,6 @@ def import_image(running: Running, archive: Path) -> None:
     node_containerd.import_image(node_layout(running), archive)
 
 
-def publish_gpus(running: Running) -> None:
-    """Write the node's GPUNode as an agent would; the CRDs must be installed."""
-    manifest = json.dumps(node_gpus.gpu_node_object(NODE_NAME))
-    apply = ("apply", "--server-side", "--field-manager=gpu-scheduler-agent", "-f", "-")
-    _kubectl(running, *apply, input=manifest)
-    _kubectl(running, *apply, "--subresource=status", input=manifest)
-
-
 def driver(running: Running) -> FakeDriver:
     """The node's pretended NVIDIA driver: to break its devices, and to see what is used."""
     return FakeDriver(fake_driver.binaries(), node_layout(running).fakegpu)

@@ -7,7 +7,7 @@ tolerate it land there: everything else runs for real. Without a real node there
 from collections.abc import Sequence
 from pathlib import Path
 
-from cluster import Running, Settings, nodes, real_node, service_address, up
+from cluster import Running, Settings, nodes, service_address, up
 from cluster.api_client import Object
 from demo import install
 from demo.terminal import DIM, paint, step
@@ -36,12 +36,11 @@ def prepare() -> Running:
     with step("four fake servers of two A100s each" + (" beside it" if real else "")):
         running.add_nodes(_servers(tainted=real))
     if real:
-        with step("the operator's image, built from operator/Dockerfile"):
-            image = install.operator_image(running)
+        with step("images of operator and agent, built from operator/Dockerfile"):
+            image = install.images(running)
         with step("helm install gpu-scheduler") as said:
             fresh = install.chart(running, image=image)
-            said.append("2 replicas ready" if fresh else "ready since the last run")
-        real_node.publish_gpus(running)
+            said.append("2 replicas, 1 agent" if fresh else "ready since the last run")
     else:
         with step("the operator, as a process on this machine"):
             install.on_host(running)

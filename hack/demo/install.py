@@ -1,4 +1,4 @@
-"""The operator on a cluster: the chart with the image of this checkout, or a process on this host.
+"""The product on a cluster: the chart with the images of this checkout, or a process on this host.
 
 Both are idempotent. With a real node the chart is installed as anybody would install it; its pods
 are real containers of the image built from operator/Dockerfile. Called by the demo and by the
@@ -22,18 +22,23 @@ READY_SECONDS = 180
 HOST_OPERATOR = "operator"
 
 
-def operator_image(running: Running) -> str:
-    """Build the image unless its sources were built before, and give it to the real node.
+def images(running: Running) -> str:
+    """Build both images unless their sources were built before, and give them to the real node.
 
     Returns:
-        The digest of what it was built from.
+        A digest of what they were built from.
     """
-    archive = images_operator.build_operator_image(f"{REPOSITORY}:{TAG}")
-    given = running.folder / "operator-image"
-    if not given.exists() or given.read_text() != archive.stem:
-        real_node.import_image(running, archive)
-        given.write_text(archive.stem)
-    return archive.stem
+    tag = f"{REPOSITORY}:{TAG}"
+    archives = (
+        images_operator.build_operator_image(tag),
+        images_operator.build_agent_image(images_operator.agent_tag(tag)),
+    )
+    for archive in archives:
+        given = running.folder / f"{archive.stem.partition('-')[0]}-image"
+        if not given.exists() or given.read_text() != archive.stem:
+            real_node.import_image(running, archive)
+            given.write_text(archive.stem)
+    return ".".join(archive.stem for archive in archives)
 
 
 def chart(running: Running, *, image: str, more: tuple[str, ...] = ()) -> bool:
@@ -41,22 +46,21 @@ def chart(running: Running, *, image: str, more: tuple[str, ...] = ()) -> bool:
 
     Args:
         running: the cluster, with a real node.
-        image: from `operator_image`; another one rolls the Deployment out anew.
+        image: from `images`; another one rolls everything out anew.
         more: further options for helm, such as ``--set=key=value``.
 
     Returns:
         False when just that was installed already.
 
     Raises:
-        ClusterError: helm refused, or the replicas did not become ready; with their last words.
+        ClusterError: helm refused, or replicas or agent did not become ready; with their last
+            words.
     """
     options = (
         f"--set=image.repository={REPOSITORY},image.tag={TAG},image.pullPolicy=Never",
         # A real program needs a real node: fake ones would only say that it runs.
         f"--set=nodeSelector.kubernetes\\.io/hostname={REAL_NODE_NAME}",
-        f"--set=podAnnotations.image={image}",
-        # The GPUs here are told by hand (GPUNode); tests of the agent turn it on.
-        "--set=agent.enabled=false",
+        f"--set=podAnnotations.image={image},agent.podAnnotations.image={image}",
         *more,
     )
     stamp, wanted = running.folder / "release", _digest(options)
@@ -101,10 +105,15 @@ def on_host(running: Running) -> bool:
 
 
 def _ready(running: Running, *, seconds: int) -> bool:
-    return not running.kubectl(
-        "rollout", "status", f"deployment/{RELEASE}", "-n", RELEASE, f"--timeout={seconds}s",
-        check=False,
-    ).returncode  # fmt: skip
+    waits = (
+        ("rollout", "status", f"deployment/{RELEASE}"),
+        ("rollout", "status", f"daemonset/{RELEASE}-agent"),
+        # Until the agent has told the devices, they are known by the node's labels alone.
+        ("wait", "--for=create", f"gpunode/{REAL_NODE_NAME}"),
+        ("wait", "--for=jsonpath={.status.devices}", f"gpunode/{REAL_NODE_NAME}"),
+    )
+    limit = ("-n", RELEASE, f"--timeout={seconds}s")
+    return not any(running.kubectl(*wait, *limit, check=False).returncode for wait in waits)
 
 
 def _clear_interrupted(running: Running) -> None:
@@ -122,6 +131,7 @@ def _why(running: Running) -> str:
         for command in (
             ("get", "pods", "-o", "wide"),
             ("logs", f"deployment/{RELEASE}", "--tail=20"),
+            ("logs", f"daemonset/{RELEASE}-agent", "--all-containers", "--tail=20"),
             ("get", "events", "--sort-by=.lastTimestamp"),
         )
     ]

@@ -4,6 +4,7 @@ Real containers through a real kubelet, containerd and NVIDIA's container runtim
 Linux; the tier is skipped elsewhere, and with CI=true that is a failure.
 """
 
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -12,15 +13,28 @@ import pytest
 from tests.api.caller import Caller
 from tests.api.tenant import Tenant, until
 
-from cluster import Running, Settings, connect, lifecycle, real_node
+from cluster import Running, Settings, connect, lifecycle
 from cluster.progress import say
 from demo import environment, install
 
 CLUSTER = "e2e"
 
-# Shorter than the default, so that no test waits a minute until a node is tried again; everything
-# else is as anybody would install it.
-QUICK = ('--set-json=extraEnv=[{"name": "GPUSCHED_AVOID_SECONDS", "value": "1"}]',)
+# Shorter than the defaults, so that no test waits a minute until a node is tried again or a silent
+# agent is believed to be gone; everything else is as anybody would install it.
+AGENT_LEASE_SECONDS = 8
+
+
+def _environment(**variables: object) -> str:
+    return json.dumps([{"name": name, "value": str(v)} for name, v in variables.items()])
+
+
+QUICK = (
+    f"--set-json=extraEnv={_environment(GPUSCHED_AVOID_SECONDS=1)}",
+    "--set-json=agent.extraEnv="
+    + _environment(
+        GPUSCHED_AGENT_LEASE_SECONDS=AGENT_LEASE_SECONDS, GPUSCHED_AGENT_RENEW_SECONDS=2
+    ),
+)
 
 
 @pytest.fixture(scope="session")
@@ -42,9 +56,8 @@ def real_cluster() -> Iterator[Running]:
 
 @pytest.fixture(scope="session")
 def operated(real_cluster: Running) -> Running:
-    """The cluster with the chart installed: two replicas of the operator, policies in force."""
-    install.chart(real_cluster, image=install.operator_image(real_cluster), more=QUICK)
-    real_node.publish_gpus(real_cluster)
+    """The cluster with the chart installed: two replicas, the node's agent, policies in force."""
+    install.chart(real_cluster, image=install.images(real_cluster), more=QUICK)
     return real_cluster
 
 

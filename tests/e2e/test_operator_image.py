@@ -10,7 +10,7 @@ from demo import install
 @pytest.fixture(scope="module")
 def operator_image(real_cluster: Running) -> str:
     """The operator's image on the node, by its tag."""
-    install.operator_image(real_cluster)
+    install.images(real_cluster)
     return f"{install.REPOSITORY}:{install.TAG}"
 
 

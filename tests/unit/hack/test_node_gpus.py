@@ -50,15 +50,16 @@ def test_the_files_that_are_mounted_exist(tmp_path: Path) -> None:
     assert all(Path(mount["hostPath"]).is_file() for mount in mounts)
 
 
-def test_labels_and_gpu_node_tell_the_same() -> None:
+def test_labels_and_the_driver_tell_the_same() -> None:
     labels = node_gpus.node_labels()
-    devices = node_gpus.gpu_node_object("real-0")["status"]["devices"]
+    text = node_gpus.driver_configuration(context_mib=300)
+    devices = [line.split() for line in text.splitlines() if line.startswith("device ")]
     assert labels["nvidia.com/gpu.count"] == str(len(devices))
-    for device in devices:
-        assert labels["nvidia.com/gpu.memory"] == str(device["memoryMiB"])
-        assert labels["nvidia.com/gpu.product"] == device["model"].replace(" ", "-")
-        major, minor = device["computeCapability"].split(".")
-        assert (labels["nvidia.com/gpu.compute.major"], major) == (major, "8")
+    for _, _, _, model, total, reserved, capability in devices:
+        assert (labels["nvidia.com/gpu.memory"], int(reserved)) == (total, 512)
+        assert labels["nvidia.com/gpu.product"] == model.replace("_", "-")
+        major, minor = capability.split(".")
+        assert labels["nvidia.com/gpu.compute.major"] == major
         assert labels["nvidia.com/gpu.compute.minor"] == minor
 
 

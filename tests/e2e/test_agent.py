@@ -1,0 +1,109 @@
+"""The agent of the real node: its devices, their troubles, and its own end."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.api.caller import Caller
+from tests.api.tenant import Json, Tenant, until
+from tests.e2e.conftest import AGENT_LEASE_SECONDS
+from tests.e2e.gpu_jobs import FIRST, SECOND, USABLE_MIB, start
+
+from cluster import Running, real_node
+from cluster.credentials import REAL_NODE_NAME
+
+GPUNODE = f"/apis/gpu-scheduler.io/v1alpha1/gpunodes/{REAL_NODE_NAME}"
+DAEMON_SET = "gpu-scheduler-agent"
+NAMESPACE = "gpu-scheduler"
+
+
+def devices(admin: Caller) -> dict[str, Json]:
+    return {d["uuid"]: d for d in admin.get(GPUNODE).body["status"]["devices"]}
+
+
+def condition(tenant: Tenant, job: str, kind: str) -> Json:
+    found = (c for c in tenant.status(job).get("conditions", ()) if c["type"] == kind)
+    return next(found, {})
+
+
+def restart(cluster: Running) -> None:
+    """The agent anew: what an XID did to a device is forgotten, as after a reset."""
+    cluster.kubectl("rollout", "restart", f"daemonset/{DAEMON_SET}", "-n", NAMESPACE)
+    status = ("rollout", "status", f"daemonset/{DAEMON_SET}", "-n", NAMESPACE, "--timeout=60s")
+    cluster.kubectl(*status)
+
+
+@pytest.fixture
+def broken(operated: Running, admin: Caller) -> Iterator[Callable[..., None]]:
+    """Breaks a device; afterwards all are well again."""
+    driver = real_node.driver(operated)
+    yield lambda *words: driver.control(*words)
+    for uuid in (FIRST, SECOND):
+        driver.control("set", uuid, "lost", 0)
+    restart(operated)
+    until(lambda: all(d["healthy"] for d in devices(admin).values()), "all devices are well", 30)
+
+
+def test_it_says_which_devices_the_node_has_and_what_its_self_test_saw(admin: Caller) -> None:
+    status = admin.get(GPUNODE).body["status"]
+    assert list(devices(admin)) == [FIRST, SECOND]
+    assert {d["usableMiB"] for d in status["devices"]} == {USABLE_MIB}
+    assert status["isolation"] == "interposer"
+    assert "interposer" in status["selfTest"]
+    (owner,) = admin.get(GPUNODE).body["metadata"]["ownerReferences"]
+    assert (owner["kind"], owner["name"]) == ("Node", REAL_NODE_NAME)
+
+
+@pytest.mark.parametrize("trouble", [("xid", 79), ("lost", 1)], ids=["an XID", "a lost device"])
+def test_a_broken_device_is_unhealthy_in_ten_seconds_and_takes_no_new_pods(
+    admin: Caller, tenant: Tenant, broken: Callable[..., None], trouble: tuple[str, int]
+) -> None:
+    held = start(tenant, "holder", gpu=0.5)
+    (device,) = [g.device for g in tenant.allocations("holder")[0].grants]
+    if trouble[0] == "xid":
+        broken("xid", device, trouble[1])
+    else:
+        broken("set", device, *trouble)
+    until(lambda: not devices(admin)[device]["healthy"], "the device is unhealthy", 10)
+    until(
+        lambda: condition(tenant, "holder", "DevicesHealthy").get("status") == "False",
+        lambda: f"the job is told; {json.dumps(tenant.status('holder'))}",
+        10,
+    )
+    assert device in condition(tenant, "holder", "DevicesHealthy")["message"]
+    start(tenant, "later", gpu=0.3)
+    assert [g.device for g in tenant.allocations("later")[0].grants] != [device]
+    (same,) = tenant.pods("holder")
+    assert same["metadata"]["uid"] == held["metadata"]["uid"]
+
+
+def test_when_it_stops_its_devices_take_no_new_pods_and_those_that_run_go_on(
+    operated: Running, admin: Caller, tenant: Tenant
+) -> None:
+    held = start(tenant, "holder", gpu=0.5)
+    path = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/{DAEMON_SET}"
+    nowhere = {"spec": {"template": {"spec": {"nodeSelector": {"nobody": "has-this"}}}}}
+    assert admin.patch(path, nowhere).ok
+    try:
+        until(lambda: not agents(admin), "the agent is gone", 60)
+        time.sleep(AGENT_LEASE_SECONDS + 2)  # nothing tells when a Lease has run out
+        tenant.submit("waits", gpu=0.3)
+        until(
+            lambda: "has not reported" in tenant.status("waits").get("message", ""),
+            lambda: f"it says why it waits; {json.dumps(tenant.status('waits'))}",
+        )
+        assert not tenant.allocations("waits")
+        (same,) = tenant.pods("holder")
+        assert same["metadata"]["uid"] == held["metadata"]["uid"]
+        assert same["status"]["phase"] == "Running"
+    finally:
+        back = {"spec": {"template": {"spec": {"nodeSelector": {"nobody": None}}}}}
+        assert admin.patch(path, back).ok
+    tenant.wait_placed("waits", seconds=60)
+
+
+def agents(admin: Caller) -> list[Json]:
+    query = "labelSelector=app.kubernetes.io/name%3Dgpu-scheduler-agent"
+    found: list[Json] = admin.get(f"/api/v1/namespaces/{NAMESPACE}/pods?{query}").body["items"]
+    return found
