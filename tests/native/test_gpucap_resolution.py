@@ -1,6 +1,7 @@
 """Beside other preloaded libraries, without a driver, and with calls that are wrong."""
 
 import ctypes
+import subprocess
 from collections.abc import Callable
 
 import pytest
@@ -46,6 +47,21 @@ def test_the_second_library_sees_the_calls_too(box: Container, first: str) -> No
     preload = ":".join([before, *libraries] if before else libraries)
     assert box.call(f"{__name__}:count_interposed", interposer, LD_PRELOAD=preload) == 1
     assert box.ledger().held_mib() == 2  # once: rounded up to the driver's page
+
+
+def test_beside_a_sanitizer(box: Container) -> None:
+    """Its runtime asks dlsym for everything, before any of libc's functions can be called."""
+    runtime = subprocess.run(
+        ["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    found = box.probe(
+        "dlopen",
+        "alloc",
+        128,
+        LD_PRELOAD=f"{runtime}:{box.library}",
+        ASAN_OPTIONS="detect_leaks=0",
+    )
+    assert (found.pieces, found.answer) == (8, OUT_OF_MEMORY)
 
 
 def what_dlsym_says() -> list[bool]:

@@ -11,7 +11,6 @@
 
 #include <dlfcn.h>
 #include <stdint.h>
-#include <string.h>
 
 struct answer {
     void *pointer; /* the answer, or the function to jump to */
@@ -24,10 +23,14 @@ static struct answer pass_on(void) {
     return (struct answer){(void *)resolve_next_dlsym(), 0};
 }
 
+/* "cu…" or "nv…"; without strncmp, which may be the caller's own (resolve.c). */
+static bool may_be_ours(const char *symbol) {
+    return (symbol[0] == 'c' && symbol[1] == 'u') || (symbol[0] == 'n' && symbol[1] == 'v');
+}
+
 struct answer gpucap_dlsym(void *handle, const char *symbol) {
     /* RTLD_NEXT: the natural search finds our exported hook exactly when the caller comes before us. */
-    if (!symbol || handle == RTLD_NEXT ||
-        (strncmp(symbol, "cu", 2) != 0 && strncmp(symbol, "nvml", 4) != 0))
+    if (!symbol || handle == RTLD_NEXT || !may_be_ours(symbol))
         return pass_on();
     enum function function = function_by_symbol(symbol);
     void *hook = function < FUNCTION_COUNT ? function_hook(function) : NULL;

@@ -12,19 +12,15 @@
 #define MADV_WIPEONFORK 18
 #endif
 
+#define PAGE 65536 /* the largest that aarch64 has; a multiple of all others */
+
 _Atomic(uint32_t *) fork_mark;
 static uint32_t always_look; /* stays 0: without the kernel's help every check takes the slow way */
 static _Atomic(pid_t) state_owner;
+static _Alignas(PAGE) uint8_t wiped[PAGE];
 
 static uint32_t *new_mark(void) {
-    uint32_t *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (page == MAP_FAILED)
-        return &always_look;
-    if (madvise(page, 4096, MADV_WIPEONFORK) != 0) {
-        munmap(page, 4096);
-        return &always_look;
-    }
-    return page;
+    return madvise(wiped, sizeof wiped, MADV_WIPEONFORK) == 0 ? (uint32_t *)wiped : &always_look;
 }
 
 void fork_check_slow(void) {
@@ -36,16 +32,9 @@ void fork_check_slow(void) {
         owned_forget();
         pools_forget();
     }
+    if (!fork_mark)
+        fork_mark = new_mark(); /* the same for every thread that comes here */
     uint32_t *mark = fork_mark;
-    if (!mark) {
-        uint32_t *fresh = new_mark();
-        if (!atomic_compare_exchange_strong(&fork_mark, &mark, fresh)) {
-            if (fresh != &always_look)
-                munmap(fresh, 4096);
-        } else {
-            mark = fresh;
-        }
-    }
     if (mark != &always_look)
         *(volatile uint32_t *)mark = 1;
 }

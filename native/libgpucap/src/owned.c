@@ -19,9 +19,10 @@ struct entry {
 
 static struct {
     struct lock lock;
-    struct entry *entries;
+    struct entry *entries; /* NULL: none yet */
     uint64_t room, count;
 } table;
+static struct entry first[FIRST_ROOM]; /* enough for most programs */
 
 static uint64_t home(enum owned_kind kind, uint64_t key) {
     uint64_t hash = (key ^ (uint64_t)kind << 56) * 0x9e3779b97f4a7c15u; /* 2^64 / golden ratio */
@@ -39,7 +40,13 @@ static struct entry *find(enum owned_kind kind, uint64_t key) {
 static bool make_room(void) {
     if (table.count * 2 < table.room)
         return true;
-    uint64_t old_room = table.room, room = old_room ? old_room * 2 : FIRST_ROOM;
+    if (!table.entries) {
+        memset(first, 0, sizeof first);
+        table.entries = first;
+        table.room = FIRST_ROOM;
+        return true;
+    }
+    uint64_t old_room = table.room, room = old_room * 2;
     struct entry *old = table.entries;
     struct entry *fresh = mmap(NULL, room * sizeof *fresh, PROT_READ | PROT_WRITE,
                                MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -50,7 +57,7 @@ static bool make_room(void) {
     for (uint64_t i = 0; i < old_room; i++)
         if (old[i].kind)
             *find(old[i].kind, old[i].key) = old[i];
-    if (old)
+    if (old != first)
         munmap(old, old_room * sizeof *old);
     return true;
 }
@@ -149,5 +156,6 @@ uint64_t owned_count(enum owned_kind kind, int device) {
 }
 
 void owned_forget(void) {
-    memset(&table, 0, sizeof table); /* the parent's table is left where it is: it may be half moved */
+    /* Where the parent's table is mapped it stays, unused: it may be half moved. */
+    memset(&table, 0, sizeof table);
 }

@@ -6,7 +6,21 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
+
+/* Nothing of libc that has a name may be called on the way to the next dlsym: it may be a sanitizer
+ * or a memory allocator, half started, that is asking, and the function its own. Hence these two, and
+ * ld.so's list of objects instead of dl_iterate_phdr. */
+static bool begins_with(const char *text, const char *beginning) {
+    while (*beginning && *text == *beginning)
+        text++, beginning++;
+    return !*beginning;
+}
+
+static bool equal(const char *a, const char *b) {
+    while (*a && *a == *b)
+        a++, b++;
+    return *a == *b;
+}
 
 /* The parts of a loaded object's dynamic section that a lookup by name needs. */
 struct symbols {
@@ -22,23 +36,18 @@ static const void *located(uintptr_t base, ElfW(Addr) value) {
     return (const void *)(value < base ? base + value : value);
 }
 
-static bool read_symbols(const struct dl_phdr_info *object, struct symbols *out) {
-    *out = (struct symbols){.base = object->dlpi_addr};
-    for (int i = 0; i < object->dlpi_phnum; i++) {
-        if (object->dlpi_phdr[i].p_type != PT_DYNAMIC)
-            continue;
-        const ElfW(Dyn) *entry = (const void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
-        for (; entry->d_tag != DT_NULL; entry++) {
-            const void *where = located(out->base, entry->d_un.d_ptr);
-            if (entry->d_tag == DT_SYMTAB)
-                out->table = where;
-            else if (entry->d_tag == DT_STRTAB)
-                out->names = where;
-            else if (entry->d_tag == DT_GNU_HASH)
-                out->gnu_hash = where;
-            else if (entry->d_tag == DT_HASH)
-                out->hash = where;
-        }
+static bool read_symbols(uintptr_t base, const ElfW(Dyn) *entry, struct symbols *out) {
+    *out = (struct symbols){.base = base};
+    for (; entry && entry->d_tag != DT_NULL; entry++) {
+        const void *where = located(base, entry->d_un.d_ptr);
+        if (entry->d_tag == DT_SYMTAB)
+            out->table = where;
+        else if (entry->d_tag == DT_STRTAB)
+            out->names = where;
+        else if (entry->d_tag == DT_GNU_HASH)
+            out->gnu_hash = where;
+        else if (entry->d_tag == DT_HASH)
+            out->hash = where;
     }
     return out->table && out->names && (out->gnu_hash || out->hash);
 }
@@ -46,7 +55,7 @@ static bool read_symbols(const struct dl_phdr_info *object, struct symbols *out)
 static void *defined(const struct symbols *in, uint32_t index, const char *name) {
     const ElfW(Sym) *symbol = &in->table[index];
     if (symbol->st_shndx == SHN_UNDEF || symbol->st_value == 0 ||
-        ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || strcmp(in->names + symbol->st_name, name) != 0)
+        ELF64_ST_TYPE(symbol->st_info) != STT_FUNC || !equal(in->names + symbol->st_name, name))
         return NULL;
     return (void *)(in->base + symbol->st_value);
 }
@@ -87,40 +96,31 @@ static void *look_up(const struct symbols *in, const char *name) {
     }
 }
 
-struct search {
-    const char *const *objects; /* beginnings of file names, NULL at the end */
-    const char *symbol;
-    void *found;
-};
-
+/* The file's name begins with one of these. */
 static bool is_one_of(const char *path, const char *const *beginnings) {
-    const char *slash = path ? strrchr(path, '/') : NULL;
-    const char *file = slash ? slash + 1 : path;
-    for (; file && *beginnings; beginnings++)
-        if (strncmp(file, *beginnings, strlen(*beginnings)) == 0)
-            return true;
-    return false;
+    const char *file = path ? path : "";
+    for (const char *at = file; *at; at++)
+        if (*at == '/')
+            file = at + 1;
+    while (*beginnings && !begins_with(file, *beginnings))
+        beginnings++;
+    return *beginnings != NULL;
 }
 
-static int search_object(struct dl_phdr_info *object, size_t size, void *argument) {
-    (void)size;
-    struct search *search = argument;
-    struct symbols symbols;
-    if (is_one_of(object->dlpi_name, search->objects) && read_symbols(object, &symbols))
-        search->found = look_up(&symbols, search->symbol);
-    return search->found != NULL;
-}
-
-static void *search_objects(const char *const *objects, const char *symbol) {
-    struct search search = {objects, symbol, NULL};
-    dl_iterate_phdr(search_object, &search);
-    return search.found;
-}
+extern struct r_debug _r_debug __attribute__((weak)); /* ld.so's, for debuggers */
 
 void *resolve_libc(const char *symbol) {
     static const char *const libc[] = {"libc.so.", "libc-2.", "libdl.so.", "libdl-2.",
                                        "libpthread.so.", "libpthread-2.", NULL};
-    return search_objects(libc, symbol);
+    /* These stand at the head of the list, where objects never go away. */
+    struct symbols symbols;
+    void *found = NULL;
+    for (struct link_map *object = &_r_debug ? _r_debug.r_map : NULL; object && !found;
+         object = object->l_next)
+        if (is_one_of(object->l_name, libc) &&
+            read_symbols(object->l_addr, object->l_ld, &symbols))
+            found = look_up(&symbols, symbol);
+    return found;
 }
 
 static const char *const *driver_of(const char *symbol) {
@@ -128,8 +128,30 @@ static const char *const *driver_of(const char *symbol) {
     return symbol[0] == 'n' ? nvml : cuda;
 }
 
+struct search {
+    const char *const *objects;
+    const char *symbol;
+    void *found;
+};
+
+static int search_object(struct dl_phdr_info *object, size_t size, void *argument) {
+    (void)size;
+    struct search *search = argument;
+    struct symbols symbols;
+    const ElfW(Dyn) *dynamic = NULL;
+    for (int i = 0; i < object->dlpi_phnum; i++)
+        if (object->dlpi_phdr[i].p_type == PT_DYNAMIC)
+            dynamic = (const void *)(object->dlpi_addr + object->dlpi_phdr[i].p_vaddr);
+    if (is_one_of(object->dlpi_name, search->objects) &&
+        read_symbols(object->dlpi_addr, dynamic, &symbols))
+        search->found = look_up(&symbols, search->symbol);
+    return search->found != NULL;
+}
+
 void *resolve_driver(const char *symbol) {
-    return search_objects(driver_of(symbol), symbol);
+    struct search search = {driver_of(symbol), symbol, NULL};
+    dl_iterate_phdr(search_object, &search);
+    return search.found;
 }
 
 struct place {
