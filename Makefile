@@ -38,11 +38,11 @@ down: setup ## Stop the demo's cluster and clean up after it
 	@$(PYTHON) -m demo down
 
 .PHONY: test
-test: setup ## All tiers: unit, chart, api, e2e (the last one needs root)
+test: setup ## All tiers: unit, native, chart, api, e2e (the last one needs root)
 	@hack/test.sh
 
-.PHONY: test-unit test-chart test-api test-e2e
-test-unit test-chart test-api test-e2e: setup ## One tier, for example make test-unit
+.PHONY: test-unit test-native test-chart test-api test-e2e
+test-unit test-native test-chart test-api test-e2e: setup ## One tier, for example make test-unit
 	@hack/test.sh $(patsubst test-%,%,$@)
 
 .PHONY: lint

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the tiers of the tests one after the other and stops at the first that fails.
 #
-#   hack/test.sh [unit|chart|api|e2e]…
+#   hack/test.sh [unit|native|chart|api|e2e]…
 #
 # Exit code: that of the pytest run that failed; 3 when CI=true and a tier cannot run here. The
 # last lines are always pytest's own.
@@ -11,7 +11,7 @@ python=${PYTHON:-.venv/bin/python}
 export PYTHONPATH="$PWD/operator:$PWD/hack"
 
 tiers=("$@")
-[ ${#tiers[@]} -gt 0 ] || tiers=(unit chart api e2e)
+[ ${#tiers[@]} -gt 0 ] || tiers=(unit native chart api e2e)
 
 # e2e needs a real node: containerd and the kubelet run as root, on Linux.
 can_run_e2e() { [ "$(id -u)" = 0 ] && [ "$(uname -s)" = Linux ]; }
