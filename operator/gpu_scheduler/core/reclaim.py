@@ -79,12 +79,18 @@ class Reclaim:
         def above(queue: Queue, entry: Entry, demand: Demand) -> Way | None:
             return self._reclaim(queue, entry, demand, quota.UNBOUNDED, claimed)
 
-        for find, reason in (
-            (inside, EvictReason.RECLAIM),
-            (above, EvictReason.RECLAIM),
-            (self._preempt, EvictReason.PRIORITY),
-        ):
-            self._pass([q for q in queues if q.pending], kept, find, reason)
+        waiting = [queue for queue in queues if queue.pending]
+        if waiting and (self._balance.most_over() or self._departures.nodes):
+            self._pass(waiting, kept, inside, EvictReason.RECLAIM)
+            self._pass(waiting, kept, above, EvictReason.RECLAIM)
+        outranked = [queue for queue in waiting if self._outranks(queue)]
+        self._pass(outranked, kept, self._preempt, EvictReason.PRIORITY)
+
+    def _outranks(self, queue: Queue) -> bool:
+        """Whether a waiting pod has a higher priority than one of its project on a node."""
+        held = (pod.priority for pod in self._occupants.of(queue.project.name))
+        lowest = min(held, default=None)
+        return lowest is not None and any(job.priority > lowest for job, _ in queue.pending)
 
     def _pass(
         self, queues: list[Queue], kept: set[PodUID], find: Finder, reason: EvictReason
@@ -161,8 +167,7 @@ class Reclaim:
         def allowed(node: int) -> bool:
             return self._allowed(entry, demand, node)
 
-        lower = [pod for pod in self._occupants.of(project.name) if pod.priority < job.priority]
-        if not lower:
+        if not any(p.priority < job.priority for p in self._occupants.of(project.name)):
             return None
         room = self._balance.growth_milli(project, 0)
         coming = sorted(n for n in self._departures.nodes if allowed(n))
@@ -215,7 +220,7 @@ class Reclaim:
 
     def _stand(self, name: ProjectName) -> str:
         held, share = self._balance.held_milli(name), self._balance.shares_milli[name]
-        return f"project {name} holds {gpu_from_milli(held)} of its fair share {gpus(share)}"
+        return f"project {name} holds {gpus(held)}, its fair share is {gpu_from_milli(share)}"
 
     def _of(self, name: ProjectName) -> list[Occupant]:
         """Those of a project's pods that may still be evicted."""
