@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.native.build import NativeBuild, build
-from tests.native.container import Container
+from tests.native.container import Container, build_programs
 from tests.native.fake_gpu import FakeGPU
 
 
@@ -37,8 +37,14 @@ def gpu(fake_gpu: Callable[..., FakeGPU]) -> FakeGPU:
     return fake_gpu()
 
 
+@pytest.fixture(scope="session")
+def programs(native: NativeBuild) -> Path:
+    """The programs of tests/native/programs, built if out of date."""
+    return build_programs(native)
+
+
 @pytest.fixture
-def container(gpu: FakeGPU, tmp_path: Path) -> Callable[..., Container]:
+def container(gpu: FakeGPU, programs: Path, tmp_path: Path) -> Callable[..., Container]:
     """Make a container on the device: ``container(cap_mib=1024, context_mib=0)``."""
     made = 0
 

@@ -5,6 +5,7 @@ box.probe("linked", "alloc", 128).pieces   # takes pieces of 128 MiB until refus
 box.ledger().held_mib()                    # what its processes hold, from the ledger file
 """
 
+import fcntl
 import os
 import struct
 import subprocess
@@ -12,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.native.build import NativeBuild
 from tests.native.fake_gpu import MIB, FakeGPU
 
 HEADER_BYTES, SLOT_BYTES, SLOTS = 4096, 320, 2048
@@ -170,6 +172,26 @@ class Container:
         file = self.state / "libgpucap.log"
         lines = file.read_text().splitlines() if file.exists() else []
         return [line.split("] ", 1)[1] for line in lines]
+
+
+def build_programs(native: NativeBuild) -> Path:
+    """Build tests/native/programs against a build of the fake driver; test workers take turns.
+
+    Raises:
+        RuntimeError: the compiler's words.
+    """
+    folder = Path(__file__).parent / "programs"
+    flags = "-fsanitize=address,undefined -fno-omit-frame-pointer" if native.sanitized else ""
+    with (native.folder / ".programs.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(
+            ["make", "-C", folder, f"BUILD={native.folder}", f"EXTRA_CFLAGS={flags}"],
+            capture_output=True,
+            text=True,
+        )
+    if done.returncode:
+        raise RuntimeError(f"make -C {folder} failed:\n{done.stdout}{done.stderr}")
+    return native.folder / "programs"
 
 
 def seen(line: str) -> Seen:

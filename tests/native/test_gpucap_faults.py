@@ -12,7 +12,9 @@ ROUNDS = 1000
 def fault_points() -> list[str]:
     """Every fault point in the sources."""
     sources = (NATIVE / "libgpucap/src").glob("*.c")
-    return sorted({name for file in sources for name in re.findall(r"FAULT\((\w+)\)", file.read_text())})
+    return sorted(
+        {name for file in sources for name in re.findall(r"FAULT\((\w+)\)", file.read_text())}
+    )
 
 
 def test_a_thousand_kills_lose_nothing(container: Callable[..., Container]) -> None:

@@ -69,8 +69,16 @@ def test_as_another_user(program: Path, tmp_path: Path) -> None:
     folder.chmod(0o777)
     try:
         done = subprocess.run(
-            ["sh", "-c", 'cp "$0" "$1" "$2/" && mkdir "$2/cap"', program,
-             program.parent / "libgpucap.so", folder], check=True, capture_output=True
+            [
+                "sh",
+                "-c",
+                'cp "$0" "$1" "$2/" && mkdir "$2/cap"',
+                program,
+                program.parent / "libgpucap.so",
+                folder,
+            ],
+            check=True,
+            capture_output=True,
         )
         (folder / "cap").chmod(0o777)
         done = install(folder / program.name, folder / "cap", user=54321, group=54321)

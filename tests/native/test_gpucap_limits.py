@@ -1,6 +1,7 @@
 """Where the cap comes from, that it follows the annotation live, and what garbage does to it."""
 
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 
@@ -24,7 +25,18 @@ def test_without_a_source_there_is_no_cap(box: Container) -> None:
     assert box.probe("linked", "alloc", 128, "context").total_mib == box.gpu.usable_mib
 
 
-GARBAGE = ["", "   \n", "-5", "0", "lots", "12x", "1e3", "99999999999999999999999", "\x00\x01", "512.5"]
+GARBAGE = [
+    "",
+    "   \n",
+    "-5",
+    "0",
+    "lots",
+    "12x",
+    "1e3",
+    "99999999999999999999999",
+    "\x00\x01",
+    "512.5",
+]
 
 
 @pytest.mark.parametrize("text", GARBAGE)
@@ -57,17 +69,23 @@ def test_a_huge_cap_is_the_device(box: Container) -> None:
     assert (found.total_mib, found.answer) == (box.gpu.usable_mib, OUT_OF_MEMORY)
 
 
+def say(*words: object) -> None:
+    """A line to the test."""
+    sys.stdout.write(" ".join(map(str, words)) + "\n")
+    sys.stdout.flush()
+
+
 def follow_the_file() -> None:
-    """Tell, whenever a line comes in, how many pieces of 128 MiB can be taken now, and keep them."""
+    """Tell, whenever a line comes in, how many pieces of 128 MiB can be taken now, to keep."""
     cuda = Cuda()
-    print("ready", flush=True)
+    say("ready")
     while input() != "end":
         taken = 0
         while cuda.cuMemAlloc_v2(Number(), 128 * MIB) == 0:
             taken += 1
         total = Number()
         cuda.ok("cuMemGetInfo_v2", None, total)
-        print(taken, int(total) // MIB, int(cuda.free_mib()), flush=True)
+        say(taken, int(total) // MIB, int(cuda.free_mib()))
 
 
 def ask(process: subprocess.Popen[str]) -> list[int]:

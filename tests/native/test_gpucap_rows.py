@@ -1,4 +1,4 @@
-"""Every way to get device memory ends at the cap, however the program found the driver's function."""
+"""Every way to get device memory ends at the cap, however the program found the function."""
 
 import ctypes
 from collections.abc import Callable
@@ -16,7 +16,7 @@ ROWS = (
 
 
 def ctypes_probe(rows_library: str, row: str, mib: int) -> list[int]:
-    """What driverprobe does, with functions that ctypes found; run in a process of the container."""
+    """What driverprobe does, with functions that ctypes found; run in the container."""
     driver = ctypes.CDLL("libcuda.so.1")
     rows: Any = ctypes.CDLL(rows_library)
     resolver = ctypes.CFUNCTYPE(
@@ -44,7 +44,7 @@ def ctypes_probe(rows_library: str, row: str, mib: int) -> list[int]:
 
 @pytest.fixture
 def box(container: Callable[..., Container]) -> Container:
-    """A gigabyte; a context costs as much as a piece, so that contexts are a row like the others."""
+    """A gigabyte."""
     return container(cap_mib=CAP_MIB)
 
 

@@ -60,9 +60,10 @@ def test_loads_on_old_systems_and_needs_only_libc(native: NativeBuild) -> None:
     if native.sanitized:
         return  # that build needs the sanitizer's runtime
     library = native.folder / "libgpucap.so"
-    needed = re.findall(r"GLIBC_([\d.]+)\) (\w+)", "\n".join(
-        " ".join(words) for words in dynamic_symbols(library) if "*UND*" in words
-    ))
+    needed = re.findall(
+        r"GLIBC_([\d.]+)\) (\w+)",
+        "\n".join(" ".join(words) for words in dynamic_symbols(library) if "*UND*" in words),
+    )
     assert needed
     assert {
         name for version, name in needed if tuple(map(int, version.split("."))) > OLDEST_GLIBC

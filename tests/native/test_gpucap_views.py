@@ -101,7 +101,7 @@ def test_no_more_modules_at_the_cap(box: Container) -> None:
 
 
 def contexts_come_and_go() -> list[float]:
-    """Free memory with a context, with two, after one is destroyed with what was in it, and so on."""
+    """Free memory with a context, with two, after one is destroyed, and so on."""
     cuda = Cuda(context=False)
     cuda.ok("cuInit", 0)
     first, second = Number(), Number()

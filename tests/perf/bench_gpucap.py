@@ -1,7 +1,9 @@
 """What libgpucap costs: an allocation with its free, and the start of a process, with and without.
 
-Against the pretended driver, in one run, turn by turn, so that both see the same machine. Bounds: one
-microsecond per allocation and free, ten milliseconds per start. `python -m tests.perf.bench_gpucap`.
+Against the pretended driver, in one run, turn by turn, so that both see the same machine. Bounds:
+one microsecond per allocation and free, ten milliseconds per start.
+
+    python -m tests.perf.bench_gpucap
 """
 
 import subprocess
@@ -11,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.native.build import NATIVE, build
-from tests.native.container import Container
+from tests.native.build import build
+from tests.native.container import Container, build_programs
 from tests.native.fake_gpu import FakeGPU
 
 MOST_ADDED_NS, MOST_ADDED_MS = 1000.0, 10.0
@@ -50,7 +52,9 @@ def _number(container: Container, command: list[str], preload: bool) -> float:
 
 def _allocation(container: Container, kind: str) -> Figure:
     command = [str(container.programs / "allocbench"), kind, str(TURNS)]
-    rounds = [[_number(container, command, capped) for capped in (False, True)] for _ in range(ROUNDS)]
+    rounds = [
+        [_number(container, command, capped) for capped in (False, True)] for _ in range(ROUNDS)
+    ]
     bare, capped = (min(values) for values in zip(*rounds, strict=True))
     return Figure(f"{kind}: allocation and free", "ns", bare, capped, MOST_ADDED_NS)
 
@@ -70,7 +74,9 @@ def _start(container: Container, name: str, program: list[str]) -> Figure:
             ).stdout
         )
 
-    rounds = [[milliseconds(preload) for preload in ("", str(container.library))] for _ in range(ROUNDS)]
+    rounds = [
+        [milliseconds(preload) for preload in ("", str(container.library))] for _ in range(ROUNDS)
+    ]
     bare, capped = (min(values) for values in zip(*rounds, strict=True))
     return Figure(f"start: {name}", "ms", bare, capped, MOST_ADDED_MS)
 
@@ -78,8 +84,7 @@ def _start(container: Container, name: str, program: list[str]) -> Figure:
 def figures() -> list[Figure]:
     """Measure all; some ten seconds."""
     native = build()
-    programs = NATIVE.parent / "tests/native/programs"
-    subprocess.run(["make", "-C", programs, f"BUILD={native.folder}"], check=True, capture_output=True)
+    build_programs(native)
     with tempfile.TemporaryDirectory() as folder:
         gpu = FakeGPU(Path(folder) / "gpu", native)
         container = Container(gpu, Path(folder) / "container", cap_mib=8192)
