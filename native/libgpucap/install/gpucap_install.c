@@ -1,6 +1,6 @@
 /*
- * gpucap-install DEST: puts libgpucap.so, which lies beside this program, and what a container needs
- * with it into DEST, an empty volume:
+ * gpucap-install DEST: puts libgpucap.so, which lies beside this program, and what a container
+ * needs with it into DEST, an empty volume:
  *
  *   DEST/lib/libgpucap.so   the library
  *   DEST/ld.so.preload      its path as the container sees it
@@ -18,17 +18,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LIBRARY "libgpucap.so"
+#define LIBRARY      "libgpucap.so"
 #define IN_CONTAINER "/opt/gpu-scheduler/lib/" LIBRARY "\n"
-#define CONTAINERS 16
-#define PATH_BYTES 4096
+#define CONTAINERS   16
+#define PATH_BYTES   4096
 
 static void fail(const char *what, const char *path) {
     fprintf(stderr, "gpucap-install: cannot %s %s: %s\n", what, path, strerror(errno));
     exit(1);
 }
 
-__attribute__((format(printf, 2, 3))) static void join(char out[PATH_BYTES], const char *format, ...) {
+__attribute__((format(printf, 2, 3))) static void join(char out[PATH_BYTES], const char *format,
+                                                       ...) {
     va_list arguments;
     va_start(arguments, format);
     int length = vsnprintf(out, PATH_BYTES, format, arguments);
@@ -45,8 +46,7 @@ static void make_folder(const char *path, mode_t mode) {
     struct stat status;
     if (mkdir(path, mode) != 0 && errno != EEXIST)
         fail("make the folder", path);
-    if (chmod(path, mode) != 0 &&
-        (stat(path, &status) != 0 || (status.st_mode & 07777) != mode))
+    if (chmod(path, mode) != 0 && (stat(path, &status) != 0 || (status.st_mode & 07777) != mode))
         fail("set the mode of", path);
 }
 

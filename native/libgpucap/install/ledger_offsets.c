@@ -1,4 +1,5 @@
-/* Prints the sizes and offsets of the ledger, one "name value" a line, for comparison with the agent's. */
+/* Prints the sizes and offsets of the ledger, one "name value" a line, for comparison with the
+ * agent's. */
 #include "ledger.h"
 
 #include <stdio.h>

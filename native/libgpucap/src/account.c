@@ -14,8 +14,8 @@
 
 static_assert(ACCOUNT_DEVICES == LEDGER_DEVICES, "one table");
 
-/* All under `lock`. `mine` repeats what this process's slot says, so that the process can go on when
- * the ledger is lost: with a new one, or alone. */
+/* All under `lock`. `mine` repeats what this process's slot says, so that the process can go on
+ * when the ledger is lost: with a new one, or alone. */
 static struct {
     struct lock lock;
     bool opened; /* the ledger was looked for; not found: `ledger.file` is NULL */
@@ -181,7 +181,8 @@ uint64_t account_held(int device) {
     lock_take(&state.lock);
     bool shared = enter();
     if (shared && os_milliseconds() >= state.next_reap) {
-        /* So that what a view shows does not include the dead; not at every call of a busy program. */
+        /* So that what a view shows does not include the dead; not at every call of a busy program.
+         */
         slots_reap(state.ledger.file, &state.self);
         state.next_reap = os_milliseconds() + CHECK_MILLISECONDS;
     }

@@ -1,8 +1,9 @@
 /*
  * What this container holds of each device, against its cap.
  *
- * The figures live in the ledger that the container's processes share; where that cannot be used, in
- * this process alone. A device is a small number that stays the same for the life of the process.
+ * The figures live in the ledger that the container's processes share; where that cannot be used,
+ * in this process alone. A device is a small number that stays the same for the life of the
+ * process.
  */
 #ifndef GPUCAP_ACCOUNT_H
 #define GPUCAP_ACCOUNT_H

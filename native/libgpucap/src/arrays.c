@@ -53,7 +53,8 @@ struct array {
 /* false with OUT_OF_MEMORY to return; true: go on (charged or, without memory, not). */
 static bool begin(struct array *array, const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int levels) {
     *array = (struct array){0};
-    if (!shape || (shape->Flags & WITHOUT_MEMORY) || !shape->Width || !charge_current(&array->place))
+    if (!shape || (shape->Flags & WITHOUT_MEMORY) || !shape->Width ||
+        !charge_current(&array->place))
         return true;
     uint64_t bytes = shape_bytes(shape, levels);
     if (!charge_reserve(&array->place, bytes))

@@ -45,7 +45,8 @@ ALLOC_ASYNC(cuMemAllocAsync_ptsz)
     CUresult symbol(CUdeviceptr *pointer, size_t bytes, CUmemoryPool pool, CUstream stream) {      \
         ENTER(symbol, pointer, bytes, pool, stream);                                               \
         struct place place;                                                                        \
-        if (!pointer || !bytes || !pool || (!pools_place(pool, &place) && !charge_current(&place))) \
+        if (!pointer || !bytes || !pool ||                                                         \
+            (!pools_place(pool, &place) && !charge_current(&place)))                               \
             return CALL_DRIVER(symbol, pointer, bytes, pool, stream);                              \
         if (place.device < 0) /* a pool of host memory */                                          \
             return CALL_DRIVER(symbol, pointer, bytes, pool, stream);                              \

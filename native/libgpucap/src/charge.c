@@ -2,8 +2,8 @@
 
 #include "pools.h"
 
-#define ORDINALS 64
-#define LARGE (1u << 20)
+#define ORDINALS   64
+#define LARGE      (1u << 20)
 #define LARGE_STEP (2u << 20)
 #define SMALL_STEP 512u
 
@@ -57,7 +57,8 @@ void charge_return(int device, uint64_t bytes) {
     account_give(device, ACCOUNT_MEMORY, bytes);
 }
 
-void charge_released(CUresult answer, enum owned_kind kind, uint64_t key, const struct owned *entry) {
+void charge_released(CUresult answer, enum owned_kind kind, uint64_t key,
+                     const struct owned *entry) {
     FAULT(released);
     if (answer == CUDA_SUCCESS)
         charge_return(entry->device, entry->bytes);

@@ -1,9 +1,9 @@
 /*
  * Charging: which device pays for a call, and how much.
  *
- * Every hook that allocates does the same: reserve the bytes, call the driver with no lock held, then
- * keep the charge or give it back. A call that the driver would refuse anyway (no context, a NULL
- * argument) is not charged and not judged: it goes to the driver, whose answer it gets.
+ * Every hook that allocates does the same: reserve the bytes, call the driver with no lock held,
+ * then keep the charge or give it back. A call that the driver would refuse anyway (no context, a
+ * NULL argument) is not charged and not judged: it goes to the driver, whose answer it gets.
  */
 #ifndef GPUCAP_CHARGE_H
 #define GPUCAP_CHARGE_H
@@ -34,7 +34,7 @@ extern _Thread_local int charge_depth;
     })
 
 struct place {
-    int device;      /* number in the account */
+    int device; /* number in the account */
     CUdevice ordinal;
     uint64_t context; /* the one that is current; 0 where it does not matter */
 };
@@ -45,17 +45,19 @@ bool charge_current(struct place *out);
 /* The device with this number of the driver; false likewise. */
 bool charge_ordinal(CUdevice ordinal, struct place *out);
 
-/* What the driver takes for an allocation of so many bytes: it maps large ones in pages of 2 MiB and
- * cuts small ones from such a page in steps of 512 bytes. */
+/* What the driver takes for an allocation of so many bytes: it maps large ones in pages of 2 MiB
+ * and cuts small ones from such a page in steps of 512 bytes. */
 uint64_t charge_rounded(uint64_t bytes);
 
-/* Takes the bytes, after giving idle pool memory back to the device if need be; false: over the cap. */
+/* Takes the bytes, after giving idle pool memory back to the device if need be; false: over the
+ * cap. */
 bool charge_reserve(const struct place *place, uint64_t bytes);
 
 void charge_return(int device, uint64_t bytes);
 
 /* After a release: gives the entry's bytes back if the driver did release, else notes it again. */
-void charge_released(CUresult answer, enum owned_kind kind, uint64_t key, const struct owned *entry);
+void charge_released(CUresult answer, enum owned_kind kind, uint64_t key,
+                     const struct owned *entry);
 
 /* width × height, as large as can be when it overflows. */
 uint64_t charge_product(uint64_t width, uint64_t height);

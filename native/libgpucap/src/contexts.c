@@ -1,13 +1,13 @@
 /*
- * Contexts: what one costs is known only to NVML, so each is charged a fixed reserve when it is made,
- * in the ledger's context_bytes, which the agent soon replaces by what it measures. Destroying a
- * context frees what was allocated in it.
+ * Contexts: what one costs is known only to NVML, so each is charged a fixed reserve when it is
+ * made, in the ledger's context_bytes, which the agent soon replaces by what it measures.
+ * Destroying a context frees what was allocated in it.
  */
 #include "charge.h"
 #include "limit.h"
 
-/* Takes the reserve; false: the container cannot hold one more context. `bytes` is 0 where no charge
- * is possible and the driver alone answers. */
+/* Takes the reserve; false: the container cannot hold one more context. `bytes` is 0 where no
+ * charge is possible and the driver alone answers. */
 static bool begin(CUdevice ordinal, struct place *place, uint64_t *bytes) {
     *bytes = 0;
     if (!charge_ordinal(ordinal, place))
@@ -60,8 +60,8 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     return end(answer, &place, bytes, context);
 }
 
-/* Finds the handle of the primary context by its device: only one of the process's contexts there is
- * the one that Retain gives. */
+/* Finds the handle of the primary context by its device: only one of the process's contexts there
+ * is the one that Retain gives. */
 static CUcontext primary(CUdevice device) {
     unsigned int flags;
     int active = 0;

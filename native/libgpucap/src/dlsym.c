@@ -2,9 +2,9 @@
  * What dlsym answers: our hook, where the program asks for a driver function that we hook and the
  * driver has it; in every other case exactly what the next dlsym answers to the same caller.
  *
- * Called by the assembly in dlsym_<machine>.S, which jumps to the next dlsym when `handled` is zero:
- * RTLD_NEXT and RTLD_DEFAULT depend on the caller's return address, so no C function may stand
- * between.
+ * Called by the assembly in dlsym_<machine>.S, which jumps to the next dlsym when `handled` is
+ * zero: RTLD_NEXT and RTLD_DEFAULT depend on the caller's return address, so no C function may
+ * stand between.
  */
 #include "functions.h"
 #include "resolve.h"
@@ -29,7 +29,8 @@ static bool may_be_ours(const char *symbol) {
 }
 
 struct answer gpucap_dlsym(void *handle, const char *symbol) {
-    /* RTLD_NEXT: the natural search finds our exported hook exactly when the caller comes before us. */
+    /* RTLD_NEXT: the natural search finds our exported hook exactly when the caller comes before
+     * us. */
     if (!symbol || handle == RTLD_NEXT || !may_be_ours(symbol))
         return pass_on();
     enum function function = function_by_symbol(symbol);
@@ -40,8 +41,8 @@ struct answer gpucap_dlsym(void *handle, const char *symbol) {
 
     void *found = next(handle, symbol);
     if (found == hook) {
-        /* A search through all libraries met our own export. Without a driver it does not exist, and
-         * the search behind us says so with the right dlerror(). */
+        /* A search through all libraries met our own export. Without a driver it does not exist,
+         * and the search behind us says so with the right dlerror(). */
         return (struct answer){function_exists(function) ? hook : next(RTLD_NEXT, symbol), 1};
     }
     if (found && resolve_in_driver(symbol, found)) {

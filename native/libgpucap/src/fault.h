@@ -1,6 +1,6 @@
 /*
- * Fault points: in a build with GPUCAP_FAULTS, GPUCAP_FAULT=name:n kills the process with SIGKILL when
- * it comes to that point for the n-th time. In the real build they are nothing.
+ * Fault points: in a build with GPUCAP_FAULTS, GPUCAP_FAULT=name:n kills the process with SIGKILL
+ * when it comes to that point for the n-th time. In the real build they are nothing.
  */
 #ifndef GPUCAP_FAULT_H
 #define GPUCAP_FAULT_H

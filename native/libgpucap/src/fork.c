@@ -26,8 +26,8 @@ static uint32_t *new_mark(void) {
 void fork_check_slow(void) {
     pid_t self = getpid(), owner = state_owner;
     if (owner != self && atomic_compare_exchange_strong(&state_owner, &owner, self) && owner != 0) {
-        /* A fresh child has one thread, so nobody uses what is reset here. A lock that another thread
-         * of the parent held at the fork would never be freed. */
+        /* A fresh child has one thread, so nobody uses what is reset here. A lock that another
+         * thread of the parent held at the fork would never be freed. */
         account_forget();
         owned_forget();
         pools_forget();

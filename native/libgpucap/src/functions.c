@@ -32,9 +32,10 @@ static void *absent(enum function function) {
 
 static void *find(enum function function) {
     const char *name = functions[function].name;
-    /* Through RTLD_NEXT first, so that a preloaded library behind this one stays in the chain; it is
-     * asked only for what that chain may hook, because a failure changes the program's dlerror().
-     * libc's own dlsym, not a wrapper of somebody's: "next" must mean what comes after this library. */
+    /* Through RTLD_NEXT first, so that a preloaded library behind this one stays in the chain; it
+     * is asked only for what that chain may hook, because a failure changes the program's
+     * dlerror(). libc's own dlsym, not a wrapper of somebody's: "next" must mean what comes after
+     * this library. */
     dlsym_function *libc = functions[function].hook ? resolve_libc("dlsym") : NULL;
     void *found = libc ? libc(RTLD_NEXT, name) : NULL;
     return found ? found : resolve_driver(name);

@@ -1,9 +1,9 @@
 /*
  * The driver's functions by number: the driver's own pointer of each, and our hook for it.
  *
- * DRIVER(cuMemAlloc_v2)(&pointer, bytes) calls the driver's function, or whichever comes next in the
- * chain of preloaded libraries; when there is no driver it answers "not found". It is found at the
- * first use: nothing of this runs in a program that never asks for a CUDA or NVML symbol.
+ * DRIVER(cuMemAlloc_v2)(&pointer, bytes) calls the driver's function, or whichever comes next in
+ * the chain of preloaded libraries; when there is no driver it answers "not found". It is found at
+ * the first use: nothing of this runs in a program that never asks for a CUDA or NVML symbol.
  */
 #ifndef GPUCAP_FUNCTIONS_H
 #define GPUCAP_FUNCTIONS_H
@@ -35,10 +35,10 @@ static inline void *function_real(enum function function) {
 
 #define DRIVER(symbol) ((__typeof__(&symbol))function_real(FUNCTION_##symbol))
 
-bool function_exists(enum function function);          /* the driver is loaded and has it */
-const char *function_name(enum function function);     /* its symbol */
-void *function_hook(enum function function);           /* our hook; NULL: only called */
-enum function function_by_symbol(const char *symbol);  /* FUNCTION_COUNT: not one of ours */
+bool function_exists(enum function function);         /* the driver is loaded and has it */
+const char *function_name(enum function function);    /* its symbol */
+void *function_hook(enum function function);          /* our hook; NULL: only called */
+enum function function_by_symbol(const char *symbol); /* FUNCTION_COUNT: not one of ours */
 
 /* Remembers what dlsym or cuGetProcAddress gave for the function, if nothing is known yet. */
 void function_learn(enum function function, void *pointer);

@@ -7,8 +7,8 @@
  * chain, too low for branches that run at the same time; what they take is charged afterwards.
  */
 #include "charge.h"
-#include "lock.h"
 #include "limit.h"
+#include "lock.h"
 #include "pools.h"
 
 #include <stdlib.h>

@@ -1,11 +1,11 @@
 /*
  * The ledger: what the processes of one container hold of each device, in one file they all map.
  *
- * Invariant: the sum over the slots of (used_bytes + context_bytes) of a device is what the container
- * is charged for it; there is no second copy of that sum, so a process that dies at any step leaves
- * nothing to repair but its own slot, which the next one reaps. Every change is made under `mutex`
- * (process-shared, robust), with one exception: the node agent writes context_bytes with pwrite and
- * takes no lock, because it must never wait for a tenant.
+ * Invariant: the sum over the slots of (used_bytes + context_bytes) of a device is what the
+ * container is charged for it; there is no second copy of that sum, so a process that dies at any
+ * step leaves nothing to repair but its own slot, which the next one reaps. Every change is made
+ * under `mutex` (process-shared, robust), with one exception: the node agent writes context_bytes
+ * with pwrite and takes no lock, because it must never wait for a tenant.
  *
  * Native byte order and no pointers. Sizes and offsets are part of the contract with the agent
  * (docs/adr/0016): `make offsets` prints them, a test compares them with the agent's constants, and
@@ -20,39 +20,43 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define LEDGER_FILE "ledger" /* in the state folder */
-#define LEDGER_MAGIC "GPUCAPL" /* 7 letters and a NUL: 8 bytes */
-#define LEDGER_VERSION 1u
-#define LEDGER_DEVICES 16u
-#define LEDGER_SLOTS 2048u
+#define LEDGER_FILE       "ledger"  /* in the state folder */
+#define LEDGER_MAGIC      "GPUCAPL" /* 7 letters and a NUL: 8 bytes */
+#define LEDGER_VERSION    1u
+#define LEDGER_DEVICES    16u
+#define LEDGER_SLOTS      2048u
 #define LEDGER_MUTEX_ROOM 64u /* pthread_mutex_t is 40 bytes on x86-64, 48 on aarch64 */
 
 /* One device of the container. An entry is taken once and never moves: its index is the index into
  * every slot's `device`. 32 bytes. */
 struct ledger_device {
-    uint8_t uuid[16];   /*  0: the 16 bytes of cuDeviceGetUuid_v2; "GPU-…" in hexadecimal is the same */
-    uint32_t in_use;    /* 16: 1 = the entry names a device; entries are taken from 0 up */
-    uint32_t spare[3];  /* 20 */
+    uint8_t
+        uuid[16]; /*  0: the 16 bytes of cuDeviceGetUuid_v2; "GPU-…" in hexadecimal is the same */
+    uint32_t in_use;   /* 16: 1 = the entry names a device; entries are taken from 0 up */
+    uint32_t spare[3]; /* 20 */
 };
 
 /* What one process holds of one device. 16 bytes. */
 struct ledger_held {
-    uint64_t used_bytes;    /* 0: its allocations, those that the driver has not yet answered included */
-    uint64_t context_bytes; /* 8: contexts, modules, libraries: what NVML shows for the process above
-                             *    used_bytes. The library writes an estimate at the process's first
-                             *    context and 0 after its last; in between THE AGENT WRITES IT. */
+    uint64_t
+        used_bytes; /* 0: its allocations, those that the driver has not yet answered included */
+    uint64_t
+        context_bytes; /* 8: contexts, modules, libraries: what NVML shows for the process above
+                        *    used_bytes. The library writes an estimate at the process's first
+                        *    context and 0 after its last; in between THE AGENT WRITES IT. */
 };
 
 /* One process. Free when pid is 0. Key: pid + start_time; a slot whose process is gone is free for
  * the taking, whatever it says. 320 bytes. */
 struct ledger_slot {
-    uint32_t pid;           /*  0: in the container's PID namespace (last number of NSpid); 0 = free */
-    uint32_t spare0;        /*  4 */
-    uint64_t start_time;    /*  8: field 22 of /proc/<pid>/stat, clock ticks since boot */
-    uint64_t pid_namespace; /* 16: inode of /proc/<pid>/ns/pid; only processes of the same one reap it */
-    uint64_t spare1;        /* 24 */
+    uint32_t pid;        /*  0: in the container's PID namespace (last number of NSpid); 0 = free */
+    uint32_t spare0;     /*  4 */
+    uint64_t start_time; /*  8: field 22 of /proc/<pid>/stat, clock ticks since boot */
+    uint64_t
+        pid_namespace; /* 16: inode of /proc/<pid>/ns/pid; only processes of the same one reap it */
+    uint64_t spare1;   /* 24 */
     struct ledger_held device[LEDGER_DEVICES]; /* 32: 16 × 16 bytes, by index of the device table */
-    uint64_t spare2[4];     /* 288 */
+    uint64_t spare2[4];                        /* 288 */
 };
 
 /* The file begins with this; slot i is at header_bytes + i * slot_bytes. 4,096 bytes. */
@@ -66,9 +70,10 @@ struct ledger_header {
     uint32_t mutex_bytes;  /* 28: sizeof(pthread_mutex_t) of the process that made the file */
     uint32_t slots_seen;   /* 32: slots at or above this number were never taken; it only grows */
     uint32_t spare0;       /* 36 */
-    uint64_t reaped_until; /* 40: CLOCK_MONOTONIC µs; before it nobody looks thoroughly for the dead */
-    uint64_t spare2[2];    /* 48 */
-    union {                /* 64: 64 bytes */
+    uint64_t
+        reaped_until; /* 40: CLOCK_MONOTONIC µs; before it nobody looks thoroughly for the dead */
+    uint64_t spare2[2]; /* 48 */
+    union {             /* 64: 64 bytes */
         pthread_mutex_t mutex;
         uint8_t room[LEDGER_MUTEX_ROOM];
     };

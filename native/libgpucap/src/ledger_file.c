@@ -61,7 +61,8 @@ bool ledger_lock(struct ledger_file *file) {
         error = threads.consistent(mutex);
     }
     if (error)
-        log_once("ledger: its lock cannot be taken (error %d); this process counts for itself", error);
+        log_once("ledger: its lock cannot be taken (error %d); this process counts for itself",
+                 error);
     return error == 0;
 }
 

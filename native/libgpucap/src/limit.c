@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define MIB (1024u * 1024u)
-#define MIB_MOST (1u << 30) /* a pebibyte: more is a mistake */
+#define MIB                (1024u * 1024u)
+#define MIB_MOST           (1u << 30) /* a pebibyte: more is a mistake */
 #define CHECK_MILLISECONDS 100u
-#define CONTEXT_MIB 512u
-#define DEFAULT_FILE "/etc/gpu-scheduler/memory-limit-mib"
-#define VARIABLE "GPU_MEMORY_LIMIT_MIB"
+#define CONTEXT_MIB        512u
+#define DEFAULT_FILE       "/etc/gpu-scheduler/memory-limit-mib"
+#define VARIABLE           "GPU_MEMORY_LIMIT_MIB"
 
 static struct {
     struct lock lock;
@@ -72,8 +72,9 @@ static bool from_file(const char *path, uint64_t *bytes) {
     if (limit_parse(text, bytes))
         return true;
     quote(text, quoted);
-    log_once("memory limit: %s holds \"%s\", not a number of MiB from 1 to %u; the environment's "
-             VARIABLE " holds", path, quoted, MIB_MOST);
+    log_once("memory limit: %s holds \"%s\", not a number of MiB from 1 to %u; the "
+             "environment's " VARIABLE " holds",
+             path, quoted, MIB_MOST);
     return false;
 }
 
@@ -85,7 +86,8 @@ static bool from_environment(uint64_t *bytes) {
     if (limit_parse(text, bytes))
         return true;
     quote(text, quoted);
-    log_once("memory limit: " VARIABLE " is \"%s\", not a number of MiB from 1 to %u; no cap from it",
+    log_once("memory limit: " VARIABLE
+             " is \"%s\", not a number of MiB from 1 to %u; no cap from it",
              quoted, MIB_MOST);
     return false;
 }
@@ -127,7 +129,8 @@ uint64_t limit_bytes(void) {
 uint64_t limit_context_bytes(void) {
     /* 512 MiB is what a context with its first modules takes on the data-centre GPUs of today (some
      * 400 to 550 MiB), so a program that fills what it sees as free stays within the cap as NVML
-     * counts it; an eighth keeps a small cap usable. The agent replaces the figure within seconds. */
+     * counts it; an eighth keeps a small cap usable. The agent replaces the figure within seconds.
+     */
     const char *text = getenv("GPUCAP_CONTEXT_MIB");
     uint64_t bytes = (uint64_t)CONTEXT_MIB * MIB, cap = limit_bytes();
     if (text && text[0] == '0' && !text[1])

@@ -1,9 +1,9 @@
 /*
  * The cap: bytes of each device that the container may hold.
  *
- * From the file that follows the pod's annotation, else from the environment; looked at again at most
- * every 100 ms. A source with garbage in it is reported once and passed over; with no source there is
- * no cap.
+ * From the file that follows the pod's annotation, else from the environment; looked at again at
+ * most every 100 ms. A source with garbage in it is reported once and passed over; with no source
+ * there is no cap.
  */
 #ifndef GPUCAP_LIMIT_H
 #define GPUCAP_LIMIT_H

@@ -1,7 +1,7 @@
 /*
  * A lock for the threads of this process: one word, zero when free. Not a pthread mutex, because
- * before glibc 2.34 those need libpthread, which a preloaded library must not drag into every program;
- * and because a forked child can set it free by writing zero.
+ * before glibc 2.34 those need libpthread, which a preloaded library must not drag into every
+ * program; and because a forked child can set it free by writing zero.
  */
 #ifndef GPUCAP_LOCK_H
 #define GPUCAP_LOCK_H

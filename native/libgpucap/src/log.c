@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOG_FILE "libgpucap.log"
+#define LOG_FILE  "libgpucap.log"
 #define LOG_BYTES 65536 /* a file beyond this takes no more lines */
 
 const char *state_folder(void) {

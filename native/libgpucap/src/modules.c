@@ -1,7 +1,7 @@
 /*
- * Modules and libraries: their code and global variables are memory of the context's kind, which the
- * agent measures. What one load takes is not known beforehand; a container that is at its cap or
- * above gets no more of them.
+ * Modules and libraries: their code and global variables are memory of the context's kind, which
+ * the agent measures. What one load takes is not known beforehand; a container that is at its cap
+ * or above gets no more of them.
  */
 #include "charge.h"
 #include "limit.h"

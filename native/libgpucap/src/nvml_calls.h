@@ -1,6 +1,6 @@
 /*
- * The NVML functions that the library hooks or calls, and the layouts they fill, declared from NVML's
- * public documentation.
+ * The NVML functions that the library hooks or calls, and the layouts they fill, declared from
+ * NVML's public documentation.
  */
 #ifndef GPUCAP_NVML_CALLS_H
 #define GPUCAP_NVML_CALLS_H

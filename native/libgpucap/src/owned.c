@@ -32,7 +32,8 @@ static uint64_t home(enum owned_kind kind, uint64_t key) {
 /* Where the entry is, or the free place where it would be. */
 static struct entry *find(enum owned_kind kind, uint64_t key) {
     uint64_t at = home(kind, key);
-    while (table.entries[at].kind && (table.entries[at].key != key || table.entries[at].kind != kind))
+    while (table.entries[at].kind &&
+           (table.entries[at].key != key || table.entries[at].kind != kind))
         at = (at + 1) & (table.room - 1);
     return &table.entries[at];
 }

@@ -1,6 +1,7 @@
 /*
- * What this process owns and will give back: pointers, handles, arrays, contexts, each with the bytes
- * it is charged for. What is not in here is somebody else's, and its release is the driver's affair.
+ * What this process owns and will give back: pointers, handles, arrays, contexts, each with the
+ * bytes it is charged for. What is not in here is somebody else's, and its release is the driver's
+ * affair.
  */
 #ifndef GPUCAP_OWNED_H
 #define GPUCAP_OWNED_H

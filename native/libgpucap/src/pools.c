@@ -5,9 +5,9 @@
 
 #include <string.h>
 
-#define POOLS 256
+#define POOLS       256
 #define CHUNK_LEAST (2u << 20)
-#define CHUNK_MOST (64u << 20)
+#define CHUNK_MOST  (64u << 20)
 
 struct pool {
     CUmemoryPool handle; /* NULL: a free entry */
@@ -79,7 +79,8 @@ bool pools_begin(struct growth *growth, CUmemoryPool handle, const struct place 
     lock_free(&state.lock);
     if (bytes > idle) {
         uint64_t missing = bytes - idle;
-        uint64_t grown = missing > UINT64_MAX - chunk ? missing : (missing + chunk - 1) / chunk * chunk;
+        uint64_t grown =
+            missing > UINT64_MAX - chunk ? missing : (missing + chunk - 1) / chunk * chunk;
         if (!charge_reserve(&growth->place, grown))
             return false;
         growth->reserved = grown;

@@ -20,7 +20,8 @@ struct growth {
 };
 
 /* Before an allocation from the pool: takes what it may have to grow by; false: over the cap. */
-bool pools_begin(struct growth *growth, CUmemoryPool pool, const struct place *place, uint64_t bytes);
+bool pools_begin(struct growth *growth, CUmemoryPool pool, const struct place *place,
+                 uint64_t bytes);
 
 /* After it: charges what the pool did grow by, and notes the pointer. */
 void pools_end(const struct growth *growth, CUresult answer, const CUdeviceptr *pointer);
@@ -34,7 +35,8 @@ uint64_t pools_used(CUmemoryPool pool);
 /* The device that pays for a pool; false: unknown, and the current context's is as good as any. */
 bool pools_place(CUmemoryPool pool, struct place *out);
 
-/* Something freed memory in stream order; what it gave back is settled at the next synchronisation. */
+/* Something freed memory in stream order; what it gave back is settled at the next synchronisation.
+ */
 void pools_pointer_freed(CUdeviceptr pointer);
 void pools_settle(CUmemoryPool pool);
 void pools_settle_freed(void);

@@ -1,7 +1,7 @@
 /*
  * cuGetProcAddress: the driver is asked first, and the pointer that it gives is exchanged for our
- * hook of that very function. So the version and the stream variant are right by construction, and a
- * function that is not hooked is never touched.
+ * hook of that very function. So the version and the stream variant are right by construction, and
+ * a function that is not hooked is never touched.
  */
 #include "charge.h"
 #include "resolve.h"
@@ -17,7 +17,7 @@ static const struct {
     enum stream stream;
 } variants[] = {
 #define CUDA_FUNCTION(symbol, name, since, stream, parameters) {#symbol, #name, since, stream},
-#define CUDA_ALIAS(symbol, name, since, stream) {#symbol, #name, since, stream},
+#define CUDA_ALIAS(symbol, name, since, stream)                {#symbol, #name, since, stream},
 #include "cuda_functions.def"
 #undef CUDA_FUNCTION
 #undef CUDA_ALIAS
@@ -48,8 +48,8 @@ static void *by_version(const char *name, int version, uint64_t flags) {
     return function < FUNCTION_COUNT ? function_hook(function) : NULL;
 }
 
-/* Does this driver give the addresses that it exports? Where it does, a pointer that is none of them
- * is a function that we do not know, and must be left alone. */
+/* Does this driver give the addresses that it exports? Where it does, a pointer that is none of
+ * them is a function that we do not know, and must be left alone. */
 static bool gives_exports(void) {
     static _Atomic(int) known; /* 1 yes, 2 no */
     if (!known) {

@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 /* Nothing of libc that has a name may be called on the way to the next dlsym: it may be a sanitizer
- * or a memory allocator, half started, that is asking, and the function its own. Hence these two, and
- * ld.so's list of objects instead of dl_iterate_phdr. */
+ * or a memory allocator, half started, that is asking, and the function its own. Hence these two,
+ * and ld.so's list of objects instead of dl_iterate_phdr. */
 static bool begins_with(const char *text, const char *beginning) {
     while (*beginning && *text == *beginning)
         text++, beginning++;
@@ -25,7 +25,7 @@ static bool equal(const char *a, const char *b) {
 /* The parts of a loaded object's dynamic section that a lookup by name needs. */
 struct symbols {
     uintptr_t base;
-    const ElfW(Sym) *table;
+    const ElfW(Sym) * table;
     const char *names;
     const uint32_t *gnu_hash;
     const uint32_t *hash;
@@ -36,7 +36,7 @@ static const void *located(uintptr_t base, ElfW(Addr) value) {
     return (const void *)(value < base ? base + value : value);
 }
 
-static bool read_symbols(uintptr_t base, const ElfW(Dyn) *entry, struct symbols *out) {
+static bool read_symbols(uintptr_t base, const ElfW(Dyn) * entry, struct symbols *out) {
     *out = (struct symbols){.base = base};
     for (; entry && entry->d_tag != DT_NULL; entry++) {
         const void *where = located(base, entry->d_un.d_ptr);
@@ -110,21 +110,21 @@ static bool is_one_of(const char *path, const char *const *beginnings) {
 extern struct r_debug _r_debug __attribute__((weak)); /* ld.so's, for debuggers */
 
 void *resolve_libc(const char *symbol) {
-    static const char *const libc[] = {"libc.so.", "libc-2.", "libdl.so.", "libdl-2.",
+    static const char *const libc[] = {"libc.so.",       "libc-2.",       "libdl.so.", "libdl-2.",
                                        "libpthread.so.", "libpthread-2.", NULL};
     /* These stand at the head of the list, where objects never go away. */
     struct symbols symbols;
     void *found = NULL;
     for (struct link_map *object = &_r_debug ? _r_debug.r_map : NULL; object && !found;
          object = object->l_next)
-        if (is_one_of(object->l_name, libc) &&
-            read_symbols(object->l_addr, object->l_ld, &symbols))
+        if (is_one_of(object->l_name, libc) && read_symbols(object->l_addr, object->l_ld, &symbols))
             found = look_up(&symbols, symbol);
     return found;
 }
 
 static const char *const *driver_of(const char *symbol) {
-    static const char *const cuda[] = {"libcuda.so", NULL}, *const nvml[] = {"libnvidia-ml.so", NULL};
+    static const char *const cuda[] = {"libcuda.so", NULL}, *const nvml[] = {"libnvidia-ml.so",
+                                                                             NULL};
     return symbol[0] == 'n' ? nvml : cuda;
 }
 

@@ -1,9 +1,9 @@
 /*
  * Where functions are: symbols of the objects that are loaded into this process.
  *
- * Done by reading the objects' own symbol tables, not by dlsym, where that has side effects: a lookup
- * that fails leaves an error text for the program's next dlerror(), and may allocate memory inside a
- * memory allocator that is asking dlsym for its own functions.
+ * Done by reading the objects' own symbol tables, not by dlsym, where that has side effects: a
+ * lookup that fails leaves an error text for the program's next dlerror(), and may allocate memory
+ * inside a memory allocator that is asking dlsym for its own functions.
  */
 #ifndef GPUCAP_RESOLVE_H
 #define GPUCAP_RESOLVE_H

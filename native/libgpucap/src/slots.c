@@ -66,7 +66,8 @@ struct process_key slots_self(void) {
 }
 
 /* A process that cannot be looked at (another user's, /proc hidden) counts as alive. */
-static bool is_gone(const struct ledger_slot *slot, const struct process_key *self, bool thoroughly) {
+static bool is_gone(const struct ledger_slot *slot, const struct process_key *self,
+                    bool thoroughly) {
     if (slot->pid_namespace != self->pid_namespace)
         return false; /* its number means nothing here */
     if (slot->pid == self->pid)
@@ -93,7 +94,7 @@ static void reap(struct ledger_file *file, const struct process_key *self, bool 
 }
 
 #define REAP_PAUSE_SHARE 20u
-#define REAP_PAUSE_MOST 10000000u /* microseconds; beyond that the word is nonsense */
+#define REAP_PAUSE_MOST  10000000u /* microseconds; beyond that the word is nonsense */
 
 static uint64_t microseconds(clockid_t clock) {
     struct timespec now;

@@ -21,9 +21,9 @@ struct process_key slots_self(void);
 struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_key *self);
 
 /* Frees every slot whose process is gone. Always those whose number is free; a zombie, or a number
- * that another process has now, costs a look into /proc for each slot, which is not done again until
- * twenty times as long has passed as it took: a thousand processes that are all refused memory would
- * do nothing else. */
+ * that another process has now, costs a look into /proc for each slot, which is not done again
+ * until twenty times as long has passed as it took: a thousand processes that are all refused
+ * memory would do nothing else. */
 void slots_reap(struct ledger_file *file, const struct process_key *self);
 
 /* The sum over the slots for one device. */

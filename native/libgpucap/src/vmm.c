@@ -1,6 +1,6 @@
 /*
- * Virtual memory management: physical memory made by cuMemCreate is charged until its last handle is
- * released and its last mapping removed. The device is named in the properties, so no context is
+ * Virtual memory management: physical memory made by cuMemCreate is charged until its last handle
+ * is released and its last mapping removed. The device is named in the properties, so no context is
  * needed. Imported handles are not known here and are not charged: their maker pays.
  */
 #include "charge.h"

@@ -1,12 +1,12 @@
 /*
  * driverprobe RESOLUTION ROW MIB [ACTION]: takes pieces of MIB by the row's functions until the
- * driver refuses, and prints `pieces answer free total` (bytes, as seen inside; of the first device).
+ * driver refuses, and prints `pieces answer free total` (bytes, as seen inside; of the first
+ * device).
  *
  * RESOLUTION: linked | dlopen | procaddress: how the functions are found.
  * ACTION: hold    then says "holding" and keeps it all until standard input ends
- *         cycle   takes one piece and gives it back, 64 times, before that; a refusal ends it with 1
- *         once    takes one piece only
- *         context asks nothing: prints after the context was made
+ *         cycle   takes one piece and gives it back, 64 times, before that; a refusal ends it with
+ * 1 once    takes one piece only context asks nothing: prints after the context was made
  */
 #include "rows.h"
 

@@ -1,8 +1,8 @@
 /*
- * forks MODE: the parent takes 512 MiB and makes a child by fork, by a raw clone system call, or not
- * before a fork of which the parent has used nothing (early). The child starts the driver anew and
- * takes pieces of 128 MiB until refused. Prints the child's pieces, then what the parent can still
- * take after the child is gone.
+ * forks MODE: the parent takes 512 MiB and makes a child by fork, by a raw clone system call, or
+ * not before a fork of which the parent has used nothing (early). The child starts the driver anew
+ * and takes pieces of 128 MiB until refused. Prints the child's pieces, then what the parent can
+ * still take after the child is gone.
  */
 #include "simple.h"
 
@@ -23,7 +23,8 @@ int main(int argc, char **argv) {
             MUST(cuMemAlloc_v2(&pointers[i], PIECE));
     }
     fflush(stdout);
-    pid_t child = strcmp(mode, "clone") == 0 ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
+    pid_t child =
+        strcmp(mode, "clone") == 0 ? (pid_t)syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) : fork();
     if (child == 0) {
         use_device();
         printf("%d ", take_all(PIECE, pointers, 64));

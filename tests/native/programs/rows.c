@@ -149,7 +149,8 @@ static CUresult take_array3d(size_t bytes) {
     KEEP(p_cuArray3DCreate_v2(&TAKEN.array, &shape));
 }
 static CUresult take_array3d_v1(size_t bytes) {
-    CUDA_ARRAY3D_DESCRIPTOR_v1 shape = {(unsigned)(bytes / 65536), 256, 64, CU_AD_FORMAT_HALF, 2, 0};
+    CUDA_ARRAY3D_DESCRIPTOR_v1 shape = {(unsigned)(bytes / 65536), 256, 64,
+                                        CU_AD_FORMAT_HALF,         2,   0};
     KEEP(p_cuArray3DCreate(&TAKEN.array, &shape));
 }
 static CUresult drop_array(void) {

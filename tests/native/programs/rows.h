@@ -1,7 +1,7 @@
 /*
  * One row per way to get device memory: how to take a piece of so many bytes, and how to give the
- * last one back. The functions are called through pointers that a resolver has filled in, so the same
- * rows run linked, through dlopen, through ctypes and through cuGetProcAddress.
+ * last one back. The functions are called through pointers that a resolver has filled in, so the
+ * same rows run linked, through dlopen, through ctypes and through cuGetProcAddress.
  */
 #ifndef ROWS_H
 #define ROWS_H
@@ -10,7 +10,8 @@
 
 #include <stdbool.h>
 
-#define CUDA_FUNCTION(symbol, name, since, stream, parameters) extern __typeof__(&symbol) p_##symbol;
+#define CUDA_FUNCTION(symbol, name, since, stream, parameters)                                     \
+    extern __typeof__(&symbol) p_##symbol;
 #define CUDA_ALIAS(symbol, name, since, stream)
 #include "cuda_functions.def"
 #undef CUDA_FUNCTION

@@ -1,7 +1,7 @@
 /*
- * threads COUNT TURNS: every thread takes and frees pieces of many sizes, by itself and from a pool,
- * TURNS times. Prints how often it got memory, and what is free at the end, in bytes, when all has
- * been given back.
+ * threads COUNT TURNS: every thread takes and frees pieces of many sizes, by itself and from a
+ * pool, TURNS times. Prints how often it got memory, and what is free at the end, in bytes, when
+ * all has been given back.
  */
 #include "simple.h"
 
@@ -19,8 +19,8 @@ static void *work(void *argument) {
         CUdeviceptr pointer;
         size_t bytes = ((size_t)rand_r(&seed) % 512 + 1) << 20;
         int pooled = rand_r(&seed) % 4 == 0;
-        CUresult answer = pooled ? cuMemAllocAsync(&pointer, bytes, NULL)
-                                 : cuMemAlloc_v2(&pointer, bytes);
+        CUresult answer =
+            pooled ? cuMemAllocAsync(&pointer, bytes, NULL) : cuMemAlloc_v2(&pointer, bytes);
         if (answer == CUDA_ERROR_OUT_OF_MEMORY)
             continue;
         MUST(answer);
