@@ -108,8 +108,9 @@ static bool make(int fd) {
     header->device_count = LEDGER_DEVICES;
     header->mutex_bytes = sizeof(pthread_mutex_t);
     FAULT(make_header);
-    atomic_thread_fence(memory_order_release);
-    memcpy(header->magic, LEDGER_MAGIC, sizeof header->magic);
+    typedef uint64_t __attribute__((may_alias)) word;
+    static_assert(sizeof LEDGER_MAGIC == sizeof(word), "one store");
+    __atomic_store_n((word *)header->magic, *(const word *)LEDGER_MAGIC, __ATOMIC_RELEASE);
     FAULT(make_magic);
     munmap(file, sizeof *file);
     return true;
