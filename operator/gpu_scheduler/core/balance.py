@@ -78,11 +78,11 @@ class Balance:
         over = [name for name in self._projects if self.spare_milli(name) > 0]
         return sorted(over, key=lambda n: (-self._times(n), -self.held_milli(n), n))
 
-    def growth_milli(self, project: Project, given_milli: int) -> int:
-        """What a pod may cost that takes the place of others of its project (``given_milli``)."""
+    def growth_milli(self, project: Project) -> int:
+        """What a pod may cost beyond what it takes from others of its project; may be negative."""
         held = self.held_milli(project.name)
         bound = max(project.quota_milli, held, self.shares_milli[project.name])
-        return min(quota.ceiling_milli(project), bound) - held + given_milli
+        return min(quota.ceiling_milli(project), bound) - held
 
     def _times(self, name: ProjectName) -> float:
         share = self.shares_milli[name]

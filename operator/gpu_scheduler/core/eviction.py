@@ -1,7 +1,8 @@
 """The fewest pods to evict from one node so that a waiting pod really fits there.
 
 Tried on the snapshot and rolled back: victims go one by one in their order until the pod fits,
-then every victim that was not needed after all is spared, those first that would go last. Nodes
+then every victim that was not needed after all is spared, those first that would go last. That is
+tried with all victims of a node, and with those of the devices that are freed most cheaply. Nodes
 are tried in the order of their first victim, up to a budget. Called by ``reclaim``.
 """
 
@@ -40,6 +41,16 @@ class Terms:
     """What the pod may cost, given the milli-GPU of its victims."""
 
 
+Cost = tuple[int, int, bool, int, float]
+
+
+def _cost(way: Way, ranked: Ranked) -> Cost:
+    """The project and priority of the last to go, then how many go, then how long they ran."""
+    gone = {pod.uid for pod in way.victims}
+    last = max(rank for rank, pod in ranked if pod.uid in gone)
+    return (last.project, last.priority, last.interactive, len(gone), last.age)
+
+
 class Search:
     """Looks for ways on one snapshot; ``trials`` is what is left of the cycle's budget."""
 
@@ -62,7 +73,7 @@ class Search:
 
     def best(self, demand: Demand, nodes: Mapping[int, Ranked], terms: Terms) -> Way | None:
         """The way whose last victim comes first in the order; then the one with the fewest."""
-        found: list[tuple[tuple[object, ...], Way]] = []
+        found: list[tuple[Cost, int, Way]] = []
         tried = 0
         for node, ranked in sorted(nodes.items(), key=lambda item: (item[1][0][0], item[0])):
             if tried == MOST_NODES or self.trials <= 0:
@@ -70,17 +81,46 @@ class Search:
             if self._at_most(node, ranked) < demand.least_milli:
                 continue
             tried += 1
-            self.trials -= 1
             way = self.on(demand, node, ranked, terms)
             if way is not None:
-                ranks = {pod.uid: rank for rank, pod in ranked}
-                worst = max(ranks[pod.uid] for pod in way.victims)
-                key = (worst.project, worst.priority, worst.interactive, len(way.victims))
-                found.append(((*key, worst.age, node), way))
-        return min(found, key=lambda entry: entry[0])[1] if found else None
+                found.append((_cost(way, ranked), node, way))
+        return min(found, key=lambda entry: entry[:2])[2] if found else None
 
     def on(self, demand: Demand, node: int, ranked: Ranked, terms: Terms) -> Way | None:
         """The fewest victims on this node."""
+        spare = {pod.project: terms.spare_milli(pod.project) for _, pod in ranked}
+        found: list[tuple[Cost, int, Way]] = []
+        for i, some in enumerate((ranked, *self._by_device(demand, node, ranked))):
+            self.trials -= 1
+            way = self._among(demand, node, some, spare, terms.room_milli)
+            if way is not None:
+                found.append((_cost(way, ranked), i, way))
+        return min(found, key=lambda entry: entry[:2])[2] if found else None
+
+    def _by_device(self, demand: Demand, node: int, ranked: Ranked) -> Iterable[Ranked]:
+        """The victims on single devices, or on as many as the pod asks for, cheapest first."""
+        on_device: dict[int, Ranked] = {}
+        for each in ranked:
+            for device in {pick[1] for pick in self._locator.picks(each[1])}:
+                on_device.setdefault(device, []).append(each)
+        if len(on_device) < 2:
+            return []
+        count = max((request.count for request in demand.shape.devices), default=1)
+        if count == 1:
+            return list(on_device.values())
+        held = {d: sum(pod.milli for _, pod in each) for d, each in on_device.items()}
+        chosen = sorted(on_device, key=lambda d: (held[d], d))[:count]
+        return [[each for each in ranked if any(each in on_device[d] for d in chosen)]]
+
+    def _among(
+        self,
+        demand: Demand,
+        node: int,
+        ranked: Ranked,
+        spare_milli: Mapping[ProjectName, int],
+        room_milli: Callable[[int], int],
+    ) -> Way | None:
+        """The fewest of these victims."""
         snapshot = self._snapshot
         mark = snapshot.mark()
         self._departures.release(node)
@@ -88,19 +128,18 @@ class Search:
         given: Counter[ProjectName] = Counter()
         choice: Choice | None = None
         for _, pod in ranked:
-            if given[pod.project] + pod.milli > terms.spare_milli(pod.project):
+            if given[pod.project] + pod.milli > spare_milli[pod.project]:
                 continue
             self._release(node, pod)
             gone.append(pod)
             given[pod.project] += pod.milli
-            choice = self._fits(demand, node, terms.room_milli(given.total()))
+            choice = self._fits(demand, node, room_milli(given.total()))
             if choice is not None:
                 break
         if choice is not None:
             for pod in gone[-2::-1]:
                 snapshot.take(node, pod, self._locator.picks(pod), pod.project)
-                left = given.total() - pod.milli
-                without = self._fits(demand, node, terms.room_milli(left))
+                without = self._fits(demand, node, room_milli(given.total() - pod.milli))
                 if without is None:
                     self._release(node, pod)
                 else:

@@ -66,6 +66,8 @@ class Holds:
         if demand.least_milli <= room:
             now = self._now(demand, pod, node, room)
             if now is not None:
+                joined = self._reservations.joined.setdefault(now[0], [])
+                joined.append((pod.shape, now[1].picks, name))
                 return placed(self._snapshot, job, pod, *now)
         if node is None or node not in demand.usable or hold.node in pod.avoid:
             return None

@@ -169,15 +169,13 @@ class Reclaim:
 
         if not any(p.priority < job.priority for p in self._occupants.of(project.name)):
             return None
-        room = self._balance.growth_milli(project, 0)
+        room = self._balance.growth_milli(project)
         coming = sorted(n for n in self._departures.nodes if allowed(n))
         way = self._search.without(demand, coming, room)
         if way is not None:
             return way
         victims = [(rank(p), p) for p in self._of(project.name) if p.priority < job.priority]
-        terms = Terms(
-            lambda name: quota.UNBOUNDED, lambda given: self._balance.growth_milli(project, given)
-        )
+        terms = Terms(lambda name: quota.UNBOUNDED, lambda given: room + given)
         way = self._search.best(demand, self._by_node(victims, allowed), terms)
         return way or self._for_room(demand, filter(allowed, demand.usable), victims, terms)
 

@@ -18,7 +18,7 @@ from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.occupants import Occupant, Occupants
 from gpu_scheduler.core.order import job_rank
 from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import PodUID, ProjectName, WaitingJob
+from gpu_scheduler.core.request import PodUID, ProjectName, Shape, WaitingJob
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 
 MOST_NODES = 256  # looked at to make one reservation
@@ -58,6 +58,8 @@ class Reservations:
         now: float,
     ) -> None:
         self.blocks: dict[PodUID, Block] = {}
+        self.joined: dict[int, list[tuple[Shape, Picks, ProjectName]]] = {}
+        """Pods that this cycle put on nodes before it looked at reservations."""
         self._snapshot, self._demands, self._occupants = snapshot, demands, occupants
         self._departures, self._locator, self._now = departures, locator, now
 
@@ -197,6 +199,12 @@ class Reservations:
                 break
             snapshot.release(node, pod, self._locator.picks(pod), pod.project)
             start, freed = max(start, _end(pod)[0]), freed + pod.milli
+            choice = self._fits(demand, node)
+        for shape, picks, project in self.joined.get(node, ()):
+            if choice is not None:
+                break
+            snapshot.release(node, shape, picks, project)
+            start, freed = NEVER, freed + sum(pick[2] for pick in picks)
             choice = self._fits(demand, node)
         snapshot.rollback(mark)
         return None if choice is None else (start, freed, choice)

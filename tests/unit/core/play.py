@@ -1,0 +1,174 @@
+"""A cluster that carries plans out, cycle by cycle: what is evicted ends and waits again."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+
+from tests.unit.builders import ClusterBuilder
+
+from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.decision import Grant, Hold, Plan
+from gpu_scheduler.core.occupants import Occupant, Roll
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.request import (
+    JobKey,
+    PodUID,
+    Project,
+    ProjectName,
+    Shape,
+    WaitingJob,
+    WaitingPod,
+)
+
+
+@dataclass(frozen=True)
+class Pod:
+    """One pod of a job of its own, for as long as it takes (``seconds``; None = for ever)."""
+
+    name: str
+    project: str
+    shape: Shape
+    interactive: bool = False
+    priority: int = 50
+    created: float = 0.0
+    seconds: int | None = None
+    limit: bool = False  # its time limit is known to the planner
+
+    @property
+    def uid(self) -> PodUID:
+        return PodUID(f"{self.name}-0")
+
+    @property
+    def key(self) -> JobKey:
+        return JobKey(f"ns/{self.name}")
+
+
+@dataclass
+class Play:
+    """The pods that wait and those that run, on nodes with ``gpus`` each."""
+
+    gpus: tuple[int, ...]
+    projects: dict[ProjectName, Project]
+    waiting: list[Pod] = field(default_factory=list)
+    running: dict[PodUID, tuple[Pod, Occupant]] = field(default_factory=dict)
+    holds: tuple[Hold, ...] = ()
+    now: float = 1000.0
+    grace: int = 1  # cycles that a pod takes to go
+    going: dict[PodUID, int] = field(default_factory=dict)
+    reserve_after_seconds: float = 60.0
+
+    def place(self, pod: Pod, *devices: str, milli: int = 1000) -> "Play":
+        """Put a running pod on devices ('n0/1')."""
+        grants = tuple(Grant(0, d, milli, milli * 40448 // 1000) for d in devices)
+        self.running[pod.uid] = pod, self._occupant(pod, devices[0].split("/")[0], grants)
+        return self
+
+    def wait(self, *pods: Pod) -> "Play":
+        self.waiting += pods
+        return self
+
+    def cluster(self) -> Cluster:
+        builder = ClusterBuilder()
+        for n, gpus in enumerate(self.gpus):
+            builder.node(f"n{n}", gpus)
+        c = builder.obj()
+        names = [node.name for node in c.nodes]
+        for _, occupant in self.running.values():
+            for grant in occupant.grants:
+                d = c.dev_id.index(grant.device)
+                c.free_milli[d] -= grant.milli
+                c.free_mib[d] -= grant.mib
+            node, name = names.index(occupant.node), occupant.project
+            c.free_pods[node] -= 1
+            c.free_cpu_milli[node] -= occupant.cpu_milli
+            c.allocated_milli[name] = c.allocated_milli.get(name, 0) + occupant.milli
+        assert min(c.free_milli, default=0) >= 0
+        assert min(c.free_mib, default=0) >= 0
+        return c
+
+    def roll(self) -> Roll:
+        return Roll(
+            replace(occupant, leaving=uid in self.going)
+            for uid, (_, occupant) in self.running.items()
+        )
+
+    def jobs(self) -> list[WaitingJob]:
+        return [
+            WaitingJob(
+                pod.key,
+                ProjectName(pod.project),
+                (WaitingPod(pod.uid, pod.name, pod.shape, since=pod.created),),
+                pod.interactive,
+                pod.priority,
+                pod.created,
+                pod.seconds if pod.limit else None,
+            )
+            for pod in self.waiting
+        ]
+
+    def plan(self) -> Plan:
+        return plan(
+            self.cluster(),
+            self.projects,
+            self.jobs(),
+            occupants=self.roll(),
+            holds=self.holds,
+            now=self.now,
+            reserve_after_seconds=self.reserve_after_seconds,
+        )
+
+    def carry_out(self, result: Plan) -> None:
+        """Start and evict as decided; nothing ends yet."""
+        self.holds = result.holds
+        waiting = {pod.uid: pod for pod in self.waiting}
+        for place in result.places:
+            pod = waiting.pop(place.pod)
+            self.running[pod.uid] = pod, self._occupant(pod, place.node, place.grants)
+        self.waiting = list(waiting.values())
+        for evict in result.evicts:
+            assert evict.pod in self.running
+            assert evict.pod not in self.going, "evicted twice"
+            self.going[evict.pod] = self.grace
+
+    def tick(self, seconds: float = 1.0) -> None:
+        """Time passes: what is going, or is done, goes; who was evicted waits again."""
+        self.now += seconds
+        for uid in list(self.going):
+            self.going[uid] -= 1
+            if self.going[uid] <= 0:
+                del self.going[uid]
+                self.waiting.append(self.running.pop(uid)[0])
+        for uid, (pod, occupant) in list(self.running.items()):
+            if pod.seconds is not None and occupant.since + pod.seconds <= self.now:
+                del self.running[uid]
+                self.going.pop(uid, None)
+
+    def cycle(self, seconds: float = 1.0) -> Plan:
+        result = self.plan()
+        self.carry_out(result)
+        self.tick(seconds)
+        return result
+
+    def held(self, project: str, *, staying: bool = False) -> int:
+        """Milli-GPU that a project holds; ``staying``: without those that are going."""
+        return sum(
+            occupant.milli
+            for uid, (_, occupant) in self.running.items()
+            if occupant.project == project and not (staying and uid in self.going)
+        )
+
+    def _occupant(self, pod: Pod, node: str, grants: Iterable[Grant]) -> Occupant:
+        return Occupant(
+            pod.uid,
+            pod.name,
+            pod.key,
+            ProjectName(pod.project),
+            node,
+            tuple(grants),
+            pod.shape.cpu_milli,
+            pod.shape.memory_bytes,
+            pod.shape.ephemeral_bytes,
+            pod.interactive,
+            pod.priority,
+            self.now,
+            self.now + pod.seconds if pod.limit and pod.seconds is not None else None,
+        )

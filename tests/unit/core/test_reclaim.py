@@ -1,0 +1,225 @@
+"""Who gives way to whom: reclaim between projects, preemption inside one, and what is held."""
+
+from dataclasses import replace
+
+from tests.unit.builders import project, projects, shape
+from tests.unit.core.play import Play, Pod
+
+from gpu_scheduler.core.decision import EvictReason, HoldKind, Plan, Reason
+from gpu_scheduler.core.request import Project
+
+WHOLE, HALF, PAIR = shape(1000), shape(500), shape(1000, count=2)
+
+
+def evicted(result: Plan) -> list[str]:
+    return [evict.job.removeprefix("ns/") for evict in result.evicts]
+
+
+def started(result: Plan) -> list[str]:
+    return [place.job.removeprefix("ns/") for place in result.places]
+
+
+def full(gpus: int, *those: Project, holder: str = "b", **pod: object) -> Play:
+    """One node whose GPUs are held by pods v0, v1 … of a project; the last is the youngest."""
+    play = Play((gpus,), projects(*those))
+    for i in range(gpus):
+        play.now = 100.0 + i
+        play.place(Pod(f"v{i}", holder, WHOLE, **pod), f"n0/{i}")  # type: ignore[arg-type]
+    play.now = 1000.0
+    return play
+
+
+EVEN = (project("a", 0), project("b", 0))
+
+
+def test_a_project_below_its_share_gets_gpus_back_and_both_end_at_theirs():
+    play = full(4, *EVEN)
+    play.wait(*(Pod(f"w{i}", "a", WHOLE, created=i) for i in range(4)))
+    first = play.cycle()
+    assert evicted(first) == ["v3", "v2"]
+    assert {e.beneficiary for e in first.evicts} == {"ns/w0", "ns/w1"}
+    assert all(e.reason is EvictReason.RECLAIM for e in first.evicts)
+    second = play.cycle()
+    assert started(second) == ["w0", "w1"]
+    assert (play.held("a"), play.held("b")) == (2000, 2000)
+    for _ in range(5):
+        assert play.cycle().evicts == ()
+
+
+def test_the_sentence_says_who_holds_what_of_which_share():
+    play = full(2, *EVEN).wait(Pod("w", "a", WHOLE))
+    (evict,) = play.plan().evicts
+    assert evict.message == (
+        "v1 gives 1 GPU on n0 to ns/w: project a holds 0 GPUs, its fair share is 1,"
+        " project b holds 2 GPUs, its fair share is 1"
+    )
+
+
+def test_pods_inside_quota_are_never_taken():
+    play = full(4, project("a", 0), project("b", 4000)).wait(Pod("w", "a", WHOLE))
+    assert play.plan().evicts == ()
+
+
+def test_an_interactive_pod_is_taken_only_above_its_quota():
+    play = full(4, project("a", 2000), project("b", 2000), interactive=True)
+    play.wait(*(Pod(f"w{i}", "a", WHOLE, created=i) for i in range(4)))
+    assert evicted(play.plan()) == ["v3", "v2"]
+    play = full(4, project("a", 2000), project("b", 4000), interactive=True)
+    play.wait(Pod("w", "a", WHOLE))
+    assert play.plan().evicts == ()
+
+
+def test_interactive_pods_inside_quota_stay_when_training_is_above_it():
+    play = Play((2,), projects(project("a", 1000), project("b", 1000)))
+    play.place(Pod("note", "b", WHOLE, interactive=True, priority=0), "n0/0")
+    play.place(Pod("train", "b", WHOLE, priority=100), "n0/1")
+    assert evicted(play.wait(Pod("w", "a", WHOLE)).plan()) == ["train"]
+
+
+def test_the_project_most_over_its_share_pays_then_the_lowest_priority_then_the_youngest():
+    play = Play((6,), projects(project("a", 0), project("b", 0), project("c", 0)))
+    for i, (team, priority) in enumerate(
+        [("b", 50), ("c", 50), ("c", 60), ("c", 50), ("c", 50), ("b", 0)]
+    ):
+        play.now = 100.0 + i
+        play.place(Pod(f"{team}{i}", team, WHOLE, priority=priority), f"n0/{i}")
+    play.wait(*(Pod(f"w{i}", "a", WHOLE, created=i) for i in range(2)))
+    assert evicted(play.plan()) == ["c4", "c3"]
+
+
+def test_no_more_pods_go_than_are_needed():
+    play = Play((2,), projects(*EVEN))
+    for i in range(4):
+        play.now = 100.0 + i
+        play.place(Pod(f"v{i}", "b", HALF), f"n0/{i % 2}", milli=500)
+    assert evicted(play.wait(Pod("w", "a", HALF)).plan()) == ["v3"]
+    play.waiting.clear()
+    # a whole GPU needs both pods of one device, and nobody of the other
+    assert sorted(evicted(play.wait(Pod("w", "a", WHOLE)).plan())) == ["v1", "v3"]
+
+
+def test_nobody_goes_when_that_would_not_make_the_pod_fit():
+    play = full(2, *EVEN).wait(Pod("w", "a", PAIR))  # its share is one GPU
+    assert play.plan().evicts == ()
+    play = Play((2,), projects(*EVEN))
+    play.place(Pod("v0", "b", WHOLE), "n0/0").place(Pod("v1", "b", WHOLE), "n0/1")
+    play.wait(Pod("w", "a", replace(WHOLE, models=("h100",))))
+    assert play.plan().evicts == ()
+
+
+def test_a_whole_pair_moves_when_the_share_allows_it():
+    play = full(4, *EVEN).wait(Pod("w", "a", PAIR))
+    assert evicted(play.cycle()) == ["v3", "v2"]
+    assert started(play.cycle()) == ["w"]
+
+
+def test_cpu_is_made_room_for_too():
+    play = Play((2,), projects(*EVEN))
+    big = shape(500, cpu_milli=100_000)
+    play.place(Pod("big", "b", big), "n0/0", milli=500)
+    play.place(Pod("v", "b", WHOLE), "n0/1")
+    play.wait(Pod("w", "a", big), Pod("more", "a", WHOLE, created=1.0))
+    assert evicted(play.plan()) == ["big"]
+
+
+def test_victims_that_are_going_are_waited_for_and_not_multiplied():
+    play = full(4, *EVEN)
+    play.grace = 5
+    play.wait(*(Pod(f"w{i}", "a", WHOLE, created=i) for i in range(2)))
+    assert len(play.cycle().evicts) == 2
+    for _ in range(4):
+        assert play.cycle().evicts == ()
+    assert sorted(started(play.cycle())) == ["w0", "w1"]
+
+
+def test_a_restarted_planner_waits_for_the_victims_of_the_one_before():
+    play = full(4, *EVEN)
+    play.grace = 5
+    play.wait(*(Pod(f"w{i}", "a", WHOLE, created=i) for i in range(2)))
+    play.cycle()
+    play.holds = ()
+    result = play.cycle()
+    assert result.evicts == ()
+    assert [hold.kind for hold in result.holds] == [HoldKind.FREED, HoldKind.FREED]
+
+
+def test_freed_devices_are_held_for_the_pod_for_which_they_were_freed():
+    play = full(2, project("a", 0), project("b", 0), project("c", 1000))
+    play.wait(Pod("w", "a", WHOLE))
+    assert evicted(play.cycle()) == ["v1"]
+    play.wait(Pod("first", "c", HALF, interactive=True, priority=100))
+    play.wait(Pod("second", "c", HALF, priority=100))
+    result = play.cycle()
+    assert "w" in started(result)
+    device = next(p.grants[0].device for p in result.places if p.job == "ns/w")
+    assert device == "n0/1"
+
+
+def test_held_room_is_let_go_when_its_pod_is_gone():
+    play = full(2, *EVEN)
+    play.grace = 3
+    play.wait(Pod("w", "a", WHOLE))
+    assert play.cycle().holds
+    play.waiting.clear()
+    assert play.plan().holds == ()
+
+
+def test_a_pod_that_cannot_be_evicted_is_spared_and_another_one_goes():
+    play = full(2, *EVEN).wait(Pod("w", "a", WHOLE))
+    pod, occupant = play.running[Pod("v1", "b", WHOLE).uid]
+    play.running[pod.uid] = pod, replace(occupant, spared=True)
+    assert evicted(play.plan()) == ["v0"]
+
+
+def test_a_higher_priority_takes_pods_of_a_strictly_lower_one_of_its_project():
+    play = full(2, project("b", 2000), priority=50)
+    play.wait(Pod("equal", "b", WHOLE, priority=50))
+    assert play.plan().evicts == ()
+    play.wait(Pod("urgent", "b", WHOLE, priority=51))
+    (evict,) = play.cycle().evicts
+    assert (evict.job, evict.beneficiary) == ("ns/v1", "ns/urgent")
+    assert evict.reason is EvictReason.PRIORITY
+    assert evict.message == (
+        "v1 gives 1 GPU on n0 to ns/urgent: its priority is 51, that of ns/v1 50"
+    )
+    assert started(play.cycle()) == ["urgent"]
+    assert play.cycle().evicts == ()
+
+
+def test_a_higher_priority_gets_the_projects_own_room_where_devices_are_free():
+    play = Play((2, 2), projects(project("b", 2000, weight=0)))
+    play.place(Pod("v0", "b", WHOLE, priority=10), "n0/0")
+    play.now += 1
+    play.place(Pod("v1", "b", WHOLE, priority=20), "n0/1")
+    play.wait(Pod("pair", "b", PAIR, priority=15))
+    assert play.plan().evicts == ()  # only one of the two is below
+    play.waiting.clear()
+    play.wait(Pod("one", "b", WHOLE, priority=15))
+    assert evicted(play.cycle()) == ["v0"]
+    assert started(play.cycle()) == ["one"]
+    assert play.held("b") == 2000
+
+
+def test_another_project_is_not_touched_by_priority():
+    play = full(2, project("a", 0), project("b", 2000), priority=0)
+    play.wait(Pod("w", "a", WHOLE, priority=100))
+    assert play.plan().evicts == ()
+
+
+def test_a_limit_is_kept_by_those_who_preempt():
+    play = full(2, project("b", 2000, 2000), priority=0)
+    play.gpus = (4,)
+    play.wait(*(Pod(f"w{i}", "b", WHOLE, priority=9, created=i) for i in range(3)))
+    result = play.cycle()
+    assert len(result.evicts) == 2
+    play.cycle()
+    assert play.held("b") == 2000
+
+
+def test_what_a_helped_pod_waits_for_is_said():
+    play = full(2, *EVEN)
+    play.grace = 3
+    play.wait(Pod("w", "a", WHOLE))
+    wait = play.cycle().waits[0]
+    assert wait.reason is Reason.WAITING_FOR_GPU
+    assert wait.message == "needs 1 GPU; room on n0 is kept for it and pods there are ending"

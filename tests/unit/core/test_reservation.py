@@ -1,0 +1,129 @@
+"""Room for those who have waited long although it is their turn."""
+
+from tests.unit.builders import project, projects, shape
+from tests.unit.core.play import Play, Pod
+
+from gpu_scheduler.core.decision import HoldKind, Plan
+
+WHOLE, PAIR = shape(1000), shape(1000, count=2)
+
+
+def started(result: Plan) -> list[str]:
+    return [place.job.removeprefix("ns/") for place in result.places]
+
+
+def stream(*, limit: int | None = None) -> Play:
+    """Two GPUs, one busy until 1100 and known to be; a pair waits since 900 inside its quota."""
+    play = Play((2,), projects(project("a", 2000), project("b", 2000)))
+    play.now = 1000.0
+    play.place(Pod("old", "b", WHOLE, seconds=100, limit=True), "n0/0")
+    play.wait(Pod("pair", "a", PAIR, created=900.0))
+    if limit is not None:
+        play.wait(Pod("small", "b", WHOLE, seconds=limit, limit=True, created=950.0))
+    return play
+
+
+def test_nobody_takes_what_a_long_waiting_head_needs():
+    play = stream()
+    (hold,) = play.cycle().holds
+    assert (hold.kind, hold.node, hold.start) == (HoldKind.RESERVED, "n0", 1100.0)
+    play.wait(Pod("late", "b", WHOLE, created=950.0, interactive=True))
+    for _ in range(20):
+        assert started(play.cycle()) == []
+    play.now = 1099.0
+    play.cycle()
+    assert started(play.cycle()) == ["pair"]
+
+
+def test_a_pod_known_to_end_sooner_may_use_reserved_room():
+    play = stream()
+    play.cycle()
+    play.wait(Pod("short", "b", WHOLE, seconds=90, limit=True))
+    assert started(play.cycle()) == ["short"]
+    (hold,) = play.plan().holds
+    assert hold.start == 1100.0
+
+
+def test_a_pod_that_would_end_later_may_not():
+    play = stream()
+    play.cycle()
+    play.wait(Pod("long", "b", WHOLE, seconds=200, limit=True))
+    assert started(play.cycle()) == []
+
+
+def test_nothing_is_reserved_before_the_time_and_the_plan_says_when_to_look_again():
+    play = stream()
+    play.now = 930.0
+    result = play.plan()
+    assert (result.holds, result.again_at) == ((), 960.0)
+    play.now = 960.0
+    assert len(play.plan().holds) == 1
+
+
+def test_nothing_is_reserved_for_borrowers():
+    play = stream()
+    play.projects = projects(project("a", 1000), project("b", 2000))
+    result = play.plan()
+    assert (result.holds, result.again_at) == ((), None)
+
+
+def test_the_node_where_it_fits_soonest_is_taken():
+    play = Play((2, 2, 2), projects(project("a", 2000), project("b", 6000)))
+    for n, seconds in enumerate((None, 300, 500)):
+        busy = Pod(f"x{n}", "b", WHOLE, seconds=seconds, limit=seconds is not None)
+        play.place(busy, f"n{n}/0")
+    play.wait(Pod("pair", "a", PAIR, created=0.0))
+    (hold,) = play.plan().holds
+    assert (hold.node, hold.start) == ("n1", 1300.0)
+
+
+def test_without_time_limits_the_node_with_the_least_to_free_is_taken():
+    play = Play((2, 2), projects(project("a", 2000), project("b", 6000)))
+    play.place(Pod("x", "b", WHOLE), "n0/0").place(Pod("y", "b", shape(300)), "n1/0", milli=300)
+    play.wait(Pod("pair", "a", PAIR, created=0.0))
+    (hold,) = play.plan().holds
+    assert (hold.node, hold.start) == ("n1", None)
+
+
+def test_a_job_of_the_same_project_that_ranks_before_may_use_the_room():
+    play = stream()
+    play.cycle()
+    play.wait(Pod("later", "a", WHOLE, created=950.0))
+    assert started(play.plan()) == []
+    play.wait(Pod("notebook", "a", WHOLE, created=950.0, interactive=True))
+    assert started(play.plan()) == ["notebook"]
+
+
+def test_a_reserved_pod_starts_elsewhere_as_soon_as_it_fits_there():
+    play = stream()
+    play.cycle()
+    play.gpus = (2, 2)
+    result = play.plan()
+    assert [(p.job, p.node) for p in result.places] == [("ns/pair", "n1")]
+
+
+def test_a_reserved_pod_still_gets_gpus_back():
+    play = Play((2,), projects(project("a", 2000), project("b", 2000)))
+    play.place(Pod("x", "b", WHOLE), "n0/0")
+    play.wait(Pod("pair", "a", PAIR, created=0.0))
+    assert play.cycle().holds[0].kind is HoldKind.RESERVED
+    play.projects = projects(project("a", 2000), project("b", 0))
+    result = play.cycle()
+    assert [evict.job for evict in result.evicts] == ["ns/x"]
+    assert [hold.kind for hold in result.holds] == [HoldKind.FREED]
+    assert started(play.cycle()) == ["pair"]
+
+
+def test_what_is_reserved_is_said():
+    play = stream()
+    play.cycle()
+    play.wait(Pod("late", "b", WHOLE, created=950.0))
+    waits = {wait.job: wait.message for wait in play.plan().waits}
+    assert waits["ns/pair"] == (
+        "needs 2 GPUs; room on n0 is reserved for it, complete by 1970-01-01T00:18:20Z at the"
+        " latest"
+    )
+    assert waits["ns/late"].endswith(
+        "; room is kept for ns/pair on n0; held by ns/old (until"
+        " 1970-01-01T00:18:20Z at the latest)"
+    )
