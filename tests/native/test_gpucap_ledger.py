@@ -10,6 +10,8 @@ import pytest
 from tests.native.build import NATIVE
 from tests.native.container import HEADER_BYTES, SLOT_BYTES, SLOTS, Container, offsets
 
+from gpu_scheduler.agent import ledger as agent
+
 LEDGER_BYTES = HEADER_BYTES + SLOTS * SLOT_BYTES
 
 
@@ -44,17 +46,46 @@ def test_a_good_ledger_has_the_layout_of_the_contract(box: Container) -> None:
     assert (box.state / "ledger").stat().st_mode & 0o777 == 0o666
 
 
-def test_offsets_are_what_the_compiler_says(box: Container) -> None:
+AGENT = {
+    "version": agent.VERSION,
+    "file_bytes": agent.FILE_BYTES,
+    "header_bytes": agent.HEADER_BYTES,
+    "slot_bytes": agent.SLOT_BYTES,
+    "slot_count": agent.SLOTS,
+    "device_count": agent.DEVICES,
+    "header.slots_seen": agent.SLOTS_SEEN_AT,
+    "header.device": agent.DEVICE_TABLE_AT,
+    "device.bytes": agent.DEVICE_BYTES,
+    "slot.start_time": agent.SLOT_START_TIME_AT,
+    "slot.device": agent.SLOT_DEVICES_AT,
+    "held.bytes": agent.HELD_BYTES,
+    "held.context_bytes": agent.HELD_CONTEXT_AT,
+}
+
+
+def make_offsets(box: Container) -> None:
+    """Build the program that prints them."""
     subprocess.run(
         ["make", "-C", NATIVE / "libgpucap", "offsets", f"BUILD={box.gpu.build.folder}"],
         check=True,
         capture_output=True,
     )
+
+
+def test_offsets_are_what_the_compiler_says(box: Container) -> None:
+    make_offsets(box)
     said = offsets(box.gpu.build.folder)
     assert said["file_bytes"] == str(LEDGER_BYTES)
     assert (said["slot.pid"], said["slot.start_time"], said["slot.device"]) == ("0", "8", "32")
     assert (said["held.used_bytes"], said["held.context_bytes"]) == ("0", "8")
     assert (said["header.device"], said["device.bytes"]) == ("128", "32")
+
+
+def test_the_agent_has_the_same_layout(box: Container) -> None:
+    make_offsets(box)
+    said = offsets(box.gpu.build.folder)
+    assert agent.MAGIC == said["magic"].encode() + b"\0"
+    assert {name: int(value) for name, value in said.items() if name in AGENT} == AGENT
 
 
 @pytest.mark.parametrize("length", [1, 4096, 5000, LEDGER_BYTES - 1, LEDGER_BYTES + 1])

@@ -1,0 +1,62 @@
+"""As in a container: named in /etc/ld.so.preload, the cap in /etc, whatever the environment is."""
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.native.container import Container, seen
+
+# Its own /etc and /opt, as mounts that nobody else sees; then a command with an empty environment.
+SCRIPT = """
+set -e
+mount --bind "$0" /etc
+mount -t tmpfs none /opt
+mkdir -p /opt/gpu-scheduler/state
+env -i FAKEGPU_DIR="$FAKEGPU_DIR" FAKEGPU_DEV=/nonexistent LD_LIBRARY_PATH="$FAKE" "$@"
+ls /opt/gpu-scheduler/state >&2
+"""
+
+
+@pytest.fixture
+def box(container: Callable[..., Container]) -> Container:
+    return container(cap_mib=None)
+
+
+@pytest.fixture
+def etc(box: Container, tmp_path: Path) -> Path:
+    """A folder to be /etc: what programs need of the real one, and the files of a GPU container."""
+    folder = tmp_path / "etc"
+    (folder / "gpu-scheduler").mkdir(parents=True)
+    (folder / "gpu-scheduler/memory-limit-mib").write_text("8192")
+    (folder / "ld.so.preload").write_text(f"{box.library}\n")
+    for name in ("passwd", "group", "ld.so.cache"):
+        shutil.copy(f"/etc/{name}", folder)
+    return folder
+
+
+def run(box: Container, etc: Path, *command: str) -> tuple[str, str]:
+    """Run it there: what it printed, and the files in the state folder."""
+    unshare = ["unshare", "-m"] if os.geteuid() == 0 else ["unshare", "-rm"]
+    done = box.gpu.run(
+        [*unshare, "sh", "-c", SCRIPT, etc, *command], FAKE=str(box.gpu.build.fakegpu)
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def test_an_empty_environment_keeps_the_cap(box: Container, etc: Path) -> None:
+    if box.gpu.build.sanitized:
+        pytest.skip("a sanitizer's runtime must be preloaded first")
+    printed, files = run(box, etc, *box.probe_command("dlopen", "alloc", 512))
+    found = seen(printed)
+    assert (found.pieces, found.total_mib) == (15, 8192)  # the sixteenth: the context's reserve
+    assert files == "ledger\n"
+
+
+def test_a_process_without_cuda_touches_nothing(box: Container, etc: Path) -> None:
+    if box.gpu.build.sanitized:
+        pytest.skip("a sanitizer's runtime must be preloaded first")
+    printed, files = run(box, etc, "sh", "-c", "cat /etc/gpu-scheduler/memory-limit-mib")
+    assert (printed, files) == ("8192", "")
