@@ -134,7 +134,7 @@ def test_an_evader_is_over_its_cap_within_three_looks_and_its_neighbour_is_not(
 
 def test_the_policy_kill_ends_the_evader_and_nobody_else(gpu: FakeGPU, tenants: Tenants) -> None:
     evader, neighbour = tenants.evading(8000), tenants.capped(1000, cap_mib=4000)
-    found = look(gpu, {evader: 1, neighbour: 2}, {1: 1000, 2: 4000}, looks=3, kills=True)
+    found = look(gpu, {evader: 1, neighbour: 2}, {1: 1000, 2: 4000}, looks=4, kills=True)
     assert found["killed"] == [evader]
     assert tenants.children[0].wait(5) == -9
     assert tenants.children[1].poll() is None

@@ -7,7 +7,7 @@ Called by the agent.
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpu_scheduler.agent.isolation import Verdict, verdict
 from gpu_scheduler.agent.kernel_limits import KernelLimits
@@ -42,6 +42,12 @@ class Look:
     seconds: float
 
 
+def _with_policy(over: OverCap, kills: frozenset[str]) -> OverCap:
+    if over.container.namespace not in kills:
+        return over
+    return replace(over, message=f"{over.message}; by policy kill its processes there are killed")
+
+
 class Looker:
     """Looks; not to be called from two threads."""
 
@@ -52,6 +58,7 @@ class Looker:
         self.kernel = kernel
         self._true_up = TrueUp(procfs)
         self._verdicts: dict[Key, Verdict] = {}
+        self._reported: set[Key] = set()  # above their cap at the last look
         self._loaded: set[tuple[int, int]] = set()  # a library that is mapped stays mapped
 
     @property
@@ -74,12 +81,13 @@ class Looker:
             self.limit(found)
             self._true_up.look(found.containers)
         over = self._watchdog.look(found.containers, wall) if sample.problem is None else {}
-        killed: list[int] = []
-        for use in found.containers:
-            excess = over.get((use.container.uid, use.container.index))
-            if excess is not None and excess.pids and use.container.namespace in known.kills:
-                doomed = [p for p in use.processes if p.pid in excess.pids]
-                killed += kill(self._procfs, use.container.uid, doomed)
+        over = {key: _with_policy(each, known.kills) for key, each in over.items()}
+        killed = [
+            pid
+            for use in found.containers
+            for pid in self._kill(use, over.get((use.container.uid, use.container.index)), known)
+        ]
+        self._reported = set(over)
         verdicts = {
             (u.container.uid, u.container.index): self._verdict(u) for u in found.containers
         }
@@ -96,6 +104,14 @@ class Looker:
         """Let the driver hold the containers to their caps, where it can."""
         if self.kernel is not None:
             self.kernel.look(found.containers)
+
+    def _kill(self, use: ContainerUse, over: OverCap | None, known: Known) -> list[int]:
+        """Kill by policy, one look after the report: whose process dies must be able to see why."""
+        key = (use.container.uid, use.container.index)
+        if over is None or key not in self._reported or use.container.namespace not in known.kills:
+            return []
+        doomed = [process for process in use.processes if process.pid in over.pids]
+        return kill(self._procfs, use.container.uid, doomed)
 
     def _verdict(self, use: ContainerUse) -> Verdict:
         before = self._verdicts.get((use.container.uid, use.container.index))

@@ -229,4 +229,24 @@ async def test_the_policy_kill_kills_the_process_and_no_other(
     stage.projects.changed(project("a", namespaces=["team-a"], overCapPolicy="kill"))
     await stage.look()
     assert killed == [PID]
+    assert "by policy kill" in (stage.reports[0].message or "")
     assert stage.metrics.counts.killed == 1
+
+
+async def test_what_is_killed_is_reported_first(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tests.unit.agent.test_projects import project
+
+    killed: list[int] = []
+    monkeypatch.setattr(
+        "gpu_scheduler.agent.look.kill",
+        lambda procfs, uid, doomed: killed.extend(p.pid for p in doomed) or [p.pid for p in doomed],
+    )
+    stage.projects.changed(project("a", namespaces=["team-a"], overCapPolicy="kill"))
+    stage.run_container(30000)
+    await stage.look(3)
+    assert stage.reports[0].over_cap_since == "t0"
+    assert killed == []
+    await stage.look()
+    assert killed == [PID]
