@@ -1,6 +1,7 @@
 """The cap is the container's: its processes share it, however they came to be and end."""
 
 import multiprocessing
+import os
 import signal
 from collections.abc import Callable
 
@@ -135,6 +136,38 @@ def test_a_reused_process_number_is_not_the_process(box: Container) -> None:
     finally:
         living.kill()
         living.communicate()
+
+
+def in_new_namespace(*command: str) -> list[str]:
+    """A command as the first process of a PID namespace, as a container's is."""
+    return ["unshare", "-pf" if os.geteuid() == 0 else "-rpf", "--mount-proc", *command]
+
+
+def test_a_restarted_container_has_all_its_memory_again(box: Container) -> None:
+    """The state folder is the old one; the numbers of processes are the same, and are others."""
+    command = in_new_namespace(*box.probe_command("linked", "alloc", PIECE_MIB, "hold"))
+    first = box.start(command)
+    assert first.stdout and first.stdout.readline().startswith("8 ")
+    assert box.ledger().slots[0].pid == 1
+    first.communicate("")  # its input ends, and so does it, without giving anything back
+    assert box.ledger().held_mib() == 1024
+    again = box.run(in_new_namespace(*box.probe_command("linked", "alloc", PIECE_MIB)))
+    assert again.stdout.startswith("8 "), again.stderr
+
+
+def test_a_nested_namespace_shares_the_cap(box: Container) -> None:
+    """A sandbox inside the container: its processes count, and those outside go on counting."""
+    outside = box.start(box.probe_command("linked", "alloc", 512, "steps"))
+    assert outside.stdin and outside.stdout
+    assert outside.stdout.readline() == "1\n"
+    inside = box.run(in_new_namespace(*box.probe_command("linked", "alloc", PIECE_MIB)))
+    assert inside.stdout.startswith("4 "), inside.stderr
+    outside.stdin.write("\n")
+    outside.stdin.flush()
+    assert outside.stdout.readline() == "2\n"
+    assert sorted(slot.used_mib for slot in box.ledger().slots)[-1] == 1024
+    outside.kill()
+    outside.communicate()
 
 
 def test_context_bytes_of_the_agent_count(box: Container) -> None:

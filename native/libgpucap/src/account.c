@@ -59,6 +59,7 @@ static bool enter(void) {
         if (!state.opened) {
             state.self = slots_self();
             ledger_open(&state.ledger);
+            state.self.file = state.ledger.descriptor;
             state.opened = true;
         }
     }

@@ -53,7 +53,7 @@ struct ledger_slot {
     uint32_t spare0;     /*  4 */
     uint64_t start_time; /*  8: field 22 of /proc/<pid>/stat, clock ticks since boot */
     uint64_t
-        pid_namespace; /* 16: inode of /proc/<pid>/ns/pid; only processes of the same one reap it */
+        pid_namespace; /* 16: inode of /proc/<pid>/ns/pid: the number is one of this namespace */
     uint64_t spare1;   /* 24 */
     struct ledger_held device[LEDGER_DEVICES]; /* 32: 16 × 16 bytes, by index of the device table */
     uint64_t spare2[4];                        /* 288 */

@@ -180,19 +180,26 @@ bool ledger_open(struct ledger_mapping *out) {
         fault = "it cannot be mapped";
         error = errno;
     }
-    close(fd); /* the mapping stays; a program may close or reuse descriptors it does not know */
     if (fault) {
+        close(fd);
         complain(path, fault, error);
         return false;
     }
     out->volume = status.st_dev;
     out->inode = status.st_ino;
+    out->descriptor = fd;
     return true;
 }
 
 void ledger_close(struct ledger_mapping *mapping) {
-    if (mapping->file)
+    struct stat status;
+    if (mapping->file) {
         munmap(mapping->file, sizeof *mapping->file);
+        /* Only if it is still ours: programs close and reuse descriptors they do not know. */
+        if (os_fstat(mapping->descriptor, &status) == 0 && status.st_ino == mapping->inode &&
+            status.st_dev == mapping->volume)
+            close(mapping->descriptor);
+    }
     *mapping = (struct ledger_mapping){0};
 }
 

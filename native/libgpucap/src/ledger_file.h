@@ -10,6 +10,7 @@ struct ledger_mapping {
     struct ledger_file *file; /* NULL: none */
     dev_t volume;             /* which file it is: its device and inode */
     ino_t inode;
+    int descriptor; /* open for the sake of the lock on it; a program may have closed it since */
 };
 
 /* Maps the ledger of the state folder. false, with the reason in the log: it cannot be used. */

@@ -23,9 +23,8 @@ static unsigned seen(const struct ledger_file *file) {
 }
 
 /* Reads state, number of threads and start time: fields 3, 20 and 22 of /proc/<pid>/stat. */
-static bool read_stat(uint32_t pid, char *state, uint64_t *threads, uint64_t *start_time) {
-    char path[40], text[1024];
-    snprintf(path, sizeof path, "/proc/%u/stat", pid);
+static bool read_stat(const char *path, char *state, uint64_t *threads, uint64_t *start_time) {
+    char text[1024];
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return false;
@@ -59,24 +58,37 @@ struct process_key slots_self(void) {
     char state;
     uint64_t threads;
     struct stat space;
-    read_stat(self.pid, &state, &threads, &self.start_time);
+    read_stat("/proc/self/stat", &state, &threads, &self.start_time);
     if (os_stat("/proc/self/ns/pid", &space) == 0)
         self.pid_namespace = space.st_ino;
     return self;
 }
 
+static struct flock byte_lock(unsigned slot) {
+    return (struct flock){
+        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1};
+}
+
+static bool is_locked(int file, unsigned slot) {
+    struct flock lock = byte_lock(slot);
+    return fcntl(file, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
 /* A process that cannot be looked at (another user's, /proc hidden) counts as alive. */
-static bool is_gone(const struct ledger_slot *slot, const struct process_key *self,
-                    bool thoroughly) {
+static bool is_gone(const struct ledger_slot *slots, const struct ledger_slot *slot,
+                    const struct process_key *self, bool thoroughly) {
     if (slot->pid_namespace != self->pid_namespace)
-        return false; /* its number means nothing here */
+        /* Its number means nothing here: the container was restarted, or one of the two is in a
+         * sandbox within it. The lock tells, for all namespaces. */
+        return !is_locked(self->file, (unsigned)(slot - slots));
     if (slot->pid == self->pid)
         return slot->start_time != self->start_time;
     if (kill((pid_t)slot->pid, 0) != 0 && errno == ESRCH)
         return true;
-    char state;
+    char path[40], state;
     uint64_t threads = 0, start_time = 0;
-    if (!thoroughly || !read_stat(slot->pid, &state, &threads, &start_time))
+    snprintf(path, sizeof path, "/proc/%u/stat", slot->pid);
+    if (!thoroughly || !read_stat(path, &state, &threads, &start_time))
         return false;
     /* A dead leader whose threads run on still holds its memory: it counts more than one thread. */
     return start_time != slot->start_time || ((state == 'Z' || state == 'X') && threads <= 1);
@@ -85,7 +97,7 @@ static bool is_gone(const struct ledger_slot *slot, const struct process_key *se
 static void reap(struct ledger_file *file, const struct process_key *self, bool thoroughly) {
     for (unsigned i = 0; i < seen(file); i++) {
         struct ledger_slot *slot = &file->slot[i];
-        if (slot->pid && is_gone(slot, self, thoroughly)) {
+        if (slot->pid && is_gone(file->slot, slot, self, thoroughly)) {
             FAULT(reap_slot);
             __atomic_store_n(&slot->pid, 0, __ATOMIC_RELEASE);
             FAULT(reaped_slot);
@@ -145,6 +157,8 @@ struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_k
     slot->pid_namespace = self->pid_namespace;
     FAULT(claim_filled);
     __atomic_store_n(&slot->pid, self->pid, __ATOMIC_RELEASE);
+    struct flock lock = byte_lock((unsigned)(slot - file->slot));
+    fcntl(self->file, F_SETLK, &lock); /* where a file system has no locks, the pid must do */
     FAULT(claimed);
     return slot;
 }

@@ -11,13 +11,15 @@ struct process_key {
     uint32_t pid;
     uint64_t start_time;
     uint64_t pid_namespace;
+    int file; /* the open ledger; not in the ledger */
 };
 
 /* This process; read from /proc, so before the lock is taken. */
 struct process_key slots_self(void);
 
-/* A slot for this process, empty; NULL when all are taken by living processes. Frees those whose
- * process is gone on the way, as far as that costs next to nothing. */
+/* A slot for this process, empty, with a lock on the file's byte of its number that the kernel
+ * holds for as long as the process lives; NULL when all are taken by living processes. Frees those
+ * whose process is gone on the way, as far as that costs next to nothing. */
 struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_key *self);
 
 /* Frees every slot whose process is gone. Always those whose number is free; a zombie, or a number

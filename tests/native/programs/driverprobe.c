@@ -4,9 +4,12 @@
  * device).
  *
  * RESOLUTION: linked | dlopen | procaddress: how the functions are found.
- * ACTION: hold    then says "holding" and keeps it all until standard input ends
- *         cycle   takes one piece and gives it back, 64 times, before that; a refusal ends it with
- * 1 once    takes one piece only context asks nothing: prints after the context was made
+ * ACTION, one of:
+ *   hold: then keeps it all until standard input ends
+ *   cycle: takes one piece and gives it back, 64 times, before that; a refusal ends it with 1
+ *   once: takes one piece only
+ *   steps: takes one piece now and one for each line that comes in, and prints how many it has
+ *   context: takes nothing, prints after the context was made
  */
 #include "rows.h"
 
@@ -78,6 +81,17 @@ static void cycle(const struct row *row, size_t bytes) {
     }
 }
 
+static void step(const struct row *row, size_t bytes) {
+    char line[16];
+    for (int pieces = 0;;) {
+        pieces += row->take(bytes) == CUDA_SUCCESS;
+        printf("%d\n", pieces);
+        fflush(stdout);
+        if (!fgets(line, sizeof line, stdin))
+            exit(0);
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc < 4 || !find_row(argv[2]))
         fail("usage: driverprobe RESOLUTION ROW MIB [ACTION]", argc);
@@ -93,6 +107,8 @@ int main(int argc, char **argv) {
         fail("cuDevicePrimaryCtxRetain", answer);
     if (!contexts)
         p_cuCtxSetCurrent(context);
+    if (is(action, "steps"))
+        step(find_row(argv[2]), bytes);
     if (is(action, "cycle"))
         cycle(find_row(argv[2]), bytes);
     if (!is(action, "context"))
