@@ -47,7 +47,8 @@ struct ledger_held {
 };
 
 /* One process. Free when pid is 0. Key: pid + start_time; a slot whose process is gone is free for
- * the taking, whatever it says. 320 bytes. */
+ * the taking, whatever it says. A process in another PID namespace is told to be alive by its lock
+ * (fcntl) on the byte of the file whose offset is the slot's number. 320 bytes. */
 struct ledger_slot {
     uint32_t pid;        /*  0: in the container's PID namespace (last number of NSpid); 0 = free */
     uint32_t spare0;     /*  4 */
