@@ -111,6 +111,6 @@ def test_a_job_that_opts_out_is_told_its_cap_and_nothing_is_loaded(
     owner.submit("cooperative", gpu=0.3, isolation="framework", template=python(WATCHER))
     pod = wait_running(owner, "cooperative")
     until(lambda: printed(operated, pod), "the program tells its totals")
-    assert printed(operated, pod)[-1]["totalMiB"] == USABLE_MIB + 512  # the whole device
+    assert printed(operated, pod)[-1]["totalMiB"] == USABLE_MIB  # the whole device
     assert not pod["spec"].get("initContainers")
     owner.remove("cooperative")
