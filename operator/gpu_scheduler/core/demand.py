@@ -2,14 +2,18 @@
 
 "Could" asks about empty nodes and forgets that a node is closed for the moment; it decides
 between *unsatisfiable* and *waiting*, and which nodes a waiting pod keeps borrowers away from.
-Worked out once per shape and cycle; called by ``plan`` and the reasons.
+Worked out once per shape, and kept as long as the nodes stay; called by ``plan`` and the reasons.
 """
+
+from collections.abc import Iterator
 
 from gpu_scheduler.core import fit
 from gpu_scheduler.core.cluster import NodeInfo
 from gpu_scheduler.core.devices import Chooser
 from gpu_scheduler.core.request import Shape
 from gpu_scheduler.core.snapshot import Snapshot
+
+MOST_IDENTITIES = 20_000  # shapes found without hashing them
 
 
 class Demand:
@@ -52,7 +56,7 @@ def holds(shape: Shape, node: NodeInfo) -> bool:
 
 
 class Demands:
-    """The demands of one cycle, by shape."""
+    """The demands on one snapshot, by shape."""
 
     __slots__ = ("_by_identity", "_by_shape", "_snapshot")
 
@@ -60,6 +64,21 @@ class Demands:
         self._snapshot = snapshot
         self._by_identity: dict[int, tuple[Shape, Demand]] = {}  # hashing a shape is slow
         self._by_shape: dict[Shape, Demand] = {}
+
+    def __len__(self) -> int:
+        """Distinct shapes."""
+        return len(self._by_shape)
+
+    def __iter__(self) -> Iterator[Demand]:
+        """The demands known so far."""
+        return iter(self._by_shape.values())
+
+    def renew(self) -> None:
+        """A new cycle begins on the same nodes: the searches get their steps back."""
+        if len(self._by_identity) > MOST_IDENTITIES:
+            self._by_identity.clear()
+        for demand in self._by_shape.values():
+            demand.chooser.renew()
 
     def of(self, shape: Shape) -> Demand:
         """The demand of a shape; equal shapes share one."""

@@ -13,6 +13,8 @@ from gpu_scheduler.core.request import DeviceRequest, Shape
 from gpu_scheduler.core.snapshot import DeviceKind, Picks, Snapshot
 from gpu_scheduler.core.units import DEVICE_MILLI
 
+MOST_KNOWN = 10_000  # searches remembered between cycles
+
 
 def accepts(shape: Shape, device: DeviceKind) -> bool:
     """Whether model and compute capability of a device suit the shape."""
@@ -57,6 +59,12 @@ class Chooser:
         self._eligible: dict[int, tuple[int, ...]] = {}  # node kind -> offsets of its devices
         self._known: dict[tuple[object, ...], tuple[tuple[int, int], ...] | None] = {}
 
+    def renew(self) -> None:
+        """A new cycle begins: as many steps of search as before the first."""
+        self._budget = Budget()
+        if len(self._known) > MOST_KNOWN:
+            self._known.clear()
+
     def eligible(self, kind: int) -> tuple[int, ...]:
         """Offsets of the devices that could serve the shape, when free, on nodes of a kind."""
         offsets = self._eligible.get(kind)
@@ -82,8 +90,11 @@ class Chooser:
             )
         return seats
 
-    def choose(self, node: int) -> Choice | None:
-        """The devices that a pod would get on a node now, or None when they do not fit."""
+    def choose(self, node: int, left_milli: int | None = None) -> Choice | None:
+        """The devices that a pod would get on a node now, or None when they do not fit.
+
+        ``left_milli`` asks for a device with exactly that left; only for a lone request of one.
+        """
         requests = self.shape.devices
         if not requests:
             return Choice((), 0, 0)
@@ -91,6 +102,8 @@ class Chooser:
             return None
         if len(requests) > 1:
             return self._choose_several(node)
+        if left_milli is not None:
+            return self._choose_left(node, requests[0].container, left_milli)
         if requests[0].count == 1 and requests[0].milli:
             return self._choose_one(node, requests[0].container)
         return self._choose_alike(node, requests[0])
@@ -125,6 +138,16 @@ class Chooser:
                 if left == 0:
                     break
         return None if pick is None else Choice((pick,), best, 0)
+
+    def _choose_left(self, node: int, container: int, left: int) -> Choice | None:
+        """The first device that has exactly so much left afterwards."""
+        cluster = self._snapshot.cluster
+        base = cluster.first[node]
+        for offset, milli, mib, size in self.seats(self._snapshot.kind[node]):
+            device = base + offset
+            if cluster.free_milli[device] - milli == left and mib <= cluster.free_mib[device]:
+                return Choice(((container, device, milli, mib),), left, size)
+        return None
 
     def _choose_alike(self, node: int, request: DeviceRequest) -> Choice | None:
         """The best ``count`` devices, each with the same request."""

@@ -5,12 +5,11 @@ equal plans whatever the order of the jobs. Called by the planner loop each cycl
 simulator.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from gpu_scheduler.core.balance import Balance, shares_now
 from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Hold, Plan, Reason, Wait
-from gpu_scheduler.core.demand import Demands
+from gpu_scheduler.core.decision import Hold, Place, Plan, Reason, Wait
 from gpu_scheduler.core.departures import Departures, Locator
 from gpu_scheduler.core.holds import Holds
 from gpu_scheduler.core.occupants import Occupants, Roll
@@ -18,10 +17,10 @@ from gpu_scheduler.core.queues import Queue, queue_up
 from gpu_scheduler.core.quota import room_above_milli, room_inside_milli
 from gpu_scheduler.core.reasons import Explainer
 from gpu_scheduler.core.reclaim import Reclaim
-from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.request import JobKey, Project, ProjectName, Shape, WaitingJob
 from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.rounds import Round, Tables
-from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.session import Session
 
 RESERVE_AFTER_SECONDS = 60.0
 NOBODY = Roll()
@@ -36,6 +35,7 @@ def plan(
     holds: Sequence[Hold] = (),
     now: float = 0.0,
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
+    session: Session | None = None,
 ) -> Plan:
     """Decide which waiting pods start now, where, who gives way, and why the others wait.
 
@@ -47,10 +47,13 @@ def plan(
         holds: those of the plan before, so that room once promised stays kept.
         now: epoch seconds.
         reserve_after_seconds: a pod first in order that has waited so long gets room reserved.
+        session: what is kept from cycle to cycle, and the packing policy; None = nothing is.
     """
     # 1. Copy what will be consumed, and line up the pods of each project.
-    snapshot = Snapshot(cluster)
-    demands, tables, locator = Demands(snapshot), Tables(snapshot), Locator(snapshot.cluster)
+    session = session or Session()
+    session.begin(cluster)
+    snapshot, demands = session.snapshot, session.demands
+    tables, locator = Tables(snapshot, session.table), Locator(snapshot.cluster)
     queues, orphans = queue_up(projects, jobs)
     shares = shares_now(snapshot, demands, projects, queues)
 
@@ -89,6 +92,7 @@ def plan(
     all_holds = (*held.kept, *reclaim.holds, *reservations.holds)
     explainer = Explainer(snapshot, demands, tables, occupants, all_holds)
     waits = [wait for queue in queues for wait in _waits(queue, explainer)]
+    session.note(_started(places, jobs))
     return Plan(
         tuple(places),
         tuple(waits) + _without_project(orphans),
@@ -97,6 +101,13 @@ def plan(
         shares,
         again_at,
     )
+
+
+def _started(places: Sequence[Place], jobs: Sequence[WaitingJob]) -> Iterator[Shape]:
+    """The shapes of the pods that were placed."""
+    pods = {place.pod for place in places}
+    keys = {place.job for place in places}
+    return (pod.shape for job in jobs if job.key in keys for pod in job.pods if pod.uid in pods)
 
 
 def _waits(queue: Queue, explainer: Explainer) -> list[Wait]:

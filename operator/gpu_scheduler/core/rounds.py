@@ -8,10 +8,14 @@ past the room that the rule gives it. Called twice per cycle by ``plan``.
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 
+import numpy as np
+import numpy.typing as npt
+
 from gpu_scheduler.core.decision import Grant, Place
 from gpu_scheduler.core.demand import Demand, Demands
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.order import project_rank
+from gpu_scheduler.core.packing.table import ScoreTable
 from gpu_scheduler.core.queues import Entry, Queue
 from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.reservation import Reservations
@@ -26,9 +30,11 @@ Blocked = tuple[Demand, frozenset[str]]  # what found no place, and the nodes it
 class Tables:
     """The candidate tables of a cycle, over all usable nodes that are not claimed."""
 
-    def __init__(self, snapshot: Snapshot) -> None:
+    def __init__(self, snapshot: Snapshot, table: ScoreTable) -> None:
         self._snapshot = snapshot
+        self._table = table
         self._claimed: set[int] = set()
+        self._barred: npt.NDArray[np.bool_] | None = None  # the claimed ones, as flags
         self._open: dict[Demand, Candidates] = {}
         self._unclaimed: dict[Demand, Candidates] = {}
 
@@ -36,7 +42,10 @@ class Tables:
         """Keep for these every node that they could ever use."""
         nodes = self._snapshot.cluster.nodes
         for demand, avoid in blocked:
-            self._claimed.update(n for n in demand.could if nodes[n].name not in avoid)
+            if avoid:
+                self._claimed.update(n for n in demand.could if nodes[n].name not in avoid)
+            else:
+                self._claimed.update(demand.could)
 
     @property
     def claimed(self) -> set[int]:
@@ -47,7 +56,7 @@ class Tables:
         """Candidates for pods inside quota."""
         table = self._open.get(demand)
         if table is None:
-            table = self._open[demand] = Candidates(demand, self._snapshot, demand.usable)
+            table = self._open[demand] = Candidates(demand, self._snapshot, self._table)
         return table
 
     def unclaimed(self, demand: Demand) -> Candidates:
@@ -57,8 +66,11 @@ class Tables:
             return table
         found = self._unclaimed.get(demand)
         if found is None:
-            rest = [n for n in demand.usable if n not in self._claimed]
-            found = self._unclaimed[demand] = Candidates(demand, self._snapshot, rest)
+            if self._barred is None:
+                self._barred = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
+                self._barred[list(self._claimed)] = True
+            found = Candidates(demand, self._snapshot, self._table, self._barred)
+            self._unclaimed[demand] = found
         return found
 
 

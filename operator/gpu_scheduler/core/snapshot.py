@@ -6,6 +6,8 @@ nodes from which score tables catch up, and an undo log. Devices that are not he
 their capacity, have nothing free here. Invariant: ``rollback(mark())`` restores every number.
 """
 
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from gpu_scheduler.core.cluster import Cluster
@@ -45,10 +47,20 @@ class Footprint(Protocol):
 class Snapshot:
     """A cluster being filled within one cycle."""
 
-    __slots__ = ("_log", "barred", "changed", "cluster", "kind", "kinds", "node_free_milli")
+    __slots__ = (
+        "_log",
+        "_number",
+        "barred",
+        "changed",
+        "cluster",
+        "kind",
+        "kinds",
+        "node_free_milli",
+    )
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster = cluster.copy()
+        self._number: dict[str, int] = {}
         self.barred: set[int] = set()  # devices that take nothing, whoever leaves them
         for device, healthy in enumerate(cluster.dev_healthy):
             if not healthy or cluster.free_milli[device] < 0 or cluster.free_mib[device] < 0:
@@ -60,6 +72,64 @@ class Snapshot:
         self.kind = self._intern_kinds()
         self.changed: list[int] = []  # nodes, in the order of the changes; only grows
         self._log: list[tuple[int, Footprint, Picks, ProjectName, int, int | None]] = []
+
+    def same_layout(self, cluster: Cluster) -> bool:
+        """Whether a cluster has the same nodes and devices, told by the lists themselves."""
+        own = self.cluster
+        return (
+            own.nodes is cluster.nodes
+            and own.first is cluster.first
+            and own.dev_usable_mib is cluster.dev_usable_mib
+            and own.dev_healthy is cluster.dev_healthy
+        )
+
+    def renew(self, cluster: Cluster) -> None:
+        """Take over what is free now on nodes that stayed; nothing can be rolled back any more."""
+        own = self.cluster
+        self._log.clear()
+        own.allocated_milli = cluster.allocated_milli.copy()
+        own.dev_trouble = cluster.dev_trouble
+        stale = {
+            node
+            for mine, theirs in (
+                (own.free_cpu_milli, cluster.free_cpu_milli),
+                (own.free_memory_bytes, cluster.free_memory_bytes),
+                (own.free_ephemeral_bytes, cluster.free_ephemeral_bytes),
+                (own.free_pods, cluster.free_pods),
+            )
+            for node in differences(mine, theirs)
+        }
+        for mine, theirs in (
+            (own.free_milli, cluster.free_milli),
+            (own.free_mib, cluster.free_mib),
+        ):
+            for device in differences(mine, theirs):
+                stale.add(bisect_right(own.first, device) - 1)
+        for node in sorted(stale):
+            self._take_over(node, cluster)
+
+    def number_of(self, name: str) -> int | None:
+        """The index of a node; None when it is unknown."""
+        if not self._number:
+            self._number = {node.name: n for n, node in enumerate(self.cluster.nodes)}
+        return self._number.get(name)
+
+    def _take_over(self, node: int, cluster: Cluster) -> None:
+        own = self.cluster
+        first, last = own.first[node], own.first[node + 1]
+        for device in range(first, last):
+            milli, mib = cluster.free_milli[device], cluster.free_mib[device]
+            self.barred.discard(device)
+            if not cluster.dev_healthy[device] or milli < 0 or mib < 0:
+                milli = mib = 0
+                self.barred.add(device)
+            own.free_milli[device], own.free_mib[device] = milli, mib
+        self.node_free_milli[node] = sum(own.free_milli[first:last])
+        own.free_cpu_milli[node] = cluster.free_cpu_milli[node]
+        own.free_memory_bytes[node] = cluster.free_memory_bytes[node]
+        own.free_ephemeral_bytes[node] = cluster.free_ephemeral_bytes[node]
+        own.free_pods[node] = cluster.free_pods[node]
+        self.changed.append(node)
 
     def _intern_kinds(self) -> list[int]:
         cluster, first = self.cluster, self.cluster.first
@@ -148,3 +218,16 @@ class Snapshot:
         charge = free if charge is None else charge
         cluster.allocated_milli[project] = self.allocated_milli(project) - sign * charge
         self.changed.append(node)
+
+
+_STRETCH = 256  # compared at once
+
+
+def differences(one: Sequence[int], other: Sequence[int]) -> Iterator[int]:
+    """Positions at which two sequences of the same length differ; quick where they are equal."""
+    for begin in range(0, len(one), _STRETCH):
+        stretch, theirs = one[begin : begin + _STRETCH], other[begin : begin + _STRETCH]
+        if stretch != theirs:
+            for i, (a, b) in enumerate(zip(stretch, theirs, strict=True), begin):
+                if a != b:
+                    yield i

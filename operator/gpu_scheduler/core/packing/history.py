@@ -1,0 +1,40 @@
+"""Recent pods by shape, from which the workload mix is learned.
+
+Starts from the default mix, worth a hundred pods, which fades as pods are placed. Old pods fade
+too: once there are many, all counts are halved. The mix changes in steps, not with every pod,
+because a new mix means that every score is worked out anew. Called by ``session``.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+
+from gpu_scheduler.core.packing.mix import DEFAULT_COUNTS, Mix, mix_of
+from gpu_scheduler.core.request import Shape
+
+MOST_PODS = 20_000  # counted before all counts are halved
+LEAST_STEP = 50  # pods between two mixes, and a fifth of all
+
+
+class History:
+    """Counts of placed pods and the mix that follows from them."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[Shape] = Counter(DEFAULT_COUNTS)
+        self._total = self._counts.total()
+        self._since = 0
+        self.mix: Mix = mix_of(self._counts)
+
+    def note(self, placed: Mapping[Shape, int]) -> bool:
+        """Count placed pods; True when the mix has changed."""
+        self._counts.update(placed)
+        new = sum(placed.values())
+        self._total, self._since = self._total + new, self._since + new
+        if self._since < max(LEAST_STEP, self._total // 5):
+            return False
+        if self._total > MOST_PODS:
+            halved = {shape: count // 2 for shape, count in self._counts.items() if count > 1}
+            self._counts = Counter(halved)
+            self._total = self._counts.total()
+        self._since = 0
+        before, self.mix = self.mix, mix_of(self._counts)
+        return self.mix != before

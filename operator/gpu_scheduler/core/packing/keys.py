@@ -1,0 +1,30 @@
+"""A score as one integer: the smaller, the better; equal keys go to the first node.
+
+From the highest bits down: memory of the device (only for requests in MiB, where the smallest
+that holds it wins), the bucket of the policy's score, what is left on the device, what is left on
+the node. 62 bits, so a row of keys is searched by one ``argmin``.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+
+BUCKET_BITS, LEFT_BITS, NODE_BITS = 20, 17, 17
+SIZE_SHIFT = BUCKET_BITS + LEFT_BITS + NODE_BITS
+MOST_SIZES = (1 << (62 - SIZE_SHIFT)) - 1
+MOST_LEFT = (1 << LEFT_BITS) - 1  # 131 GPUs: no node has more
+BLOCKED = np.int64((1 << 63) - 1)  # does not fit now
+_BIAS = 1 << (BUCKET_BITS - 1)
+
+
+def pack(size: Ints, bucket: Ints, left: Ints, node: Ints) -> Ints:
+    """Keys; a bucket is between -2**19 and 2**19, the others are not negative."""
+    biased = bucket + _BIAS
+    found: Ints = (((size << BUCKET_BITS | biased) << LEFT_BITS | left) << NODE_BITS) | node
+    return found
+
+
+def left_of(key: int) -> int:
+    """What the key says is left on the device."""
+    return (key >> NODE_BITS) & MOST_LEFT

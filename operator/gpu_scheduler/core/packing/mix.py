@@ -1,0 +1,99 @@
+"""The workload mix M: which shapes of pods are typical, and how frequent each is.
+
+Two views of the same counts. ``typical`` are the most frequent shapes that together cover 95 % of
+the pods, without their memory, for the fragmentation terms. ``wanted`` is everything with its
+memory, rare large pods too, for the scarcity of nodes. Both are in a fixed order, so equal counts
+give equal scores.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from gpu_scheduler.core.packing.policy import COVER_PERCENT, WEIGHT
+from gpu_scheduler.core.request import DeviceRequest, NodeFilter, Shape
+
+GIB = 1 << 30
+MOST_WANTED = 1_000  # distinct shapes that the scarcity of nodes looks at
+
+
+@dataclass(frozen=True, slots=True)
+class Mix:
+    """Shapes with the weights that they have among recent pods."""
+
+    typical: tuple[tuple[Shape, int], ...]  # weights sum to WEIGHT
+    wanted: tuple[tuple[Shape, int], ...]  # counts
+
+
+def mix_of(counts: Mapping[Shape, int]) -> Mix:
+    """The mix of pods counted by shape; there is at least one."""
+    wanted: Counter[Shape] = Counter()
+    slim: Counter[Shape] = Counter()
+    for shape, count in counts.items():
+        plain = one_request(shape)
+        wanted[plain] += count
+        slim[replace(plain, memory_bytes=0)] += count
+    return Mix(typical_of(slim), tuple(_ranked(wanted)[:MOST_WANTED]))
+
+
+def typical_of(counts: Mapping[Shape, int]) -> tuple[tuple[Shape, int], ...]:
+    """The most frequent shapes that cover 95 % of the pods, with integer weights.
+
+    Source: Weng et al., ATC 2023, section 4.1 (target workload).
+    """
+    total, covered, kept = sum(counts.values()), 0, []
+    for shape, count in _ranked(counts):
+        kept.append((shape, count))
+        covered += count
+        if covered * 100 >= total * COVER_PERCENT:
+            break
+    return tuple((shape, w) for (shape, _), w in zip(kept, _weights(kept, covered), strict=True))
+
+
+def one_request(shape: Shape) -> Shape:
+    """The shape as the mix counts it: one request for devices, and no choice of nodes.
+
+    A pod with several requests counts as one for as many devices with the largest of them.
+    """
+    devices = shape.devices
+    if len(devices) > 1:
+        largest = max(devices, key=lambda r: (r.milli, r.mib))
+        count = sum(request.count for request in devices)
+        devices = (DeviceRequest(0, count, largest.milli, largest.mib),)
+    elif devices and devices[0].container:
+        devices = (replace(devices[0], container=0),)
+    return replace(shape, devices=devices, ephemeral_bytes=0, where=NodeFilter())
+
+
+def _ranked(counts: Mapping[Shape, int]) -> list[tuple[Shape, int]]:
+    return sorted(counts.items(), key=lambda entry: (-entry[1], _order(entry[0])))
+
+
+def _order(shape: Shape) -> tuple[object, ...]:
+    requests = tuple((r.count, r.milli, r.mib) for r in shape.devices)
+    return (shape.cpu_milli, requests, shape.models, shape.min_compute, shape.memory_bytes)
+
+
+def _weights(kept: Iterable[tuple[Shape, int]], total: int) -> list[int]:
+    """Counts scaled to WEIGHT; what rounding down leaves goes to the first."""
+    weights = [count * WEIGHT // total for _, count in kept]
+    weights[0] += WEIGHT - sum(weights)
+    return weights
+
+
+def _gpu(count: int, milli: int, cpu_milli: int) -> Shape:
+    memory = cpu_milli * 4 * GIB // 1000
+    return Shape((DeviceRequest(0, count, milli),), cpu_milli=cpu_milli, memory_bytes=memory)
+
+
+DEFAULT_COUNTS: Mapping[Shape, int] = {
+    _gpu(1, 1000, 4000): 40,
+    _gpu(1, 500, 2000): 20,
+    _gpu(1, 250, 1000): 15,
+    _gpu(1, 125, 500): 5,
+    _gpu(2, 1000, 8000): 5,
+    _gpu(4, 1000, 16_000): 3,
+    _gpu(8, 1000, 32_000): 2,
+    Shape(cpu_milli=1000, memory_bytes=4 * GIB): 10,
+}
+"""Before anything is known: half of the GPU pods want whole devices, the others fractions."""

@@ -1,0 +1,157 @@
+"""The rows of a score table: the shapes asked about, and where they may run.
+
+Arrays grow by doubling; ``keys[:count]`` and the others are valid. A row's shape is worked out once
+per kind of node. Between cycles rows nobody asked for are dropped. Called by ``table``.
+"""
+
+from bisect import bisect_right
+from typing import Any, TypeVar, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.mirror import Mirror
+from gpu_scheduler.core.packing.states import PICKED, KindScores, Lone, Wants
+from gpu_scheduler.core.snapshot import Snapshot
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+class Rows:
+    """Shapes by nodes."""
+
+    def __init__(self, snapshot: Snapshot, scarce: Ints, kinds: list[KindScores]) -> None:
+        self._scarce, self._kinds = scarce, kinds
+        self._nodes = len(snapshot.kind)
+        self._sizes = sorted(set(snapshot.cluster.dev_usable_mib))
+        self._size_of = {
+            size: min(rank, keys.MOST_SIZES) for rank, size in enumerate(self._sizes, 1)
+        }
+        self.demands: list[Demand] = []
+        self.at: dict[Demand, int] = {}
+        self.used: set[Demand] = set()
+        self._wants: Wants | None = None
+        self._reset(8)
+
+    @property
+    def count(self) -> int:
+        """Rows in use."""
+        return len(self.demands)
+
+    def add(self, demand: Demand) -> int:
+        """A new row, not yet filled."""
+        at = self.count
+        if at == len(self.keys):
+            self._grow()
+        shape = demand.shape
+        self.demands.append(demand)
+        self.at[demand] = at
+        self._cpu[at] = shape.cpu_milli
+        self._memory[at], self._ephemeral[at] = shape.memory_bytes, shape.ephemeral_bytes
+        self._plain[at] = not shape.devices
+        self.usable[at] = False
+        self.usable[at, demand.usable] = True
+        self.least_scarce_all[at] = self._scarce[demand.could].min() if demand.could else 0
+        for number, kind in enumerate(self._kinds):
+            self._lone[number][:, at] = kind.lone(demand.chooser, number, self._size_of)
+        self._wants = None
+        return at
+
+    def trim(self, most: int) -> bool:
+        """Drop rows that were not used since the last call when there are more than ``most``."""
+        used, self.used = self.used, set()
+        if self.count <= most:
+            return False
+        kept = [demand for demand in self.demands if demand in used]
+        old = [self.keys[self.at[demand]] for demand in kept]
+        self.demands, self.at = [], {}
+        self._reset(max(8, len(kept)))
+        for demand, row in zip(kept, old, strict=True):
+            self.keys[self.add(demand)] = row
+        return True
+
+    def lone(self, kind: int) -> Lone:
+        """All rows on a kind of node."""
+        milli, count, size = self._lone[kind][:, : self.count]
+        return Lone(milli, count, size)
+
+    def lone_of(self, kind: int, at: int) -> Lone:
+        """One row on a kind of node."""
+        milli, count, size = self._lone[kind][:, at : at + 1]
+        return Lone(milli, count, size)
+
+    def none(self) -> Lone:
+        """All rows on a node where Chooser has to pick."""
+        plain = self._plain[: self.count]
+        nothing = np.zeros_like(self._cpu[: self.count])
+        return Lone(np.where(plain, 0, PICKED), np.where(plain, 0, 1), nothing)
+
+    @staticmethod
+    def hard(lone: Lone) -> list[int]:
+        """Rows for which Chooser has to pick."""
+        return np.flatnonzero(lone.milli == PICKED).tolist()
+
+    def wants(self) -> Wants:
+        """CPU of all rows."""
+        if self._wants is None:
+            self._wants = Wants.of(self._cpu[: self.count], self._plain[: self.count])
+        return self._wants
+
+    def wants_of(self, at: int) -> Wants:
+        """CPU of one row."""
+        return Wants.of(self._cpu[at : at + 1], self._plain[at : at + 1])
+
+    @property
+    def least_scarce(self) -> Ints:
+        """The scarcity of the least scarce node that each row could use."""
+        return self.least_scarce_all[: self.count]
+
+    def size_of(self, choice: Choice) -> int:
+        """The number of the mean device size of a choice; 0 unless the request is in MiB."""
+        if not choice.size_mib:
+            return 0
+        devices = len({pick[1] for pick in choice.picks})
+        return min(keys.MOST_SIZES, bisect_right(self._sizes, choice.size_mib // devices))
+
+    def admit(self, node: int, column: Ints, mirror: Mirror) -> Ints:
+        """The column, blocked where the node is not the shape's or its memory is not enough."""
+        n = self.count
+        if mirror.pods[node] <= 0:
+            return np.full(n, keys.BLOCKED)
+        fits = self.usable[:n, node] & (self._memory[:n] <= mirror.memory[node])
+        fits &= self._ephemeral[:n] <= mirror.ephemeral[node]
+        return np.where(fits, column, keys.BLOCKED)
+
+    def admit_row(self, at: int, mirror: Mirror) -> None:
+        """The same for one row and all nodes."""
+        fits = self.usable[at] & (mirror.pods > 0) & (mirror.memory >= self._memory[at])
+        fits &= mirror.ephemeral >= self._ephemeral[at]
+        self.keys[at][~fits] = keys.BLOCKED
+
+    def _reset(self, size: int) -> None:
+        self.keys = np.full((size, self._nodes), keys.BLOCKED)
+        self.usable = np.zeros((size, self._nodes), dtype=np.bool_)
+        self._cpu, self._memory, self._ephemeral, self.least_scarce_all = np.zeros(
+            (4, size), dtype=np.int64
+        )
+        self._plain = np.zeros(size, dtype=np.bool_)
+        self._lone = [np.zeros((3, size), dtype=np.int64) for _ in self._kinds]
+        self._wants = None
+
+    def _grow(self) -> None:
+        self.keys, self.usable = _doubled(self.keys), _doubled(self.usable)
+        self._cpu, self._memory = _doubled(self._cpu), _doubled(self._memory)
+        self._ephemeral, self._plain = _doubled(self._ephemeral), _doubled(self._plain)
+        self.least_scarce_all = _doubled(self.least_scarce_all)
+        self._lone = [_doubled(lone, axis=1) for lone in self._lone]
+
+
+Array = TypeVar("Array", bound=npt.NDArray[Any])
+
+
+def _doubled(array: Array, axis: int = 0) -> Array:
+    return cast(Array, np.concatenate([array, np.zeros_like(array)], axis=axis))

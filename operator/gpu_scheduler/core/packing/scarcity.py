@@ -1,0 +1,72 @@
+"""The scarcity term: nodes that the workload needs more of than there is are not given away.
+
+Spread what each shape of the mix wants, scaled so that all together fill the cluster, over the
+nodes that could run it, in proportion to their GPUs. Where more is wanted than there is, the
+excess is the scarcity of the node. Constraints of every sort count: models, GPUs per node, CPU
+and memory. Ours; docs/packing.md says what it is worth.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_scheduler.core.assign import share
+from gpu_scheduler.core.devices import accepts
+from gpu_scheduler.core.packing.mix import Mix
+from gpu_scheduler.core.request import Shape
+from gpu_scheduler.core.snapshot import NodeKind, Snapshot
+from gpu_scheduler.core.units import DEVICE_MILLI
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+MOST = 100.0  # times what there is: keeps the score within its bits
+
+
+def scarcity_milli(mix: Mix, snapshot: Snapshot) -> Ints:
+    """Excess demand of each node, in thousandths of what the node has.
+
+    A pod pays it in milli-GPU: on a node that is wanted by half more than there is, placing costs
+    as much as 500 milli more of fragmentation.
+    """
+    nodes = snapshot.cluster.nodes
+    kind = np.array(snapshot.kind, dtype=np.int64)
+    cpu = np.array([node.cpu_milli for node in nodes], dtype=np.int64)
+    memory = np.array([node.memory_bytes for node in nodes], dtype=np.int64)
+    each = np.array([len(k) * DEVICE_MILLI for k in snapshot.kinds], dtype=np.int64)
+    supply = each[kind] if len(kind) else np.zeros(0, dtype=np.int64)
+    wanted, runs = _wanted(mix, snapshot.kinds, kind, cpu, memory)
+    total = sum(wanted)
+    scale = float(supply.sum()) / total if total else 0.0
+    pressure = np.zeros(len(nodes))
+    for milli, where in zip(wanted, runs, strict=True):
+        pressure[where] += milli * scale / max(1.0, float(supply[where].sum()))
+    excess: Ints = np.rint(np.clip(pressure - 1.0, 0.0, MOST) * 1000).astype(np.int64)
+    return excess
+
+
+def _wanted(
+    mix: Mix, kinds: Sequence[NodeKind], kind: Ints, cpu: Ints, memory: Ints
+) -> tuple[list[int], list[Flags]]:
+    """Milli-GPU wanted by each shape that some node could run, and those nodes."""
+    wanted, runs = [], []
+    for shape, count in mix.wanted:
+        if not shape.devices:
+            continue
+        costs = np.array([milli_on(shape, k) for k in kinds], dtype=np.int64)
+        where = (cpu >= shape.cpu_milli) & (memory >= shape.memory_bytes)
+        if len(kind):
+            where &= costs[kind] > 0
+        if where.any():
+            wanted.append(int(costs[kind[where]].min()) * count)
+            runs.append(where)
+    return wanted, runs
+
+
+def milli_on(shape: Shape, kind: NodeKind) -> int:
+    """Milli-GPU that a pod with one request takes on an empty node of a kind; 0 = cannot run."""
+    request = shape.devices[0]
+    takes = [share(request, d.usable_mib)[0] for d in kind if accepts(shape, d)]
+    takes = sorted(milli for milli in takes if milli <= DEVICE_MILLI)[: request.count]
+    return sum(takes) if len(takes) == request.count else 0

@@ -1,0 +1,106 @@
+"""From what a pod would leave behind to a key, by policy.
+
+Gets the outcomes of many placements at once and says in whole buckets how bad each is, what counts
+as left on the device and on the node. Called by ``states``.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.load import KindLoad
+from gpu_scheduler.core.packing.policy import BUCKET_MILLI, COPIES_PERCENT, UNIT, Packing
+from gpu_scheduler.core.packing.published import SCALE, left_over, sigmoid_points
+from gpu_scheduler.core.units import DEVICE_MILLI
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class Outcomes:
+    """Placements that are possible, one per row: pods of a shape on a node in a state.
+
+    Attributes:
+        state: number of the node's state in the batch.
+        total: milli-GPU left on the node.
+        left: milli left on the devices that the pod takes.
+        cpu: milli-CPU left on the node.
+        gpu: whether the pod takes a device.
+        scarce: milli-GPU to pay for the node's scarcity.
+        size: number of the device's size, for requests in MiB.
+    """
+
+    state: Ints
+    total: Ints
+    left: Ints
+    cpu: Ints
+    gpu: Flags
+    scarce: Ints
+    size: Ints
+
+
+@dataclass(slots=True)
+class Described:
+    """The states of a batch, and after them the outcomes, as ``KindLoad`` describes nodes.
+
+    ``cpu_at`` points into ``cpu_milli``, where each amount of free CPU stands once.
+    """
+
+    nodes: Ints
+    total: Ints
+    cpu_milli: Ints
+    cpu_at: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class Scoring:
+    """A policy, and the largest node of the cluster, against which some measure."""
+
+    packing: Packing
+    most_cpu: int
+    most_gpu: int
+
+    @property
+    def weighs(self) -> bool:
+        """Whether outcomes have to be described."""
+        return self.packing in (Packing.FRAGMENTATION, Packing.FGD)
+
+    def keys(
+        self, load: KindLoad, described: Described | None, after: Outcomes, devices: int
+    ) -> Ints:
+        """The key of each outcome on nodes with so many devices."""
+        left, node = after.left, after.total
+        if described is not None and self.packing is Packing.FRAGMENTATION:
+            bucket = growth(load, described, after.state, COPIES_PERCENT) + after.scarce * UNIT
+            bucket = bucket // (BUCKET_MILLI * UNIT) * after.gpu  # without a GPU: least free GPU
+        elif described is not None:
+            bucket = sigmoid_points(growth(load, described, after.state, 0) // 100)
+        elif self.packing is Packing.BEST_FIT:
+            bucket = left_over(after.cpu, self.most_cpu, after.total, self.most_gpu)
+        else:
+            room = np.where(after.gpu, after.total, after.cpu)
+            most = np.where(after.gpu, max(1, devices * DEVICE_MILLI), max(1, self.most_cpu))
+            bucket = -(room * SCALE // most)
+            left, node = keys.MOST_LEFT - left, keys.MOST_LEFT - node
+        return keys.pack(after.size, bucket, left, node)
+
+    def left_of(self, key: int) -> int:
+        """What a key says is left on the devices."""
+        left = keys.left_of(key)
+        return keys.MOST_LEFT - left if self.packing is Packing.SPREAD else left
+
+
+def growth(load: KindLoad, described: Described, state: Ints, copies_percent: int) -> Ints:
+    """By how much the cost of the node grows, in UNITs of a milli-GPU."""
+    nodes, total = described.nodes, described.total
+    cost = load.fragmentation(nodes, total, load.ranks(described.cpu_milli)[described.cpu_at])
+    cost *= 100 - copies_percent
+    if copies_percent:
+        by_cpu = load.by_cpu(described.cpu_milli)[described.cpu_at]
+        cost += load.unused(nodes, total, by_cpu) * copies_percent
+    states = len(nodes) - len(state)
+    found: Ints = cost[states:] - cost[state]
+    return found

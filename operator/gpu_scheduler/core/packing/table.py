@@ -1,0 +1,173 @@
+"""A table of keys, shapes by nodes, in which only what changed is scored again.
+
+Each shape that was asked about has a row. When a node changes its column is worked out for all
+rows at once, and remembered by the node's state: in a cluster of equal nodes most states have been
+seen before. Invariant: after ``best`` the least key of a row is what a full scan would choose.
+Called by ``scores``.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.mirror import Mirror
+from gpu_scheduler.core.packing.mix import Mix
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.packing.rows import Rows
+from gpu_scheduler.core.packing.scarcity import scarcity_milli
+from gpu_scheduler.core.packing.scoring import Scoring
+from gpu_scheduler.core.packing.states import KindScores, Lone, Picked
+from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.units import DEVICE_MILLI
+
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+_MOST_STATES = 20_000  # remembered columns
+_MOST_ROWS = 256  # kept between cycles
+_ROW_CHUNK = 2_000  # nodes scored together: bounds the memory of one step
+
+
+class ScoreTable:
+    """Keys of the shapes asked about, on all nodes of a snapshot."""
+
+    def __init__(self, snapshot: Snapshot, packing: Packing, mix: Mix) -> None:
+        self._snapshot = snapshot
+        cluster = snapshot.cluster
+        self._scoring = Scoring(
+            packing,
+            max((node.cpu_milli for node in cluster.nodes), default=0),
+            max((len(kind) for kind in snapshot.kinds), default=0) * DEVICE_MILLI,
+        )
+        self._kinds = [KindScores(kind, mix, self._scoring) for kind in snapshot.kinds]
+        if packing is Packing.FRAGMENTATION:
+            self._scarce = scarcity_milli(mix, snapshot)
+        else:
+            self._scarce = np.zeros(len(cluster.nodes), dtype=np.int64)
+        self._mirror = Mirror(snapshot, [kind.alike for kind in self._kinds])
+        self._rows = Rows(snapshot, self._scarce, self._kinds)
+        self._columns: dict[tuple[object, ...], Ints] = {}
+        self._seen = len(snapshot.changed)
+
+    def best(self, demand: Demand, barred: Flags | None = None) -> tuple[int, Choice] | None:
+        """The best node that is not barred and its devices; None when the pod fits nowhere now."""
+        row = self._row(demand)
+        if not len(row):
+            return None
+        if barred is not None:
+            row = np.where(barred, keys.BLOCKED, row)
+        node = int(row.argmin())
+        key = int(row[node])
+        if key == keys.BLOCKED:
+            return None
+        chooser = demand.chooser
+        kind = self._snapshot.kind[node]
+        lone = self._rows.lone(kind)
+        at = self._rows.at[demand]
+        if lone.count[at] == 1 and lone.milli[at] <= DEVICE_MILLI and self._mirror.regular[node]:
+            choice = chooser.choose(node, self._scoring.left_of(key))
+        else:
+            choice = chooser.choose(node)
+        assert choice is not None  # the key is fresh
+        return node, choice
+
+    def renew(self) -> None:
+        """A new cycle begins: score what changed, and drop rows nobody asked for if many are."""
+        if self._rows.trim(_MOST_ROWS):
+            self._columns.clear()
+        self._catch_up()
+        self._snapshot.changed.clear()  # nobody else reads it between cycles
+        self._seen = 0
+
+    def _row(self, demand: Demand) -> Ints:
+        self._catch_up()
+        at = self._rows.at.get(demand)
+        if at is None:
+            at = self._rows.add(demand)
+            self._columns.clear()
+            self._fill(at, demand)
+        self._rows.used.add(demand)
+        found: Ints = self._rows.keys[at]
+        return found
+
+    def _catch_up(self) -> None:
+        changed = self._snapshot.changed
+        if self._seen == len(changed):
+            return
+        recent = changed[self._seen :]
+        self._seen = len(changed)
+        rows = self._rows
+        for node in recent if len(recent) == 1 else dict.fromkeys(recent):
+            self._mirror.renew(node)
+            if rows.count:
+                rows.keys[: rows.count, node] = rows.admit(node, self._column(node), self._mirror)
+
+    def _column(self, node: int) -> Ints:
+        mirror, kind = self._mirror, self._snapshot.kind[node]
+        if not mirror.regular[node]:
+            return self._scored(node, kind, None)
+        state = (kind, *mirror.state(node), int(self._scarce[node]))
+        column = self._columns.get(state)
+        if column is None:
+            if len(self._columns) >= _MOST_STATES:
+                self._columns.clear()
+            column = self._columns[state] = self._scored(node, kind, self._rows.lone(kind))
+        return column
+
+    def _scored(self, node: int, kind: int, lone: Lone | None) -> Ints:
+        """The keys of all shapes on one node; without ``lone`` Chooser picks all devices."""
+        rows, mirror = self._rows, self._mirror
+        if lone is None:
+            lone = rows.none()
+        free, cpu = mirror.of(node)
+        picked = [
+            placement
+            for at in rows.hard(lone)
+            if rows.usable[at, node]
+            and (placement := self._picked(0, at, rows.demands[at], node)) is not None
+        ]
+        scarce = np.maximum(0, self._scarce[node] - rows.least_scarce)[None, :]
+        wants = rows.wants()
+        found: Ints = self._kinds[kind].keys(free, cpu, scarce, lone, wants, picked)[0]
+        return found
+
+    def _fill(self, at: int, demand: Demand) -> None:
+        """The new row, node by node of each kind."""
+        rows, mirror = self._rows, self._mirror
+        row = rows.keys[at]
+        row[:] = keys.BLOCKED
+        usable = rows.usable[at]
+        for kind, members in enumerate(mirror.members):
+            lone, wants = rows.lone_of(kind, at), rows.wants_of(at)
+            for begin in range(0, len(members), _ROW_CHUNK):
+                nodes = members[begin : begin + _ROW_CHUNK]
+                nodes = nodes[usable[nodes] & mirror.regular[nodes]]
+                if not len(nodes):
+                    continue
+                picked = []
+                if rows.hard(lone):
+                    found = (self._picked(i, 0, demand, int(n)) for i, n in enumerate(nodes))
+                    picked = [each for each in found if each is not None]
+                free, cpu = mirror.of_many(kind, nodes)
+                scarce = np.maximum(0, self._scarce[nodes] - rows.least_scarce[at])[:, None]
+                scored = self._kinds[kind].keys(free, cpu, scarce, lone, wants, picked)[:, 0]
+                row[nodes] = scored
+        for node in np.flatnonzero(usable & ~mirror.regular):
+            row[node] = self._scored(int(node), self._snapshot.kind[node], None)[at]
+        rows.admit_row(at, mirror)
+
+    def _picked(self, state: int, at: int, demand: Demand, node: int) -> Picked | None:
+        snapshot, shape = self._snapshot, demand.shape
+        if not shape.devices or snapshot.cluster.free_cpu_milli[node] < shape.cpu_milli:
+            return None
+        choice = demand.chooser.choose(node)
+        if choice is None:
+            return None
+        base = snapshot.cluster.first[node]
+        free = snapshot.cluster.free_milli[base : snapshot.cluster.first[node + 1]]
+        for _, device, milli, _ in choice.picks:
+            free[device - base] -= milli
+        size = self._rows.size_of(choice)
+        return Picked(state, at, free, choice.left_milli, size)

@@ -1,0 +1,58 @@
+"""What a planner keeps between cycles: the snapshot, the demands and the scores.
+
+A cycle then costs what changed since the last one and not what there is. Invariant: a plan made
+with a session equals one made without, as long as the lists that say what nodes there are
+(``nodes``, ``first``, ``dev_*``) are replaced when that changes, never changed in place.
+Called by ``plan``; the operator and the simulator keep one.
+"""
+
+from collections import Counter
+from collections.abc import Iterable
+
+from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.demand import Demands
+from gpu_scheduler.core.packing.history import History
+from gpu_scheduler.core.packing.mix import Mix
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.packing.table import ScoreTable
+from gpu_scheduler.core.request import Shape
+from gpu_scheduler.core.snapshot import Snapshot
+
+MOST_SHAPES = 4_000  # distinct ones remembered
+
+
+class Session:
+    """The working state of one planner; ``begin`` brings it up to date."""
+
+    def __init__(self, packing: Packing = Packing.FRAGMENTATION, mix: Mix | None = None) -> None:
+        """``mix`` None: learned from what is placed, beginning with the default."""
+        self._packing = packing
+        self._mix = mix
+        self._history = History()
+        self._lay_out(Cluster())
+
+    def begin(self, cluster: Cluster) -> None:
+        """Start a cycle on this cluster."""
+        if not self.snapshot.same_layout(cluster) or len(self.demands) > MOST_SHAPES:
+            self._lay_out(cluster)
+            return
+        self.snapshot.renew(cluster)
+        self.demands.renew()
+        self.table.renew()
+
+    def note(self, shapes: Iterable[Shape]) -> None:
+        """Learn from the shapes of the pods that were placed."""
+        if self._mix is not None:
+            return
+        placed = Counter(id(self.demands.of(shape)) for shape in shapes)
+        known = {id(demand): demand.shape for demand in self.demands}
+        if self._history.note({known[number]: count for number, count in placed.items()}):
+            self._score()
+
+    def _lay_out(self, cluster: Cluster) -> None:
+        self.snapshot = Snapshot(cluster)
+        self.demands = Demands(self.snapshot)
+        self._score()
+
+    def _score(self) -> None:
+        self.table = ScoreTable(self.snapshot, self._packing, self._mix or self._history.mix)

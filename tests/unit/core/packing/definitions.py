@@ -1,0 +1,140 @@
+"""What the terms of a score are by definition, one node and one pod at a time, without numpy."""
+
+from dataclasses import dataclass
+
+from gpu_scheduler.core.assign import share
+from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.devices import accepts
+from gpu_scheduler.core.packing.mix import Mix
+from gpu_scheduler.core.packing.policy import COPIES_PERCENT, UNIT, WEIGHT
+from gpu_scheduler.core.request import Shape
+from gpu_scheduler.core.snapshot import DeviceKind, Snapshot
+
+FAR = 10**9
+
+
+def needs(shape: Shape, device: DeviceKind) -> int:
+    """Milli of one device, more than there is where it does not serve."""
+    milli = share(shape.devices[0], device.usable_mib)[0]
+    return milli if accepts(shape, device) and milli <= 1000 else FAR
+
+
+@dataclass(frozen=True)
+class State:
+    """A node: its devices, their free milli and the free CPU."""
+
+    kind: tuple[DeviceKind, ...]
+    free: tuple[int, ...]
+    cpu: int
+
+    @property
+    def total(self) -> int:
+        return sum(self.free)
+
+
+def fragmentation_of(state: State, shape: Shape) -> int:
+    """F_n(m)."""
+    if not shape.devices or state.cpu < shape.cpu_milli:
+        return state.total
+    fits = [f >= needs(shape, d) for f, d in zip(state.free, state.kind, strict=True)]
+    if sum(fits) < shape.devices[0].count:
+        return state.total
+    return sum(f for f, fit in zip(state.free, fits, strict=True) if not fit)
+
+
+def fragmentation(state: State, mix: Mix) -> int:
+    """F_n times WEIGHT."""
+    return sum(weight * fragmentation_of(state, shape) for shape, weight in mix.typical)
+
+
+def unused_of(state: State, shape: Shape) -> int:
+    """Free GPU left when the node is filled with copies of one pod."""
+    if not shape.devices:
+        return state.total
+    count = shape.devices[0].count
+    asked = [needs(shape, device) for device in state.kind]
+    copies = sum(f // n for f, n in zip(state.free, asked, strict=True)) // count
+    copies = min(copies, state.cpu // max(1, shape.cpu_milli))
+    return state.total - copies * count * min(asked, default=0) if copies else state.total
+
+
+def unused(state: State, mix: Mix) -> int:
+    """The copies term times WEIGHT."""
+    return sum(weight * unused_of(state, shape) for shape, weight in mix.typical)
+
+
+def cost(state: State, mix: Mix) -> int:
+    """The default policy's cost of a state, in UNITs of a milli-GPU."""
+    rest = 100 - COPIES_PERCENT
+    return fragmentation(state, mix) * rest + unused(state, mix) * COPIES_PERCENT
+
+
+def excess(mix: Mix, snapshot: Snapshot) -> list[float]:
+    """Scarcity of each node: wanted over there, minus one, at least 0."""
+    nodes = range(len(snapshot.kind))
+    size = [len(snapshot.kinds[snapshot.kind[n]]) * 1000 for n in nodes]
+    wanted = []
+    for shape, count in mix.wanted:
+        if not shape.devices:
+            continue
+        could = {n: least for n in nodes if (least := _milli_on(shape, n, snapshot)) is not None}
+        if could:
+            wanted.append((min(could.values()) * count, list(could)))
+    everything = sum(milli for milli, _ in wanted)
+    pressure = [0.0 for _ in nodes]
+    for milli, could in wanted:
+        for n in could:
+            part = size[n] / sum(size[other] for other in could)
+            pressure[n] += milli / everything * sum(size) * part
+    return [max(0.0, p / size[n] - 1) if size[n] else 0.0 for n, p in enumerate(pressure)]
+
+
+def _milli_on(shape: Shape, n: int, snapshot: Snapshot) -> int | None:
+    node = snapshot.cluster.nodes[n]
+    if node.cpu_milli < shape.cpu_milli or node.memory_bytes < shape.memory_bytes:
+        return None
+    asked = sorted(needs(shape, device) for device in snapshot.kinds[snapshot.kind[n]])
+    asked = [milli for milli in asked if milli < FAR][: shape.devices[0].count]
+    return sum(asked) if len(asked) == shape.devices[0].count else None
+
+
+def state_of(snapshot: Snapshot, node: int) -> State:
+    cluster = snapshot.cluster
+    a, b = cluster.first[node], cluster.first[node + 1]
+    kind = snapshot.kinds[snapshot.kind[node]]
+    return State(kind, tuple(cluster.free_milli[a:b]), cluster.free_cpu_milli[node])
+
+
+def without(state: State, taken: dict[int, int], cpu: int) -> State:
+    """The state after a pod took so much of devices (by offset) and CPU."""
+    free = tuple(f - taken.get(offset, 0) for offset, f in enumerate(state.free))
+    return State(state.kind, free, state.cpu - cpu)
+
+
+def placements(demand: Demand, node: int, snapshot: Snapshot) -> list[tuple[dict[int, int], int]]:
+    """Ways to put a pod on a node: milli by offset, and what is left on the devices.
+
+    All devices for a lone request of one on alike devices, else the choice of ``Chooser``.
+    """
+    if not snapshot.has_room(node, demand.shape):
+        return []
+    choice = demand.chooser.choose(node)
+    if choice is None:
+        return []
+    base, requests = snapshot.cluster.first[node], demand.shape.devices
+    kind = snapshot.kinds[snapshot.kind[node]]
+    if len(requests) == 1 and requests[0].count == 1 and len(set(kind)) == 1:
+        free = state_of(snapshot, node).free
+        milli = needs(demand.shape, kind[0])
+        return [({o: milli}, f - milli) for o, f in enumerate(free) if f >= milli]
+    taken: dict[int, int] = {}
+    for _, device, milli, _ in choice.picks:
+        taken[device - base] = taken.get(device - base, 0) + milli
+    return [(taken, choice.left_milli)]
+
+
+def bucket(growth: int, milli: int) -> int:
+    return growth // (milli * UNIT)
+
+
+assert UNIT == 100 * WEIGHT

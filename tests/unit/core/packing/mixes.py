@@ -1,0 +1,51 @@
+"""Mixes and states for property tests."""
+
+from hypothesis import strategies as st
+from tests.unit.builders import A30, A100, COMPUTE, USABLE_MIB, shape
+
+from gpu_scheduler.core.packing.mix import Mix, mix_of
+from gpu_scheduler.core.request import DeviceRequest, Shape
+from gpu_scheduler.core.snapshot import DeviceKind
+
+PODS = [
+    shape(1000, cpu_milli=8000),
+    shape(500, cpu_milli=2000),
+    shape(330),
+    shape(810, cpu_milli=7000, memory_bytes=3 << 30),
+    shape(125, cpu_milli=500),
+    shape(1000, count=2, cpu_milli=16_000),
+    shape(1000, count=4, cpu_milli=32_000),
+    shape(250, count=2, cpu_milli=1000),
+    shape(mib=10_000, cpu_milli=3000),
+    shape(400, models=("a30",), cpu_milli=1000),
+    shape(700, min_compute=(9, 0)),
+    shape(containers=[DeviceRequest(0, 1, 400), DeviceRequest(1, 1, 300)], cpu_milli=2000),
+    shape(cpu_milli=4000),
+]
+
+
+def mixes() -> st.SearchStrategy[Mix]:
+    counts = st.dictionaries(st.sampled_from(PODS), st.integers(1, 50), min_size=1)
+    return counts.map(mix_of)
+
+
+def device(model: str) -> DeviceKind:
+    return DeviceKind(model, USABLE_MIB[model], COMPUTE[model])
+
+
+KINDS: list[tuple[DeviceKind, ...]] = [
+    (device(A100),) * 4,
+    (device(A30),),
+    (device(A100), device(A30)),
+    (device(A30), device(A100), device(A30)),
+]
+
+
+def free_milli(count: int) -> st.SearchStrategy[tuple[int, ...]]:
+    amounts = st.one_of(st.sampled_from([0, 1000, 500, 190]), st.integers(0, 1000))
+    return st.tuples(*[amounts] * count)
+
+
+def pods() -> st.SearchStrategy[list[Shape | None]]:
+    """Pods one after the other; None = half of them leave."""
+    return st.lists(st.one_of(st.sampled_from(PODS), st.none()), max_size=30)

@@ -1,0 +1,158 @@
+"""The table of scores against a scan of all nodes by definition, for each policy."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.builders import A30, A100, ClusterBuilder, shape
+from tests.unit.core.packing import definitions
+from tests.unit.core.packing.mixes import PODS, mixes, pods
+
+from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.packing.mix import Mix, mix_of
+from gpu_scheduler.core.packing.policy import BUCKET_MILLI, UNIT, WEIGHT, Packing
+from gpu_scheduler.core.packing.published import SCALE, sigmoid_points
+from gpu_scheduler.core.packing.scarcity import scarcity_milli
+from gpu_scheduler.core.packing.table import ScoreTable
+from gpu_scheduler.core.request import ProjectName, Shape
+from gpu_scheduler.core.snapshot import Snapshot
+
+TEAM = ProjectName("team-a")
+
+
+def cluster() -> Cluster:
+    builder = ClusterBuilder().node("none", 0, cpu_milli=8000)
+    for i in range(3):
+        builder.node(f"a100-{i}", 4, A100, cpu_milli=24_000)
+    builder.node("a30-0", 1, A30, cpu_milli=9000).node("mixed", models=[A100, A30], pods=5)
+    builder.node("forged", 2, A100).held("forged/0", 100)
+    builder.obj().free_mib[-2] -= 9000  # more memory is given out than milli
+    return builder.obj()
+
+
+class Scan:
+    """The best node by looking at all of them."""
+
+    def __init__(self, snapshot: Snapshot, packing: Packing, mix: Mix) -> None:
+        self._snapshot, self._packing, self._mix = snapshot, packing, mix
+        self._scarce = scarcity_milli(mix, snapshot).tolist()
+        self._most_cpu = max(node.cpu_milli for node in snapshot.cluster.nodes)
+
+    def best(self, demand: Demand) -> tuple[int, int] | None:
+        """The node and what is left on the devices."""
+        ranked = [
+            (*self._rank(demand, node, taken, left), node, left)
+            for node in demand.usable
+            for taken, left in self._placements(demand, node)
+        ]
+        return min(ranked)[-2:] if ranked else None
+
+    def _placements(self, demand: Demand, node: int) -> list[tuple[dict[int, int], int]]:
+        if self._snapshot.cluster.nodes[node].name == "forged" and demand.shape.devices:
+            choice = demand.chooser.choose(node)
+            if choice is None or not self._snapshot.has_room(node, demand.shape):
+                return []
+            base = self._snapshot.cluster.first[node]
+            taken: dict[int, int] = {}
+            for _, device, milli, _ in choice.picks:
+                taken[device - base] = taken.get(device - base, 0) + milli
+            return [(taken, choice.left_milli)]
+        return definitions.placements(demand, node, self._snapshot)
+
+    def _rank(
+        self, demand: Demand, node: int, taken: dict[int, int], left: int
+    ) -> tuple[int, int, int, int]:
+        snapshot, shape_ = self._snapshot, demand.shape
+        before = definitions.state_of(snapshot, node)
+        after = definitions.without(before, taken, shape_.cpu_milli)
+        size = sum(before.kind[o].usable_mib for o in taken) // max(1, len(taken))
+        size = size if demand.chooser.by_size else 0
+        if self._packing is Packing.FRAGMENTATION:
+            growth = definitions.cost(after, self._mix) - definitions.cost(before, self._mix)
+            least = min(self._scarce[n] for n in demand.could)
+            paid = growth + (self._scarce[node] - least) * UNIT
+            return size, paid // (BUCKET_MILLI * UNIT) if taken else 0, left, after.total
+        if self._packing is Packing.FGD:
+            growth = definitions.fragmentation(after, self._mix)
+            growth -= definitions.fragmentation(before, self._mix)
+            return size, int(sigmoid_points(np.array([growth]))[0]), left, after.total
+        if self._packing is Packing.BEST_FIT:
+            score = after.cpu * SCALE // self._most_cpu + after.total * SCALE // 4000
+            return size, score, left, after.total
+        room, most = (after.total, 1000 * len(after.free)) if taken else (after.cpu, self._most_cpu)
+        return size, -(room * SCALE // most), -left, -after.total
+
+
+@pytest.mark.parametrize("packing", list(Packing))
+@settings(deadline=None, max_examples=40)
+@given(steps=pods(), mix=mixes())
+def test_the_table_names_the_node_and_the_device_that_a_scan_would(
+    packing: Packing, steps: list[Shape | None], mix: Mix
+):
+    snapshot = Snapshot(cluster())
+    demands = {each: Demand(each, snapshot) for each in PODS}
+    table, scan = ScoreTable(snapshot, packing, mix), Scan(snapshot, packing, mix)
+    for step in steps:
+        if step is None:
+            snapshot.rollback(snapshot.mark() // 2)
+            continue
+        found = table.best(demands[step])
+        expected = scan.best(demands[step])
+        assert (found and (found[0], found[1].left_milli)) == expected
+        if found is not None:
+            snapshot.take(found[0], step, found[1].picks, TEAM)
+
+
+def best(builder: ClusterBuilder, pod: Shape, packing: Packing, mix: Mix) -> tuple[str, str]:
+    snapshot = Snapshot(builder.obj())
+    found = ScoreTable(snapshot, packing, mix).best(Demand(pod, snapshot))
+    assert found is not None
+    devices = [snapshot.cluster.dev_id[pick[1]] for pick in found[1].picks]
+    return snapshot.cluster.nodes[found[0]].name, ",".join(devices)
+
+
+def test_a_fraction_goes_where_it_leaves_the_least_that_others_cannot_use():
+    builder = ClusterBuilder().node("a").held("a/0", 300).held("a/1", 600)
+    mix = mix_of({shape(700): 1})
+    # Best fit would break up a/0, the last device that serves the typical pod.
+    assert best(builder, shape(300), Packing.FRAGMENTATION, mix) == ("a", "a/1")
+    mix = mix_of({shape(400): 1})
+    assert best(builder, shape(300), Packing.FRAGMENTATION, mix) == ("a", "a/0")
+
+
+def test_spreading_takes_the_emptiest_node_and_device():
+    builder = ClusterBuilder().node("a").node("b").held("a/0", 100).held("b/0", 50)
+    mix = mix_of({shape(500): 1})
+    assert best(builder, shape(300), Packing.SPREAD, mix) == ("b", "b/1")
+    assert best(builder, shape(300), Packing.BEST_FIT, mix) == ("a", "a/0")
+
+
+def test_a_model_that_others_must_have_is_left_alone():
+    builder = ClusterBuilder().node("a30", 2, A30).node("a100", 2).node("spare", 2)
+    mix = mix_of({shape(1000, models=("a30",)): 5, shape(1000): 5})
+    assert best(builder, shape(1000), Packing.FRAGMENTATION, mix)[0] == "a100"
+    assert best(builder, shape(1000, models=("a30",)), Packing.FRAGMENTATION, mix)[0] == "a30"
+
+
+def test_the_only_node_for_rare_large_pods_is_left_alone():
+    builder = ClusterBuilder().node("large", 8).node("small", 8, cpu_milli=64_000)
+    large = shape(1000, count=8, cpu_milli=120_000)
+    mix = mix_of({shape(1000, cpu_milli=1000): 99, large: 1})
+    assert best(builder, shape(1000), Packing.FRAGMENTATION, mix)[0] == "small"
+    assert best(builder, shape(1000), Packing.FGD, mix)[0] == "large"  # too rare to be typical
+
+
+def test_the_sigmoid_of_the_published_program_makes_whole_points():
+    growth = np.array([-2000, -41, 0, 39, 41, 2000]) * WEIGHT
+    assert sigmoid_points(growth).tolist() == [12, 49, 50, 51, 52, 89]
+
+
+@settings(deadline=None)
+@given(st.integers(0, 3), st.booleans())
+def test_barred_nodes_are_passed_over(number: int, all_of_them: bool):
+    snapshot = Snapshot(ClusterBuilder().node("a").node("b").node("c").node("d").obj())
+    table = ScoreTable(snapshot, Packing.FRAGMENTATION, mix_of({shape(500): 1}))
+    barred = np.array([all_of_them or n <= number for n in range(4)])
+    found = table.best(Demand(shape(500), snapshot), barred)
+    assert (found and found[0]) == (None if barred.all() else number + 1)

@@ -1,0 +1,69 @@
+"""The vectorised terms against their definitions."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.builders import shape
+from tests.unit.core.packing import definitions
+from tests.unit.core.packing.definitions import State
+from tests.unit.core.packing.mixes import KINDS, device, free_milli, mixes
+
+from gpu_scheduler.core.packing.load import KindLoad
+from gpu_scheduler.core.packing.mix import Mix, mix_of
+from gpu_scheduler.core.packing.policy import WEIGHT
+from gpu_scheduler.core.snapshot import NodeKind
+
+
+@st.composite
+def described(draw: st.DrawFn) -> tuple[Mix, NodeKind, list[State]]:
+    kind = draw(st.sampled_from(KINDS))
+    cpu = st.sampled_from([0, 499, 500, 2000, 7999, 8000, 33_000])
+    one = st.tuples(free_milli(len(kind)), cpu)
+    states = [State(kind, free, cpu) for free, cpu in draw(st.lists(one, min_size=1, max_size=4))]
+    return draw(mixes()), kind, states
+
+
+@settings(deadline=None)
+@given(described())
+def test_fragmentation_is_what_its_definition_says(case: tuple[Mix, NodeKind, list[State]]):
+    mix, kind, states = case
+    load = KindLoad(kind, mix)
+    nodes = np.stack([load.base(list(state.free)) for state in states])
+    total = np.array([state.total for state in states])
+    rank = load.ranks(np.array([state.cpu for state in states]))
+    found = load.fragmentation(nodes, total, rank).tolist()
+    assert found == [definitions.fragmentation(state, mix) for state in states]
+
+
+@settings(deadline=None)
+@given(described())
+def test_what_copies_leave_unused_is_what_its_definition_says(
+    case: tuple[Mix, NodeKind, list[State]],
+):
+    mix, kind, states = case
+    load = KindLoad(kind, mix)
+    nodes = np.stack([load.base(list(state.free)) for state in states])
+    total = np.array([state.total for state in states])
+    by_cpu = load.by_cpu(np.array([state.cpu for state in states]))
+    found = load.unused(nodes, total, by_cpu).tolist()
+    assert found == [definitions.unused(state, mix) for state in states]
+
+
+def test_half_a_device_is_useless_to_who_wants_a_whole_one():
+    mix = mix_of({shape(1000, cpu_milli=1000): 1})
+    load = KindLoad((device("Tesla-T4"),) * 2, mix)
+    nodes = np.stack([load.base([500, 1000]), load.base([1000, 1000]), load.base([500, 500])])
+    total = np.array([1500, 2000, 1000])
+    cpu = load.ranks(np.array([1000, 1000, 1000]))
+    assert (load.fragmentation(nodes, total, cpu) // WEIGHT).tolist() == [500, 0, 1000]
+    no_cpu = load.ranks(np.array([999, 999, 999]))
+    assert (load.fragmentation(nodes, total, no_cpu) // WEIGHT).tolist() == [1500, 2000, 1000]
+
+
+def test_copies_see_the_cpu_run_out_before_the_gpu():
+    mix = mix_of({shape(1000, cpu_milli=6000): 1})
+    load = KindLoad((device("Tesla-T4"),) * 4, mix)
+    nodes = np.stack([load.base([1000] * 4)] * 2)
+    total, cpu = np.array([4000, 4000]), np.array([24_000, 12_000])
+    assert (load.fragmentation(nodes, total, load.ranks(cpu)) // WEIGHT).tolist() == [0, 0]
+    assert (load.unused(nodes, total, load.by_cpu(cpu)) // WEIGHT).tolist() == [0, 2000]
