@@ -243,6 +243,11 @@ class GPUJobStatus(ApiModel):
     phase: Phase = Field(Phase.PENDING, description="Where the job is in its life.")
     reason: str = Field("", description="Why it does not run, one word; empty when it does.")
     message: Sentence = Field("", description="The same as a sentence with numbers.")
+    preempted_by: str | None = Field(
+        None,
+        description="namespace/name of the GPUJob for which pods of this one had to go; until "
+        "they run again.",
+    )
     queue_position: int | None = Field(
         None, description="1 = next of its project to start; absent when nothing waits."
     )

@@ -93,6 +93,11 @@ class GPUProjectStatus(ApiModel):
     observed_generation: int | None = Field(None, description="metadata.generation judged here.")
     allocated_gpu: str = Field("0", description="GPUs held by pods that have not ended.")
     borrowed_gpu: str = Field("0", description="Of these, GPUs above the quota.")
+    fair_share_gpu: str = Field(
+        "0",
+        description="GPUs that it should hold now: what it asks for up to its quota, and its part "
+        "by weight of what is left. Above it, preemptible pods may be taken back for others.",
+    )
     pending_gpu: str = Field("0", description="GPUs that waiting pods ask for.")
     jobs: JobCounts = Field(default_factory=JobCounts, description="GPUJobs by state.")
     conditions: list[Condition] = Field(

@@ -30,6 +30,7 @@ from gpu_scheduler.runtime.intake import Intake, resync
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
 from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.runtime.recovery import Recovery
@@ -77,12 +78,17 @@ class Operator:
             observe_seconds=observations.bind_seconds,
             clock=clock,
         )
+        self.preemption = Preemption(
+            self.world, self.recovery, self.events, wake=self._wake, clock=clock
+        )
         self.planning = Planning(
             self.world,
             self.binder,
             cycle_seconds=settings.cycle_seconds,
             clock=clock,
             check_capacity=self.recovery.check_capacity,
+            evict=self.preemption.carry_out,
+            reserve_after_seconds=settings.reservation_after_seconds,
             observe_seconds=observations.cycle_seconds,
         )
         self.intake = Intake(
@@ -115,6 +121,7 @@ class Operator:
             self.planning,
             self.intake,
             self.events,
+            self.preemption,
             finished=self.queue.add,
             status_seconds=settings.status_seconds,
             clock=clock,

@@ -9,12 +9,13 @@ before anything else is placed.
 
 import asyncio
 import logging
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
-from gpu_scheduler.core.decision import Wait
-from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.decision import Evict, Hold, Wait
+from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.runtime.binder import Binder
 from gpu_scheduler.state.world import World
 
@@ -36,15 +37,35 @@ class Planning:
         cycle_seconds: float,
         clock: Callable[[], float],
         check_capacity: Callable[[], bool],
+        evict: Callable[[Sequence[Evict]], None] = lambda evicts: None,
+        reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
+        now: Callable[[], float] = time.time,
         observe_seconds: Callable[[float], None] = lambda seconds: None,
     ) -> None:
-        """``check_capacity`` evicts from devices above capacity; True when that has just begun."""
+        """Prepare.
+
+        Args:
+            world: what is known.
+            binder: carries out placements.
+            cycle_seconds: least time between cycles.
+            clock: monotonic seconds.
+            check_capacity: evicts from devices above capacity; True when that has just begun.
+            evict: carries out evictions.
+            reserve_after_seconds: see ``core.plan``.
+            now: epoch seconds.
+            observe_seconds: told how long each cycle took.
+        """
         self._world, self._binder = world, binder
         self._cycle_seconds, self._clock = cycle_seconds, clock
         self._check_capacity, self._observe = check_capacity, observe_seconds
+        self._evict, self._now = evict, now
+        self._reserve_after_seconds = reserve_after_seconds
+        self._holds: dict[PodUID, Hold] = {}
+        self._again_at: float | None = None  # epoch seconds
         self._wake = asyncio.Event()
         self._planned_version = -1
         self.waits: dict[JobKey, Wait] = {}
+        self.shares_milli: Mapping[ProjectName, int] = {}
         self.cycles = 0
         self.paused = False  # no more cycles: the replica is about to end
 
@@ -59,6 +80,7 @@ class Planning:
             self._wake.clear()
             changed = self._world.waiting.expire(self._clock())
             changed |= self._world.version != self._planned_version
+            changed |= self._again_at is not None and self._again_at <= self._now()
             started = self._clock()
             placed = self.cycle() if changed and not self.paused else 0
             await asyncio.sleep(self._rest_seconds(self._clock() - started, placed))
@@ -72,13 +94,26 @@ class Planning:
             self._planned_version = -1
             self._wake.set()
             return 0
-        result = plan(world.snapshot(), world.planner_projects(), world.waiting_jobs())
+        result = plan(
+            world.snapshot(),
+            world.planner_projects(),
+            world.waiting_jobs(),
+            occupants=world.occupants,
+            holds=tuple(self._holds.values()),
+            now=self._now(),
+            reserve_after_seconds=self._reserve_after_seconds,
+        )
         for decision in result.places:
             pod = world.waiting.pod(decision.pod)
             if pod is None:
                 raise RuntimeError(f"planned a pod that does not wait: {decision.pod}")
             world.assume(decision)
             self._binder.submit(decision, pod)
+        self._evict(result.evicts)
+        # Until a pod is bound its room stays promised: the write may still fail.
+        self._holds = {uid: h for uid, h in self._holds.items() if uid in world.assumed}
+        self._holds |= {hold.pod: hold for hold in result.holds}
+        self.shares_milli, self._again_at = result.shares_milli, result.again_at
         self._take_over({wait.job: wait for wait in result.waits})
         self.cycles += 1
         self._observe(self._clock() - started)
@@ -97,10 +132,11 @@ class Planning:
 
     async def _sleep(self) -> None:
         expiry = self._world.waiting.next_expiry()
+        waits = [] if expiry is None else [expiry - self._clock()]
+        if self._again_at is not None:
+            waits.append(self._again_at - self._now())
         try:
-            async with asyncio.timeout(
-                None if expiry is None else max(0.0, expiry - self._clock()) + 0.01
-            ):
+            async with asyncio.timeout(max(0.0, min(waits)) + 0.01 if waits else None):
                 await self._wake.wait()
         except TimeoutError:
             pass

@@ -132,6 +132,25 @@ class Recovery:
         if pod.uid not in self._handled and not pod.deleting:
             self._evict(pod, "over_cap", "OverCapEvicted", message, "it starts again")
 
+    def make_way(self, pod: PodRecord, gave_up: Callable[[], None]) -> bool:
+        """Evict a pod for another one; False when an eviction of it is under way already.
+
+        ``gave_up`` is called when it stays after all: a disruption budget said no for too long.
+        """
+        if pod.uid in self._handled:
+            return False
+        meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
+        self._start(pod, self._evict_or(gave_up, meta))
+        return True
+
+    async def _evict_or(self, gave_up: Callable[[], None], meta: Meta) -> None:
+        answer = None
+        try:
+            answer = await self._send(evict(meta))
+        finally:
+            if answer is None:
+                gave_up()
+
     def _ended(self, pod: PodRecord) -> None:
         if pod.phase != "Failed" or pod.disrupted or pod.uid in self._handled:
             return

@@ -49,6 +49,9 @@ class Settings(BaseModel):
     )
     stuck_seconds: float = Field(30.0, gt=0, description="Unschedulable this long: evict.")
     avoid_seconds: float = Field(60.0, ge=0, description="A job avoids a failed node this long.")
+    reservation_after_seconds: float = Field(
+        60.0, ge=0, description="A pod whose turn it is and that waits so long gets room reserved."
+    )
     cycle_seconds: float = Field(
         0.05, ge=0, description="Pods that appear within this time of others are planned together."
     )

@@ -13,6 +13,7 @@ from gpu_scheduler.core.decision import Reason, Wait
 from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.runtime import protection
+from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.state.agents import worst
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
@@ -30,8 +31,20 @@ def gpujob_status(
     wait: Wait | None,
     now: str,
     watched: Watched | None = None,
+    preempted: Preempted | None = None,
 ) -> GPUJobStatus:
-    """The status that a GPUJob should have (``now``: RFC 3339; ``watched``: by agents)."""
+    """The status that a GPUJob should have.
+
+    Args:
+        job: the GPUJob, with the status that it has.
+        jobs: its Jobs.
+        pods: its pods.
+        project: that is charged.
+        wait: why its next pod does not start.
+        now: RFC 3339.
+        watched: what agents know.
+        preempted: for whom pods of it had to go.
+    """
     watched = watched or Watched()
     own = [j for j in jobs if j.owner_uid == job.uid]
     live = [p for p in pods if p.stage is not Stage.ENDED]
@@ -43,6 +56,10 @@ def gpujob_status(
     succeeded = sum(j.succeeded for j in own)
     failed = sum(j.failed for j in own)
     phase, reason, message = _phase(job, ended, running, held, wait, failure)
+    by = preempted_by(job, own, live, preempted) if not ended else None
+    if by and not job.problem and phase in (Phase.PENDING, Phase.RUNNING):
+        going = not live or any(pod.deleting or _victim(pod, preempted) for pod in live)
+        reason, message = _gave_way(by, reason, message, wait, going=going)
     waiting = wait if phase in (Phase.PENDING, Phase.RUNNING) and not job.problem else None
     total = job.spec.total_pods if job.spec else 0
     if not own and ended:  # the Job is gone, its numbers live on in the status
@@ -57,6 +74,7 @@ def gpujob_status(
         phase=phase,
         reason=reason,
         message=message,
+        preempted_by=by,
         queue_position=waiting.position if waiting else None,
         pods=counts,
         allocated_gpu=gpu_from_milli(milli),
@@ -67,6 +85,37 @@ def gpujob_status(
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
         node=_nodes(nodes),
     )
+
+
+def preempted_by(
+    job: GPUJobRecord, jobs: list[JobRecord], live: list[PodRecord], preempted: Preempted | None
+) -> str | None:
+    """For whom pods had to go that do not hold devices again; after a restart by the status."""
+    by = preempted.by if preempted else job.status.get("preemptedBy")
+    if not by or job.spec is None or job.spec.suspend:
+        return None
+    if any(_victim(pod, preempted) for pod in live):
+        return str(by)
+    left = job.spec.total_pods - sum(j.succeeded for j in jobs)
+    holding = sum(1 for pod in live if pod.allocation is not None and not pod.deleting)
+    return str(by) if holding < min(job.spec.parallelism, left) else None
+
+
+def _victim(pod: PodRecord, preempted: Preempted | None) -> bool:
+    return preempted is not None and pod.uid == preempted.pod
+
+
+def _gave_way(
+    by: str, reason: str, message: str, wait: Wait | None, *, going: bool
+) -> tuple[str, str]:
+    """Reason and message of a job that had to give way; what it can never get says more."""
+    if wait is None and not going:
+        return reason, message
+    if wait is None:
+        return Reason.PREEMPTED, f"gives way to {by}, then waits for its turn"
+    if wait.reason in (Reason.INVALID, Reason.UNSATISFIABLE, Reason.EXCEEDS_QUOTA):
+        return reason, message
+    return Reason.PREEMPTED, f"gave way to {by}; {wait.message}"
 
 
 def _ended(job: GPUJobRecord, complete: bool, failure: str) -> Phase | None:

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.core.decision import Reason
 from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -21,6 +22,7 @@ from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.intake import GPUJOBS, GPUPROJECTS, Intake
 from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.project_status import project_status
 from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.runtime.reconcile import FINISHED
@@ -64,6 +66,7 @@ class StatusWriter:
         planning: Planning,
         intake: Intake,
         events: Events,
+        preemption: Preemption,
         *,
         finished: Callable[[JobKey], None],
         status_seconds: float,
@@ -72,6 +75,8 @@ class StatusWriter:
         """``finished`` is told of each job whose end was written."""
         self._world, self._client, self._planning = world, client, planning
         self._intake, self._events, self._finished = intake, events, finished
+        self._preemption = preemption
+        self._shares_milli: Mapping[ProjectName, int] = {}
         self._interval, self._clock = status_seconds, clock
         self._watched = Watched(world.agents.reports, world.sick_devices)
         self._written: dict[str, float] = {}  # "uid" -> when, monotonic seconds
@@ -103,8 +108,11 @@ class StatusWriter:
         return due
 
     def _due_projects(self) -> list[ProjectName]:
-        if self._planning.cycles and self._world.version != self._project_version:
-            self._project_version = self._world.version
+        shares = self._planning.shares_milli
+        if self._planning.cycles and (
+            self._world.version != self._project_version or shares != self._shares_milli
+        ):
+            self._project_version, self._shares_milli = self._world.version, shares
             self._intake.projects_touched.update(self._world.projects.records)
         due = []
         for name in tuple(self._intake.projects_touched):
@@ -147,7 +155,10 @@ class StatusWriter:
             wait=self._planning.waits.get(key),
             now=utc_now(),
             watched=self._watched,
+            preempted=self._preemption.of(key),
         )
+        if status.preempted_by is None:
+            self._preemption.forget(key)
         patch = difference(job.status, status.to_json())
         if not patch:
             return
@@ -164,7 +175,8 @@ class StatusWriter:
             world.touched.add(key)
 
     def _report(self, subject: Subject, before: Mapping[str, Any], after: GPUJobStatus) -> None:
-        if after.reason and after.reason != before.get("reason"):
+        told = after.reason == Reason.PREEMPTED  # when it was decided, with more detail
+        if after.reason and after.reason != before.get("reason") and not told:
             kind = "Warning" if after.reason in ("Invalid", "Unsatisfiable") else "Normal"
             self._events.say(subject, kind, after.reason, after.message)  # type: ignore[arg-type]
         if after.phase != before.get("phase") and after.phase in FINISHED:
@@ -182,6 +194,7 @@ class StatusWriter:
         status = project_status(
             record,
             allocated_milli=world.snapshot().allocated_milli.get(name, 0),
+            fair_share_milli=self._planning.shares_milli.get(name, 0),
             waiting=[w for w in world.waiting_jobs() if w.project == name],
             running_jobs=sum(
                 job.namespace in namespaces and job.status.get("phase") == "Running"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, Shape, WaitingJob, WaitingPod
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.state.shape import pod_resources, shape_of
 
@@ -21,6 +21,7 @@ _MOST_SHAPES = 10_000
 class _Entry:
     record: PodRecord
     pod: Pod
+    since: float  # epoch seconds
     shape: Shape | None = None  # known once the GPUJob is
 
 
@@ -51,7 +52,8 @@ class WaitingRoom:
         if known is not None and known.record.job_uid != record.job_uid:
             self.drop(record.uid)  # its Job let go of it
             known = None
-        self._entries[record.uid] = _Entry(record, pod, known.shape if known else None)
+        since = known.since if known else epoch_seconds(record.created)
+        self._entries[record.uid] = _Entry(record, pod, since, known.shape if known else None)
         if known is not None and known.pod.spec == pod.spec:
             return False
         self._entries[record.uid].shape = None
@@ -156,12 +158,13 @@ class WaitingRoom:
             key=job.key,
             project=project,
             pods=tuple(
-                WaitingPod(e.record.uid, e.record.name, self._shape(e, job), avoided)
+                WaitingPod(e.record.uid, e.record.name, self._shape(e, job), avoided, e.since)
                 for e in entries
             ),
             interactive=job.spec.type == "interactive",
             priority=job.spec.priority,
             created=job.created_seconds,
+            time_limit_seconds=job.spec.time_limit_seconds,
         )
         self._ready[job.key] = ready
         return ready

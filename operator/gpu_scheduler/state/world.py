@@ -17,6 +17,7 @@ from gpu_scheduler.state import devices, nodes
 from gpu_scheduler.state.agents import AgentBook, Reports
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.ledger import Charge, Ledger
+from gpu_scheduler.state.occupants import OccupantBook, occupant
 from gpu_scheduler.state.pods import PodRecord, Stage, record
 from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
 from gpu_scheduler.state.shape import pod_resources
@@ -37,6 +38,7 @@ class World:
         self.pods_of_job: dict[str, dict[PodUID, None]] = {}
         self.assumed: dict[PodUID, Place] = {}
         self.waiting = WaitingRoom()
+        self.occupants = OccupantBook()
         self.version = 0
         self.touched: set[JobKey] = set()
         self._nodes: dict[str, Node] = {}
@@ -88,6 +90,7 @@ class World:
         if new.job_uid:
             self.pods_of_job.setdefault(new.job_uid, {})[new.uid] = None
         self._charge(old, new, pod)
+        self._occupy(new)
         key = self.job_of(new)
         if new.stage is Stage.WAITING and new.uid not in self.assumed:
             if self.waiting.put(new, pod, self.jobs.get(new.job_uid)):
@@ -102,6 +105,7 @@ class World:
         """Forget a pod."""
         old = self.pods.pop(uid, None)
         self.assumed.pop(uid, None)
+        self.occupants.drop(uid)
         if self.waiting.drop(uid) | self.ledger.release_pod(uid):
             self.version += 1
         if old is None:
@@ -156,6 +160,8 @@ class World:
         if self.waiting.adopt(new):
             self.version += 1
         self.touched.add(new.owner)
+        if old is None:
+            self._occupy_by(new.uid)
         return new
 
     def job_gone(self, uid: str) -> None:
@@ -184,6 +190,8 @@ class World:
             self.waiting.forget_job(job.key)
             self.version += 1
             self.touched.add(job.key)
+            for own in self.jobs_of(job.key):
+                self._occupy_by(own.uid)
 
     def gpujob_gone(self, key: JobKey) -> None:
         """Forget a GPUJob."""
@@ -309,6 +317,23 @@ class World:
         if self.ledger.set_node(info, found):
             self.version += 1
 
+    def _occupy(self, pod: PodRecord) -> None:
+        """Tell the planner what a pod holds, or that it holds nothing."""
+        charge = self.ledger.charges.get(pod.uid)
+        key = self.job_of(pod)
+        job = self.gpujobs.get(key) if key is not None else None
+        if charge is None or not charge.grants or job is None or pod.uid in self.assumed:
+            self.occupants.drop(pod.uid)
+        else:
+            self.occupants.put(occupant(pod, charge, job, self.projects.owner(pod.namespace)))
+
+    def _occupy_by(self, job_uid: str) -> None:
+        for uid in self.pods_of_job.get(job_uid, ()):
+            self._occupy(self.pods[uid])
+
     def _projects_settled(self) -> None:
         self.version += 1
+        for pod in self.pods.values():
+            if pod.allocation is not None:
+                self._occupy(pod)
         self.touched.update(self.gpujobs)

@@ -11,6 +11,7 @@ from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from gpu_scheduler import __version__
+from gpu_scheduler.core.decision import EvictReason
 from gpu_scheduler.core.units import DEVICE_MILLI
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.operator import Operator
@@ -85,11 +86,15 @@ def _cluster(operator: Operator) -> Iterable[Metric]:
             used = (DEVICE_MILLI - cluster.free_milli[d]) / DEVICE_MILLI
             ratio.add_metric([node.name, cluster.dev_id[d], cluster.dev_model[d]], used)
     yield ratio
+    share = GaugeMetricFamily("gpusched_project_fair_share_gpus", "Due.", labels=["project"])
     quota = GaugeMetricFamily("gpusched_project_quota_gpus", "Guaranteed.", labels=["project"])
     held = GaugeMetricFamily("gpusched_project_allocated_gpus", "Held.", labels=["project"])
     for name, record in sorted(world.projects.records.items()):
         quota.add_metric([name], record.project.quota_milli / DEVICE_MILLI)
         held.add_metric([name], cluster.allocated_milli.get(name, 0) / DEVICE_MILLI)
+        due = operator.planning.shares_milli.get(name, 0)
+        share.add_metric([name], due / DEVICE_MILLI)
+    yield share
     yield quota
     yield held
 
@@ -128,6 +133,14 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         ("overbooked_pods", "overbooked", "Pods evicted from a device above capacity: stays 0."),
     ):
         yield CounterMetricFamily(f"gpusched_{name}", text, value=counts[key])
+    preemptions = CounterMetricFamily(
+        "gpusched_preemptions",
+        "Pods evicted for others: reclaim (fair share) or priority (inside a project).",
+        labels=["reason"],
+    )
+    for reason in EvictReason:
+        preemptions.add_metric([reason], operator.preemption.counts[reason])
+    yield preemptions
     violations = CounterMetricFamily(
         "gpusched_memory_limit_violations",
         "Containers that went above their memory cap, as their agents reported.",

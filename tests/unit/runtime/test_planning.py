@@ -3,12 +3,20 @@
 import asyncio
 
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
-from tests.unit.state.builders import half, make_gpujob, make_node, make_pod
+from tests.unit.state.builders import (
+    half,
+    make_gpujob,
+    make_job,
+    make_node,
+    make_pod,
+    make_project,
+)
 from tests.unit.state.test_world import free, make_world, waiting
 
-from gpu_scheduler.core.decision import Place, Reason
+from gpu_scheduler.core.decision import Evict, Place, Reason
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.world import World
 
 KEY = make_gpujob().key
@@ -26,18 +34,40 @@ class FakeBinder:
         return [decision.node for decision, _ in self.given]
 
 
+def waiting_pod(name: str = "other", job: str = "b", version: int = 1) -> Pod:
+    return make_pod(name, uid=f"uid-{name}", namespace="team-b", job=job, version=version)
+
+
+def two_teams() -> World:
+    """Two GPUs, both held by team-a; a pod of team-b waits. Nobody has a quota."""
+    world = make_world(
+        make_pod("job-0", node="a", grants=half("0", 1000), phase="Running"),
+        make_pod("job-1", node="a", grants=half("1", 1000), phase="Running"),
+    )
+    for name in ("team-a", "team-b"):
+        world.project_changed(make_project(name, quota_milli=0, generation=2))
+    world.gpujob_changed(make_gpujob("other", namespace="team-b", uid="other-uid", gpu=1))
+    world.job_changed(make_job("other", namespace="team-b", uid="b", owner_uid="other-uid"))
+    world.pod_changed(waiting_pod())
+    return world
+
+
 class Case:
     def __init__(self, world: World, *, cycle_seconds: float = 0.5) -> None:
         self.world, self.binder = world, FakeBinder()
         self.overbooked = False
         self.checks = 0
         self.observed: list[float] = []
+        self.evicts: list[Evict] = []
+        self.epoch = 0.0  # of the clock
         self.planning = Planning(
             world,
             self.binder,  # type: ignore[arg-type]
             cycle_seconds=cycle_seconds,
             clock=clock,
             check_capacity=self._check,
+            evict=self.evicts.extend,
+            now=lambda: self.epoch + clock(),
             observe_seconds=self.observed.append,
         )
 
@@ -195,3 +225,44 @@ async def test_a_device_above_its_capacity_does_not_spoil_its_neighbours() -> No
     case.planning.cycle()
     ((decision, _),) = case.binder.given
     assert [grant.device for grant in decision.grants] == ["1"]
+
+
+@virtual
+async def test_evictions_are_handed_out_and_shares_are_kept() -> None:
+    case = Case(two_teams())
+    case.planning.cycle()
+    assert [evict.job for evict in case.evicts] == ["team-a/job"]
+    assert case.planning.shares_milli == {"team-a": 1000, "team-b": 1000}
+
+
+@virtual
+async def test_freed_devices_stay_promised_until_the_pod_is_bound() -> None:
+    case = Case(two_teams())
+    case.planning.cycle()
+    case.world.pod_gone(case.evicts[0].pod)
+    case.planning.cycle()
+    (place,) = [decision for decision, _ in case.binder.given]
+    assert place.job == "team-b/other"
+    case.world.forget(place.pod, waiting_pod(version=9))  # its write failed: it waits again
+    rival = make_gpujob("rival", namespace="team-b", uid="rival-uid", type="interactive", gpu=1)
+    case.world.gpujob_changed(rival)
+    case.world.job_changed(make_job("rival", namespace="team-b", uid="r", owner_uid="rival-uid"))
+    case.world.pod_changed(waiting_pod("rival", job="r"))
+    case.planning.cycle()
+    assert [decision.job for decision, _ in case.binder.given][1:] == ["team-b/other"]
+
+
+@virtual
+async def test_time_alone_makes_it_plan_when_a_reservation_comes_due() -> None:
+    case = Case(make_world(make_pod(created="2026-01-01T00:00:00Z")))
+    case.world.node_changed(make_node("a", gpus=1))
+    case.world.pod_changed(
+        make_pod("busy", uid="busy", job=None, node="a", grants=half(milli=1000))
+    )
+    case.epoch = epoch_seconds("2026-01-01T00:00:00Z") - clock()
+    async with Running(case.planning.run()):
+        case.planning.wake()
+        await asyncio.sleep(59)
+        assert case.planning.cycles == 1
+        await asyncio.sleep(2)
+        assert case.planning.cycles == 2

@@ -8,8 +8,9 @@ from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
 
 from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.core.decision import Grant, Reason, Wait
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Pod
+from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.jobs import GPUJobRecord, job_record
 from gpu_scheduler.state.pods import record
@@ -25,10 +26,17 @@ def status_of(
     pods: tuple[Pod, ...] = (),
     wait: Wait | None = None,
     now: str = NOW,
+    preempted: Preempted | None = None,
 ) -> GPUJobStatus:
     records = [found for found in map(job_record, jobs) if found is not None]
     return gpujob_status(
-        job or make_gpujob(), records, map(record, pods), project=TEAM, wait=wait, now=now
+        job or make_gpujob(),
+        records,
+        map(record, pods),
+        project=TEAM,
+        wait=wait,
+        now=now,
+        preempted=preempted,
     )
 
 
@@ -219,3 +227,40 @@ def test_a_sentence_that_is_too_long_for_the_api_is_cut() -> None:
     assert len(failed.conditions[-1].message) <= 4096
     wait = Wait(job.key, Reason.UNSATISFIABLE, "z" * 9999, 1)
     assert len(status_of(wait=wait).message) <= 4096
+
+
+LOST = Preempted(JobKey("team-b/urgent"), PodUID("uid-job-0"))
+
+
+def test_a_job_whose_pod_is_going_says_for_whom() -> None:
+    status = status_of(jobs=(make_job(),), pods=(running(deleting=True),), preempted=LOST)
+    assert (status.phase, status.reason) == ("Running", "Preempted")
+    assert status.message == "gives way to team-b/urgent, then waits for its turn"
+    assert status.preempted_by == "team-b/urgent"
+
+
+def test_a_job_that_had_to_give_way_says_what_it_waits_for_now() -> None:
+    status = status_of(jobs=(make_job(),), pods=(make_pod(uid="next"),), wait=WAIT, preempted=LOST)
+    assert (status.phase, status.reason) == ("Pending", "Preempted")
+    assert status.message == "gave way to team-b/urgent; best node a has 0.3 free"
+    assert status.queue_position == 3
+
+
+def test_what_a_job_can_never_get_is_said_even_after_it_gave_way() -> None:
+    never = Wait(make_gpujob().key, Reason.EXCEEDS_QUOTA, "needs 4", 1)
+    status = status_of(jobs=(make_job(),), pods=(make_pod(uid="next"),), wait=never, preempted=LOST)
+    assert (status.reason, status.message) == ("ExceedsQuota", "needs 4")
+
+
+def test_after_a_restart_the_status_itself_remembers_for_whom() -> None:
+    job = make_gpujob()
+    job.status = {"preemptedBy": "team-b/urgent"}
+    status = status_of(job, jobs=(make_job(),), pods=(make_pod(uid="next"),), wait=WAIT)
+    assert (status.reason, status.preempted_by) == ("Preempted", "team-b/urgent")
+
+
+def test_a_job_that_has_its_pods_again_has_given_way_to_nobody() -> None:
+    job = make_gpujob()
+    job.status = {"preemptedBy": "team-b/urgent"}
+    status = status_of(job, jobs=(make_job(),), pods=(running(uid="next"),), preempted=LOST)
+    assert (status.reason, status.preempted_by) == ("", None)

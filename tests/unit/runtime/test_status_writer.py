@@ -22,9 +22,10 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
 
 from gpu_scheduler.core.decision import Reason, Wait
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.intake import Intake
+from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.status_writer import StatusWriter, difference
 from gpu_scheduler.state.world import World
 
@@ -37,7 +38,19 @@ INTERVAL = 5.0
 class FakePlanning:
     def __init__(self) -> None:
         self.waits: dict[JobKey, Wait] = {}
+        self.shares_milli: dict[ProjectName, int] = {}
         self.cycles = 1
+
+
+class FakePreemption:
+    def __init__(self) -> None:
+        self.known: dict[JobKey, Preempted] = {}
+
+    def of(self, key: JobKey) -> Preempted | None:
+        return self.known.get(key)
+
+    def forget(self, key: JobKey) -> None:
+        self.known.pop(key, None)
 
 
 class Case:
@@ -49,6 +62,7 @@ class Case:
         self.answers: Iterator[Any] | None = None
         self.client = FakeClient(lambda sent: next(self.answers) if self.answers else {})
         self.planning, self.events = FakePlanning(), FakeEvents()
+        self.preemption = FakePreemption()
         self.finished: list[JobKey] = []
         self.start = clock()
         self.writer = StatusWriter(
@@ -57,6 +71,7 @@ class Case:
             self.planning,  # type: ignore[arg-type]
             self.intake,
             self.events,  # type: ignore[arg-type]
+            self.preemption,  # type: ignore[arg-type]
             finished=self.finished.append,
             status_seconds=INTERVAL,
             clock=clock,
@@ -250,3 +265,33 @@ def test_a_difference_applied_as_a_merge_patch_gives_the_new_status(
     merged = {k: v for k, v in (before | patch).items() if v is not None}
     assert merged == after
     assert all(before.get(k) != v for k, v in patch.items())
+
+
+@virtual
+async def test_who_had_to_give_way_is_said_once_and_forgotten_when_its_pods_are_back() -> None:
+    case = Case()
+    case.pod(1)
+    case.preemption.known[KEY] = Preempted(JobKey("team-b/urgent"), PodUID("uid-job-0"))
+    case.planning.waits = {}
+    async with case.running():
+        await asyncio.sleep(INTERVAL)
+        status = case.written()[-1].body["status"]
+        assert (status["reason"], status["preemptedBy"]) == ("Preempted", "team-b/urgent")
+        assert case.events.said == []  # that was told when it was decided
+        case.world.pod_gone(PodUID("uid-job-0"))
+        case.world.pod_changed(
+            make_pod("job-0", uid="again", version=9, node="a", grants=half(), phase="Running")
+        )
+        await asyncio.sleep(2 * INTERVAL)
+        assert case.written()[-1].body["status"]["preemptedBy"] is None
+        assert case.preemption.known == {}
+
+
+@virtual
+async def test_a_projects_fair_share_follows_the_plan() -> None:
+    case = Case()
+    async with case.running():
+        await asyncio.sleep(1)
+        case.planning.shares_milli = {ProjectName("team-a"): 2667}
+        await asyncio.sleep(2 * INTERVAL)
+        assert case.written(PROJECT_PATH)[-1].body["status"]["fairShareGPU"] == "2.667"

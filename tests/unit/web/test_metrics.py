@@ -26,7 +26,9 @@ NAMES = {
     "gpusched_over_cap_pods",
     "gpusched_overbooked_pods",
     "gpusched_pending_jobs",
+    "gpusched_preemptions",
     "gpusched_project_allocated_gpus",
+    "gpusched_project_fair_share_gpus",
     "gpusched_project_quota_gpus",
     "gpusched_rejected_pods",
     "gpusched_retries_charged_by_race",
@@ -111,6 +113,7 @@ def test_a_leader_shows_devices_projects_and_jobs() -> None:
 def test_what_happened_is_counted() -> None:
     seen = scrape(make())
     assert seen["gpusched_scheduling_attempts_total", (("result", "placed"),)] == 2
+    assert seen["gpusched_preemptions_total", (("reason", "reclaim"),)] == 0
     assert seen["gpusched_retries_charged_by_race_total", ()] == 1
     assert seen["gpusched_overbooked_pods_total", ()] == 0
     assert seen["gpusched_bind_seconds_count", ()] == 1

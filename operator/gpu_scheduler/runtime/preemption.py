@@ -1,0 +1,99 @@
+"""Carrying out evictions that the planner decided, and telling both sides.
+
+The Eviction API marks the pod with DisruptionTarget, so its Job charges no retry and starts the
+same index again; the pod keeps its own grace period. From the decision on the pod counts as
+leaving, so nobody else is evicted for the same room. A pod whose disruption budget says no for too
+long is spared for a while. Called by the planning loop; asked by the status.
+"""
+
+import logging
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from gpu_scheduler.core.decision import Evict
+from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.state.pods import Stage
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+SPARED_SECONDS = 300.0
+
+
+@dataclass(frozen=True, slots=True)
+class Preempted:
+    """Why a job's pods had to go, the latest time."""
+
+    by: JobKey
+    pod: PodUID
+
+
+class Preemption:
+    """Evicts for others."""
+
+    def __init__(
+        self,
+        world: World,
+        recovery: Recovery,
+        events: Events,
+        *,
+        wake: Callable[[], None],
+        clock: Callable[[], float],
+    ) -> None:
+        """``wake``: an eviction was given up, plan again."""
+        self._world, self._recovery, self._events = world, recovery, events
+        self._wake, self._clock = wake, clock
+        self._preempted: dict[JobKey, Preempted] = {}
+        self._spared: dict[PodUID, float] = {}  # until, monotonic seconds
+        self.counts: Counter[str] = Counter()
+        """Evictions by reason."""
+
+    def carry_out(self, evicts: Iterable[Evict]) -> None:
+        """Evict what was decided, each pod once."""
+        self._expire()
+        for decision in evicts:
+            pod = self._world.pods.get(decision.pod)
+            if pod is None or pod.deleting or pod.stage is Stage.ENDED:
+                continue
+            if not self._recovery.make_way(pod, lambda uid=pod.uid: self._gave_up(uid)):  # type: ignore[misc]
+                continue
+            self._world.occupants.set_evicting(pod.uid, True)
+            self._preempted[decision.job] = Preempted(decision.beneficiary, pod.uid)
+            self._world.touched.add(decision.job)
+            self.counts[decision.reason] += 1
+            log.info("%s: evicting for another job: %s", decision.reason, decision.message)
+            self._say(decision.job, "Preempted", decision.message)
+            self._say(decision.beneficiary, "Preempting", decision.message)
+
+    def of(self, job: JobKey) -> Preempted | None:
+        """For whom pods of a job had to go, as far as that was not forgotten."""
+        return self._preempted.get(job)
+
+    def forget(self, job: JobKey) -> None:
+        """The job has its pods again."""
+        self._preempted.pop(job, None)
+
+    def _gave_up(self, uid: PodUID) -> None:
+        occupants = self._world.occupants
+        occupants.set_evicting(uid, False)
+        if occupants.get(uid) is None:
+            return
+        self._spared[uid] = self._clock() + SPARED_SECONDS
+        occupants.set_spared(uid, True)
+        self._world.version += 1
+        self._wake()
+
+    def _expire(self) -> None:
+        now = self._clock()
+        for uid in [uid for uid, until in self._spared.items() if until <= now]:
+            del self._spared[uid]
+            self._world.occupants.set_spared(uid, False)
+
+    def _say(self, key: JobKey, reason: str, message: str) -> None:
+        job = self._world.gpujobs.get(key)
+        if job is not None:
+            subject = Subject("GPUJob", job.namespace, job.name, job.uid)
+            self._events.say(subject, "Normal", reason, message)

@@ -1,0 +1,123 @@
+"""Pods that hold devices, as the planner wants them when it looks for room that could be made.
+
+Kept up to date pod by pod, so a cycle that needs them pays for what changed and not for what runs.
+``evicting`` are those whose eviction was decided here: they count as leaving before the API server
+says so. Written by ``world``, and by the runtime that evicts.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from gpu_scheduler.core.occupants import Occupant
+from gpu_scheduler.core.request import PodUID, ProjectName
+from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
+from gpu_scheduler.state.ledger import Charge
+from gpu_scheduler.state.pods import PodRecord
+
+
+def occupant(
+    pod: PodRecord, charge: Charge, job: GPUJobRecord, project: ProjectName | None
+) -> Occupant:
+    """What the planner knows of a pod that holds devices."""
+    since = epoch_seconds(pod.started or pod.created)
+    spec = job.spec
+    limit = spec.time_limit_seconds if spec else None
+    return Occupant(
+        uid=pod.uid,
+        name=pod.name,
+        job=job.key,
+        project=project or ProjectName(""),
+        node=charge.node,
+        grants=charge.grants,
+        cpu_milli=charge.cpu_milli,
+        memory_bytes=charge.memory_bytes,
+        ephemeral_bytes=charge.ephemeral_bytes,
+        interactive=spec is not None and spec.type == "interactive",
+        priority=spec.priority if spec else 0,
+        since=since,
+        ends=since + limit if limit is not None and pod.started else None,
+        leaving=pod.deleting,
+    )
+
+
+class OccupantBook:
+    """All occupants, by node and by project; see ``core.occupants.Occupants``."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._all: dict[PodUID, Occupant] = {}
+        self._on: dict[str, dict[PodUID, Occupant]] = {}
+        self._of: dict[ProjectName, dict[PodUID, Occupant]] = {}
+        self._leaving: dict[PodUID, Occupant] = {}
+        self._evicting: set[PodUID] = set()
+        self._spared: set[PodUID] = set()
+
+    def on(self, node: str) -> Iterable[Occupant]:
+        """Those on a node."""
+        return self._on.get(node, {}).values()
+
+    def of(self, project: ProjectName) -> Iterable[Occupant]:
+        """Those of a project."""
+        return self._of.get(project, {}).values()
+
+    def leaving(self) -> Iterable[Occupant]:
+        """Those that are about to go."""
+        return self._leaving.values()
+
+    def get(self, uid: PodUID) -> Occupant | None:
+        """One of them."""
+        return self._all.get(uid)
+
+    def put(self, new: Occupant) -> None:
+        """Add one or take over what changed of it."""
+        if new.uid in self._evicting or new.uid in self._spared:
+            leaving = new.leaving or new.uid in self._evicting
+            new = replace(new, leaving=leaving, spared=new.uid in self._spared)
+        old = self._all.get(new.uid)
+        if old == new:
+            return
+        if old is not None:
+            self._remove(old)
+        self._all[new.uid] = new
+        self._on.setdefault(new.node, {})[new.uid] = new
+        self._of.setdefault(new.project, {})[new.uid] = new
+        if new.leaving:
+            self._leaving[new.uid] = new
+
+    def drop(self, uid: PodUID) -> None:
+        """Forget one that holds nothing any more."""
+        self._evicting.discard(uid)
+        self._spared.discard(uid)
+        old = self._all.pop(uid, None)
+        if old is not None:
+            self._remove(old)
+
+    def set_evicting(self, uid: PodUID, evicting: bool) -> None:
+        """Note that a pod's eviction was decided, or given up."""
+        self._mark(self._evicting, uid, evicting)
+
+    def set_spared(self, uid: PodUID, spared: bool) -> None:
+        """Note that a pod cannot be evicted at present, or can again."""
+        self._mark(self._spared, uid, spared)
+
+    def _mark(self, marks: set[PodUID], uid: PodUID, holds: bool) -> None:
+        known = self._all.get(uid)
+        if known is None:
+            return
+        if holds:
+            marks.add(uid)
+        else:
+            marks.discard(uid)
+        spared = uid in self._spared
+        if marks is self._evicting:
+            known = replace(known, leaving=holds)
+        self.put(replace(known, spared=spared))
+
+    def _remove(self, old: Occupant) -> None:
+        self._leaving.pop(old.uid, None)
+        on, of = self._on[old.node], self._of[old.project]
+        del on[old.uid], of[old.uid]
+        if not on:
+            del self._on[old.node]
+        if not of:
+            del self._of[old.project]

@@ -1,0 +1,218 @@
+"""What holds over whole histories: plans carried out one after the other."""
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.builders import project, projects, shape
+from tests.unit.core.play import Play, Pod
+
+from gpu_scheduler.core import quota
+from gpu_scheduler.core.decision import EvictReason, HoldKind, Plan
+from gpu_scheduler.core.request import ProjectName
+
+TEAMS = ("a", "b", "c")
+SHAPES = (
+    shape(1000),
+    shape(1000),
+    shape(500),
+    shape(300),
+    shape(1000, count=2),
+    shape(250, count=2),
+    shape(500, cpu_milli=70_000),
+)
+EXAMPLES = settings(max_examples=2000, deadline=None)
+
+
+@st.composite
+def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) -> list[Pod]:
+    return [
+        Pod(
+            f"{wave}{i}",
+            draw(st.sampled_from(TEAMS)),
+            draw(st.sampled_from(SHAPES)),
+            interactive=draw(st.integers(0, 4)) == 0,
+            priority=draw(st.sampled_from([50, 50, 50, 0, 90])),
+            created=created + i,
+            seconds=draw(st.integers(1, 30)) if finite else None,
+            limit=draw(st.booleans()),
+        )
+        for i in range(draw(st.integers(1, most)))
+    ]
+
+
+@st.composite
+def plays(draw: st.DrawFn, *, finite: bool = False) -> tuple[Play, list[Pod]]:
+    """A cluster that some jobs fill, and the jobs that come then."""
+    gpus = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=2)))
+    teams = [
+        project(
+            name,
+            draw(st.sampled_from([0, 0, 1000, 1500, 2000, 9000])),
+            draw(st.sampled_from([None, None, None, 1000, 3000])),
+            draw(st.sampled_from([1, 1, 2, 0])),
+        )
+        for name in TEAMS
+    ]
+    play = Play(gpus, projects(*teams), grace=draw(st.integers(1, 3)))
+    play.wait(*draw(pods("old", 8, 0.0, finite)))
+    play.reserve_after_seconds = draw(st.sampled_from([0.0, 60.0]))
+    return play, draw(pods("new", 6, 500.0, finite))
+
+
+@EXAMPLES
+@given(plays())
+def test_nobody_ever_holds_more_than_its_limit(case: tuple[Play, list[Pod]]):
+    play, later = case
+    for cycle in range(6):
+        before = {name: play.held(name) for name in TEAMS}
+        play.carry_out(play.plan())  # raises where a device is given out twice
+        play.cluster()
+        for name, team in play.projects.items():
+            assert play.held(name) <= max(quota.ceiling_milli(team), before[name])
+        play.tick()
+        if cycle == 1:
+            play.wait(*later)
+
+
+def taken(play: Play, result: Plan, reason: EvictReason) -> dict[str, int]:
+    """What a plan takes from each project."""
+    found = dict.fromkeys(TEAMS, 0)
+    for evict in result.evicts:
+        if evict.reason is reason:
+            occupant = play.running[evict.pod][1]
+            found[occupant.project] += occupant.milli
+    return found
+
+
+def placed(play: Play, result: Plan, name: str) -> int:
+    """What a plan gives to a project."""
+    mine = {pod.uid for pod in play.waiting if pod.project == name}
+    return sum(g.milli for p in result.places if p.pod in mine for g in p.grants)
+
+
+@EXAMPLES
+@given(plays())
+def test_nobody_is_taken_below_its_quota_or_its_fair_share(case: tuple[Play, list[Pod]]):
+    play, later = case
+    for cycle in range(5):
+        result = play.plan()
+        pods_of = {evict.pod: play.running[evict.pod][0] for evict in result.evicts}
+        for name, milli in taken(play, result, EvictReason.RECLAIM).items():
+            if milli:
+                team = play.projects[ProjectName(name)]
+                left = play.held(name, staying=True) + placed(play, result, name) - milli
+                assert left >= max(result.shares_milli[team.name], team.quota_milli)
+        for evict in result.evicts:
+            winner = next(pod for pod in play.waiting if pod.key == evict.beneficiary)
+            loser = pods_of[evict.pod]
+            if evict.reason is EvictReason.PRIORITY:
+                assert winner.project == loser.project
+                assert winner.priority > loser.priority
+            else:
+                assert winner.project != loser.project
+        play.carry_out(result)
+        play.tick()
+        if cycle == 1:
+            play.wait(*later)
+
+
+@EXAMPLES
+@given(plays())
+def test_who_gets_gpus_back_ends_at_most_at_its_fair_share(case: tuple[Play, list[Pod]]):
+    play, later = case
+    for cycle in range(5):
+        result = play.plan()
+        owner = {pod.key: pod.project for pod in play.waiting}
+        size = {pod.key: pod.shape.nominal_milli for pod in play.waiting}
+        kept_before = {owner.get(hold.job) for hold in play.holds}
+        preempted = taken(play, result, EvictReason.PRIORITY)
+        reclaimed = taken(play, result, EvictReason.RECLAIM)
+        helped = {owner[e.beneficiary] for e in result.evicts if e.reason is EvictReason.RECLAIM}
+        for name in helped - kept_before:
+            if preempted[name]:
+                continue  # a higher priority of its own may take it up to its quota
+            kept = sum(
+                size[hold.job]
+                for hold in result.holds
+                if hold.kind is HoldKind.FREED and owner[hold.job] == name
+            )
+            after = play.held(name, staying=True) + placed(play, result, name) + kept
+            assert reclaimed[name] == 0
+            assert after <= result.shares_milli[ProjectName(name)]
+        play.carry_out(result)
+        play.tick()
+        if cycle == 1:
+            play.wait(*later)
+
+
+@EXAMPLES
+@given(plays())
+def test_no_plan_undoes_an_earlier_one_as_long_as_demand_stays(case: tuple[Play, list[Pod]]):
+    play, later = case
+    play.wait(*later)
+    lost_to: dict[str, set[str]] = {}  # job -> those for which it had to go
+    moved: set[tuple[str, str]] = set()  # projects: from, to; of the plan before
+    for _ in range(12):
+        result = play.plan()
+        owner = {pod.key: pod.project for pod in play.waiting}
+        owner |= {pod.key: pod.project for pod, _ in play.running.values()}
+        now = set()
+        for evict in result.evicts:
+            assert evict.job not in lost_to.get(evict.beneficiary, ())
+            lost_to.setdefault(evict.job, set()).add(evict.beneficiary)
+            if evict.reason is EvictReason.RECLAIM:
+                now.add((owner[evict.job], owner[evict.beneficiary]))
+        for source, target in now:
+            assert (target, source) not in moved | now
+        moved = now or moved
+        play.carry_out(result)
+        play.tick()
+
+
+@EXAMPLES
+@given(plays())
+def test_evictions_come_to_an_end_when_nothing_changes(case: tuple[Play, list[Pod]]):
+    play, later = case
+    play.wait(*later)
+    quiet = 0
+    for _ in range(60):
+        quiet = 0 if play.cycle().evicts else quiet + 1
+        if quiet > 4:
+            break
+    assert quiet > 4
+
+
+@EXAMPLES
+@given(plays())
+def test_without_any_one_victim_its_beneficiary_would_not_fit(case: tuple[Play, list[Pod]]):
+    play, later = case
+    play.cycle()
+    play.wait(*later)
+    result = play.plan()
+    by_job: dict[str, list[str]] = {}
+    for evict in result.evicts:
+        by_job.setdefault(evict.beneficiary, []).append(evict.pod)
+    for job, gone in by_job.items():
+        pod = next(pod for pod in play.waiting if pod.key == job)
+        assert len({play.running[uid][1].node for uid in gone}) == 1  # type: ignore[index]
+        assert len(gone) <= max(1, -(-pod.shape.nominal_milli // 250))
+
+
+@EXAMPLES
+@given(plays(finite=True))
+def test_every_pod_of_a_finite_workload_runs_in_the_end(case: tuple[Play, list[Pod]]):
+    play, later = case
+    everything = [*play.waiting, *later]
+    for cycle in range(400):
+        if cycle == 3:
+            play.wait(*later)
+        play.cycle(seconds=5.0)
+        if cycle > 3 and not play.running and not play.waiting:
+            break
+    stuck = {pod.name for pod in play.waiting}
+    able = {
+        pod.name
+        for pod in everything
+        if pod.shape.nominal_milli <= quota.ceiling_milli(play.projects[ProjectName(pod.project)])
+        and max(request.count for request in pod.shape.devices) <= max(play.gpus)
+    }
+    assert not stuck & able

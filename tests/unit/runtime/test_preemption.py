@@ -1,0 +1,134 @@
+"""Evictions that the planner decided: carried out once, told to both, given up in the end."""
+
+import asyncio
+from typing import Any
+
+from tests.unit.runtime.fake_client import BUSY, FakeClient, Sent
+from tests.unit.runtime.test_recovery import FakeEvents
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
+from tests.unit.state.test_world import make_world
+
+from gpu_scheduler.core.decision import Evict, EvictReason
+from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.kube import errors
+from gpu_scheduler.runtime.preemption import SPARED_SECONDS, Preempted, Preemption
+from gpu_scheduler.runtime.recovery import Recovery
+
+VICTIM, WINNER = make_gpujob().key, JobKey("team-a/urgent")
+POD = PodUID("uid-job-0")
+EVICT = Evict(POD, VICTIM, WINNER, EvictReason.RECLAIM, "job-0 gives 0.5 GPUs on a to urgent")
+
+
+class Case:
+    def __init__(self, answer: Any = None) -> None:
+        self.world = make_world(make_pod(node="a", grants=half(), phase="Running"))
+        self.world.gpujob_changed(make_gpujob("urgent", uid="urgent-uid"))
+        self.answer, self.events, self.woken = answer, FakeEvents(), 0
+        self.client = FakeClient(self._reply)
+        self.recovery = Recovery(
+            self.world,
+            self.client,  # type: ignore[arg-type]
+            self.events,  # type: ignore[arg-type]
+            stuck_seconds=30.0,
+            avoid_seconds=60.0,
+            clock=clock,
+        )
+        self.preemption = Preemption(
+            self.world,
+            self.recovery,
+            self.events,  # type: ignore[arg-type]
+            wake=self._wake,
+            clock=clock,
+        )
+
+    def _reply(self, sent: Sent) -> Any:
+        return self.answer
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+    @property
+    def evictions(self) -> list[Sent]:
+        return self.client.of("POST", "/eviction")
+
+    @property
+    def leaving(self) -> list[str]:
+        return [pod.uid for pod in self.world.occupants.leaving()]
+
+
+@virtual
+async def test_a_victim_is_evicted_once_and_counts_as_leaving_at_once() -> None:
+    case = Case()
+    case.world.touched.clear()
+    case.preemption.carry_out([EVICT])
+    assert case.leaving == [POD]
+    case.preemption.carry_out([EVICT])
+    await asyncio.sleep(1)
+    (sent,) = case.evictions
+    assert sent.path == "/api/v1/namespaces/team-a/pods/job-0/eviction"
+    assert sent.body["deleteOptions"] == {"preconditions": {"uid": POD}}  # its own grace period
+    assert case.preemption.counts == {"reclaim": 1}
+    assert case.preemption.of(VICTIM) == Preempted(WINNER, POD)
+    assert case.world.touched == {VICTIM}
+
+
+@virtual
+async def test_both_jobs_are_told() -> None:
+    case = Case()
+    case.preemption.carry_out([EVICT])
+    assert case.events.said == [
+        ("job", "Preempted", EVICT.message),
+        ("urgent", "Preempting", EVICT.message),
+    ]
+
+
+@virtual
+async def test_pods_that_are_gone_or_going_are_left_alone() -> None:
+    case = Case()
+    case.world.pod_changed(
+        make_pod(version=2, node="a", grants=half(), phase="Running", deleting=True)
+    )
+    case.preemption.carry_out([EVICT])
+    case.world.pod_gone(POD)
+    case.preemption.carry_out([EVICT])
+    await asyncio.sleep(1)
+    assert case.evictions == [] and case.events.said == []
+
+
+@virtual
+async def test_a_pod_whose_budget_says_no_for_long_is_spared_for_a_while() -> None:
+    case = Case(BUSY)
+    async with Running(case.recovery.run()):
+        case.preemption.carry_out([EVICT])
+        await asyncio.sleep(20)
+        assert case.leaving == [POD] and len(case.evictions) > 3
+        version = case.world.version
+        await asyncio.sleep(60)
+        assert case.leaving == [] and case.woken == 1
+        assert case.world.version > version
+        known = case.world.occupants.get(POD)
+        assert known is not None and known.spared
+        await asyncio.sleep(SPARED_SECONDS)
+        case.preemption.carry_out([])
+        known = case.world.occupants.get(POD)
+        assert known is not None and not known.spared
+
+
+@virtual
+async def test_a_refused_eviction_is_given_up_at_once() -> None:
+    case = Case(errors.Forbidden(403, "Forbidden", "told so"))
+    async with Running(case.recovery.run()):
+        case.preemption.carry_out([EVICT])
+        await asyncio.sleep(1)
+    assert case.leaving == [] and case.woken == 1
+
+
+@virtual
+async def test_what_a_pods_end_frees_is_no_longer_leaving() -> None:
+    case = Case()
+    case.world.job_changed(make_job())
+    case.preemption.carry_out([EVICT])
+    case.world.pod_changed(make_pod(version=5, node="a", grants=half(), phase="Failed"))
+    assert case.leaving == []
+    assert case.world.occupants.get(POD) is None
