@@ -7,7 +7,7 @@ Linux; the tier is skipped elsewhere, and with CI=true that is a failure.
 import json
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from tests.api.caller import Caller
@@ -80,6 +80,30 @@ def tenant(admin: Caller) -> Iterator[Tenant]:
 def _is_free(admin: Caller) -> bool:
     pods = admin.get("/api/v1/pods?labelSelector=gpu-scheduler.io/job").body["items"]
     return not pods
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A failed test shows the last words of operator and agent."""
+    report = yield
+    running = getattr(item, "funcargs", {}).get("operated")
+    if report.failed and isinstance(running, Running):
+        report.sections.append(("operator and agent", _last_words(running)))
+    return report
+
+
+def _last_words(running: Running) -> str:
+    where = ("-n", install.RELEASE)
+    pods = running.kubectl("get", "pods", *where, "-o", "name", check=False).stdout.split()
+    texts = [running.kubectl("get", "pods", *where, check=False).stdout]
+    for pod in pods:
+        for more in ((), ("--previous",)):
+            done = running.kubectl("logs", pod, *where, "--tail=25", *more, check=False)
+            if done.stdout:
+                texts.append(f"{pod} {' '.join(more)}\n{done.stdout[-4000:]}")
+    return "\n".join(texts)
 
 
 def unavailable(reason: str) -> None:
