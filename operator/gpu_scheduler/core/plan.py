@@ -53,7 +53,7 @@ def plan(
     session = session or Session()
     session.begin(cluster)
     snapshot, demands = session.snapshot, session.demands
-    tables, locator = Tables(snapshot, session.table), Locator(snapshot.cluster)
+    tables, locator = Tables(session), Locator(snapshot.cluster)
     queues, orphans = queue_up(projects, jobs)
     shares = shares_now(snapshot, demands, projects, queues)
 

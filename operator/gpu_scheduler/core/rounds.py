@@ -15,11 +15,11 @@ from gpu_scheduler.core.decision import Grant, Place
 from gpu_scheduler.core.demand import Demand, Demands
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.order import project_rank
-from gpu_scheduler.core.packing.table import ScoreTable
 from gpu_scheduler.core.queues import Entry, Queue
 from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.scores import Candidates
+from gpu_scheduler.core.session import Session
 from gpu_scheduler.core.snapshot import Snapshot
 
 Room = Callable[[Project, int], int]  # (project, allocated milli) -> milli it may still take
@@ -30,9 +30,9 @@ Blocked = tuple[Demand, frozenset[str]]  # what found no place, and the nodes it
 class Tables:
     """The candidate tables of a cycle, over all usable nodes that are not claimed."""
 
-    def __init__(self, snapshot: Snapshot, table: ScoreTable) -> None:
-        self._snapshot = snapshot
-        self._table = table
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._snapshot = session.snapshot
         self._claimed: set[int] = set()
         self._barred: npt.NDArray[np.bool_] | None = None  # the claimed ones, as flags
         self._open: dict[Demand, Candidates] = {}
@@ -56,7 +56,7 @@ class Tables:
         """Candidates for pods inside quota."""
         table = self._open.get(demand)
         if table is None:
-            table = self._open[demand] = Candidates(demand, self._snapshot, self._table)
+            table = self._open[demand] = Candidates(demand, self._snapshot, self._session.table)
         return table
 
     def unclaimed(self, demand: Demand) -> Candidates:
@@ -69,7 +69,7 @@ class Tables:
             if self._barred is None:
                 self._barred = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
                 self._barred[list(self._claimed)] = True
-            found = Candidates(demand, self._snapshot, self._table, self._barred)
+            found = Candidates(demand, self._snapshot, self._session.table, self._barred)
             self._unclaimed[demand] = found
         return found
 

@@ -29,30 +29,44 @@ class Session:
         self._packing = packing
         self._mix = mix
         self._history = History()
-        self._lay_out(Cluster())
+        self._table: ScoreTable | None = None
+        self._snapshot: Snapshot | None = None
+        self.demands = Demands(Snapshot(Cluster()))
 
     def begin(self, cluster: Cluster) -> None:
         """Start a cycle on this cluster."""
-        if not self.snapshot.same_layout(cluster) or len(self.demands) > MOST_SHAPES:
-            self._lay_out(cluster)
+        snapshot = self._snapshot
+        if snapshot is None or not snapshot.same_layout(cluster) or len(self.demands) > MOST_SHAPES:
+            self._snapshot = Snapshot(cluster)
+            self.demands = Demands(self._snapshot)
+            self._table = None
             return
-        self.snapshot.renew(cluster)
+        snapshot.renew(cluster)
         self.demands.renew()
-        self.table.renew()
+        if self._table is not None:
+            self._table.renew()
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The cluster as of this cycle; only after ``begin``."""
+        assert self._snapshot is not None
+        return self._snapshot
+
+    @property
+    def table(self) -> ScoreTable:
+        """The scores, made when first asked for."""
+        if self._table is None:
+            mix = self._mix or self._history.mix
+            self._table = ScoreTable(self.snapshot, self._packing, mix)
+        return self._table
 
     def note(self, shapes: Iterable[Shape]) -> None:
         """Learn from the shapes of the pods that were placed."""
         if self._mix is not None:
             return
         placed = Counter(id(self.demands.of(shape)) for shape in shapes)
+        if not placed:
+            return
         known = {id(demand): demand.shape for demand in self.demands}
         if self._history.note({known[number]: count for number, count in placed.items()}):
-            self._score()
-
-    def _lay_out(self, cluster: Cluster) -> None:
-        self.snapshot = Snapshot(cluster)
-        self.demands = Demands(self.snapshot)
-        self._score()
-
-    def _score(self) -> None:
-        self.table = ScoreTable(self.snapshot, self._packing, self._mix or self._history.mix)
+            self._table = None

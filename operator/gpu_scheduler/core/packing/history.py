@@ -8,7 +8,7 @@ because a new mix means that every score is worked out anew. Called by ``session
 from collections import Counter
 from collections.abc import Mapping
 
-from gpu_scheduler.core.packing.mix import DEFAULT_COUNTS, Mix, mix_of
+from gpu_scheduler.core.packing.mix import DEFAULT, DEFAULT_COUNTS, Mix, mix_of
 from gpu_scheduler.core.request import Shape
 
 MOST_PODS = 20_000  # counted before all counts are halved
@@ -22,7 +22,7 @@ class History:
         self._counts: Counter[Shape] = Counter(DEFAULT_COUNTS)
         self._total = self._counts.total()
         self._since = 0
-        self.mix: Mix = mix_of(self._counts)
+        self.mix: Mix = DEFAULT
 
     def note(self, placed: Mapping[Shape, int]) -> bool:
         """Count placed pods; True when the mix has changed."""
@@ -36,5 +36,5 @@ class History:
             self._counts = Counter(halved)
             self._total = self._counts.total()
         self._since = 0
-        before, self.mix = self.mix, mix_of(self._counts)
-        return self.mix != before
+        self.mix = mix_of(self._counts)
+        return True

@@ -7,6 +7,7 @@ difference of two rows. Called by ``states``.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -94,6 +95,12 @@ class KindLoad:
         if not self._alone:
             by_gpu = by_gpu // self._count
         return left_unused(by_gpu[:, self._need_of], by_cpu, self._gain, total)
+
+
+@lru_cache(maxsize=64)
+def load_of(kind: NodeKind, mix: Mix) -> KindLoad:
+    """The mix on a kind; the last few are remembered."""
+    return KindLoad(kind, mix)
 
 
 def _need(shape: Shape, devices: list[DeviceKind]) -> Need:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_scheduler.core.snapshot import Snapshot
-from gpu_scheduler.core.units import cap_mib
+from gpu_scheduler.core.units import DEVICE_MILLI
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -48,13 +48,12 @@ class Mirror:
         self.ephemeral[node] = cluster.free_ephemeral_bytes[node]
         self.pods[node] = cluster.free_pods[node]
         a, b = cluster.first[node], cluster.first[node + 1]
-        free = [max(0, milli) for milli in cluster.free_milli[a:b]]
-        self.regular[node] = all(
-            have >= cap_mib(milli, usable)
-            for have, milli, usable in zip(
-                cluster.free_mib[a:b], free, cluster.dev_usable_mib[a:b], strict=True
-            )
-        )
+        free = [milli if milli > 0 else 0 for milli in cluster.free_milli[a:b]]
+        regular = True
+        for device, milli in enumerate(free, a):
+            if cluster.free_mib[device] < milli * cluster.dev_usable_mib[device] // DEVICE_MILLI:
+                regular = False
+        self.regular[node] = regular
         self._free[kind][self._place[node]] = sorted(free) if self._alike[kind] else free
 
     def state(self, node: int) -> tuple[int, bytes]:
@@ -75,13 +74,7 @@ class Mirror:
         cluster = self._snapshot.cluster
         free = np.array(cluster.free_milli, dtype=np.int64)
         usable = np.array(cluster.dev_usable_mib, dtype=np.int64)
-        short = np.array(cluster.free_mib, dtype=np.int64) < cap_mib_of(free, usable)
+        short = np.array(cluster.free_mib, dtype=np.int64) < free * usable // DEVICE_MILLI
         first = np.array(cluster.first)
         nodes = np.searchsorted(first, np.flatnonzero(short), side="right") - 1
         return sorted(set(nodes.tolist()))
-
-
-def cap_mib_of(free_milli: Ints, usable_mib: Ints) -> Ints:
-    """``units.cap_mib`` for arrays."""
-    found: Ints = free_milli * usable_mib // 1000
-    return found

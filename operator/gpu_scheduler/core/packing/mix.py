@@ -17,9 +17,9 @@ GIB = 1 << 30
 MOST_WANTED = 1_000  # distinct shapes that the scarcity of nodes looks at
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Mix:
-    """Shapes with the weights that they have among recent pods."""
+    """Shapes with the weights that they have among recent pods; one is equal only to itself."""
 
     typical: tuple[tuple[Shape, int], ...]  # weights sum to WEIGHT
     wanted: tuple[tuple[Shape, int], ...]  # counts
@@ -97,3 +97,5 @@ DEFAULT_COUNTS: Mapping[Shape, int] = {
     Shape(cpu_milli=1000, memory_bytes=4 * GIB): 10,
 }
 """Before anything is known: half of the GPU pods want whole devices, the others fractions."""
+
+DEFAULT = mix_of(DEFAULT_COUNTS)

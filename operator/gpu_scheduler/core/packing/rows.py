@@ -13,6 +13,7 @@ import numpy.typing as npt
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.load import NEVER
 from gpu_scheduler.core.packing.mirror import Mirror
 from gpu_scheduler.core.packing.states import PICKED, KindScores, Lone, Wants
 from gpu_scheduler.core.snapshot import Snapshot
@@ -34,6 +35,7 @@ class Rows:
         self.demands: list[Demand] = []
         self.at: dict[Demand, int] = {}
         self.used: set[Demand] = set()
+        self._most_memory = self._most_ephemeral = 0
         self._wants: Wants | None = None
         self._reset(8)
 
@@ -58,7 +60,10 @@ class Rows:
         self.least_scarce_all[at] = self._scarce[demand.could].min() if demand.could else 0
         for number, kind in enumerate(self._kinds):
             self._lone[number][:, at] = kind.lone(demand.chooser, number, self._size_of)
+        self._most_memory = max(self._most_memory, shape.memory_bytes)
+        self._most_ephemeral = max(self._most_ephemeral, shape.ephemeral_bytes)
         self._wants = None
+        self._looks.clear()
         return at
 
     def trim(self, most: int) -> bool:
@@ -76,24 +81,27 @@ class Rows:
 
     def lone(self, kind: int) -> Lone:
         """All rows on a kind of node."""
-        milli, count, size = self._lone[kind][:, : self.count]
-        return Lone(milli, count, size)
+        look = self._looks.get(kind)
+        if look is None:
+            milli, count, size = self._lone[kind][:, : self.count]
+            look = self._looks[kind] = Lone(milli, count, size, _hard(milli))
+        return look
+
+    def alone(self, kind: int, at: int) -> bool:
+        """Whether a row is a lone request of one device there that ``Chooser`` need not pick."""
+        milli, count, _ = self._lone[kind][:, at]
+        return bool(count == 1 and 0 < milli < NEVER)
 
     def lone_of(self, kind: int, at: int) -> Lone:
         """One row on a kind of node."""
         milli, count, size = self._lone[kind][:, at : at + 1]
-        return Lone(milli, count, size)
+        return Lone(milli, count, size, _hard(milli))
 
     def none(self) -> Lone:
         """All rows on a node where Chooser has to pick."""
         plain = self._plain[: self.count]
-        nothing = np.zeros_like(self._cpu[: self.count])
-        return Lone(np.where(plain, 0, PICKED), np.where(plain, 0, 1), nothing)
-
-    @staticmethod
-    def hard(lone: Lone) -> list[int]:
-        """Rows for which Chooser has to pick."""
-        return np.flatnonzero(lone.milli == PICKED).tolist()
+        milli = np.where(plain, 0, PICKED)
+        return Lone(milli, np.where(plain, 0, 1), np.zeros_like(milli), _hard(milli))
 
     def wants(self) -> Wants:
         """CPU of all rows."""
@@ -122,8 +130,11 @@ class Rows:
         n = self.count
         if mirror.pods[node] <= 0:
             return np.full(n, keys.BLOCKED)
-        fits = self.usable[:n, node] & (self._memory[:n] <= mirror.memory[node])
-        fits &= self._ephemeral[:n] <= mirror.ephemeral[node]
+        fits = self.usable[:n, node]
+        if mirror.memory[node] < self._most_memory:
+            fits = fits & (self._memory[:n] <= mirror.memory[node])
+        if mirror.ephemeral[node] < self._most_ephemeral:
+            fits = fits & (self._ephemeral[:n] <= mirror.ephemeral[node])
         return np.where(fits, column, keys.BLOCKED)
 
     def admit_row(self, at: int, mirror: Mirror) -> None:
@@ -140,7 +151,9 @@ class Rows:
         )
         self._plain = np.zeros(size, dtype=np.bool_)
         self._lone = [np.zeros((3, size), dtype=np.int64) for _ in self._kinds]
+        self._most_memory = self._most_ephemeral = 0
         self._wants = None
+        self._looks: dict[int, Lone] = {}
 
     def _grow(self) -> None:
         self.keys, self.usable = _doubled(self.keys), _doubled(self.usable)
@@ -148,6 +161,11 @@ class Rows:
         self._ephemeral, self._plain = _doubled(self._ephemeral), _doubled(self._plain)
         self.least_scarce_all = _doubled(self.least_scarce_all)
         self._lone = [_doubled(lone, axis=1) for lone in self._lone]
+
+
+def _hard(milli: Ints) -> list[int]:
+    """Rows for which ``Chooser`` has to pick."""
+    return np.flatnonzero(milli == PICKED).tolist()
 
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from gpu_scheduler.core.devices import Chooser
 from gpu_scheduler.core.packing import keys
-from gpu_scheduler.core.packing.load import NEVER, KindLoad
+from gpu_scheduler.core.packing.load import NEVER, load_of
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.scoring import Described, Outcomes, Scoring
 from gpu_scheduler.core.snapshot import NodeKind
@@ -27,11 +27,15 @@ PICKED = NEVER + 1
 
 @dataclass(slots=True)
 class Lone:
-    """How shapes look on one kind: milli per device (or NEVER, or PICKED), count, size."""
+    """How shapes look on one kind: milli per device (or NEVER, or PICKED), count, size.
+
+    ``hard`` lists those that are PICKED.
+    """
 
     milli: Ints
     count: Ints
     size: Ints
+    hard: list[int]
 
 
 @dataclass(slots=True)
@@ -65,7 +69,7 @@ class KindScores:
     """Keys of shapes on nodes of one kind."""
 
     def __init__(self, kind: NodeKind, mix: Mix, scoring: Scoring) -> None:
-        self.load = KindLoad(kind, mix)
+        self.load = load_of(kind, mix)
         self.alike = len(set(kind)) <= 1
         self._scoring = scoring
         self._devices = len(kind)

@@ -6,6 +6,8 @@ seen before. Invariant: after ``best`` the least key of a row is what a full sca
 Called by ``scores``.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
@@ -63,10 +65,8 @@ class ScoreTable:
         if key == keys.BLOCKED:
             return None
         chooser = demand.chooser
-        kind = self._snapshot.kind[node]
-        lone = self._rows.lone(kind)
         at = self._rows.at[demand]
-        if lone.count[at] == 1 and lone.milli[at] <= DEVICE_MILLI and self._mirror.regular[node]:
+        if self._mirror.regular[node] and self._rows.alone(self._snapshot.kind[node], at):
             choice = chooser.choose(node, self._scoring.left_of(key))
         else:
             choice = chooser.choose(node)
@@ -124,7 +124,7 @@ class ScoreTable:
         free, cpu = mirror.of(node)
         picked = [
             placement
-            for at in rows.hard(lone)
+            for at in lone.hard
             if rows.usable[at, node]
             and (placement := self._picked(0, at, rows.demands[at], node)) is not None
         ]
@@ -146,10 +146,7 @@ class ScoreTable:
                 nodes = nodes[usable[nodes] & mirror.regular[nodes]]
                 if not len(nodes):
                     continue
-                picked = []
-                if rows.hard(lone):
-                    found = (self._picked(i, 0, demand, int(n)) for i, n in enumerate(nodes))
-                    picked = [each for each in found if each is not None]
+                picked = self._picked_on(nodes, demand) if lone.hard else []
                 free, cpu = mirror.of_many(kind, nodes)
                 scarce = np.maximum(0, self._scarce[nodes] - rows.least_scarce[at])[:, None]
                 scored = self._kinds[kind].keys(free, cpu, scarce, lone, wants, picked)[:, 0]
@@ -157,6 +154,19 @@ class ScoreTable:
         for node in np.flatnonzero(usable & ~mirror.regular):
             row[node] = self._scored(int(node), self._snapshot.kind[node], None)[at]
         rows.admit_row(at, mirror)
+
+    def _picked_on(self, nodes: Ints, demand: Demand) -> list[Picked]:
+        """The same on regular nodes of one kind; those in the same state share the choice."""
+        known: dict[tuple[int, bytes], Picked | None] = {}
+        found = []
+        for number, node in enumerate(nodes.tolist()):
+            state = self._mirror.state(node)
+            if state not in known:
+                known[state] = self._picked(0, 0, demand, node)
+            picked = known[state]
+            if picked is not None:
+                found.append(replace(picked, state=number))
+        return found
 
     def _picked(self, state: int, at: int, demand: Demand, node: int) -> Picked | None:
         snapshot, shape = self._snapshot, demand.shape
