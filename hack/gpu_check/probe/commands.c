@@ -11,7 +11,8 @@ static const struct {
     const char *symbol;
     void *const *pointer;
 } functions[] = {
-#define CUDA_FUNCTION(symbol, name, since, stream, parameters) {#symbol, (void *const *)&p_##symbol},
+#define CUDA_FUNCTION(symbol, name, since, stream, parameters)                                     \
+    {#symbol, (void *const *)&p_##symbol},
 #define CUDA_ALIAS(symbol, name, since, stream)
 #include "cuda_functions.def"
 #undef CUDA_FUNCTION
@@ -48,8 +49,8 @@ static void drop(const struct row *row, long count) {
     printf("%ld %d\n", dropped, answer);
 }
 
-/* A pointer that never was, and one that was given back already. Pinned host memory is no business of
- * the cap; it must come and go as always. */
+/* A pointer that never was, and one that was given back already. Pinned host
+ * memory is no business of the cap; it must come and go as always. */
 static void unknown(void) {
     CUdeviceptr twice = 0;
     void *host = NULL;

@@ -1,9 +1,11 @@
 /*
- * probe RESOLUTION: finds the driver's functions and obeys commands (commands.h).
+ * probe RESOLUTION: finds the driver's functions and obeys commands
+ * (commands.h).
  *
- * RESOLUTION: linked | dlopen | procaddress | nothing. With `nothing` it ends at once: the start of a
- * process that has no business with CUDA. A driver may be too old for some functions, so their names
- * are weak here: a missing one is NULL instead of an end at the start.
+ * RESOLUTION: linked | dlopen | procaddress | nothing. With `nothing` it ends
+ * at once: the start of a process that has no business with CUDA. A driver may
+ * be too old for some functions, so their names are weak here: a missing one is
+ * NULL instead of an end at the start.
  */
 #define CUDA_API __attribute__((weak))
 #include "rows.h"
@@ -33,8 +35,8 @@ static void *by_dlsym(const char *symbol, const char *name, int version, unsigne
     return dlsym(driver, symbol);
 }
 
-/* As the CUDA runtime does it: one dlsym, then names with versions and flags; before CUDA 12 without
- * the word on why something is missing. */
+/* As the CUDA runtime does it: one dlsym, then names with versions and flags;
+ * before CUDA 12 without the word on why something is missing. */
 static void *by_procaddress(const char *symbol, const char *name, int version,
                             unsigned long long flags) {
     static __typeof__(&cuGetProcAddress_v2) get;
@@ -62,9 +64,7 @@ int main(int argc, char **argv) {
         return 2;
     }
     /* What is missing is told by the command `has`. */
-    resolve_all(is_linked                              ? linked
-                : strcmp(resolution, "dlopen") == 0 ? by_dlsym
-                                                      : by_procaddress);
+    resolve_all(is_linked ? linked : strcmp(resolution, "dlopen") == 0 ? by_dlsym : by_procaddress);
     serve();
     return 0;
 }

@@ -42,8 +42,8 @@ double pair_nanoseconds(const struct row *row, size_t bytes, long rounds, int *a
     return median(batch, done);
 }
 
-/* Which architectures a driver compiles for changes with its age; the newest of these that it and the
- * device both take. */
+/* Which architectures a driver compiles for changes with its age; the newest of
+ * these that it and the device both take. */
 static CUfunction empty_kernel(void) {
     static const int targets[] = {75, 70, 60, 52, 35};
     char text[160];
@@ -95,7 +95,8 @@ struct nvml_view nvml_view(void) {
     nvmlMemory_t memory = {0};
     nvmlMemory_v2_t memory_v2 = {.version = NVML_STRUCT_VERSION(nvmlMemory_v2_t, 2)};
     void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-    CUresult asked = p_cuDeviceGetUuid_v2 ? p_cuDeviceGetUuid_v2(&uuid, 0) : p_cuDeviceGetUuid(&uuid, 0);
+    CUresult asked =
+        p_cuDeviceGetUuid_v2 ? p_cuDeviceGetUuid_v2(&uuid, 0) : p_cuDeviceGetUuid(&uuid, 0);
     if (!nvml || asked != CUDA_SUCCESS || NVML(nvmlInit_v2)() != NVML_SUCCESS)
         return seen;
     uuid_text(&uuid, "GPU-", text);

@@ -1,4 +1,5 @@
-/* What a process of `make gpu-check` measures by itself: times, and NVML as seen from inside. */
+/* What a process of `make gpu-check` measures by itself: times, and NVML as
+ * seen from inside. */
 #ifndef MEASURE_H
 #define MEASURE_H
 
@@ -7,7 +8,8 @@
 /* Median over so many batches; the answer is the driver's last. */
 double pair_nanoseconds(const struct row *row, size_t bytes, long rounds, int *answer);
 
-/* Of one launch of an empty kernel, waiting for a batch of them included; 0: it could not be loaded. */
+/* Of one launch of an empty kernel, waiting for a batch of them included; 0: it
+ * could not be loaded. */
 double launch_nanoseconds(long rounds);
 
 struct nvml_view {

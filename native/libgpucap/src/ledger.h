@@ -72,7 +72,7 @@ struct ledger_header {
     uint32_t slots_seen;   /* 32: slots at or above this number were never taken; it only grows */
     uint32_t spare0;       /* 36 */
     uint64_t
-        reaped_until; /* 40: CLOCK_MONOTONIC µs; before it nobody looks thoroughly for the dead */
+        reaped_until;   /* 40: CLOCK_MONOTONIC µs; before it nobody looks thoroughly for the dead */
     uint64_t spare2[2]; /* 48 */
     union {             /* 64: 64 bytes */
         pthread_mutex_t mutex;

@@ -1,7 +1,7 @@
 /*
- * allocbench KIND TURNS: nanoseconds of one allocation with its free, the least of five runs of
- * TURNS. KIND: small (4 KiB), large (64 MiB) by cuMemAlloc; async (64 KiB) by cuMemAllocAsync from
- * a pool that keeps its memory.
+ * allocbench KIND TURNS: nanoseconds of one allocation with its free, the least
+ * of five runs of TURNS. KIND: small (4 KiB), large (64 MiB) by cuMemAlloc;
+ * async (64 KiB) by cuMemAllocAsync from a pool that keeps its memory.
  */
 #include "simple.h"
 

@@ -1,6 +1,7 @@
 /*
- * Prints what the driver answers to calls that are wrong: NULL arguments, no cuInit, no context,
- * pointers and handles of nobody. The output with the library must be the output without it.
+ * Prints what the driver answers to calls that are wrong: NULL arguments, no
+ * cuInit, no context, pointers and handles of nobody. The output with the
+ * library must be the output without it.
  */
 #include "simple.h"
 

@@ -1,7 +1,8 @@
 /*
- * crowd PROCESSES KIB: that many processes start at once, and each takes one piece of KIB. Prints
- * how many got it, how many were refused with out of memory, and how many ended otherwise; all hold
- * what they have until everybody has had a turn.
+ * crowd PROCESSES KIB: that many processes start at once, and each takes one
+ * piece of KIB. Prints how many got it, how many were refused with out of
+ * memory, and how many ended otherwise; all hold what they have until everybody
+ * has had a turn.
  */
 #include "simple.h"
 

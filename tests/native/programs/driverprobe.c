@@ -1,15 +1,15 @@
 /*
- * driverprobe RESOLUTION ROW MIB [ACTION]: takes pieces of MIB by the row's functions until the
- * driver refuses, and prints `pieces answer free total` (bytes, as seen inside; of the first
- * device).
+ * driverprobe RESOLUTION ROW MIB [ACTION]: takes pieces of MIB by the row's
+ * functions until the driver refuses, and prints `pieces answer free total`
+ * (bytes, as seen inside; of the first device).
  *
  * RESOLUTION: linked | dlopen | procaddress: how the functions are found.
  * ACTION, one of:
  *   hold: then keeps it all until standard input ends
- *   cycle: takes one piece and gives it back, 64 times, before that; a refusal ends it with 1
- *   once: takes one piece only
- *   steps: takes one piece now and one for each line that comes in, and prints how many it has
- *   context: takes nothing, prints after the context was made
+ *   cycle: takes one piece and gives it back, 64 times, before that; a refusal
+ * ends it with 1 once: takes one piece only steps: takes one piece now and one
+ * for each line that comes in, and prints how many it has context: takes
+ * nothing, prints after the context was made
  */
 #include "rows.h"
 
@@ -38,7 +38,8 @@ static void *by_dlsym(const char *symbol, const char *name, int version, unsigne
     return dlsym(driver, symbol);
 }
 
-/* As the static CUDA runtime does it: one dlsym, then names with versions and flags. */
+/* As the static CUDA runtime does it: one dlsym, then names with versions and
+ * flags. */
 static void *by_procaddress(const char *symbol, const char *name, int version,
                             unsigned long long flags) {
     static __typeof__(&cuGetProcAddress_v2) get;

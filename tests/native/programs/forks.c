@@ -1,8 +1,9 @@
 /*
- * forks MODE: the parent takes 512 MiB and makes a child by fork, by a raw clone system call, or
- * not before a fork of which the parent has used nothing (early). The child starts the driver anew
- * and takes pieces of 128 MiB until refused. Prints the child's pieces, then what the parent can
- * still take after the child is gone.
+ * forks MODE: the parent takes 512 MiB and makes a child by fork, by a raw
+ * clone system call, or not before a fork of which the parent has used nothing
+ * (early). The child starts the driver anew and takes pieces of 128 MiB until
+ * refused. Prints the child's pieces, then what the parent can still take after
+ * the child is gone.
  */
 #include "simple.h"
 

@@ -1,7 +1,7 @@
 /*
- * Another preloaded library, of the kind that profilers and schedulers preload: it has its own
- * dlsym and its own cuMemAlloc_v2, and finds the next ones by RTLD_NEXT. It counts its allocations,
- * which interposer_count() tells.
+ * Another preloaded library, of the kind that profilers and schedulers preload:
+ * it has its own dlsym and its own cuMemAlloc_v2, and finds the next ones by
+ * RTLD_NEXT. It counts its allocations, which interposer_count() tells.
  */
 #include "cuda_abi.h"
 

@@ -1,11 +1,13 @@
 /*
- * killrounds FOLDER ROUNDS POINT…: in each round a process of the container is killed with SIGKILL
- * at a fault point of the library, and then another one must get the whole cap but for what a third
- * process holds all the time, which meanwhile allocates and frees and must never be disturbed.
+ * killrounds FOLDER ROUNDS POINT…: in each round a process of the container is
+ * killed with SIGKILL at a fault point of the library, and then another one
+ * must get the whole cap but for what a third process holds all the time, which
+ * meanwhile allocates and frees and must never be disturbed.
  *
- * The cap is 1,025 MiB: eight pieces of 128 and room for the bystander's small change. Prints per
- * point how often a process died there, and at the end "bad N": the rounds after which memory was
- * missing or a process got stuck. GPUCAP_STATE_DIR is FOLDER/state.
+ * The cap is 1,025 MiB: eight pieces of 128 and room for the bystander's small
+ * change. Prints per point how often a process died there, and at the end "bad
+ * N": the rounds after which memory was missing or a process got stuck.
+ * GPUCAP_STATE_DIR is FOLDER/state.
  */
 #include "simple.h"
 
@@ -82,7 +84,8 @@ static void stand_by(void) {
         if (cuMemAlloc_v2(&more, 4096) == CUDA_SUCCESS)
             cuMemFree_v2(more);
         usleep(500);
-        /* Refused is fine (somebody has taken all); what is held must be freed and taken again. */
+        /* Refused is fine (somebody has taken all); what is held must be freed and
+         * taken again. */
     }
 }
 
@@ -101,8 +104,8 @@ static bool any_of(const char *point, const char *const *words) {
 
 /* One round; false: memory is missing or a process is stuck. */
 static bool round_of(const char *folder, const char *point, int turn, bool *killed) {
-    /* What the bystander would do first happens in a folder where it is not: making the file,
-     * naming the device, finding that the lock's holder died. */
+    /* What the bystander would do first happens in a folder where it is not:
+     * making the file, naming the device, finding that the lock's holder died. */
     static const char *const alone[] = {"make_", "device_", "recover", NULL};
     static const char *const anew[] = {"make_", "device_", NULL};
     bool apart = any_of(point, alone);

@@ -111,7 +111,8 @@ static CUresult take_vmm(size_t bytes) {
 static CUresult drop_vmm(void) {
     DROP(p_cuMemRelease(TAKEN.handle));
 }
-/* Mapped, and its handle released at once: the memory lives until it is unmapped. */
+/* Mapped, and its handle released at once: the memory lives until it is
+ * unmapped. */
 static CUresult take_vmm_mapped(size_t bytes) {
     CUmemGenericAllocationHandle handle;
     CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -230,7 +231,8 @@ static CUresult drop_graph(void) {
     return result == CUDA_SUCCESS ? p_cuDeviceGraphMemTrim(0) : result;
 }
 
-/* Contexts have no size of their own: `bytes` is what the test says one is charged. */
+/* Contexts have no size of their own: `bytes` is what the test says one is
+ * charged. */
 static CUresult take_context(size_t bytes) {
     (void)bytes;
     KEEP(p_cuCtxCreate_v2(&TAKEN.context, 0, 0));

@@ -1,4 +1,5 @@
-/* What the small programs share: a context on the first device, and ending with a message. */
+/* What the small programs share: a context on the first device, and ending with
+ * a message. */
 #ifndef SIMPLE_H
 #define SIMPLE_H
 
@@ -24,7 +25,8 @@ static inline void use_device(void) {
     MUST(cuCtxSetCurrent(context));
 }
 
-/* Takes pieces until the driver refuses; -1: with another answer than out of memory. */
+/* Takes pieces until the driver refuses; -1: with another answer than out of
+ * memory. */
 static inline int take_all(size_t bytes, CUdeviceptr *pointers, int most) {
     CUresult answer = CUDA_SUCCESS;
     int count = 0;

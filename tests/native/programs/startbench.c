@@ -1,6 +1,7 @@
 /*
- * startbench COUNT PRELOAD PROGRAM [ARGUMENT…]: milliseconds from the fork to the end of a process,
- * the median of COUNT; PRELOAD is its LD_PRELOAD, "" none.
+ * startbench COUNT PRELOAD PROGRAM [ARGUMENT…]: milliseconds from the fork to
+ * the end of a process, the median of COUNT; PRELOAD is its LD_PRELOAD, ""
+ * none.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /*
- * threads COUNT TURNS: every thread takes and frees pieces of many sizes, by itself and from a
- * pool, TURNS times. Prints how often it got memory, and what is free at the end, in bytes, when
- * all has been given back.
+ * threads COUNT TURNS: every thread takes and frees pieces of many sizes, by
+ * itself and from a pool, TURNS times. Prints how often it got memory, and what
+ * is free at the end, in bytes, when all has been given back.
  */
 #include "simple.h"
 
