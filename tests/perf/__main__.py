@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 import uvloop
-from tests.perf import audit, latency, report, scale
+from tests.perf import audit, bench_gpucap, latency, report, scale
 from tests.perf.bound import BoundWatch
 from tests.perf.install import cluster, say, set_qps
 from tests.perf.machine import machine
@@ -72,7 +72,10 @@ def measure(settings: Settings, result: dict[str, Any]) -> None:
             **{name: getattr(sizes, name) for name in sizes.__slots__},
         },
     }
-    if set(settings.parts) - {"audit"}:
+    if "caps" in settings.parts:
+        say("libgpucap against the bare pretended driver")
+        result["caps"] = bench_gpucap.measure()
+    if set(settings.parts) - {"audit", "caps"}:
         with cluster(settings.name, nodes=sizes.nodes, qps=RAISED_QPS) as running:
             uvloop.run(_on_one_control_plane(running, settings, result))
     if "audit" in settings.parts:

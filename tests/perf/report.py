@@ -63,6 +63,8 @@ def page(result: Json) -> str:
         parts.append(_latency(result["latency"]))
     if "scale" in result:
         parts.append(_scale(result["scale"]))
+    if "caps" in result:
+        parts.append(_caps(result["caps"]))
     return "\n\n".join(parts)
 
 
@@ -178,3 +180,24 @@ def _scale(part: Json) -> str:
     return f"### The operator at {part['pods']:,} pods on {part['nodes']:,} nodes\n\n" + table(
         ["", ""], rows
     )
+
+
+def _caps(part: Json) -> str:
+    rows = [
+        [
+            name,
+            *(f"{of[key]:.2f} {of['unit']}" for key in ("bare", "capped", "added")),
+            f"{of['ratio']:.2f}",
+            f"≤ {of['bound']:g} {of['unit']}{'' if of['ok'] else ': missed'}",
+        ]
+        for name, of in part.items()
+    ]
+    head = [
+        "pretended driver",
+        "bare",
+        "with libgpucap",
+        "added",
+        "ratio",
+        "bound of what is added",
+    ]
+    return "### What libgpucap costs\n\n" + table(head, rows)

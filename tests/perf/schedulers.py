@@ -23,6 +23,7 @@ from tests.perf.workload import NULL_SCHEDULER, gpu_job, plain_job, rendered_job
 from cluster import Running, process
 
 OPERATOR, NULL_BINDER = "operator", "null-binder"
+CAP_IMAGE = "bench/gpu-scheduler:1"  # nothing is pulled on fake nodes
 _LEADING, _SYNCED = "leading", "synced:"
 _START_SECONDS = 60.0
 _LOG_LINES = 15
@@ -38,6 +39,7 @@ class Variant:
         scheduler: what has to run.
         placement: the operator's setting of that name.
         rendered: the null binder gets pods as large as ours.
+        capped: libgpucap is delivered, which makes pods larger by a volume and an init container.
     """
 
     name: str
@@ -45,6 +47,13 @@ class Variant:
     scheduler: Literal["stock", "null-binder", "operator"]
     placement: str = "auto"
     rendered: bool = False
+    capped: bool = False
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """Of the operator."""
+        image = {"GPUSCHED_CAP_IMAGE": CAP_IMAGE} if self.capped else {}
+        return {"GPUSCHED_PLACEMENT": self.placement, **image}
 
     def job(self, name: str, pods: int) -> tuple[str, Any]:
         """Path and body of the job to be created."""
@@ -61,9 +70,13 @@ STOCK = Variant("stock", "stock kube-scheduler, whole GPUs", "stock")
 NULL = Variant("null", "a binder that plans nothing, our pods", "null-binder", rendered=True)
 NULL_PLAIN = Variant("null-plain", "a binder that plans nothing, plain pods", "null-binder")
 BIND = Variant("bind", "gpu-scheduler, 0.5 GPU, bind path", "operator", "bind")
+BIND_CAP = Variant(
+    "bind-cap", "gpu-scheduler, 0.5 GPU, bind path, libgpucap delivered", "operator", "bind",
+    capped=True,
+)  # fmt: skip
 GATE = Variant("gate", "gpu-scheduler, 0.5 GPU, gate path", "operator", "gate")
 AUTO = Variant("auto", "gpu-scheduler, 0.5 GPU", "operator", "auto")
-VARIANTS = (STOCK, NULL, NULL_PLAIN, BIND, GATE)
+VARIANTS = (STOCK, NULL, NULL_PLAIN, BIND, BIND_CAP, GATE)
 CORE_VARIANTS = (STOCK, NULL, BIND, GATE)
 
 
@@ -82,7 +95,7 @@ async def scheduler_of(running: Running, variant: Variant, nodes: int) -> AsyncI
         yield
         return
     if variant.scheduler == "operator":
-        await start_operator(running, {"GPUSCHED_PLACEMENT": variant.placement})
+        await start_operator(running, variant.environment)
     else:
         await _start_null_binder(running, nodes)
     try:
