@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB
+from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.request import JobKey
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.place import Pin
@@ -85,6 +86,7 @@ class Operator:
             self.world,
             self.binder,
             cycle_seconds=settings.cycle_seconds,
+            packing=Packing(settings.packing),
             clock=clock,
             check_capacity=self.recovery.check_capacity,
             evict=self.preemption.carry_out,

@@ -3,8 +3,8 @@
 A cycle is synchronous: snapshot, plan, charge, submit; nothing can change under it. After one that
 placed pods the next is at least ``cycle_seconds`` away: most of a cycle's cost does not depend on
 how many pods it places, so a burst is planned together, while the first pod of a burst never
-waits. Each cycle begins by checking that no device is above its capacity; if one is, the newest pods above it are evicted
-before anything else is placed.
+waits. Each cycle begins by checking that no device is above its capacity; if one is, the newest
+pods above it are evicted before anything else is placed.
 """
 
 import asyncio
@@ -14,8 +14,10 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 from gpu_scheduler.core.decision import Evict, Hold, Wait
+from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
 from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.session import Session
 from gpu_scheduler.runtime.binder import Binder
 from gpu_scheduler.state.world import World
 
@@ -39,6 +41,7 @@ class Planning:
         check_capacity: Callable[[], bool],
         evict: Callable[[Sequence[Evict]], None] = lambda evicts: None,
         reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
+        packing: Packing = Packing.FRAGMENTATION,
         now: Callable[[], float] = time.time,
         observe_seconds: Callable[[float], None] = lambda seconds: None,
     ) -> None:
@@ -52,6 +55,7 @@ class Planning:
             check_capacity: evicts from devices above capacity; True when that has just begun.
             evict: carries out evictions.
             reserve_after_seconds: see ``core.plan``.
+            packing: how nodes and devices are chosen.
             now: epoch seconds.
             observe_seconds: told how long each cycle took.
         """
@@ -60,6 +64,7 @@ class Planning:
         self._check_capacity, self._observe = check_capacity, observe_seconds
         self._evict, self._now = evict, now
         self._reserve_after_seconds = reserve_after_seconds
+        self._session = Session(packing)
         self._holds: dict[PodUID, Hold] = {}
         self._again_at: float | None = None  # epoch seconds
         self._wake = asyncio.Event()
@@ -102,6 +107,7 @@ class Planning:
             holds=tuple(self._holds.values()),
             now=self._now(),
             reserve_after_seconds=self._reserve_after_seconds,
+            session=self._session,
         )
         for decision in result.places:
             pod = world.waiting.pod(decision.pod)

@@ -28,6 +28,9 @@ class Settings(BaseModel):
     pin: Literal["affinity", "hostname"] = Field(
         "affinity", description="How the gate path ties a pod to its node; hostname for Karpenter."
     )
+    packing: Literal["fragmentation", "best-fit", "spread"] = Field(
+        "fragmentation", description="How nodes and devices are chosen; see docs/packing.md."
+    )
     lease_namespace: str = Field("gpu-scheduler", description="Namespace of the leader's Lease.")
     lease_seconds: float = Field(15.0, ge=0.3, description="Life of the Lease without renewal.")
     renew_deadline_seconds: float = Field(10.0, ge=0.2, description="Writes stop after this.")

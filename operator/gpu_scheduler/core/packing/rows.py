@@ -59,7 +59,9 @@ class Rows:
         self.usable[at, demand.usable] = True
         self.least_scarce_all[at] = self._scarce[demand.could].min() if demand.could else 0
         for number, kind in enumerate(self._kinds):
-            self._lone[number][:, at] = kind.lone(demand.chooser, number, self._size_of)
+            milli, count, size = kind.lone(demand.chooser, number, self._size_of)
+            self._lone[number][:, at] = milli, count, size
+            self._alone[number].append(count == 1 and 0 < milli < NEVER)
         self._most_memory = max(self._most_memory, shape.memory_bytes)
         self._most_ephemeral = max(self._most_ephemeral, shape.ephemeral_bytes)
         self._wants = None
@@ -89,8 +91,7 @@ class Rows:
 
     def alone(self, kind: int, at: int) -> bool:
         """Whether a row is a lone request of one device there that ``Chooser`` need not pick."""
-        milli, count, _ = self._lone[kind][:, at]
-        return bool(count == 1 and 0 < milli < NEVER)
+        return self._alone[kind][at]
 
     def lone_of(self, kind: int, at: int) -> Lone:
         """One row on a kind of node."""
@@ -151,6 +152,7 @@ class Rows:
         )
         self._plain = np.zeros(size, dtype=np.bool_)
         self._lone = [np.zeros((3, size), dtype=np.int64) for _ in self._kinds]
+        self._alone: list[list[bool]] = [[] for _ in self._kinds]
         self._most_memory = self._most_ephemeral = 0
         self._wants = None
         self._looks: dict[int, Lone] = {}

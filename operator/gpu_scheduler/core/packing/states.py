@@ -130,7 +130,9 @@ class KindScores:
             size = np.append(size, [p.size for p in picked])
             gpu = ~wants.plain[shape]
             if nodes is not None:
-                nodes = np.concatenate([nodes, [self.load.base(p.free_milli) for p in picked]])
+                each = {id(p.free_milli): p.free_milli for p in picked}  # many share one
+                bases = {number: self.load.base(free_milli) for number, free_milli in each.items()}
+                nodes = np.concatenate([nodes, [bases[id(p.free_milli)] for p in picked]])
         if len(state):
             steps = len(wants.steps)
             cpu_left = (cpu[:, None] - wants.steps).ravel()
@@ -145,8 +147,8 @@ class KindScores:
                 )
             cost = scarce[state, shape]
             after = Outcomes(state, rest, left, cpu_left[cpu_at], gpu, cost, size)
-            each = self._scoring.keys(self.load, described, after, self._devices)
-            np.minimum.at(result, state * shapes + shape, each)
+            found = self._scoring.keys(self.load, described, after, self._devices)
+            np.minimum.at(result, state * shapes + shape, found)
         return result.reshape(len(cpu), shapes)
 
     def _fitting(self, free: Ints, cpu: Ints, lone: Lone, wants: Wants) -> tuple[Ints, Ints, Ints]:
