@@ -36,7 +36,7 @@ STORAGE_LIMIT_MIB = 4096  # some twenty builds; then its storage starts anew
 
 SUITE = "bookworm"  # Python 3.11, as the Dockerfile's own default base
 BASE_PACKAGES = {
-    "PYTHON_IMAGE": ("python3", "python3-venv"),
+    "PYTHON_IMAGE": ("python3", "python3-venv", "libstdc++6"),  # numpy needs the last; slim has it
     "NATIVE_IMAGE": ("gcc", "libc6-dev", "make"),
 }
 BASE_OPTIONS = (
