@@ -95,6 +95,44 @@ def self_test(
         output.write_text(verdict.to_json())
 
 
+@app.command()
+def simulate(
+    nodes: Annotated[Path, typer.Option(help="CSV file of nodes, may be compressed with xz.")],
+    pods: Annotated[Path, typer.Option(help="CSV file of pods, may be compressed with xz.")],
+    policy: Annotated[str, typer.Option(help="fragmentation, best-fit, spread or fgd.")] = (
+        "fragmentation"
+    ),
+    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 42,
+    arrive: Annotated[
+        float, typer.Option(min=0.01, max=10, help="Demand that arrives, in clusters.")
+    ] = 1.3,
+    departures: Annotated[
+        float | None,
+        typer.Option(min=0.01, max=10, help="Let pods come and go at this load instead."),
+    ] = None,
+    output: Annotated[str, typer.Option("--output", "-o", help="table or json.")] = "table",
+    plot: Annotated[
+        Path | None, typer.Option(help="Draw unallocated GPU over demand: .png, .svg or .pdf.")
+    ] = None,
+) -> None:
+    """Play a trace against the planner: what would be placed, and how much GPU stays unused."""
+    from gpu_scheduler.core.packing.policy import Packing
+    from gpu_scheduler.simulate import command
+
+    try:
+        if output not in ("table", "json"):
+            raise ValueError(f"--output {output}: table or json")
+        if policy not in list(Packing):
+            raise ValueError(f"--policy {policy}: one of {', '.join(Packing)}")
+        packing = Packing(policy)
+        request = command.Request(nodes, pods, packing, seed, arrive, departures, plot)
+        result = command.simulate(request, sys.stderr)
+    except ValueError as error:
+        typer.echo(f"gpu-scheduler: {error}", err=True)
+        raise typer.Exit(2) from None
+    typer.echo(command.as_json(result) if output == "json" else command.as_table(result))
+
+
 class _JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         import json

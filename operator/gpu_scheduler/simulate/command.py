@@ -1,0 +1,125 @@
+"""``gpu-scheduler simulate``: reads the files, plays the trace, prints what came out.
+
+Kept apart from the command line so that a test or another program can call it: everything it
+writes goes to the streams that it is given.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TextIO
+
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.simulate import plot
+from gpu_scheduler.simulate.arrivals import arriving, in_random_order
+from gpu_scheduler.simulate.lifetimes import coming_and_going
+from gpu_scheduler.simulate.result import Result, churned, curve, filled
+from gpu_scheduler.simulate.run import Player, Step
+from gpu_scheduler.simulate.trace import TraceError, read_nodes, read_pods
+
+Tell = Callable[[], None]
+
+_STRIDE = 64  # arrivals between two moves of the bar: more would cost more than planning
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be simulated; ``departures`` is a load, None = nobody leaves."""
+
+    nodes: Path
+    pods: Path
+    packing: Packing
+    seed: int
+    arrive: float = 1.3
+    departures: float | None = None
+    plot: Path | None = None
+
+
+def simulate(request: Request, bar: TextIO) -> Result:
+    """Play a trace.
+
+    Args:
+        request: what is to be played.
+        bar: where progress is shown, if it is a terminal.
+
+    Raises:
+        TraceError: a file cannot be used.
+        plot.PlotError: the picture cannot be made.
+    """
+    if request.plot is not None:
+        plot.check(request.plot)
+    nodes, pods = read_nodes(request.nodes), read_pods(request.pods)
+    capacity = sum(node.gpus for node in nodes) * DEVICE_MILLI
+    if not capacity:
+        raise TraceError(f"{request.nodes}: no node has a GPU")
+    if not any(pod.devices for pod in pods):
+        raise TraceError(f"{request.pods}: no pod wants a GPU")
+    random = Random(request.seed)
+    player = Player(in_random_order(nodes, random), pods, request.packing)
+    steps: list[Step]
+    if request.departures is None:
+        stream = arriving(pods, capacity, request.arrive, random)
+        with _progress(bar, len(stream)) as tell:
+            steps = player.fill(stream, tell)
+        result = filled(steps, capacity)
+    else:
+        events = list(coming_and_going(pods, capacity, request.departures, random))
+        with _progress(bar, sum(event.shape is not None for event in events)) as tell:
+            steps = player.churn(events, tell)
+        result = churned(steps, capacity)
+    if request.plot is not None:
+        title = f"{request.packing} on {request.pods.name}, seed {request.seed}"
+        plot.draw(request.plot, title, curve(steps, capacity))
+    return result
+
+
+def as_json(result: Result) -> str:
+    """The figures as one JSON object."""
+    return json.dumps(result.to_json(), indent=2)
+
+
+def as_table(result: Result) -> str:
+    """The figures in words, one a line."""
+    unallocated = result.unallocated_percent
+    rows = [
+        (
+            "unallocated GPU",
+            "demand never came to 100 %" if unallocated is None else f"{unallocated:.2f} %",
+        ),
+        ("pods placed", f"{result.placed_pods:,}"),
+        ("pods lost", f"{result.lost_pods:,}"),
+        ("GPU demand lost", f"{result.lost_demand_percent:.2f} %"),
+        ("of pods with several GPUs", f"{result.lost_multi_gpu_percent:.2f} %"),
+        ("decisions per second of CPU", f"{result.decisions_per_second:,.0f}"),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name.ljust(width)}  {value}" for name, value in rows)
+
+
+@contextmanager
+def _progress(stream: TextIO, total: int) -> Iterator[Tell]:
+    """A bar on a terminal, nothing elsewhere or without rich."""
+    try:
+        from rich.console import Console
+        from rich.progress import Progress
+    except ImportError:
+        yield lambda: None
+        return
+    if not stream.isatty():
+        yield lambda: None
+        return
+    with Progress(console=Console(file=stream), transient=True) as progress:
+        task = progress.add_task("simulating", total=total)
+        count = 0
+
+        def tell() -> None:
+            nonlocal count
+            count += 1
+            if count % _STRIDE == 0:
+                progress.update(task, completed=count)
+
+        yield tell

@@ -1,0 +1,93 @@
+"""Plays a stream of pods against the planner's own snapshot and score table, one at a time.
+
+A pod is placed or lost at once; nothing waits. The scores, the choice of devices and the books are
+those of the operator; what is left out is what needs projects and a queue. Called by ``command``
+and the benchmark.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from time import thread_time_ns
+
+from gpu_scheduler.core.packing.mix import mix_of
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.request import ProjectName, Shape
+from gpu_scheduler.core.session import Session
+from gpu_scheduler.core.snapshot import Picks
+from gpu_scheduler.simulate.arrivals import cluster_of
+from gpu_scheduler.simulate.lifetimes import Event
+from gpu_scheduler.simulate.trace import TraceNode
+
+EVERYBODY = ProjectName("everybody")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One arrival: what it asked for, whether it was placed, and what is allocated then."""
+
+    time: float
+    milli: int
+    gpus: int
+    placed: bool
+    allocated_milli: int
+    nanoseconds: int  # of CPU, for the decision
+
+
+class Player:
+    """A cluster being filled by one policy.
+
+    The typical workload is that of the trace, as in the published protocol.
+    """
+
+    def __init__(self, nodes: Sequence[TraceNode], pods: Sequence[Shape], packing: Packing) -> None:
+        shapes = Counter(pods)
+        self.session = Session(packing, mix_of(shapes))
+        self.session.begin(cluster_of(nodes))
+        self.allocated_milli = 0
+        for shape in shapes:  # worked out before time is measured, as in a running operator
+            self.session.table.best(self.session.demands.of(shape))
+
+    def fill(self, stream: Iterable[Shape], tell: Callable[[], None]) -> list[Step]:
+        """Everybody arrives, nobody leaves."""
+        steps = []
+        for number, shape in enumerate(stream):
+            steps.append(self._arrive(float(number), shape)[0])
+            tell()
+        return steps
+
+    def churn(self, events: Iterable[Event], tell: Callable[[], None]) -> list[Step]:
+        """Pods come and go; who does not fit is lost."""
+        steps = []
+        there: dict[int, tuple[int, Shape, Picks]] = {}
+        for event in events:
+            if event.shape is None:
+                if event.number in there:
+                    self._leave(*there.pop(event.number))
+                continue
+            step, where = self._arrive(event.time, event.shape)
+            steps.append(step)
+            if where is not None:
+                there[event.number] = (where[0], event.shape, where[1])
+            tell()
+        return steps
+
+    def _arrive(self, time: float, shape: Shape) -> tuple[Step, tuple[int, Picks] | None]:
+        session = self.session
+        started = thread_time_ns()
+        found = session.table.best(session.demands.of(shape))
+        if found is not None:
+            session.snapshot.take(found[0], shape, found[1].picks, EVERYBODY)
+        took = thread_time_ns() - started
+        milli = shape.nominal_milli
+        where = None
+        if found is not None:
+            self.allocated_milli += milli
+            where = (found[0], found[1].picks)
+        gpus = sum(request.count for request in shape.devices)
+        placed = where is not None
+        return Step(time, milli, gpus, placed, self.allocated_milli, took), where
+
+    def _leave(self, node: int, shape: Shape, picks: Picks) -> None:
+        self.session.snapshot.release(node, shape, picks, EVERYBODY)
+        self.allocated_milli -= shape.nominal_milli

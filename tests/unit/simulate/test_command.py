@@ -1,0 +1,161 @@
+"""``gpu-scheduler simulate`` as a user calls it."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.unit.simulate.traces import compressed, nodes_file, pods_file
+from typer.testing import CliRunner, Result
+
+from gpu_scheduler.main import app
+
+OPENB = Path(__file__).parents[2] / "fixtures" / "traces" / "openb"
+KEYS = [
+    "unallocatedPercent",
+    "placedPods",
+    "lostPods",
+    "lostMultiGPUPercent",
+    "lostDemandPercent",
+    "decisionsPerSecond",
+]
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> list[str]:
+    """Two nodes with 4 GPUs, and pods that ask for 3 GPUs in all."""
+    nodes = nodes_file(tmp_path, "a,64000,1024,2,T4", "b,64000,1024,2,T4")
+    pods = pods_file(
+        tmp_path,
+        *[f"half{i},1000,1,1,500," for i in range(2)],
+        "whole,1000,1,1,1000,",
+        "one,1000,1,1,1000,T4",
+        "cpu,1000,1,0,0,",
+    )
+    return ["--nodes", str(nodes), "--pods", str(compressed(pods))]
+
+
+@pytest.fixture
+def halves(tmp_path: Path) -> list[str]:
+    """The same nodes, and pods that only ask for halves."""
+    nodes = nodes_file(tmp_path, "a,64000,1024,2,T4", "b,64000,1024,2,T4")
+    pods = pods_file(tmp_path, *[f"p{i},1000,1,1,500," for i in range(6)], "cpu,1000,1,0,0,")
+    return ["--nodes", str(nodes), "--pods", str(pods)]
+
+
+def simulate(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["simulate", *arguments])
+
+
+def test_json_has_the_keys_that_scripts_use(halves: list[str]):
+    result = simulate(*halves, "-o", "json", "--arrive", "1.25")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert list(found) == KEYS
+    assert (found["unallocatedPercent"], found["lostDemandPercent"]) == (0.0, 20.0)
+    assert found["decisionsPerSecond"] > 0
+
+
+def test_the_table_says_the_same_in_words(halves: list[str]):
+    result = simulate(*halves, "--policy", "best-fit", "--arrive", "1.25")
+    assert "unallocated GPU              0.00 %" in result.stdout
+    assert "GPU demand lost              20.00 %" in result.stdout
+
+
+def test_the_seed_and_the_policy_decide_the_result(trace: list[str]):
+    def figures(*arguments: str) -> dict[str, float]:
+        found = json.loads(simulate(*trace, "-o", "json", *arguments).stdout)
+        del found["decisionsPerSecond"]
+        return found
+
+    spread, packed = (figures("--policy", policy) for policy in ("spread", "fragmentation"))
+    assert figures("--policy", "spread") == spread
+    assert packed["lostDemandPercent"] <= spread["lostDemandPercent"]
+    seeds = {json.dumps(figures("--policy", "spread", "--seed", str(s))) for s in range(8)}
+    assert len(seeds) > 1
+
+
+def test_pods_that_come_and_go(trace: list[str]):
+    result = simulate(*trace, "--departures", "0.5", "-o", "json")
+    found = json.loads(result.stdout)
+    assert found["placedPods"] > 0
+    assert found["unallocatedPercent"] > 20
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg"])
+def test_a_picture_is_drawn(trace: list[str], tmp_path: Path, suffix: str):
+    picture = tmp_path / f"picture{suffix}"
+    assert simulate(*trace, "--plot", str(picture)).exit_code == 0
+    begin = picture.read_bytes()[:100]
+    assert begin.startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
+
+
+@pytest.mark.parametrize(
+    ("extra", "told"),
+    [
+        (["--policy", "worst-fit"], "--policy worst-fit: one of fragmentation, best-fit"),
+        (["-o", "yaml"], "--output yaml: table or json"),
+        (["--plot", "/nowhere/picture.png"], "there is no folder /nowhere"),
+        (["--plot", "picture.bmp"], "a picture ends with .png"),
+    ],
+)
+def test_a_wrong_option_ends_with_one_line(trace: list[str], extra: list[str], told: str):
+    result = simulate(*trace, *extra)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("gpu-scheduler: ")
+    assert told in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_bad_trace_ends_with_line_and_column(tmp_path: Path):
+    nodes = nodes_file(tmp_path, "a,64000,1024,two,T4")
+    pods = pods_file(tmp_path, "p,1000,1,1,500,")
+    result = simulate("--nodes", str(nodes), "--pods", str(pods))
+    assert result.exit_code == 2
+    told = f"gpu-scheduler: {nodes}: line 2, column gpu: 'two' is not a whole number\n"
+    assert result.stderr == told
+
+
+@pytest.mark.parametrize(
+    ("node", "pod", "told"),
+    [
+        ("a,64000,1024,0,", "p,1000,1,1,500,", "no node has a GPU"),
+        ("a,64000,1024,1,T4", "p,1000,1,0,0,", "no pod wants a GPU"),
+    ],
+)
+def test_a_trace_without_gpus_is_refused(tmp_path: Path, node: str, pod: str, told: str):
+    nodes, pods = nodes_file(tmp_path, node), pods_file(tmp_path, pod)
+    result = simulate("--nodes", str(nodes), "--pods", str(pods))
+    assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
+    assert told in result.stderr
+
+
+def test_the_openb_trace_of_this_repository_can_be_played():
+    result = simulate(
+        "--nodes",
+        str(OPENB / "openb_node_list_gpu_node.csv.xz"),
+        "--pods",
+        str(OPENB / "openb_pod_list_gpuspec33.csv.xz"),
+        *("--seed", "1", "--arrive", "0.1", "-o", "json"),
+    )
+    found = json.loads(result.stdout)
+    assert (found["lostPods"], found["unallocatedPercent"]) == (0, None)
+    assert 700 < found["placedPods"] < 950  # a tenth of the demand
+
+
+def test_help_needs_no_numpy():
+    script = (
+        "import sys; from typer.testing import CliRunner; from gpu_scheduler.main import app; "
+        "assert CliRunner().invoke(app, ['simulate', '--help']).exit_code == 0; "
+        "print('numpy' in sys.modules)"
+    )
+    source = Path(__file__).parents[3] / "operator"
+    found = subprocess.run(
+        [sys.executable, "-c", script],
+        env={"PYTHONPATH": str(source)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert found.stdout == "False\n"

@@ -1,0 +1,63 @@
+from random import Random
+
+import pytest
+from tests.unit.builders import shape
+
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.simulate.lifetimes import Event
+from gpu_scheduler.simulate.run import Player
+from gpu_scheduler.simulate.trace import TraceNode
+
+GIB = 1 << 30
+NODES = [
+    TraceNode("large", 64_000, 256 * GIB, 4, "G2"),
+    TraceNode("small", 8_000, 32 * GIB, 2, "T4"),
+]
+
+
+def nothing() -> None:
+    pass
+
+
+@pytest.mark.parametrize("packing", list(Packing))
+def test_cpu_memory_gpu_and_model_are_hard_filters(packing: Packing):
+    pods = [
+        shape(1000, count=4),
+        shape(500, cpu_milli=10_000),  # the CPU of the small node is not enough
+        shape(500, memory_bytes=64 * GIB),
+        shape(500, models=("g2",)),
+        shape(500, models=("g3",)),
+        shape(1000, count=2),
+        shape(1, cpu_milli=1),
+    ]
+    steps = Player(NODES, pods, packing).fill(pods, nothing)
+    assert [step.placed for step in steps] == [True, False, False, False, False, True, False]
+    assert [step.allocated_milli for step in steps][-1] == 6000
+
+
+def test_a_pod_that_leaves_gives_back_what_it_took():
+    big = shape(1000, count=4, cpu_milli=64_000)
+    events = [
+        Event(0.0, 0, big),
+        Event(0.1, 1, big),
+        Event(0.2, 1, None),  # it was lost: nothing to give back
+        Event(0.3, 0, None),
+        Event(0.4, 2, big),
+    ]
+    player = Player(NODES, [big], Packing.FRAGMENTATION)
+    steps = player.churn(events, nothing)
+    assert [step.placed for step in steps] == [True, False, True]
+    assert player.allocated_milli == 4000
+
+
+@pytest.mark.parametrize("packing", list(Packing))
+def test_the_same_stream_is_placed_the_same_way(packing: Packing):
+    random = Random(7)
+    some = [shape(1000), shape(500, cpu_milli=900), shape(250), shape(1000, count=2)]
+    pods = random.choices(some, k=60)
+    nodes = [TraceNode(f"n{i}", 16_000, GIB, i % 3 + 1, "T4") for i in range(9)]
+    one, two = (Player(nodes, pods, packing) for _ in range(2))
+    first = [(s.placed, s.allocated_milli) for s in one.fill(pods, nothing)]
+    assert first == [(s.placed, s.allocated_milli) for s in two.fill(pods, nothing)]
+    assert one.session.snapshot.cluster == two.session.snapshot.cluster
+    assert min(one.session.snapshot.cluster.free_milli) >= 0
