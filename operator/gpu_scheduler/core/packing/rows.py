@@ -14,8 +14,9 @@ from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.load import NEVER
+from gpu_scheduler.core.packing.look import PICKED, Look, look_at
 from gpu_scheduler.core.packing.mirror import Mirror
-from gpu_scheduler.core.packing.states import PICKED, KindScores, Lone, Wants
+from gpu_scheduler.core.packing.states import KindScores
 from gpu_scheduler.core.snapshot import Snapshot
 
 Ints = npt.NDArray[np.int64]
@@ -36,7 +37,6 @@ class Rows:
         self.at: dict[Demand, int] = {}
         self.used: set[Demand] = set()
         self._most_memory = self._most_ephemeral = 0
-        self._wants: Wants | None = None
         self._reset(8)
 
     @property
@@ -54,17 +54,15 @@ class Rows:
         self.at[demand] = at
         self._cpu[at] = shape.cpu_milli
         self._memory[at], self._ephemeral[at] = shape.memory_bytes, shape.ephemeral_bytes
-        self._plain[at] = not shape.devices
         self.usable[at] = False
         self.usable[at, demand.usable] = True
-        self.least_scarce_all[at] = self._scarce[demand.could].min() if demand.could else 0
+        self.least_scarce[at] = self._scarce[demand.could].min() if demand.could else 0
         for number, kind in enumerate(self._kinds):
             milli, count, size = kind.lone(demand.chooser, number, self._size_of)
             self._lone[number][:, at] = milli, count, size
             self._alone[number].append(count == 1 and 0 < milli < NEVER)
         self._most_memory = max(self._most_memory, shape.memory_bytes)
         self._most_ephemeral = max(self._most_ephemeral, shape.ephemeral_bytes)
-        self._wants = None
         self._looks.clear()
         return at
 
@@ -81,43 +79,32 @@ class Rows:
             self.keys[self.add(demand)] = row
         return True
 
-    def lone(self, kind: int) -> Lone:
+    def look(self, kind: int) -> Look:
         """All rows on a kind of node."""
         look = self._looks.get(kind)
         if look is None:
-            milli, count, size = self._lone[kind][:, : self.count]
-            look = self._looks[kind] = Lone(milli, count, size, _hard(milli))
+            look = self._looks[kind] = self._look(kind, slice(0, self.count))
         return look
+
+    def look_of(self, kind: int, at: int) -> Look:
+        """One row on a kind of node."""
+        return self._look(kind, slice(at, at + 1))
+
+    def look_picked(self, kind: int) -> Look:
+        """All rows on a node of a kind where Chooser has to pick whatever there is to pick."""
+        milli, count, size = self._lone[kind][:, : self.count]
+        milli = np.where((milli == 0) | (milli == NEVER), milli, PICKED)
+        wants = self._cpu[: self.count], self.least_scarce[: self.count]
+        return look_at(milli, np.minimum(count, 1), size, wants, self._kinds[kind].devices)
+
+    def _look(self, kind: int, which: slice) -> Look:
+        milli, count, size = self._lone[kind][:, which]
+        wants = self._cpu[which], self.least_scarce[which]
+        return look_at(milli, count, size, wants, self._kinds[kind].devices)
 
     def alone(self, kind: int, at: int) -> bool:
         """Whether a row is a lone request of one device there that ``Chooser`` need not pick."""
         return self._alone[kind][at]
-
-    def lone_of(self, kind: int, at: int) -> Lone:
-        """One row on a kind of node."""
-        milli, count, size = self._lone[kind][:, at : at + 1]
-        return Lone(milli, count, size, _hard(milli))
-
-    def none(self) -> Lone:
-        """All rows on a node where Chooser has to pick."""
-        plain = self._plain[: self.count]
-        milli = np.where(plain, 0, PICKED)
-        return Lone(milli, np.where(plain, 0, 1), np.zeros_like(milli), _hard(milli))
-
-    def wants(self) -> Wants:
-        """CPU of all rows."""
-        if self._wants is None:
-            self._wants = Wants.of(self._cpu[: self.count], self._plain[: self.count])
-        return self._wants
-
-    def wants_of(self, at: int) -> Wants:
-        """CPU of one row."""
-        return Wants.of(self._cpu[at : at + 1], self._plain[at : at + 1])
-
-    @property
-    def least_scarce(self) -> Ints:
-        """The scarcity of the least scarce node that each row could use."""
-        return self.least_scarce_all[: self.count]
 
     def size_of(self, choice: Choice) -> int:
         """The number of the mean device size of a choice; 0 unless the request is in MiB."""
@@ -147,27 +134,20 @@ class Rows:
     def _reset(self, size: int) -> None:
         self.keys = np.full((size, self._nodes), keys.BLOCKED)
         self.usable = np.zeros((size, self._nodes), dtype=np.bool_)
-        self._cpu, self._memory, self._ephemeral, self.least_scarce_all = np.zeros(
+        self._cpu, self._memory, self._ephemeral, self.least_scarce = np.zeros(
             (4, size), dtype=np.int64
         )
-        self._plain = np.zeros(size, dtype=np.bool_)
         self._lone = [np.zeros((3, size), dtype=np.int64) for _ in self._kinds]
         self._alone: list[list[bool]] = [[] for _ in self._kinds]
         self._most_memory = self._most_ephemeral = 0
-        self._wants = None
-        self._looks: dict[int, Lone] = {}
+        self._looks: dict[int, Look] = {}
 
     def _grow(self) -> None:
         self.keys, self.usable = _doubled(self.keys), _doubled(self.usable)
         self._cpu, self._memory = _doubled(self._cpu), _doubled(self._memory)
-        self._ephemeral, self._plain = _doubled(self._ephemeral), _doubled(self._plain)
-        self.least_scarce_all = _doubled(self.least_scarce_all)
+        self._ephemeral = _doubled(self._ephemeral)
+        self.least_scarce = _doubled(self.least_scarce)
         self._lone = [_doubled(lone, axis=1) for lone in self._lone]
-
-
-def _hard(milli: Ints) -> list[int]:
-    """Rows for which ``Chooser`` has to pick."""
-    return np.flatnonzero(milli == PICKED).tolist()
 
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])

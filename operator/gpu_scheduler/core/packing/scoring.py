@@ -46,13 +46,14 @@ class Outcomes:
 class Described:
     """The states of a batch, and after them the outcomes, as ``KindLoad`` describes nodes.
 
-    ``cpu_at`` points into ``cpu_milli``, where each amount of free CPU stands once.
+    ``cpu_at`` points into ``ranks`` and ``by_cpu``, where each amount of free CPU stands once.
     """
 
     nodes: Ints
     total: Ints
-    cpu_milli: Ints
     cpu_at: Ints
+    ranks: Ints
+    by_cpu: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +97,10 @@ class Scoring:
 def growth(load: KindLoad, described: Described, state: Ints, copies_percent: int) -> Ints:
     """By how much the cost of the node grows, in UNITs of a milli-GPU."""
     nodes, total = described.nodes, described.total
-    cost = load.fragmentation(nodes, total, load.ranks(described.cpu_milli)[described.cpu_at])
+    cost = load.fragmentation(nodes, total, described.ranks[described.cpu_at])
     cost *= 100 - copies_percent
     if copies_percent:
-        by_cpu = load.by_cpu(described.cpu_milli)[described.cpu_at]
+        by_cpu = described.by_cpu[described.cpu_at]
         cost += load.unused(nodes, total, by_cpu) * copies_percent
     states = len(nodes) - len(state)
     found: Ints = cost[states:] - cost[state]

@@ -14,13 +14,14 @@ import numpy.typing as npt
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.look import Look
 from gpu_scheduler.core.packing.mirror import Mirror
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.rows import Rows
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
 from gpu_scheduler.core.packing.scoring import Scoring
-from gpu_scheduler.core.packing.states import KindScores, Lone, Picked
+from gpu_scheduler.core.packing.states import KindScores, Picked
 from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.units import DEVICE_MILLI
 
@@ -107,30 +108,25 @@ class ScoreTable:
     def _column(self, node: int) -> Ints:
         mirror, kind = self._mirror, self._snapshot.kind[node]
         if not mirror.regular[node]:
-            return self._scored(node, kind, None)
+            return self._scored(node, kind, self._rows.look_picked(kind))
         state = (kind, *mirror.state(node), int(self._scarce[node]))
         column = self._columns.get(state)
         if column is None:
             if len(self._columns) >= _MOST_STATES:
                 self._columns.clear()
-            column = self._columns[state] = self._scored(node, kind, self._rows.lone(kind))
+            column = self._columns[state] = self._scored(node, kind, self._rows.look(kind))
         return column
 
-    def _scored(self, node: int, kind: int, lone: Lone | None) -> Ints:
-        """The keys of all shapes on one node; without ``lone`` Chooser picks all devices."""
-        rows, mirror = self._rows, self._mirror
-        if lone is None:
-            lone = rows.none()
-        free, cpu = mirror.of(node)
+    def _scored(self, node: int, kind: int, look: Look) -> Ints:
+        """The keys of all shapes on one node, whether they may go there or not."""
+        free, cpu = self._mirror.of(node)
         picked = [
             placement
-            for at in lone.hard
-            if rows.usable[at, node]
-            and (placement := self._picked(0, at, rows.demands[at], node)) is not None
+            for at, row in look.hard
+            if (placement := self._picked(0, at, self._rows.demands[row], node)) is not None
         ]
-        scarce = np.maximum(0, self._scarce[node] - rows.least_scarce)[None, :]
-        wants = rows.wants()
-        found: Ints = self._kinds[kind].keys(free, cpu, scarce, lone, wants, picked)[0]
+        scarce = self._scarce[node : node + 1]
+        found: Ints = self._kinds[kind].keys(free, cpu, scarce, look, picked)[0][look.of_row]
         return found
 
     def _fill(self, at: int, demand: Demand) -> None:
@@ -140,19 +136,19 @@ class ScoreTable:
         row[:] = keys.BLOCKED
         usable = rows.usable[at]
         for kind, members in enumerate(mirror.members):
-            lone, wants = rows.lone_of(kind, at), rows.wants_of(at)
+            look = rows.look_of(kind, at)
             for begin in range(0, len(members), _ROW_CHUNK):
                 nodes = members[begin : begin + _ROW_CHUNK]
                 nodes = nodes[usable[nodes] & mirror.regular[nodes]]
                 if not len(nodes):
                     continue
-                picked = self._picked_on(nodes, demand) if lone.hard else []
+                picked = self._picked_on(nodes, demand) if look.hard else []
                 free, cpu = mirror.of_many(kind, nodes)
-                scarce = np.maximum(0, self._scarce[nodes] - rows.least_scarce[at])[:, None]
-                scored = self._kinds[kind].keys(free, cpu, scarce, lone, wants, picked)[:, 0]
-                row[nodes] = scored
-        for node in np.flatnonzero(usable & ~mirror.regular):
-            row[node] = self._scored(int(node), self._snapshot.kind[node], None)[at]
+                scored = self._kinds[kind].keys(free, cpu, self._scarce[nodes], look, picked)
+                row[nodes] = scored[:, 0]
+        for node in np.flatnonzero(usable & ~mirror.regular).tolist():
+            kind = self._snapshot.kind[node]
+            row[node] = self._scored(node, kind, rows.look_picked(kind))[at]
         rows.admit_row(at, mirror)
 
     def _picked_on(self, nodes: Ints, demand: Demand) -> list[Picked]:

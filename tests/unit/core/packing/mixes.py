@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, COMPUTE, USABLE_MIB, shape
 
 from gpu_scheduler.core.packing.mix import Mix, mix_of
-from gpu_scheduler.core.request import DeviceRequest, Shape
+from gpu_scheduler.core.request import DeviceRequest, NodeFilter, Shape
 from gpu_scheduler.core.snapshot import DeviceKind
 
 PODS = [
@@ -21,6 +21,11 @@ PODS = [
     shape(700, min_compute=(9, 0)),
     shape(containers=[DeviceRequest(0, 1, 400), DeviceRequest(1, 1, 300)], cpu_milli=2000),
     shape(cpu_milli=4000),
+    shape(330, where=NodeFilter(selector=(("zone", "b"),))),
+    shape(
+        containers=[DeviceRequest(0, 1, 400), DeviceRequest(1, 1, 300)],
+        where=NodeFilter(selector=(("zone", "b"),)),
+    ),
 ]
 
 

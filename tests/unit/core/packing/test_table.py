@@ -24,7 +24,7 @@ TEAM = ProjectName("team-a")
 def cluster() -> Cluster:
     builder = ClusterBuilder().node("none", 0, cpu_milli=8000)
     for i in range(3):
-        builder.node(f"a100-{i}", 4, A100, cpu_milli=24_000)
+        builder.node(f"a100-{i}", 4, A100, labels={"zone": "abc"[i]}, cpu_milli=24_000)
     builder.node("a30-0", 1, A30, cpu_milli=9000).node("mixed", models=[A100, A30], pods=5)
     builder.node("forged", 2, A100).held("forged/0", 100)
     builder.obj().free_mib[-2] -= 9000  # more memory is given out than milli
