@@ -37,6 +37,8 @@ class Terms:
 
     spare_milli: Callable[[ProjectName], int]
     """What may be taken from a project in all."""
+    interactive_milli: Callable[[ProjectName], int]
+    """What may be taken from its interactive pods."""
     room_milli: Callable[[int], int]
     """What the pod may cost, given the milli-GPU of its victims."""
 
@@ -88,7 +90,12 @@ class Search:
 
     def on(self, demand: Demand, node: int, ranked: Ranked, terms: Terms) -> Way | None:
         """The fewest victims on this node."""
-        spare = {pod.project: terms.spare_milli(pod.project) for _, pod in ranked}
+        projects = {pod.project for _, pod in ranked}
+        spare = {
+            (name, interactive): part(name)
+            for interactive, part in ((False, terms.spare_milli), (True, terms.interactive_milli))
+            for name in projects
+        }
         found: list[tuple[Cost, int, Way]] = []
         for i, some in enumerate((ranked, *self._by_device(demand, node, ranked))):
             self.trials -= 1
@@ -117,7 +124,7 @@ class Search:
         demand: Demand,
         node: int,
         ranked: Ranked,
-        spare_milli: Mapping[ProjectName, int],
+        spare_milli: Mapping[tuple[ProjectName, bool], int],
         room_milli: Callable[[int], int],
     ) -> Way | None:
         """The fewest of these victims."""
@@ -125,27 +132,29 @@ class Search:
         mark = snapshot.mark()
         self._departures.release(node)
         gone: list[Occupant] = []
-        given: Counter[ProjectName] = Counter()
+        given: Counter[tuple[ProjectName, bool]] = Counter()  # in all, and by interactive pods
         choice: Choice | None = None
         for _, pod in ranked:
-            if given[pod.project] + pod.milli > spare_milli[pod.project]:
+            kinds = [(pod.project, False), *([(pod.project, True)] if pod.interactive else [])]
+            if any(given[kind] + pod.milli > spare_milli[kind] for kind in kinds):
                 continue
             self._release(node, pod)
             gone.append(pod)
-            given[pod.project] += pod.milli
-            choice = self._fits(demand, node, room_milli(given.total()))
+            given.update(dict.fromkeys(kinds, pod.milli))
+            total = sum(each.milli for each in gone)
+            choice = self._fits(demand, node, room_milli(total))
             if choice is not None:
                 break
         if choice is not None:
+            total = sum(each.milli for each in gone)
             for pod in gone[-2::-1]:
                 snapshot.take(node, pod, self._locator.picks(pod), pod.project)
-                without = self._fits(demand, node, room_milli(given.total() - pod.milli))
+                without = self._fits(demand, node, room_milli(total - pod.milli))
                 if without is None:
                     self._release(node, pod)
                 else:
-                    choice = without
+                    choice, total = without, total - pod.milli
                     gone.remove(pod)
-                    given[pod.project] -= pod.milli
         snapshot.rollback(mark)
         return None if choice is None else Way(node, tuple(gone), choice)
 

@@ -22,7 +22,7 @@ from gpu_scheduler.core.request import PodUID, Project, ProjectName
 from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.units import gpu_from_milli
-from gpu_scheduler.core.victims import preemptible, rank
+from gpu_scheduler.core.victims import interactive_spare_milli, preemptible, rank
 from gpu_scheduler.core.wording import gpus
 
 MOST_HELPED = 32  # pods per cycle; the others have their turn in the next one
@@ -157,7 +157,7 @@ class Reclaim:
         if not order:
             return None
         victims = [(rank(pod, i), pod) for other, i in order.items() for pod in self._of(other)]
-        terms = Terms(self._balance.spare_milli, lambda given: room)
+        terms = Terms(self._balance.spare_milli, self._interactive_milli, lambda given: room)
         return self._search.best(demand, self._by_node(victims, allowed), terms)
 
     def _preempt(self, queue: Queue, entry: Entry, demand: Demand) -> Way | None:
@@ -175,7 +175,9 @@ class Reclaim:
         if way is not None:
             return way
         victims = [(rank(p), p) for p in self._of(project.name) if p.priority < job.priority]
-        terms = Terms(lambda name: quota.UNBOUNDED, lambda given: room + given)
+        terms = Terms(
+            lambda name: quota.UNBOUNDED, self._interactive_milli, lambda given: room + given
+        )
         way = self._search.best(demand, self._by_node(victims, allowed), terms)
         return way or self._for_room(demand, filter(allowed, demand.usable), victims, terms)
 
@@ -183,10 +185,14 @@ class Reclaim:
         self, demand: Demand, nodes: Iterable[int], victims: Ranked, terms: Terms
     ) -> Way | None:
         """A way where devices are free and only the project's own room is missing."""
-        given, gone = 0, []
+        given, gone, interactive = 0, [], 0
         for _, pod in sorted(victims, key=lambda each: each[0]):
             if terms.room_milli(given) >= demand.least_milli:
                 break
+            if pod.interactive:
+                if interactive + pod.milli > terms.interactive_milli(pod.project):
+                    continue
+                interactive += pod.milli
             given += pod.milli
             gone.append(pod)
         for pod in gone[::-1]:
@@ -223,9 +229,12 @@ class Reclaim:
     def _of(self, name: ProjectName) -> list[Occupant]:
         """Those of a project's pods that may still be evicted."""
         if name not in self._victims:
-            project = self._projects[name]
-            self._victims[name] = preemptible(project, self._occupants.of(name))
+            self._victims[name] = preemptible(self._occupants.of(name))
         return [pod for pod in self._victims[name] if pod.uid not in self._gone]
+
+    def _interactive_milli(self, name: ProjectName) -> int:
+        left = (pod for pod in self._occupants.of(name) if pod.uid not in self._gone)
+        return interactive_spare_milli(self._projects[name], left)
 
     def _by_node(self, victims: Ranked, allowed: Callable[[int], bool]) -> dict[int, Ranked]:
         found: dict[int, Ranked] = {}

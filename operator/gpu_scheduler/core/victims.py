@@ -1,11 +1,11 @@
 """Which pods may be asked to give way, and in which order.
 
-Training may always be stopped; an interactive pod only when it is above its project's quota,
-counting the project's interactive pods alone, most important first. Pods that leave already, or
+Training may always be stopped. Of a project's interactive pods only what they hold together above
+its quota may be taken; which of them go is a matter of order and fit. Pods that leave already, or
 cannot be evicted at present, are no victims. Called by ``reclaim``.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from gpu_scheduler.core.occupants import Occupant
@@ -27,17 +27,12 @@ def rank(pod: Occupant, project: int = 0) -> Rank:
     return Rank(project, pod.priority, pod.interactive, -pod.since, pod.uid)
 
 
-def preemptible(project: Project, pods: Iterable[Occupant]) -> list[Occupant]:
+def preemptible(pods: Iterable[Occupant]) -> list[Occupant]:
     """Those of a project's pods that may be asked to give way."""
-    pods = [pod for pod in pods if not pod.leaving and pod.grants]
-    above = _above_quota([pod for pod in pods if pod.interactive], project.quota_milli)
-    return [pod for pod in (*(p for p in pods if not p.interactive), *above) if not pod.spared]
+    return [pod for pod in pods if pod.grants and not pod.leaving and not pod.spared]
 
 
-def _above_quota(pods: Sequence[Occupant], quota_milli: int) -> list[Occupant]:
-    above, held = [], 0
-    for pod in sorted(pods, key=lambda pod: (-pod.priority, pod.since, pod.uid)):
-        held += pod.milli
-        if held > quota_milli:
-            above.append(pod)
-    return above
+def interactive_spare_milli(project: Project, pods: Iterable[Occupant]) -> int:
+    """What may be taken from a project's interactive pods; not negative."""
+    held = sum(pod.milli for pod in pods if pod.interactive and not pod.leaving)
+    return max(0, held - project.quota_milli)

@@ -58,7 +58,7 @@ def gpujob_status(
     phase, reason, message = _phase(job, ended, running, held, wait, failure)
     by = preempted_by(job, own, live, preempted) if not ended else None
     if by and not job.problem and phase in (Phase.PENDING, Phase.RUNNING):
-        going = not live or any(pod.deleting or _victim(pod, preempted) for pod in live)
+        going = any(pod.deleting or _victim(pod, preempted) for pod in live)
         reason, message = _gave_way(by, reason, message, wait, going=going)
     waiting = wait if phase in (Phase.PENDING, Phase.RUNNING) and not job.problem else None
     total = job.spec.total_pods if job.spec else 0
@@ -96,7 +96,7 @@ def preempted_by(
         return None
     if any(_victim(pod, preempted) for pod in live):
         return str(by)
-    left = job.spec.total_pods - sum(j.succeeded for j in jobs)
+    left = job.spec.total_pods - sum(j.succeeded + j.failed_indexes for j in jobs)
     holding = sum(1 for pod in live if pod.allocation is not None and not pod.deleting)
     return str(by) if holding < min(job.spec.parallelism, left) else None
 
@@ -109,10 +109,10 @@ def _gave_way(
     by: str, reason: str, message: str, wait: Wait | None, *, going: bool
 ) -> tuple[str, str]:
     """Reason and message of a job that had to give way; what it can never get says more."""
-    if wait is None and not going:
-        return reason, message
-    if wait is None:
+    if wait is None and going:
         return Reason.PREEMPTED, f"gives way to {by}, then waits for its turn"
+    if wait is None:
+        return Reason.PREEMPTED, f"gave way to {by}; its pods are about to be made anew"
     if wait.reason in (Reason.INVALID, Reason.UNSATISFIABLE, Reason.EXCEEDS_QUOTA):
         return reason, message
     return Reason.PREEMPTED, f"gave way to {by}; {wait.message}"

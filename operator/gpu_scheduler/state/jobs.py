@@ -66,10 +66,17 @@ class JobRecord:
     suspend: bool
     succeeded: int
     failed: int
+    failed_indexes: int  # that are not tried again
     complete: bool
     failure: str  # message of the Failed condition; empty = not failed
     finished: str  # time of the terminal condition
     annotations: Mapping[str, str] = field(default_factory=dict)
+
+
+def _count(indexes: str) -> int:
+    """How many indexes a text such as '1,3-5' names."""
+    ranges = [part.partition("-") for part in indexes.split(",") if part]
+    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
 
 
 def job_record(job: Job) -> JobRecord | None:
@@ -94,6 +101,7 @@ def job_record(job: Job) -> JobRecord | None:
         suspend=job.spec.suspend,
         succeeded=status.succeeded,
         failed=status.failed,
+        failed_indexes=_count(status.failed_indexes),
         complete=complete is not None,
         failure=(failed.message or failed.reason or "failed") if failed else "",
         finished=terminal.last_transition_time if terminal else "",

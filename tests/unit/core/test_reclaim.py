@@ -69,6 +69,14 @@ def test_an_interactive_pod_is_taken_only_above_its_quota():
     assert play.plan().evicts == ()
 
 
+def test_of_interactive_pods_above_quota_those_go_whose_places_fit():
+    play = Play((2, 2), projects(project("a", 2000), project("b", 2000)))
+    for i, device in enumerate(("n0/0", "n1/0", "n1/1", "n0/1")):
+        play.now = 100.0 + i  # the two youngest are on different nodes
+        play.place(Pod(f"v{i}", "b", WHOLE, interactive=True), device)
+    assert sorted(evicted(play.wait(Pod("w", "a", PAIR)).plan())) in (["v0", "v3"], ["v1", "v2"])
+
+
 def test_interactive_pods_inside_quota_stay_when_training_is_above_it():
     play = Play((2,), projects(project("a", 1000), project("b", 1000)))
     play.place(Pod("note", "b", WHOLE, interactive=True, priority=0), "n0/0")

@@ -264,3 +264,16 @@ def test_a_job_that_has_its_pods_again_has_given_way_to_nobody() -> None:
     job.status = {"preemptedBy": "team-b/urgent"}
     status = status_of(job, jobs=(make_job(),), pods=(running(uid="next"),), preempted=LOST)
     assert (status.reason, status.preempted_by) == ("", None)
+
+
+def test_between_its_old_and_its_new_pod_a_job_says_for_whom() -> None:
+    status = status_of(jobs=(make_job(),), preempted=LOST)
+    assert (status.phase, status.reason) == ("Pending", "Preempted")
+    assert status.message == "gave way to team-b/urgent; its pods are about to be made anew"
+
+
+def test_indexes_that_failed_for_good_are_not_missed() -> None:
+    job = make_gpujob(parallelism=2, completions=2)
+    job.status = {"preemptedBy": "team-b/urgent"}
+    status = status_of(job, jobs=(make_job(failed_indexes="1"),), pods=(running(),))
+    assert status.preempted_by is None

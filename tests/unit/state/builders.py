@@ -155,6 +155,7 @@ def make_job(
     deleting: bool = False,
     succeeded: int = 0,
     failed: int = 0,
+    failed_indexes: str = "",
     ended: str = "",
     message: str = "",
     ended_at: str = "2026-01-01T01:00:00Z",
@@ -180,6 +181,7 @@ def make_job(
         "status": {
             "succeeded": succeeded,
             "failed": failed,
+            "failedIndexes": failed_indexes,
             "conditions": [condition] if ended else [],
         },
     }

@@ -1,3 +1,4 @@
+import pytest
 from tests.unit.state.builders import make_gpujob, make_job
 
 from gpu_scheduler.core.request import DeviceRequest
@@ -37,3 +38,10 @@ def test_a_gpujobs_request_is_parsed_once() -> None:
     record = make_gpujob(gpu=0.3, minComputeCapability="8.0")
     assert record.requests == (DeviceRequest(0, 1, 300),)
     assert record.min_compute == (8, 0)
+
+
+@pytest.mark.parametrize(("text", "count"), [("", 0), ("1", 1), ("0,2-4,9", 5)])
+def test_indexes_that_failed_for_good_are_counted(text: str, count: int) -> None:
+    found = job_record(make_job(failed_indexes=text))
+    assert found is not None
+    assert found.failed_indexes == count

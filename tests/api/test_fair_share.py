@@ -1,0 +1,187 @@
+"""Fair shares on a real control plane: who gets GPUs back from whom, and what it costs them.
+
+Fake nodes play the pods: what a program does on SIGTERM is not shown here.
+"""
+
+import socket
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+import pytest
+from tests.api.caller import Caller
+from tests.api.conftest import administrator, own_cluster
+from tests.api.replica import QUICK_LEASE, Replica
+from tests.api.tenant import Json, Tenant, runs, template, until
+
+SLOW_TO_GO = {"kwok.x-k8s.io/termination-seconds": "5"}
+INDEX = "batch.kubernetes.io/job-completion-index"
+
+
+@dataclass(slots=True)
+class Site:
+    """A cluster of eight GPUs whose operator a test may kill."""
+
+    admin: Caller
+    replica: Replica
+    port: int
+
+    def preemptions(self) -> dict[str, float]:
+        """Evictions by reason, as the metrics say."""
+        url = f"http://127.0.0.1:{self.port}/metrics"
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            lines = answer.read().decode().splitlines()
+        found = [line.split() for line in lines if line.startswith("gpusched_preemptions_total")]
+        return {name.split('"')[1]: float(value) for name, value in found}
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[Site]:
+    with own_cluster("share") as running:
+        port = free_port()
+        settings = {**QUICK_LEASE, "admin_port": str(port), "admin_host": "127.0.0.1"}
+        replica = Replica(running, settings=settings).start()
+        try:
+            replica.wait_leading()
+            yield Site(administrator(running), replica, port)
+        finally:
+            replica.stop()
+
+
+class Teams:
+    """Projects that are taken away again."""
+
+    def __init__(self, site: Site, stack: ExitStack) -> None:
+        self._site, self._stack = site, stack
+
+    def __call__(self, **project: int | float) -> Tenant:
+        made = Tenant(self._site.admin).create(**project)
+        self._stack.callback(made.delete)
+        return made
+
+
+@pytest.fixture
+def team(site: Site) -> Iterator[Teams]:
+    with ExitStack() as stack:
+        yield Teams(site, stack)
+
+
+def held(tenant: Tenant) -> float:
+    return float(tenant.project_status().get("allocatedGPU", 0))
+
+
+def staying(tenant: Tenant, job: str) -> list[Json]:
+    """Pods of a job that run and are not about to go."""
+    return [
+        pod
+        for pod in tenant.pods(job)
+        if pod["spec"].get("nodeName") and not pod["metadata"].get("deletionTimestamp")
+    ]
+
+
+def indexes(tenant: Tenant, job: str) -> list[int]:
+    return sorted(int(pod["metadata"]["annotations"][INDEX]) for pod in staying(tenant, job))
+
+
+def reasons(tenant: Tenant, job: str) -> dict[str, str]:
+    return {event["reason"]: event["message"] for event in tenant.events(job)}
+
+
+def failed(tenant: Tenant, job: str) -> int:
+    """Retries that were charged."""
+    return int(tenant.batch_job(job)["status"].get("failed", 0))
+
+
+def test_three_projects_come_to_their_shares_when_demand_changes(site: Site, team: Teams) -> None:
+    a, b, c = team(quota=0, weight=2), team(quota=0), team(quota=0)
+    before = site.preemptions()["reclaim"]
+    a.submit("work", gpu=1, parallelism=8, retries=0)
+    until(lambda: held(a) == 8, "the only one that asks gets everything")
+    b.submit("work", gpu=1, parallelism=8, retries=0)
+    c.submit("work", gpu=1, parallelism=8, retries=0)
+    until(lambda: (held(a), held(b), held(c)) == (4, 2, 2), "each holds its share")
+    shares = [t.project_status()["fairShareGPU"] for t in (a, b, c)]
+    assert shares == ["4", "2", "2"]
+    assert site.preemptions()["reclaim"] - before == 4  # nobody had to go in vain
+    assert [failed(t, "work") for t in (a, b, c)] == [0, 0, 0]
+    c.remove("work")
+    until(
+        lambda: held(a) + held(b) == 8 and held(c) == 0,
+        lambda: (
+            f"what is left over is used: {[t.project_status() for t in (a, b, c)]}"
+            f" {[(t.status('work'), len(t.pods('work'))) for t in (a, b, c)]}"
+        ),
+    )
+    assert (held(a), held(b)) in [(5, 3), (6, 2)]  # 5.333 and 2.667
+    assert site.preemptions()["reclaim"] - before == 4
+    assert [failed(t, "work") for t in (a, b)] == [0, 0]
+
+
+def test_a_preempted_job_says_for_whom_and_goes_on_with_its_index(site: Site, team: Teams) -> None:
+    lab = team(quota=8)
+    lab.submit("trial", gpu=1, parallelism=8, retries=0, priority=10)
+    lab.wait_placed("trial", 8)
+    lab.submit("urgent", gpu=2, priority=90, template=template(runs(4)))
+    message = lab.wait_reason("trial", "Preempted")
+    assert f"{lab.name}/urgent" in message
+    assert lab.status("trial")["preemptedBy"] == f"{lab.name}/urgent"
+    assert lab.status("trial")["phase"] == "Running"  # six pods go on
+    lab.wait_placed("urgent")
+    lab.wait_phase("urgent", "Succeeded")
+    until(lambda: indexes(lab, "trial") == list(range(8)), "every index runs again")
+    until(lambda: "preemptedBy" not in lab.status("trial"), "that is over")
+    assert lab.status("trial")["reason"] == ""
+    assert failed(lab, "trial") == 0
+    assert "its priority is 90" in reasons(lab, "trial")["Preempted"]
+    assert "its priority is 90" in reasons(lab, "urgent")["Preempting"]
+
+
+def test_an_interactive_job_above_its_quota_is_reclaimed_and_ends_right(
+    site: Site, team: Teams
+) -> None:
+    borrower, owner = team(quota=6), team(quota=2)
+    note = template(runs(15))
+    borrower.submit("note", gpu=1, parallelism=8, type="interactive", retries=0, template=note)
+    borrower.wait_placed("note", 8)
+    owner.submit("own", gpu=2, template=template(runs(2)))
+    owner.wait_placed("own")
+    assert "fair share" in reasons(borrower, "note")["Preempted"]
+    assert f"{owner.name}/own" in reasons(borrower, "note")["Preempted"]
+    owner.wait_phase("own", "Succeeded")
+    borrower.wait_phase("note", "Succeeded", 60)
+    assert borrower.status("note")["pods"]["succeeded"] == 8
+    assert failed(borrower, "note") == 0
+
+
+def test_pods_inside_their_quota_stay(site: Site, team: Teams) -> None:
+    first, second = team(quota=8), team(quota=8)  # more is promised than there is
+    first.submit("hold", gpu=1, parallelism=8)
+    first.wait_placed("hold", 8)
+    second.submit("wait", gpu=1, priority=100)
+    message = second.wait_reason("wait", "WaitingForGPU")
+    assert f"held by {first.name}/hold" in message
+    assert len(staying(first, "hold")) == 8
+
+
+def test_an_operator_that_dies_amid_an_eviction_does_not_evict_twice(
+    site: Site, team: Teams
+) -> None:
+    a, b = team(quota=0), team(quota=0)
+    a.submit("work", gpu=1, parallelism=8, retries=0, template=template(SLOW_TO_GO))
+    a.wait_placed("work", 8)
+    b.submit("work", gpu=1, parallelism=2)
+    until(lambda: len(staying(a, "work")) == 6, "two pods of the one that holds all are going")
+    site.replica.kill()
+    site.replica.start().wait_leading()
+    assert b.wait_placed("work", 2)
+    assert len(staying(a, "work")) == 6
+    until(lambda: a.status("work").get("preemptedBy") == f"{b.name}/work", "it still says so")
+    assert failed(a, "work") == 0
+    assert site.preemptions() == {"reclaim": 0, "priority": 0}  # of the new process
