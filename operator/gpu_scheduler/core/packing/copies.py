@@ -9,10 +9,10 @@ import numpy.typing as npt
 
 from gpu_scheduler.core.packing.policy import WEIGHT
 
-Ints = npt.NDArray[np.int64]
+Small = npt.NDArray[np.int32]
 
 
-def left_unused(by_gpu: Ints, by_cpu: Ints, gain: Ints, total: Ints) -> Ints:
+def left_unused(by_gpu: Small, by_cpu: Small, gain: Small, total: Small) -> Small:
     """Free GPU that copies leave unused, in milli-GPU times WEIGHT.
 
     Args:
@@ -21,6 +21,6 @@ def left_unused(by_gpu: Ints, by_cpu: Ints, gain: Ints, total: Ints) -> Ints:
         gain: [shapes] milli-GPU that one copy uses, times its weight; 0 for pods without a GPU.
         total: [states] free milli.
     """
-    used: Ints = np.minimum(by_gpu, by_cpu) @ gain
-    found: Ints = total * WEIGHT - used
+    used: Small = np.minimum(by_gpu, by_cpu) @ gain
+    found: Small = total * WEIGHT - used
     return found

@@ -10,10 +10,10 @@ import numpy.typing as npt
 
 from gpu_scheduler.core.packing.policy import WEIGHT
 
-Ints = npt.NDArray[np.int64]
+Small = npt.NDArray[np.int32]
 
 
-def fragmented(scraps: Ints, seats: Ints, count: Ints, total: Ints, weight: Ints) -> Ints:
+def fragmented(scraps: Small, seats: Small, count: Small, total: Small, weight: Small) -> Small:
     """F_n of some states of nodes, in milli-GPU times WEIGHT.
 
     Args:
@@ -24,5 +24,5 @@ def fragmented(scraps: Ints, seats: Ints, count: Ints, total: Ints, weight: Ints
         weight: [states, needs] of the shapes with this need for which the CPU is enough.
     """
     usable = (total[:, None] - scraps) * (seats >= count)
-    found: Ints = total * WEIGHT - np.einsum("ij,ij->i", usable, weight)
+    found: Small = total * WEIGHT - np.einsum("ij,ij->i", usable, weight)
     return found

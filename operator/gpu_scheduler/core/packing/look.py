@@ -2,10 +2,10 @@
 
 Shapes that differ in memory, in models or in what nodes they choose often ask a node of one kind
 for the same CPU and devices; they are scored once. What all states of nodes share is worked out
-here, when a shape is added. Called by ``rows``.
+here, when a shape is added. Called by ``rows``, used by ``column``.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ import numpy.typing as npt
 from gpu_scheduler.core.packing.load import NEVER
 
 Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 PICKED = NEVER + 1  # instead of milli: ``Chooser`` has to pick the devices
 MOST_AMOUNTS = 4_000  # of free CPU, remembered
@@ -31,10 +30,8 @@ class Look:
         least_scarce: scarcity of the least scarce node that they could use.
         steps: distinct amounts of CPU, 0 first.
         step_of: [classes] where their CPU stands in ``steps``.
-        starts: [classes, devices] where a lone request may begin, on an empty node.
         hard: class and row of each shape for which ``Chooser`` picks.
         of_row: [rows] the class of each shape.
-        known: what ``states`` remembers of amounts of free CPU.
     """
 
     milli: Ints
@@ -44,17 +41,12 @@ class Look:
     least_scarce: Ints
     steps: Ints
     step_of: Ints
-    starts: Flags
     hard: list[tuple[int, int]]
     of_row: Ints
-    known: dict[int, tuple[Ints, Ints]] = field(default_factory=dict)
 
 
-def look_at(milli: Ints, count: Ints, size: Ints, wants: tuple[Ints, Ints], devices: int) -> Look:
-    """The classes of some shapes on a kind of node with so many devices.
-
-    ``wants`` are CPU and scarcity as in ``Look``, per shape.
-    """
+def look_at(milli: Ints, count: Ints, size: Ints, wants: tuple[Ints, Ints]) -> Look:
+    """The classes of some shapes on a kind of node; ``wants`` are CPU and scarcity, per shape."""
     rows = np.arange(1, len(milli) + 1)
     serves = milli != NEVER
     columns = np.stack(
@@ -64,9 +56,6 @@ def look_at(milli: Ints, count: Ints, size: Ints, wants: tuple[Ints, Ints], devi
     of_row = of_row.ravel()
     milli, count, size, cpu, least, row = np.ascontiguousarray(classes)
     steps, step_of = np.unique(np.append(0, cpu), return_inverse=True)
-    offsets = np.arange(devices)
-    starts = offsets + count[:, None] <= devices
-    starts &= (count[:, None] > 0) | (offsets == 0)
     return Look(
         milli=milli,
         count=count,
@@ -75,7 +64,6 @@ def look_at(milli: Ints, count: Ints, size: Ints, wants: tuple[Ints, Ints], devi
         least_scarce=least,
         steps=steps,
         step_of=step_of.ravel()[1:],
-        starts=starts,
         hard=[(int(at), int(row[at]) - 1) for at in np.flatnonzero(row)],
         of_row=of_row,
     )

@@ -61,10 +61,10 @@ class Mirror:
         kind = self._snapshot.kind[node]
         return int(self.cpu[node]), self._free[kind][self._place[node]].tobytes()
 
-    def of(self, node: int) -> tuple[Ints, Ints]:
-        """[1, devices] free milli and [1] free CPU of a node."""
+    def of(self, node: int) -> tuple[list[int], int]:
+        """Free milli of the devices and free CPU of a node."""
         kind, place = self._snapshot.kind[node], self._place[node]
-        return self._free[kind][place : place + 1], self.cpu[node : node + 1]
+        return self._free[kind][place].tolist(), int(self.cpu[node])
 
     def of_many(self, kind: int, nodes: Ints) -> tuple[Ints, Ints]:
         """[nodes, devices] free milli and [nodes] free CPU of nodes of one kind."""

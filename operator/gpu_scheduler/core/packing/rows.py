@@ -13,10 +13,11 @@ import numpy.typing as npt
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.column import Column
+from gpu_scheduler.core.packing.kinds import KindScores
 from gpu_scheduler.core.packing.load import NEVER
-from gpu_scheduler.core.packing.look import PICKED, Look, look_at
+from gpu_scheduler.core.packing.look import PICKED, look_at
 from gpu_scheduler.core.packing.mirror import Mirror
-from gpu_scheduler.core.packing.states import KindScores
 from gpu_scheduler.core.snapshot import Snapshot
 
 Ints = npt.NDArray[np.int64]
@@ -58,12 +59,13 @@ class Rows:
         self.usable[at, demand.usable] = True
         self.least_scarce[at] = self._scarce[demand.could].min() if demand.could else 0
         for number, kind in enumerate(self._kinds):
-            milli, count, size = kind.lone(demand.chooser, number, self._size_of)
-            self._lone[number][:, at] = milli, count, size
+            milli, count, size = kind.asks(demand.chooser, number, self._size_of)
+            self._asks[number][:, at] = milli, count, size
             self._alone[number].append(count == 1 and 0 < milli < NEVER)
         self._most_memory = max(self._most_memory, shape.memory_bytes)
         self._most_ephemeral = max(self._most_ephemeral, shape.ephemeral_bytes)
-        self._looks.clear()
+        self._columns.clear()
+        self._picked.clear()
         return at
 
     def trim(self, most: int) -> bool:
@@ -79,28 +81,31 @@ class Rows:
             self.keys[self.add(demand)] = row
         return True
 
-    def look(self, kind: int) -> Look:
-        """All rows on a kind of node."""
-        look = self._looks.get(kind)
-        if look is None:
-            look = self._looks[kind] = self._look(kind, slice(0, self.count))
-        return look
+    def column(self, kind: int) -> Column:
+        """All rows on a regular node of a kind."""
+        column = self._columns.get(kind)
+        if column is None:
+            milli, count, size = self._asks[kind][:, : self.count]
+            column = self._columns[kind] = self._column(kind, milli, count, size)
+        return column
 
-    def look_of(self, kind: int, at: int) -> Look:
-        """One row on a kind of node."""
-        return self._look(kind, slice(at, at + 1))
+    def column_picked(self, kind: int) -> Column:
+        """All rows on a node where Chooser has to pick whatever there is to pick."""
+        column = self._picked.get(kind)
+        if column is None:
+            milli, count, size = self._asks[kind][:, : self.count]
+            milli = np.where((milli == 0) | (milli == NEVER), milli, PICKED)
+            column = self._picked[kind] = self._column(kind, milli, np.minimum(count, 1), size)
+        return column
 
-    def look_picked(self, kind: int) -> Look:
-        """All rows on a node of a kind where Chooser has to pick whatever there is to pick."""
-        milli, count, size = self._lone[kind][:, : self.count]
-        milli = np.where((milli == 0) | (milli == NEVER), milli, PICKED)
+    def _column(self, kind: int, milli: Ints, count: Ints, size: Ints) -> Column:
         wants = self._cpu[: self.count], self.least_scarce[: self.count]
-        return look_at(milli, np.minimum(count, 1), size, wants, self._kinds[kind].devices)
+        return Column(look_at(milli, count, size, wants), self._kinds[kind])
 
-    def _look(self, kind: int, which: slice) -> Look:
-        milli, count, size = self._lone[kind][:, which]
-        wants = self._cpu[which], self.least_scarce[which]
-        return look_at(milli, count, size, wants, self._kinds[kind].devices)
+    def asks(self, kind: int, at: int) -> tuple[int, int, int]:
+        """Milli, count and size of a row on a kind of node, as in ``Look``."""
+        milli, count, size = self._asks[kind][:, at].tolist()
+        return milli, count, size
 
     def alone(self, kind: int, at: int) -> bool:
         """Whether a row is a lone request of one device there that ``Chooser`` need not pick."""
@@ -137,17 +142,18 @@ class Rows:
         self._cpu, self._memory, self._ephemeral, self.least_scarce = np.zeros(
             (4, size), dtype=np.int64
         )
-        self._lone = [np.zeros((3, size), dtype=np.int64) for _ in self._kinds]
+        self._asks = [np.zeros((3, size), dtype=np.int64) for _ in self._kinds]
         self._alone: list[list[bool]] = [[] for _ in self._kinds]
         self._most_memory = self._most_ephemeral = 0
-        self._looks: dict[int, Look] = {}
+        self._columns: dict[int, Column] = {}
+        self._picked: dict[int, Column] = {}
 
     def _grow(self) -> None:
         self.keys, self.usable = _doubled(self.keys), _doubled(self.usable)
         self._cpu, self._memory = _doubled(self._cpu), _doubled(self._memory)
         self._ephemeral = _doubled(self._ephemeral)
         self.least_scarce = _doubled(self.least_scarce)
-        self._lone = [_doubled(lone, axis=1) for lone in self._lone]
+        self._asks = [_doubled(asks, axis=1) for asks in self._asks]
 
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])

@@ -1,7 +1,7 @@
 """From what a pod would leave behind to a key, by policy.
 
 Gets the outcomes of many placements at once and says in whole buckets how bad each is, what counts
-as left on the device and on the node. Called by ``states``.
+as left on the device and on the node. Called by ``column`` and ``row``.
 """
 
 from dataclasses import dataclass
@@ -11,49 +11,12 @@ import numpy.typing as npt
 
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.load import KindLoad
+from gpu_scheduler.core.packing.outcome import Described, Outcomes
 from gpu_scheduler.core.packing.policy import BUCKET_MILLI, COPIES_PERCENT, UNIT, Packing
 from gpu_scheduler.core.packing.published import SCALE, left_over, sigmoid_points
 from gpu_scheduler.core.units import DEVICE_MILLI
 
 Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-
-
-@dataclass(slots=True)
-class Outcomes:
-    """Placements that are possible, one per row: pods of a shape on a node in a state.
-
-    Attributes:
-        state: number of the node's state in the batch.
-        total: milli-GPU left on the node.
-        left: milli left on the devices that the pod takes.
-        cpu: milli-CPU left on the node.
-        gpu: whether the pod takes a device.
-        scarce: milli-GPU to pay for the node's scarcity.
-        size: number of the device's size, for requests in MiB.
-    """
-
-    state: Ints
-    total: Ints
-    left: Ints
-    cpu: Ints
-    gpu: Flags
-    scarce: Ints
-    size: Ints
-
-
-@dataclass(slots=True)
-class Described:
-    """The states of a batch, and after them the outcomes, as ``KindLoad`` describes nodes.
-
-    ``cpu_at`` points into ``ranks`` and ``by_cpu``, where each amount of free CPU stands once.
-    """
-
-    nodes: Ints
-    total: Ints
-    cpu_at: Ints
-    ranks: Ints
-    by_cpu: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +60,11 @@ class Scoring:
 def growth(load: KindLoad, described: Described, state: Ints, copies_percent: int) -> Ints:
     """By how much the cost of the node grows, in UNITs of a milli-GPU."""
     nodes, total = described.nodes, described.total
-    cost = load.fragmentation(nodes, total, described.ranks[described.cpu_at])
-    cost *= 100 - copies_percent
+    part = load.fragmentation(nodes, total, described.ranks[described.cpu_at])
+    cost = part.astype(np.int64) * (100 - copies_percent)
     if copies_percent:
         by_cpu = described.by_cpu[described.cpu_at]
-        cost += load.unused(nodes, total, by_cpu) * copies_percent
+        cost += load.unused(nodes, total, by_cpu).astype(np.int64) * copies_percent
     states = len(nodes) - len(state)
     found: Ints = cost[states:] - cost[state]
     return found

@@ -14,14 +14,17 @@ import numpy.typing as npt
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.packing import keys
-from gpu_scheduler.core.packing.look import Look
+from gpu_scheduler.core.packing.column import Column
+from gpu_scheduler.core.packing.kinds import KindScores
+from gpu_scheduler.core.packing.look import PICKED
 from gpu_scheduler.core.packing.mirror import Mirror
 from gpu_scheduler.core.packing.mix import Mix
+from gpu_scheduler.core.packing.outcome import Picked
 from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.packing.row import row_keys
 from gpu_scheduler.core.packing.rows import Rows
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
 from gpu_scheduler.core.packing.scoring import Scoring
-from gpu_scheduler.core.packing.states import KindScores, Picked
 from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.units import DEVICE_MILLI
 
@@ -108,26 +111,24 @@ class ScoreTable:
     def _column(self, node: int) -> Ints:
         mirror, kind = self._mirror, self._snapshot.kind[node]
         if not mirror.regular[node]:
-            return self._scored(node, kind, self._rows.look_picked(kind))
+            return self._scored(node, self._rows.column_picked(kind))
         state = (kind, *mirror.state(node), int(self._scarce[node]))
         column = self._columns.get(state)
         if column is None:
             if len(self._columns) >= _MOST_STATES:
                 self._columns.clear()
-            column = self._columns[state] = self._scored(node, kind, self._rows.look(kind))
+            column = self._columns[state] = self._scored(node, self._rows.column(kind))
         return column
 
-    def _scored(self, node: int, kind: int, look: Look) -> Ints:
+    def _scored(self, node: int, column: Column) -> Ints:
         """The keys of all shapes on one node, whether they may go there or not."""
         free, cpu = self._mirror.of(node)
         picked = [
             placement
-            for at, row in look.hard
-            if (placement := self._picked(0, at, self._rows.demands[row], node)) is not None
+            for at, row in column.look.hard
+            if (placement := self._picked(at, self._rows.demands[row], node)) is not None
         ]
-        scarce = self._scarce[node : node + 1]
-        found: Ints = self._kinds[kind].keys(free, cpu, scarce, look, picked)[0][look.of_row]
-        return found
+        return column.keys(free, cpu, int(self._scarce[node]), picked)
 
     def _fill(self, at: int, demand: Demand) -> None:
         """The new row, node by node of each kind."""
@@ -136,19 +137,20 @@ class ScoreTable:
         row[:] = keys.BLOCKED
         usable = rows.usable[at]
         for kind, members in enumerate(mirror.members):
-            look = rows.look_of(kind, at)
+            asks = rows.asks(kind, at)
             for begin in range(0, len(members), _ROW_CHUNK):
                 nodes = members[begin : begin + _ROW_CHUNK]
                 nodes = nodes[usable[nodes] & mirror.regular[nodes]]
-                if not len(nodes):
-                    continue
-                picked = self._picked_on(nodes, demand) if look.hard else []
-                free, cpu = mirror.of_many(kind, nodes)
-                scored = self._kinds[kind].keys(free, cpu, self._scarce[nodes], look, picked)
-                row[nodes] = scored[:, 0]
+                picked = []
+                if asks[0] == PICKED:
+                    picked = self._picked_on(nodes, demand)
+                if len(nodes) and (picked or asks[0] != PICKED):
+                    scarce = np.maximum(0, self._scarce[nodes] - rows.least_scarce[at])
+                    states = (*mirror.of_many(kind, nodes), scarce)
+                    cpu_milli = demand.shape.cpu_milli
+                    row[nodes] = row_keys(self._kinds[kind], asks, cpu_milli, states, picked)
         for node in np.flatnonzero(usable & ~mirror.regular).tolist():
-            kind = self._snapshot.kind[node]
-            row[node] = self._scored(node, kind, rows.look_picked(kind))[at]
+            row[node] = self._scored(node, rows.column_picked(self._snapshot.kind[node]))[at]
         rows.admit_row(at, mirror)
 
     def _picked_on(self, nodes: Ints, demand: Demand) -> list[Picked]:
@@ -158,13 +160,13 @@ class ScoreTable:
         for number, node in enumerate(nodes.tolist()):
             state = self._mirror.state(node)
             if state not in known:
-                known[state] = self._picked(0, 0, demand, node)
+                known[state] = self._picked(0, demand, node)
             picked = known[state]
             if picked is not None:
-                found.append(replace(picked, state=number))
+                found.append(replace(picked, at=number))
         return found
 
-    def _picked(self, state: int, at: int, demand: Demand, node: int) -> Picked | None:
+    def _picked(self, at: int, demand: Demand, node: int) -> Picked | None:
         snapshot, shape = self._snapshot, demand.shape
         if not shape.devices or snapshot.cluster.free_cpu_milli[node] < shape.cpu_milli:
             return None
@@ -176,4 +178,4 @@ class ScoreTable:
         for _, device, milli, _ in choice.picks:
             free[device - base] -= milli
         size = self._rows.size_of(choice)
-        return Picked(state, at, free, choice.left_milli, size)
+        return Picked(at, free, choice.left_milli, size)

@@ -29,7 +29,7 @@ def test_fragmentation_is_what_its_definition_says(case: tuple[Mix, NodeKind, li
     mix, kind, states = case
     load = KindLoad(kind, mix)
     nodes = np.stack([load.base(list(state.free)) for state in states])
-    total = np.array([state.total for state in states])
+    total = np.array([state.total for state in states], dtype=np.int32)
     rank = load.ranks(np.array([state.cpu for state in states]))
     found = load.fragmentation(nodes, total, rank).tolist()
     assert found == [definitions.fragmentation(state, mix) for state in states]
@@ -43,7 +43,7 @@ def test_what_copies_leave_unused_is_what_its_definition_says(
     mix, kind, states = case
     load = KindLoad(kind, mix)
     nodes = np.stack([load.base(list(state.free)) for state in states])
-    total = np.array([state.total for state in states])
+    total = np.array([state.total for state in states], dtype=np.int32)
     by_cpu = load.by_cpu(np.array([state.cpu for state in states]))
     found = load.unused(nodes, total, by_cpu).tolist()
     assert found == [definitions.unused(state, mix) for state in states]

@@ -1,0 +1,113 @@
+"""The keys of one shape on many nodes of one kind: what is worked out when a shape is new.
+
+A lone request on alike devices is tried on all free amounts that occur on a node; anything else
+takes the devices that ``Chooser`` picks by best fit. Called by ``table``.
+"""
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.kinds import KindScores
+from gpu_scheduler.core.packing.outcome import Described, Outcomes, Picked
+
+Ints = npt.NDArray[np.int64]
+Small = npt.NDArray[np.int32]
+
+
+def row_keys(
+    kind: KindScores,
+    asks: tuple[int, int, int],
+    cpu_milli: int,
+    nodes: tuple[Ints, Ints, Ints],
+    picked: list[Picked],
+) -> Ints:
+    """[nodes] Keys; ``BLOCKED`` where GPU or CPU are not enough.
+
+    Args:
+        kind: of the nodes.
+        asks: milli, count and size of the shape there (see ``Look``).
+        cpu_milli: what the shape wants beside.
+        nodes: [nodes, devices] free milli, rising where devices are alike; [nodes] free CPU;
+            [nodes] milli-GPU to pay for scarcity.
+        picked: placements that ``Chooser`` worked out, instead of trying devices.
+    """
+    free, cpu, scarce = nodes
+    milli, count, size_number = asks
+    total = free.sum(axis=1)
+    base = _base(kind, free) if kind.scoring.weighs else None
+    after: Small | None = None
+    if picked:
+        state = np.array([p.at for p in picked], dtype=np.int64)
+        left = np.array([p.left for p in picked], dtype=np.int64)
+        each = {id(p.free_milli): p.free_milli for p in picked}  # many share one
+        rests = {number: sum(free_milli) for number, free_milli in each.items()}
+        rest = np.array([rests[id(p.free_milli)] for p in picked], dtype=np.int64)
+        size = np.array([p.size for p in picked], dtype=np.int64)
+        if base is not None:
+            bases = {number: kind.load.base(free_milli) for number, free_milli in each.items()}
+            after = np.stack([bases[id(p.free_milli)] for p in picked])
+    else:
+        state, place = _fitting(kind, free, cpu >= cpu_milli, milli, count)
+        held = free[state, place] if count else np.zeros_like(state)
+        left, rest = held - milli, total[state] - milli * count
+        size = np.full(len(state), size_number)
+        if base is not None:
+            after = base[state]
+            if count:
+                table = kind.load.tables[0]
+                after = after + (table[held - milli] - table[held]) * np.int32(count)
+    result = np.full(len(cpu), keys.BLOCKED)
+    if len(state):
+        described = None
+        if base is not None and after is not None:
+            described = _described(kind, base, after, total, rest, cpu, state, cpu_milli)
+        gpu = np.full(len(state), int(milli > 0))
+        outcomes = Outcomes(state, rest, left, cpu[state] - cpu_milli, gpu, scarce[state], size)
+        found = kind.scoring.keys(kind.load, described, outcomes, kind.devices)
+        np.minimum.at(result, state, found)
+    return result
+
+
+def _fitting(
+    kind: KindScores, free: Ints, enough: npt.NDArray[np.bool_], milli: int, count: int
+) -> tuple[Ints, Ints]:
+    """State and first device of each placement of a lone request, or of none."""
+    if not count:
+        state = np.flatnonzero(enough)
+        return state, np.zeros_like(state)
+    fits = (free >= milli) & enough[:, None]
+    fits[:, kind.devices - count + 1 :] = False
+    fits[:, 1:] &= free[:, 1:] != free[:, :-1]
+    state, place = np.nonzero(fits)
+    return state, place
+
+
+def _base(kind: KindScores, free: Ints) -> Small:
+    """The nodes as they are."""
+    if not kind.devices:
+        return np.zeros((len(free), kind.load.width), dtype=np.int32)
+    if not kind.alike:
+        return np.stack([kind.load.base(row) for row in free.tolist()])
+    found: Small = kind.load.tables[0][free].sum(axis=1, dtype=np.int32)
+    return found
+
+
+def _described(
+    kind: KindScores,
+    base: Small,
+    after: Small,
+    total: Ints,
+    rest: Ints,
+    cpu: Ints,
+    state: Ints,
+    cpu_milli: int,
+) -> Described:
+    amounts = np.concatenate([cpu, cpu - cpu_milli])
+    return Described(
+        np.concatenate([base, after]),
+        np.concatenate([total, rest]).astype(np.int32),
+        np.concatenate([np.arange(len(cpu)), state + len(cpu)]),
+        kind.load.ranks(amounts),
+        kind.load.by_cpu(amounts),
+    )
