@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cluster import store
 from cluster.credentials import kubeconfig_file, token_file
 from cluster.ports import Ports
 
@@ -46,7 +47,7 @@ def etcd(plan: Plan) -> tuple[str, ...]:
     client = f"http://127.0.0.1:{plan.ports.etcd}"
     peer = f"http://127.0.0.1:{plan.ports.etcd_peer}"
     return (
-        f"--data-dir={plan.folder / 'etcd'}",
+        f"--data-dir={plan.folder / store.NAME}",
         f"--listen-client-urls={client}",
         f"--advertise-client-urls={client}",
         f"--listen-peer-urls={peer}",

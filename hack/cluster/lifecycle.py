@@ -11,7 +11,7 @@ import shutil
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 
-from cluster import build, control_plane, ports, process, service_address
+from cluster import build, control_plane, ports, process, service_address, store
 from cluster.cache import cache_folder, cluster_folder, clusters_folder, lock_file
 from cluster.control_plane import Plan
 from cluster.errors import ClusterError
@@ -113,6 +113,7 @@ def _start(settings: Settings) -> Running:
     with exclusive(lock_file(".ports")):
         state = _reserve(settings)
         folder.mkdir(parents=True, mode=0o700)
+        store.create(folder)
         save(folder, state)
     running = Running(settings.name, folder)
     try:
@@ -177,6 +178,7 @@ def _down(name: str) -> bool:
     # Deleting through a mount would delete what is mounted there.
     if mounts := mounts_below(folder):
         raise ClusterError(f"unmount these first, then try again: {', '.join(map(str, mounts))}")
+    store.remove(folder)
     shutil.rmtree(folder, ignore_errors=True)
     if folder.exists():
         raise ClusterError(f"{folder} could not be deleted; is it somebody else's?")
