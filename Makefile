@@ -70,6 +70,10 @@ bench: setup ## Throughput and latency against the stock scheduler; writes docs/
 gpu-check: ## Do memory caps hold on this machine's NVIDIA driver? Needs no setup (OPTIONS=--help)
 	@python=$(PYTHON); [ -x $$python ] || python=python3; $$python -m gpu_check $(OPTIONS)
 
+.PHONY: bench-packing
+bench-packing: setup ## How well GPUs are packed on a public trace, against published results; writes docs/packing.md
+	@$(PYTHON) -m tests.perf.bench_packing
+
 .PHONY: image
 image: setup ## Build the operator's image, with Docker where there is one (IMAGE=name:tag)
 	@hack/image.sh $(IMAGE)
