@@ -12,6 +12,9 @@ from string import Template
 from cluster.errors import ClusterError
 from cluster.node_layout import ADDRESS, BRIDGE, NETWORK, SUBNET, NodeLayout
 
+# Locally administered; the last four bytes are the address in SUBNET.
+HARDWARE_ADDRESS = "0a:58:" + ":".join(f"{int(part):02x}" for part in ADDRESS.split("."))
+
 _TEMPLATE = Path(__file__).parent / "node" / "cni.conflist"
 
 
@@ -29,9 +32,13 @@ def write_cni(layout: NodeLayout) -> None:
 
 
 def up() -> None:
-    """Bring the bridge up; its address is the node's and must be there before the kubelet."""
+    """Bring the bridge up; its address is the node's and must be there before the kubelet.
+
+    It has a hardware address of its own: without one a bridge takes the lowest of its ports, and
+    when a pod's coming or going changes that, all others send into the void for ten seconds.
+    """
     prefix = SUBNET.partition("/")[2]
-    _ip("link", "add", BRIDGE, "type", "bridge")
+    _ip("link", "add", BRIDGE, "address", HARDWARE_ADDRESS, "type", "bridge")
     _ip("address", "add", f"{ADDRESS}/{prefix}", "dev", BRIDGE)
     _ip("link", "set", BRIDGE, "up")
 

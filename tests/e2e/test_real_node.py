@@ -1,10 +1,13 @@
 import json
+from pathlib import Path
 
 import pytest
 from tests.e2e.pods import created, make_pod, output_of, variables, wait_for_phase
 
 from cluster import Running, node_gpus
 from cluster.credentials import REAL_NODE_NAME
+from cluster.node_layout import BRIDGE
+from cluster.node_network import HARDWARE_ADDRESS
 
 FIRST, SECOND = (gpu.uuid for gpu in node_gpus.GPUS)
 SHOW = "env; ls /dev/fakegpu 2>/dev/null | sed 's/^/FILE_/; s/$/=/'"
@@ -92,3 +95,19 @@ def test_quickstart_without_a_gpu_fails_and_says_so(real_cluster: Running) -> No
     with created(real_cluster, make_pod().devices("void")) as name:
         wait_for_phase(real_cluster, name, "Failed")
         assert "was given no GPU" in real_cluster.kubectl("logs", name).stdout
+
+
+def test_the_way_to_the_gateway_does_not_change_when_pods_come_and_go(
+    real_cluster: Running,
+) -> None:
+    bridge = Path("/sys/class/net") / BRIDGE
+    pods = [make_pod("comes").shell("sleep 60") for _ in range(3)]
+    with created(real_cluster, pods[0]) as first:
+        wait_for_phase(real_cluster, first, "Running")
+        seen = {(bridge / "address").read_text().strip()}
+        for pod in pods[1:]:
+            with created(real_cluster, pod) as name:
+                wait_for_phase(real_cluster, name, "Running")
+                seen.add((bridge / "address").read_text().strip())
+    assert seen == {HARDWARE_ADDRESS}
+    assert (bridge / "addr_assign_type").read_text().strip() == "3"  # set, not taken from a port
