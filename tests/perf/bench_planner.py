@@ -1,31 +1,50 @@
-"""How fast the planner plans: prints one JSON object.
+"""How fast the planner plans: prints a table, or one JSON object with ``--json``.
 
-Run with ``python tests/perf/bench_planner.py [--repeat N]``. No cluster is needed; each figure is
-the median CPU time of N runs, in one process and on one core.
+``python -m tests.perf.bench_planner [--repeat N]``, or the part ``planner`` of ``make bench``. No
+cluster is needed; each figure is CPU time of one process on one core. A planner keeps a session
+between cycles, as the operator does: ``first`` is its first cycle, ``next`` the median of N more
+on the same cluster, every one planned in full.
 """
 
 import argparse
 import gc
 import json
-import platform
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from random import Random
+from typing import Any
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT), str(ROOT / "operator")]
+from tests.perf.report import table
+from tests.unit.builders import ClusterBuilder, job, project, projects, shape
 
-from tests.unit.builders import ClusterBuilder, job, project, projects, shape  # noqa: E402
+from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.decision import Plan
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.request import DeviceRequest, Shape, WaitingJob
+from gpu_scheduler.core.session import Session
+from gpu_scheduler.simulate.arrivals import arriving, in_random_order
+from gpu_scheduler.simulate.run import Player
+from gpu_scheduler.simulate.trace import read_nodes, read_pods
 
-from gpu_scheduler.core.cluster import Cluster  # noqa: E402
-from gpu_scheduler.core.decision import Plan  # noqa: E402
-from gpu_scheduler.core.plan import plan  # noqa: E402
-from gpu_scheduler.core.request import DeviceRequest, Shape, WaitingJob  # noqa: E402
-
+TRACE = Path(__file__).resolve().parents[1] / "fixtures" / "traces" / "openb"
 PROJECTS = projects(*(project(f"team-{i}", 10_000_000) for i in range(10)))
 GIB = 1 << 30
+CYCLES = 50  # incremental ones
+
+
+@dataclass(slots=True)
+class Scene:
+    """A cluster and jobs; ``change`` alters the cluster before cycle ``n``."""
+
+    cluster: Cluster
+    jobs: list[WaitingJob]
+    change: Callable[[Cluster, int], None] = lambda cluster, n: None
+    cycles: int = 0  # 0 = as many as are asked for
 
 
 def cluster(nodes: int) -> Cluster:
@@ -53,22 +72,32 @@ def mixed_shapes() -> list[Shape]:
     ]
 
 
-def one_job() -> tuple[Cluster, list[WaitingJob]]:
+def one_job() -> Scene:
     """800 pods of 0.5 in one job on 100 nodes."""
-    return cluster(100), [job("halves", shape(500), 800, project="team-0")]
+    return Scene(cluster(100), [job("halves", shape(500), 800, project="team-0")])
 
 
-def mixed(nodes: int) -> tuple[Cluster, list[WaitingJob]]:
+def mixed(nodes: int) -> Scene:
     """10,000 pods of ten shapes in 50 jobs of 10 projects."""
     shapes = mixed_shapes()
     jobs = [
         job(f"job-{i}", shapes[i % 10], 200, project=f"team-{i * 7 % 10}", created=i)
         for i in range(50)
     ]
-    return cluster(nodes), jobs
+    return Scene(cluster(nodes), jobs)
 
 
-def saturated(nodes: int) -> tuple[Cluster, list[WaitingJob]]:
+def used(nodes: int) -> Scene:
+    """The same jobs on nodes of which no two are in the same state."""
+    scene = mixed(nodes)
+    state, random = scene.cluster, Random(1)
+    for device, usable in enumerate(state.dev_usable_mib):
+        free = random.choice([0, 1000, random.randrange(1000)])
+        state.free_milli[device], state.free_mib[device] = free, free * usable // 1000
+    return scene
+
+
+def saturated(nodes: int) -> Scene:
     """Nothing is free; 5,000 pods in 500 jobs wait."""
     full = cluster(nodes)
     full.free_milli = [50] * len(full.free_milli)
@@ -77,57 +106,125 @@ def saturated(nodes: int) -> tuple[Cluster, list[WaitingJob]]:
     jobs = [
         job(f"job-{i}", shapes[i % 10], 10, project=f"team-{i % 9}", created=i) for i in range(500)
     ]
-    return full, jobs
+    return Scene(full, jobs)
 
 
-def one_more(nodes: int) -> tuple[Cluster, list[WaitingJob]]:
-    """One pod waits, one place is free."""
-    full, _ = saturated(nodes)
-    full.free_milli[5] = 1000
-    full.free_mib[5] = full.dev_usable_mib[5]
-    return full, [job("one", shape(500), 1, project="team-0")]
+def one_ended(nodes: int) -> Scene:
+    """One pod has ended somewhere, one waits and takes its place."""
+    full = saturated(nodes).cluster
+
+    def change(state: Cluster, n: int) -> None:
+        before, device = 37 * (n - 1) % len(state.free_milli), 37 * n % len(state.free_milli)
+        for at, free in ((before, 50), (device, 1000)):
+            state.free_milli[at] = free
+            state.free_mib[at] = free * state.dev_usable_mib[at] // 1000
+
+    return Scene(full, [job("one", shape(500), 1, project="team-0")], change, CYCLES)
 
 
-SCENES: dict[str, Callable[[], tuple[Cluster, list[WaitingJob]]]] = {
+SCENES: dict[str, Callable[[], Scene]] = {
     "800 pods of 0.5, one job, 100 nodes": one_job,
     "10,000 pods, 10 shapes, 50 jobs, 1,000 nodes": lambda: mixed(1_000),
     "10,000 pods, 10 shapes, 50 jobs, 10,000 nodes": lambda: mixed(10_000),
+    "the same, every node in another state": lambda: used(10_000),
     "saturated: 5,000 pods, 500 jobs, 1,000 nodes": lambda: saturated(1_000),
     "saturated: 5,000 pods, 500 jobs, 10,000 nodes": lambda: saturated(10_000),
-    "one pod, one free GPU, 10,000 nodes": lambda: one_more(10_000),
+    "one pod ended, one waits, 10,000 nodes": lambda: one_ended(10_000),
 }
 
 
-def measure(scene: Callable[[], tuple[Cluster, list[WaitingJob]]], repeat: int) -> dict[str, float]:
-    """Median CPU seconds of one cycle, and what it decided."""
-    state, jobs = scene()
+def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
+    """CPU milliseconds of the first cycle and of the next ones, and what was decided."""
+    scene, session = make(), Session()
+    seconds, result = [], Plan((), ())
     gc.collect()
     gc.freeze()
-    seconds = []
-    result = Plan((), ())
-    for _ in range(repeat):
+    for n in range(1 + (scene.cycles or repeat)):
+        scene.change(scene.cluster, n)
         start = time.process_time()
-        result = plan(state, PROJECTS, jobs)
+        result = plan(scene.cluster, PROJECTS, scene.jobs, session=session)
         seconds.append(time.process_time() - start)
     gc.unfreeze()
-    median = statistics.median(seconds)
+    median = statistics.median(seconds[1:])
     return {
-        "cycle_ms": round(median * 1000, 2),
+        "first_ms": round(seconds[0] * 1000, 1),
+        "next_ms": round(median * 1000, 1),
+        "least_ms": round(min(seconds[1:]) * 1000, 1),
+        "most_ms": round(max(seconds[1:]) * 1000, 1),
         "placed": len(result.places),
         "waiting_jobs": len(result.waits),
         "pods_per_second": round(len(result.places) / median),
     }
 
 
-def main() -> None:
+def one_by_one(packing: Packing) -> dict[str, float]:
+    """Placements one at a time: the default openb trace on its 1,213 nodes, seed 42."""
+    nodes = read_nodes(TRACE / "openb_node_list_gpu_node.csv.xz")
+    pods = read_pods(TRACE / "openb_pod_list_default.csv.xz")
+    random = Random(42)
+    player = Player(in_random_order(nodes, random), pods, packing)
+    capacity = sum(node.gpus for node in nodes) * 1000
+    gc.collect()
+    gc.freeze()
+    steps = player.fill(arriving(pods, capacity, 1.3, random), lambda: None)
+    gc.unfreeze()
+    each = sorted(step.nanoseconds / 1e6 for step in steps)
+    return {
+        "placements_per_second": round(1000 * len(each) / sum(each)),
+        "p50_ms": round(each[len(each) // 2], 3),
+        "p99_ms": round(each[len(each) * 99 // 100], 3),
+    }
+
+
+def figures(repeat: int) -> dict[str, Any]:
+    """Everything, as JSON."""
+    return {
+        "cycles": {name: measure(make, repeat) for name, make in SCENES.items()},
+        "openb": {str(p): one_by_one(p) for p in (Packing.FRAGMENTATION, Packing.BEST_FIT)},
+    }
+
+
+def page(found: dict[str, Any]) -> str:
+    """Everything, as Markdown."""
+    cycles = [
+        [
+            name,
+            f"{entry['first_ms']:,.0f}",
+            f"{entry['next_ms']:,.1f} ({entry['least_ms']:,.1f}–{entry['most_ms']:,.1f})",
+            f"{entry['placed']:,}",
+            f"{entry['waiting_jobs']:,}",
+        ]
+        for name, entry in found["cycles"].items()
+    ]
+    openb = [
+        [
+            name,
+            f"{entry['placements_per_second']:,}",
+            f"{entry['p50_ms']:.2f} ms",
+            f"{entry['p99_ms']:.2f} ms",
+        ]
+        for name, entry in found["openb"].items()
+    ]
+    return "\n\n".join(
+        [
+            "### The planner alone: CPU time of a cycle, ms",
+            table(["", "first", "next", "placed", "jobs that wait"], cycles),
+            "One placement after the other, openb trace, 1,213 nodes:",
+            table(["policy", "placements/s", "p50", "p99"], openb),
+        ]
+    )
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
     """Measure every scene."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.perf.bench_planner", description=__doc__)
     parser.add_argument("--repeat", type=int, default=5)
-    repeat = parser.parse_args().repeat
-    figures = {name: measure(scene, repeat) for name, scene in SCENES.items()}
-    machine = {"python": platform.python_version(), "machine": platform.machine()}
-    print(json.dumps({"settings": {"repeat": repeat, **machine}, "planner": figures}, indent=2))  # noqa: T201
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args(arguments)
+    found = figures(options.repeat)
+    print(json.dumps(found, indent=2) if options.json else page(found))  # noqa: T201
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

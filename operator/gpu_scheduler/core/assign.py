@@ -67,6 +67,11 @@ class _Search:
         self._order = sorted(
             range(len(requests)), key=lambda i: (-requests[i].milli, -requests[i].mib, i)
         )
+        sizes = {slot.usable_mib for slot in slots}
+        shares = [{size: share(request, size) for size in sizes} for request in requests]
+        self._shares = [
+            [shares[i][slot.usable_mib] for slot in slots] for i in range(len(requests))
+        ]
         self._chosen: list[tuple[int, int]] = []
         self._hopeless: set[tuple[int, tuple[Slot, ...]]] = set()
         self.steps = 0
@@ -80,48 +85,46 @@ class _Search:
         """Place the requests from ``depth`` on."""
         if depth == len(self._order):
             return True
-        state = (depth, tuple(sorted(self._free)))
-        if state in self._hopeless:
+        if self._hopeless and (depth, tuple(sorted(self._free))) in self._hopeless:
             return False
         number = self._order[depth]
-        fitting = [
-            (after, position)
-            for position in range(len(self._free))
-            if (after := self._after(self._requests[number], self._free[position])) is not None
-        ]
-        fitting.sort(key=lambda f: (f[0].free_milli, f[0].usable_mib, f[0].free_mib, f[1]))
+        fitting = []  # free milli afterwards, memory of the device, free MiB afterwards, position
+        for position, (slot, (milli, mib)) in enumerate(
+            zip(self._free, self._shares[number], strict=True)
+        ):
+            if milli <= slot[0] and mib <= slot[1]:
+                fitting.append((slot[0] - milli, slot[2], slot[1] - mib, position))
+        fitting.sort()
         if self._combine(depth, number, fitting, 0, self._requests[number].count):
             return True
-        self._hopeless.add(state)
+        self._hopeless.add((depth, tuple(sorted(self._free))))
         return False
 
     def _combine(
-        self, depth: int, number: int, fitting: list[tuple[Slot, int]], start: int, missing: int
+        self,
+        depth: int,
+        number: int,
+        fitting: list[tuple[int, int, int, int]],
+        start: int,
+        missing: int,
     ) -> bool:
         """Choose ``missing`` more devices for one request, then go on with the next request."""
         if missing == 0:
             return self._place(depth + 1)
-        tried: Slot | None = None
+        tried: tuple[int, int, int] | None = None
         for i in range(start, len(fitting) - missing + 1):
-            after, position = fitting[i]
-            if after == tried:
+            free_milli, usable_mib, free_mib, position = fitting[i]
+            if (free_milli, usable_mib, free_mib) == tried:
                 continue  # a device in the same state led nowhere
-            tried = after
+            tried = free_milli, usable_mib, free_mib
             self.steps += 1
             if self.steps > self._most:
                 return False
             before = self._free[position]
-            self._free[position] = after
+            self._free[position] = Slot(free_milli, free_mib, usable_mib)
             self._chosen.append((number, position))
             if self._combine(depth, number, fitting, i + 1, missing - 1):
                 return True
             self._chosen.pop()
             self._free[position] = before
         return False
-
-    @staticmethod
-    def _after(request: DeviceRequest, slot: Slot) -> Slot | None:
-        milli, mib = share(request, slot.usable_mib)
-        if milli > slot.free_milli or mib > slot.free_mib:
-            return None
-        return Slot(slot.free_milli - milli, slot.free_mib - mib, slot.usable_mib)

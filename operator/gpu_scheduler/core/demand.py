@@ -26,10 +26,13 @@ class Demand:
         self.shape = shape
         self.chooser = Chooser(shape, snapshot)
         kinds = [self.chooser.fits_empty(kind) for kind in range(len(snapshot.kinds))]
+        anywhere = not shape.where.selector and shape.where.terms is None
         self.could = [
             n
             for n, kind in enumerate(snapshot.kind)
-            if kinds[kind] and holds(shape, nodes[n]) and fit.matches(shape.where, nodes[n])
+            if kinds[kind]
+            and holds(shape, nodes[n])
+            and ((anywhere and not nodes[n].taints) or fit.matches(shape.where, nodes[n]))
         ]
         """Nodes that would hold the pod if they were empty and open."""
         self.usable = [n for n in self.could if not nodes[n].closed]

@@ -44,6 +44,8 @@ class Column:
         self._on: dict[int, Part] = {}  # by free milli of a device
         self._whole: dict[int, Part] = {}  # by the number of free devices
         self._cpu: dict[int, tuple[Ints, Small]] = {}
+        each = (look.cpu_milli.tolist(), look.step_of.tolist(), look.least_scarce.tolist())
+        self._hard = {at: (each[0][at], each[1][at], each[2][at]) for at, _ in look.hard}
 
     def keys(self, free: list[int], cpu: int, scarce: int, picked: list[Picked]) -> Ints:
         """[rows] Keys; ``BLOCKED`` where GPU or CPU are not enough.
@@ -124,23 +126,14 @@ class Column:
         return Part(numbers, change.astype(np.int32))
 
     def _of_picked(self, picked: list[Picked], total: int, base: Small | None) -> Part:
-        look, load = self.look, self._kind.load
-        at = np.array([p.at for p in picked], dtype=np.int64)
-        numbers = np.stack(
-            [
-                at,
-                np.array([p.left for p in picked], dtype=np.int64),
-                np.array([total - sum(p.free_milli) for p in picked], dtype=np.int64),
-                look.cpu_milli[at],
-                look.step_of[at],
-                look.least_scarce[at],
-                np.array([p.size for p in picked], dtype=np.int64),
-                np.ones_like(at),
-            ]
-        )
+        load = self._kind.load
+        rows = [
+            (p.at, p.left, total - sum(p.free_milli), *self._hard[p.at], p.size, 1) for p in picked
+        ]
+        numbers = np.array(rows, dtype=np.int64).T
         if base is None:
-            return Part(numbers, np.zeros((len(at), load.width), dtype=np.int32))
-        return Part(numbers, np.stack([load.base(p.free_milli) - base for p in picked]))
+            return Part(numbers, np.zeros((len(rows), load.width), dtype=np.int32))
+        return Part(numbers, np.array([load.base(p.free_milli) - base for p in picked]))
 
     def _of_cpu(self, cpu: int) -> tuple[Ints, Small]:
         """The CPU that is left after each class, as the mix sees it."""

@@ -52,12 +52,9 @@ class Described:
 
 @dataclass(slots=True)
 class Picked:
-    """A placement worked out by ``Chooser``: free milli of the node afterwards, left, size.
+    """A placement worked out by ``Chooser``: free milli of the node afterwards, left, size."""
 
-    ``at`` is the number of the class in a column, or of the state in a row.
-    """
-
-    at: int
+    at: int  # number of the class, in a column
     free_milli: list[int]
     left: int
     size: int

@@ -20,7 +20,7 @@ def row_keys(
     asks: tuple[int, int, int],
     cpu_milli: int,
     nodes: tuple[Ints, Ints, Ints],
-    picked: list[Picked],
+    picked: tuple[list[Picked], list[tuple[int, int]]],
 ) -> Ints:
     """[nodes] Keys; ``BLOCKED`` where GPU or CPU are not enough.
 
@@ -30,23 +30,22 @@ def row_keys(
         cpu_milli: what the shape wants beside.
         nodes: [nodes, devices] free milli, rising where devices are alike; [nodes] free CPU;
             [nodes] milli-GPU to pay for scarcity.
-        picked: placements that ``Chooser`` worked out, instead of trying devices.
+        picked: placements that ``Chooser`` worked out, instead of trying devices; and for each
+            node that can be used so its number and that of the placement.
     """
     free, cpu, scarce = nodes
     milli, count, size_number = asks
     total = free.sum(axis=1)
     base = _base(kind, free) if kind.scoring.weighs else None
     after: Small | None = None
-    if picked:
-        state = np.array([p.at for p in picked], dtype=np.int64)
-        left = np.array([p.left for p in picked], dtype=np.int64)
-        each = {id(p.free_milli): p.free_milli for p in picked}  # many share one
-        rests = {number: sum(free_milli) for number, free_milli in each.items()}
-        rest = np.array([rests[id(p.free_milli)] for p in picked], dtype=np.int64)
-        size = np.array([p.size for p in picked], dtype=np.int64)
+    placements, where = picked
+    if placements:
+        state, which = np.array(where, dtype=np.int64).T
+        left = np.array([p.left for p in placements], dtype=np.int64)[which]
+        rest = np.array([sum(p.free_milli) for p in placements], dtype=np.int64)[which]
+        size = np.array([p.size for p in placements], dtype=np.int64)[which]
         if base is not None:
-            bases = {number: kind.load.base(free_milli) for number, free_milli in each.items()}
-            after = np.stack([bases[id(p.free_milli)] for p in picked])
+            after = np.stack([kind.load.base(p.free_milli) for p in placements])[which]
     else:
         state, place = _fitting(kind, free, cpu >= cpu_milli, milli, count)
         held = free[state, place] if count else np.zeros_like(state)

@@ -6,8 +6,6 @@ seen before. Invariant: after ``best`` the least key of a row is what a full sca
 Called by ``scores``.
 """
 
-from dataclasses import replace
-
 import numpy as np
 import numpy.typing as npt
 
@@ -141,10 +139,9 @@ class ScoreTable:
             for begin in range(0, len(members), _ROW_CHUNK):
                 nodes = members[begin : begin + _ROW_CHUNK]
                 nodes = nodes[usable[nodes] & mirror.regular[nodes]]
-                picked = []
-                if asks[0] == PICKED:
-                    picked = self._picked_on(nodes, demand)
-                if len(nodes) and (picked or asks[0] != PICKED):
+                hard = asks[0] == PICKED
+                picked = self._picked_on(nodes, demand) if hard else ([], [])
+                if len(nodes) and (picked[0] or not hard):
                     scarce = np.maximum(0, self._scarce[nodes] - rows.least_scarce[at])
                     states = (*mirror.of_many(kind, nodes), scarce)
                     cpu_milli = demand.shape.cpu_milli
@@ -153,18 +150,22 @@ class ScoreTable:
             row[node] = self._scored(node, rows.column_picked(self._snapshot.kind[node]))[at]
         rows.admit_row(at, mirror)
 
-    def _picked_on(self, nodes: Ints, demand: Demand) -> list[Picked]:
-        """The same on regular nodes of one kind; those in the same state share the choice."""
-        known: dict[tuple[int, bytes], Picked | None] = {}
-        found = []
+    def _picked_on(self, nodes: Ints, demand: Demand) -> tuple[list[Picked], list[tuple[int, int]]]:
+        """The same on regular nodes of one kind; those in the same state share the placement."""
+        known: dict[tuple[int, bytes], int] = {}
+        found: list[Picked] = []
+        where: list[tuple[int, int]] = []
         for number, node in enumerate(nodes.tolist()):
             state = self._mirror.state(node)
-            if state not in known:
-                known[state] = self._picked(0, demand, node)
-            picked = known[state]
-            if picked is not None:
-                found.append(replace(picked, at=number))
-        return found
+            which = known.get(state)
+            if which is None:
+                placement = self._picked(0, demand, node)
+                which = known[state] = -1 if placement is None else len(found)
+                if placement is not None:
+                    found.append(placement)
+            if which >= 0:
+                where.append((number, which))
+        return found, where
 
     def _picked(self, at: int, demand: Demand, node: int) -> Picked | None:
         snapshot, shape = self._snapshot, demand.shape
