@@ -35,6 +35,7 @@ _TRACKING = "batch.kubernetes.io/job-tracking"
 _DEADLINE = "DeadlineExceeded"
 _SWEEP_SECONDS = 2.0
 _TRIES = 8
+_FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 10.0  # between tries of an unknown answer
 _DOUBLINGS = 6  # of the time that a job avoids a node: at most 64 times as long
 
 
@@ -135,7 +136,8 @@ class Recovery:
     def make_way(self, pod: PodRecord, gave_up: Callable[[], None]) -> bool:
         """Evict a pod for another one; False when an eviction of it is under way already.
 
-        ``gave_up`` is called when it stays after all: a disruption budget said no for too long.
+        ``gave_up`` is called when it stays after all: a disruption budget said no for too long, or
+        the API server refuses. An answer that is not known is no refusal: asking again is safe.
         """
         if pod.uid in self._handled:
             return False
@@ -144,12 +146,23 @@ class Recovery:
         return True
 
     async def _evict_or(self, gave_up: Callable[[], None], meta: Meta) -> None:
-        answer = None
-        try:
-            answer = await self._send(evict(meta))
-        finally:
-            if answer is None:
+        delay = _FIRST_DELAY_SECONDS
+        for attempt in range(_TRIES):
+            try:
+                if await self._send(evict(meta)) is None:
+                    gave_up()
+                return
+            except errors.NotLeader:
+                raise
+            except (errors.Unavailable, errors.ServerError):
+                if attempt == _TRIES - 1:
+                    gave_up()
+                    raise
+            except errors.ApiError:
                 gave_up()
+                raise
+            await asyncio.sleep(delay)
+            delay = min(2 * delay, _MAX_DELAY_SECONDS)
 
     def _ended(self, pod: PodRecord) -> None:
         if pod.phase != "Failed" or pod.disrupted or pod.uid in self._handled:

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from tests.unit.builders import ClusterBuilder
 
 from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.decision import Grant, Hold, Plan
 from gpu_scheduler.core.occupants import Occupant, Roll
+from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.request import (
     JobKey,
@@ -18,6 +20,16 @@ from gpu_scheduler.core.request import (
     WaitingJob,
     WaitingPod,
 )
+from gpu_scheduler.core.session import Session
+
+
+@cache
+def empty(gpus: tuple[int, ...]) -> tuple[Cluster, Session]:
+    """Nodes with so many GPUs, and what a planner keeps; with a fixed mix it learns nothing."""
+    builder = ClusterBuilder()
+    for n, each in enumerate(gpus):
+        builder.node(f"n{n}", each)
+    return builder.obj(), Session(mix=DEFAULT)
 
 
 @dataclass(frozen=True)
@@ -67,10 +79,7 @@ class Play:
         return self
 
     def cluster(self) -> Cluster:
-        builder = ClusterBuilder()
-        for n, gpus in enumerate(self.gpus):
-            builder.node(f"n{n}", gpus)
-        c = builder.obj()
+        c = empty(self.gpus)[0].copy()
         names = [node.name for node in c.nodes]
         for _, occupant in self.running.values():
             for grant in occupant.grants:
@@ -114,6 +123,7 @@ class Play:
             holds=self.holds,
             now=self.now,
             reserve_after_seconds=self.reserve_after_seconds,
+            session=empty(self.gpus)[1],
         )
 
     def carry_out(self, result: Plan) -> None:

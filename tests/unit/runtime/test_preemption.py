@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from tests.unit.runtime.fake_client import BUSY, FakeClient, Sent
+from tests.unit.runtime.fake_client import AWAY, BUSY, FakeClient, Sent
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
@@ -113,6 +113,19 @@ async def test_a_pod_whose_budget_says_no_for_long_is_spared_for_a_while() -> No
         case.preemption.carry_out([])
         known = case.world.occupants.get(POD)
         assert known is not None and not known.spared
+
+
+@virtual
+async def test_an_eviction_whose_answer_got_lost_is_asked_for_again_and_counts_meanwhile() -> None:
+    case = Case(AWAY)
+    async with Running(case.recovery.run()):
+        case.preemption.carry_out([EVICT])
+        await asyncio.sleep(5)
+        assert case.leaving == [POD] and case.woken == 0
+        case.answer = {}
+        await asyncio.sleep(10)
+    assert case.leaving == [POD] and case.woken == 0
+    assert len(case.evictions) > 1
 
 
 @virtual
