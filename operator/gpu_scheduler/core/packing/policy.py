@@ -20,7 +20,7 @@ class Packing(StrEnum):
 BUCKET_MILLI = 40
 """Scores closer than this are equal, and best fit decides: a finer score follows noise."""
 
-COPIES_PERCENT = 5
+COPIES_PERCENT = 8
 """Part of the copies term in the score; the rest is fragmentation."""
 
 COVER_PERCENT = 95
