@@ -88,7 +88,7 @@ def test_the_session_learns_what_is_typical_from_what_it_places():
     before = session.table
     plan(state, projects(), [job("few-more", shape(330), 20)], session=session)
     assert session.table is before
-    plan(state, projects(), [job("many", shape(330), 100)], session=session)
+    plan(state, projects(), [job("many", shape(100), 600)], session=session)
     assert session.table is not before  # the mix is a new one
 
 

@@ -1,8 +1,10 @@
 """Recent pods by shape, from which the workload mix is learned.
 
-Starts from the default mix, worth a hundred pods, which fades as pods are placed. Old pods fade
-too: once there are many, all counts are halved. The mix changes in steps, not with every pod,
-because a new mix means that every score is worked out anew. Called by ``session``.
+Starts from the default mix, which is worth ``DEFAULT_WORTH`` of its pods and fades as pods are
+placed: a few dozen jobs must not turn the policy round, or where the next half of a GPU goes would
+depend on what people happened to try yesterday. Old pods fade too: once there are many, all counts
+are halved. The mix changes in steps, not with every pod, because a new mix means that every score
+is worked out anew. Called by ``session``.
 """
 
 from collections import Counter
@@ -12,6 +14,7 @@ from gpu_scheduler.core.packing.mix import DEFAULT, DEFAULT_COUNTS, Mix, mix_of
 from gpu_scheduler.core.request import Shape
 
 MOST_PODS = 20_000  # counted before all counts are halved
+DEFAULT_WORTH = 20  # times the pods in the default mix, two thousand in all
 LEAST_STEP = 50  # pods between two mixes, and a fifth of all
 
 
@@ -19,7 +22,9 @@ class History:
     """Counts of placed pods and the mix that follows from them."""
 
     def __init__(self) -> None:
-        self._counts: Counter[Shape] = Counter(DEFAULT_COUNTS)
+        self._counts: Counter[Shape] = Counter(
+            {shape: count * DEFAULT_WORTH for shape, count in DEFAULT_COUNTS.items()}
+        )
         self._total = self._counts.total()
         self._since = 0
         self.mix: Mix = DEFAULT

@@ -53,8 +53,15 @@ def test_the_mix_is_learned_from_what_is_placed_and_the_default_fades():
     history = History()
     assert history.mix.typical == mix_of(DEFAULT_COUNTS).typical
     assert not history.note({shape(810): LEAST_STEP - 1})
-    assert history.note({shape(810): 3000})
+    assert history.note({shape(810): 60_000})
     assert history.mix.typical == ((shape(810), WEIGHT),)
+
+
+def test_what_people_tried_yesterday_does_not_turn_the_policy_round():
+    history = History()
+    history.note({shape(700): 100})
+    usual = mix_of(DEFAULT_COUNTS).typical
+    assert history.mix.typical[: len(usual)] == usual
 
 
 def test_the_mix_follows_a_workload_that_changes():
