@@ -12,7 +12,9 @@ def unique_seconds() -> str:
 
 
 def test_past_its_time_limit_an_index_fails_without_a_retry(tenant: Tenant) -> None:
-    tenant.submit("endless", gpu=0.5, retries=3, timeLimitSeconds=2, template=template(container()))
+    tenant.submit(
+        "endless", gpu=0.5, retries=3, timeLimitSeconds=10, template=template(container())
+    )
     wait_running(tenant, "endless")
     status = tenant.wait_phase("endless", "Failed", 60)
     assert status["pods"]["failed"] == 1
