@@ -231,3 +231,18 @@ def test_what_a_helped_pod_waits_for_is_said():
     wait = play.cycle().waits[0]
     assert wait.reason is Reason.WAITING_FOR_GPU
     assert wait.message == "needs 1 GPU; room on n0 is kept for it and pods there are ending"
+
+
+def test_three_projects_are_at_their_shares_within_two_cycles_after_demand_changed():
+    teams = (project("a", 0, weight=2), project("b", 0), project("c", 0))
+    play = full(8, *teams, holder="a")
+    play.wait(*(Pod(f"{team}w{i}", team, WHOLE, created=i) for i in range(8) for team in "abc"))
+    for _ in range(2):
+        play.cycle()
+    assert [play.held(team) for team in "abc"] == [4000, 2000, 2000]
+    play.waiting = [pod for pod in play.waiting if pod.project != "c"]
+    play.running = {uid: each for uid, each in play.running.items() if each[0].project != "c"}
+    for _ in range(2):
+        play.cycle()
+    assert play.held("a") + play.held("b") == 8000
+    assert play.held("b") in (2000, 3000)  # its share is 2.667
