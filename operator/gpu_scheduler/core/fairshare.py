@@ -8,10 +8,12 @@ nobody's share is cut to whole GPUs. Called by ``plan`` once per cycle and by th
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 
 from gpu_scheduler.core.quota import ceiling_milli
 from gpu_scheduler.core.request import Project, ProjectName
+
+
+EXACT = 1 << 64  # above the product of any two weights or quotas
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,15 +61,16 @@ def water_fill(amount: int, asks: Mapping[ProjectName, Ask]) -> dict[ProjectName
     The parts sum to the amount, or to everything that those with a weight ask for.
     """
     parts = dict.fromkeys(asks, 0)
+    # By most / weight; two such fractions differ by more than 1 / EXACT unless they are equal.
     thirsty = [
-        (Fraction(ask.most, ask.weight), name)
+        (ask.most * EXACT // ask.weight, name)
         for name, ask in asks.items()
         if ask.weight > 0 and ask.most > 0
     ]
     thirsty.sort()
     weight = sum(asks[name].weight for _, name in thirsty)
-    for i, (level, name) in enumerate(thirsty):
-        if level * weight > amount:  # nobody from here on is full
+    for i, (_, name) in enumerate(thirsty):
+        if asks[name].most * weight > amount * asks[name].weight:  # nobody from here on is full
             parts.update(_by_remainder(amount, weight, [(n, asks[n]) for _, n in thirsty[i:]]))
             break
         parts[name] = asks[name].most
