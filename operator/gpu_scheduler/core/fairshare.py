@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from gpu_scheduler.core.quota import ceiling_milli
 from gpu_scheduler.core.request import Project, ProjectName
 
-
 EXACT = 1 << 64  # above the product of any two weights or quotas
 
 
