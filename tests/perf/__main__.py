@@ -19,7 +19,7 @@ from types import FrameType
 from typing import Any
 
 import uvloop
-from tests.perf import audit, bench_gpucap, latency, report, scale
+from tests.perf import audit, bench_gpucap, bench_planner, latency, report, scale
 from tests.perf.bound import BoundWatch
 from tests.perf.install import cluster, say, set_qps
 from tests.perf.machine import machine
@@ -75,7 +75,10 @@ def measure(settings: Settings, result: dict[str, Any]) -> None:
     if "caps" in settings.parts:
         say("libgpucap against the bare pretended driver")
         result["caps"] = bench_gpucap.measure()
-    if set(settings.parts) - {"audit", "caps"}:
+    if "planner" in settings.parts:
+        say("the planner alone")
+        result["planner"] = bench_planner.figures(repeat=5)
+    if set(settings.parts) - {"audit", "caps", "planner"}:
         with cluster(settings.name, nodes=sizes.nodes, qps=RAISED_QPS) as running:
             uvloop.run(_on_one_control_plane(running, settings, result))
     if "audit" in settings.parts:

@@ -18,7 +18,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from tests.perf.report import table
+from tests.perf.report import planner
 from tests.unit.builders import ClusterBuilder, job, project, projects, shape
 
 from gpu_scheduler.core.cluster import Cluster
@@ -184,37 +184,6 @@ def figures(repeat: int) -> dict[str, Any]:
     }
 
 
-def page(found: dict[str, Any]) -> str:
-    """Everything, as Markdown."""
-    cycles = [
-        [
-            name,
-            f"{entry['first_ms']:,.0f}",
-            f"{entry['next_ms']:,.1f} ({entry['least_ms']:,.1f}–{entry['most_ms']:,.1f})",
-            f"{entry['placed']:,}",
-            f"{entry['waiting_jobs']:,}",
-        ]
-        for name, entry in found["cycles"].items()
-    ]
-    openb = [
-        [
-            name,
-            f"{entry['placements_per_second']:,}",
-            f"{entry['p50_ms']:.2f} ms",
-            f"{entry['p99_ms']:.2f} ms",
-        ]
-        for name, entry in found["openb"].items()
-    ]
-    return "\n\n".join(
-        [
-            "### The planner alone: CPU time of a cycle, ms",
-            table(["", "first", "next", "placed", "jobs that wait"], cycles),
-            "One placement after the other, openb trace, 1,213 nodes:",
-            table(["policy", "placements/s", "p50", "p99"], openb),
-        ]
-    )
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure every scene."""
     parser = argparse.ArgumentParser(prog="python -m tests.perf.bench_planner", description=__doc__)
@@ -222,7 +191,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     found = figures(options.repeat)
-    print(json.dumps(found, indent=2) if options.json else page(found))  # noqa: T201
+    print(json.dumps(found, indent=2) if options.json else planner(found))  # noqa: T201
     return 0
 
 

@@ -65,7 +65,40 @@ def page(result: Json) -> str:
         parts.append(_scale(result["scale"]))
     if "caps" in result:
         parts.append(_caps(result["caps"]))
+    if "planner" in result:
+        parts.append(planner(result["planner"]))
     return "\n\n".join(parts)
+
+
+def planner(found: Json) -> str:
+    """The planner's figures, as Markdown."""
+    cycles = [
+        [
+            name,
+            f"{entry['first_ms']:,.0f}",
+            f"{entry['next_ms']:,.1f} ({entry['least_ms']:,.1f}–{entry['most_ms']:,.1f})",
+            f"{entry['placed']:,}",
+            f"{entry['waiting_jobs']:,}",
+        ]
+        for name, entry in found["cycles"].items()
+    ]
+    openb = [
+        [
+            name,
+            f"{entry['placements_per_second']:,}",
+            f"{entry['p50_ms']:.2f} ms",
+            f"{entry['p99_ms']:.2f} ms",
+        ]
+        for name, entry in found["openb"].items()
+    ]
+    return "\n\n".join(
+        [
+            "### The planner alone: CPU time of a cycle, ms",
+            table(["", "first", "next", "placed", "jobs that wait"], cycles),
+            "One placement after the other, openb trace, 1,213 nodes:",
+            table(["policy", "placements/s", "p50", "p99"], openb),
+        ]
+    )
 
 
 def write_page(path: Path, text: str) -> None:

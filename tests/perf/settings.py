@@ -57,7 +57,7 @@ QUICK = Sizes(
     idle_seconds=5.0,
 )
 
-PARTS = ("raised", "default", "latency", "scale", "audit", "caps")
+PARTS = ("raised", "default", "latency", "scale", "audit", "caps", "planner")
 
 
 @dataclass(frozen=True, slots=True)
