@@ -30,7 +30,7 @@ mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
 
 check "ruff check" "$bin/ruff" check .
 check "ruff format" "$bin/ruff" format --check .
-check "mypy --strict" "$bin/mypy" -p gpu_scheduler -p cluster -p demo -p gpu_check -p gpu_check
+check "mypy --strict" "$bin/mypy" -p gpu_scheduler -p cluster -p demo -p gpu_check
 check "import directions" "$bin/lint-imports"
 check "module sizes" "$bin/python" hack/module_sizes.py operator/gpu_scheduler hack/cluster hack/demo hack/gpu_check
 check "clang-format" env "PATH=$PWD/$bin:$PATH" make --directory native format-check

@@ -22,7 +22,8 @@ from gpu_scheduler.api.names import (
     VOID,
 )
 
-MOUNT_PATHS = frozenset({CAP_LIBRARY_PATH, CAP_PRELOAD_PATH, CAP_STATE_PATH})
+# A tuple: what a template has in the place of a path may be a list, which no set can be asked for.
+MOUNT_PATHS = (CAP_LIBRARY_PATH, CAP_PRELOAD_PATH, CAP_STATE_PATH)
 
 _INSTALLER = "/opt/gpucap/gpucap-install"  # in the image
 _TARGET = "/cap"
