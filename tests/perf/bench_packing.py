@@ -111,8 +111,8 @@ def runs(policies: Sequence[Packing], variants: Sequence[str], seeds: Sequence[i
     return filling + going
 
 
-def page(found: dict[Run, dict[str, float | None]], seeds: Sequence[int]) -> str:
-    """The measured part of docs/packing.md."""
+def page(found: dict[Run, dict[str, float | None]], seeds: Sequence[int], where: str) -> str:
+    """The measured part of docs/packing.md; ``where`` it was measured."""
     variants = list(dict.fromkeys(run.variant for run in found))
     known = published()
 
@@ -134,7 +134,7 @@ def page(found: dict[Run, dict[str, float | None]], seeds: Sequence[int]) -> str
 
     head = ["variant", "fragmentation", "FGD", "FGD published", "best fit", "best fit published"]
     head += ["bound", "ours − FGD published"]
-    parts = [_where(seeds), table(head, [list(cells(variant)) for variant in variants])]
+    parts = [where, table(head, [list(cells(variant)) for variant in variants])]
     churn = [
         [
             f"{load:g}",
@@ -179,13 +179,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--policies", nargs="+", choices=list(POLICIES), default=list(POLICIES))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
     options = parser.parse_args(arguments)
-    name = version()
+    name, where = version(), _where(options.seeds)  # now: sources may change meanwhile
     wanted = runs([Packing(p) for p in options.policies], options.variants, options.seeds)
     found = {}
     for number, run in enumerate(wanted, 1):
         _tell(f"{number} of {len(wanted)}: {run.policy} on {run.variant}, seed {run.seed}")
         found[run] = run.figures(name)
-    text = page(found, options.seeds)
+    text = page(found, options.seeds, where)
     print(text)  # noqa: T201
     if wanted == runs(POLICIES, VARIANTS, list(SEEDS)):
         write_page(PAGE, text)

@@ -45,6 +45,7 @@ class Session:
         self.demands.renew()
         if self._table is not None:
             self._table.renew()
+        snapshot.changed.clear()  # nobody else reads it between cycles
 
     @property
     def snapshot(self) -> Snapshot:

@@ -28,7 +28,7 @@ class Rows:
     """Shapes by nodes."""
 
     def __init__(self, snapshot: Snapshot, scarce: Ints, kinds: list[KindScores]) -> None:
-        self._scarce, self._kinds = scarce, kinds
+        self._snapshot, self._scarce, self._kinds = snapshot, scarce, kinds
         self._nodes = len(snapshot.kind)
         self._sizes = sorted(set(snapshot.cluster.dev_usable_mib))
         self._size_of = {
@@ -38,6 +38,7 @@ class Rows:
         self.at: dict[Demand, int] = {}
         self.used: set[Demand] = set()
         self._most_memory = self._most_ephemeral = 0
+        self._choosy = False  # whether a shape cannot go everywhere
         self._reset(8)
 
     @property
@@ -57,6 +58,7 @@ class Rows:
         self._memory[at], self._ephemeral[at] = shape.memory_bytes, shape.ephemeral_bytes
         self.usable[at] = False
         self.usable[at, demand.usable] = True
+        self._choosy |= len(demand.usable) < self._nodes
         self.least_scarce[at] = self._scarce[demand.could].min() if demand.could else 0
         for number, kind in enumerate(self._kinds):
             milli, count, size = kind.asks(demand.chooser, number, self._size_of)
@@ -118,23 +120,24 @@ class Rows:
         devices = len({pick[1] for pick in choice.picks})
         return min(keys.MOST_SIZES, bisect_right(self._sizes, choice.size_mib // devices))
 
-    def admit(self, node: int, column: Ints, mirror: Mirror) -> Ints:
+    def admit(self, node: int, column: Ints) -> Ints:
         """The column, blocked where the node is not the shape's or its memory is not enough."""
-        n = self.count
-        if mirror.pods[node] <= 0:
+        n, cluster = self.count, self._snapshot.cluster
+        if cluster.free_pods[node] <= 0:
             return np.full(n, keys.BLOCKED)
+        memory, ephemeral = cluster.free_memory_bytes[node], cluster.free_ephemeral_bytes[node]
+        enough = memory >= self._most_memory and ephemeral >= self._most_ephemeral
+        if enough and not self._choosy:
+            return column
         fits = self.usable[:n, node]
-        if mirror.memory[node] < self._most_memory:
-            fits = fits & (self._memory[:n] <= mirror.memory[node])
-        if mirror.ephemeral[node] < self._most_ephemeral:
-            fits = fits & (self._ephemeral[:n] <= mirror.ephemeral[node])
+        if not enough:
+            fits = fits & (self._memory[:n] <= memory) & (self._ephemeral[:n] <= ephemeral)
         return np.where(fits, column, keys.BLOCKED)
 
     def admit_row(self, at: int, mirror: Mirror) -> None:
         """The same for one row and all nodes."""
-        fits = self.usable[at] & (mirror.pods > 0) & (mirror.memory >= self._memory[at])
-        fits &= mirror.ephemeral >= self._ephemeral[at]
-        self.keys[at][~fits] = keys.BLOCKED
+        room = mirror.room(int(self._memory[at]), int(self._ephemeral[at]))
+        self.keys[at][~(self.usable[at] & room)] = keys.BLOCKED
 
     def _reset(self, size: int) -> None:
         self.keys = np.full((size, self._nodes), keys.BLOCKED)
@@ -145,6 +148,7 @@ class Rows:
         self._asks = [np.zeros((3, size), dtype=np.int64) for _ in self._kinds]
         self._alone: list[list[bool]] = [[] for _ in self._kinds]
         self._most_memory = self._most_ephemeral = 0
+        self._choosy = False
         self._columns: dict[int, Column] = {}
         self._picked: dict[int, Column] = {}
 

@@ -50,6 +50,7 @@ class ScoreTable:
             self._scarce = scarcity_milli(mix, snapshot)
         else:
             self._scarce = np.zeros(len(cluster.nodes), dtype=np.int64)
+        self._scarce_of: list[int] = self._scarce.tolist()
         self._mirror = Mirror(snapshot, [kind.alike for kind in self._kinds])
         self._rows = Rows(snapshot, self._scarce, self._kinds)
         self._columns: dict[tuple[object, ...], Ints] = {}
@@ -68,7 +69,8 @@ class ScoreTable:
             return None
         chooser = demand.chooser
         at = self._rows.at[demand]
-        if self._mirror.regular[node] and self._rows.alone(self._snapshot.kind[node], at):
+        alone = self._rows.alone(self._snapshot.kind[node], at)
+        if alone and node not in self._mirror.irregular:
             choice = chooser.choose(node, self._scoring.left_of(key))
         else:
             choice = chooser.choose(node)
@@ -80,8 +82,7 @@ class ScoreTable:
         if self._rows.trim(_MOST_ROWS):
             self._columns.clear()
         self._catch_up()
-        self._snapshot.changed.clear()  # nobody else reads it between cycles
-        self._seen = 0
+        self._seen = 0  # the session clears the list of changes
 
     def _row(self, demand: Demand) -> Ints:
         self._catch_up()
@@ -102,15 +103,15 @@ class ScoreTable:
         self._seen = len(changed)
         rows = self._rows
         for node in recent if len(recent) == 1 else dict.fromkeys(recent):
-            self._mirror.renew(node)
+            self._mirror.changed(node)
             if rows.count:
-                rows.keys[: rows.count, node] = rows.admit(node, self._column(node), self._mirror)
+                rows.keys[: rows.count, node] = rows.admit(node, self._column(node))
 
     def _column(self, node: int) -> Ints:
         mirror, kind = self._mirror, self._snapshot.kind[node]
-        if not mirror.regular[node]:
+        if node in mirror.irregular:
             return self._scored(node, self._rows.column_picked(kind))
-        state = (kind, *mirror.state(node), int(self._scarce[node]))
+        state = (kind, self._scarce_of[node], mirror.of(node))
         column = self._columns.get(state)
         if column is None:
             if len(self._columns) >= _MOST_STATES:
@@ -120,25 +121,25 @@ class ScoreTable:
 
     def _scored(self, node: int, column: Column) -> Ints:
         """The keys of all shapes on one node, whether they may go there or not."""
-        free, cpu = self._mirror.of(node)
+        cpu, free = self._mirror.of(node)
         picked = [
             placement
             for at, row in column.look.hard
             if (placement := self._picked(at, self._rows.demands[row], node)) is not None
         ]
-        return column.keys(free, cpu, int(self._scarce[node]), picked)
+        return column.keys(list(free), cpu, self._scarce_of[node], picked)
 
     def _fill(self, at: int, demand: Demand) -> None:
         """The new row, node by node of each kind."""
         rows, mirror = self._rows, self._mirror
         row = rows.keys[at]
         row[:] = keys.BLOCKED
-        usable = rows.usable[at]
+        usable, regular = rows.usable[at], mirror.regular()
         for kind, members in enumerate(mirror.members):
             asks = rows.asks(kind, at)
             for begin in range(0, len(members), _ROW_CHUNK):
                 nodes = members[begin : begin + _ROW_CHUNK]
-                nodes = nodes[usable[nodes] & mirror.regular[nodes]]
+                nodes = nodes[usable[nodes] & regular[nodes]]
                 hard = asks[0] == PICKED
                 picked = self._picked_on(nodes, demand) if hard else ([], [])
                 if len(nodes) and (picked[0] or not hard):
@@ -146,17 +147,17 @@ class ScoreTable:
                     states = (*mirror.of_many(kind, nodes), scarce)
                     cpu_milli = demand.shape.cpu_milli
                     row[nodes] = row_keys(self._kinds[kind], asks, cpu_milli, states, picked)
-        for node in np.flatnonzero(usable & ~mirror.regular).tolist():
+        for node in np.flatnonzero(usable & ~regular).tolist():
             row[node] = self._scored(node, rows.column_picked(self._snapshot.kind[node]))[at]
         rows.admit_row(at, mirror)
 
     def _picked_on(self, nodes: Ints, demand: Demand) -> tuple[list[Picked], list[tuple[int, int]]]:
         """The same on regular nodes of one kind; those in the same state share the placement."""
-        known: dict[tuple[int, bytes], int] = {}
+        known: dict[tuple[int, tuple[int, ...]], int] = {}
         found: list[Picked] = []
         where: list[tuple[int, int]] = []
         for number, node in enumerate(nodes.tolist()):
-            state = self._mirror.state(node)
+            state = self._mirror.of(node)
             which = known.get(state)
             if which is None:
                 placement = self._picked(0, demand, node)
