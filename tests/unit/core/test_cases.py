@@ -2,11 +2,13 @@
 
 from collections import Counter
 
-from tests.unit.builders import dell_saas, dell_selfhosted, job, projects, shape
+import pytest
+from tests.unit.builders import ClusterBuilder, dell_saas, dell_selfhosted, job, projects, shape
 
 from gpu_scheduler.core.decision import Place, Plan, Reason
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.request import WaitingJob
+from gpu_scheduler.core.session import Session
 
 
 def on_saas(*jobs: WaitingJob) -> Plan:
@@ -31,6 +33,20 @@ def test_a_half_and_three_tenths_share_one_gpu():
     )
     assert by_device(result) == {"dell-0/0": 800}
     assert [g.mib for p in result.places for g in p.grants] == [20224, 12134]
+
+
+@pytest.mark.parametrize("cpu_milli", [0, 2000, 64_000])
+@pytest.mark.parametrize("shares", [(500, 300), (300, 500)])
+def test_they_share_one_gpu_on_a_single_node_however_few_cores_it_has(
+    cpu_milli: int, shares: tuple[int, int]
+):
+    cluster = ClusterBuilder().node("a", 2, cpu_milli=cpu_milli).obj()
+    session = Session()
+    for number, share in enumerate(shares):
+        waiting = [job(f"frac-{number}", shape(share, cpu_milli=0))]
+        (place,) = plan(cluster, projects(), waiting, session=session).places
+        assert devices(place) == ["a/0"]
+        cluster = ClusterBuilder().node("a", 2, cpu_milli=cpu_milli).held("a/0", share).obj()
 
 
 def test_a_further_three_tenths_goes_elsewhere_and_two_tenths_fits_beside():

@@ -81,19 +81,20 @@ def _weights(kept: Iterable[tuple[Shape, int]], total: int) -> list[int]:
     return weights
 
 
-def _gpu(count: int, milli: int, cpu_milli: int) -> Shape:
-    memory = cpu_milli * 4 * GIB // 1000
-    return Shape((DeviceRequest(0, count, milli),), cpu_milli=cpu_milli, memory_bytes=memory)
+def _gpu(count: int, milli: int) -> Shape:
+    # No CPU and no memory: what they need beside the GPU is not known before there are any, and a
+    # guess above what a small node has would call all of its GPUs useless to them.
+    return Shape((DeviceRequest(0, count, milli),))
 
 
 DEFAULT_COUNTS: Mapping[Shape, int] = {
-    _gpu(1, 1000, 4000): 40,
-    _gpu(1, 500, 2000): 20,
-    _gpu(1, 250, 1000): 15,
-    _gpu(1, 125, 500): 5,
-    _gpu(2, 1000, 8000): 5,
-    _gpu(4, 1000, 16_000): 3,
-    _gpu(8, 1000, 32_000): 2,
+    _gpu(1, 1000): 40,
+    _gpu(1, 500): 20,
+    _gpu(1, 250): 15,
+    _gpu(1, 125): 5,
+    _gpu(2, 1000): 5,
+    _gpu(4, 1000): 3,
+    _gpu(8, 1000): 2,
     Shape(cpu_milli=1000, memory_bytes=4 * GIB): 10,
 }
 """Before anything is known: half of the GPU pods want whole devices, the others fractions."""
