@@ -71,7 +71,7 @@ def plan(
     places += inside.run(queues)
 
     # 4. Keep borrowers away from the nodes for which such pods still wait.
-    tables.claim([blocked for blocked in inside.blocked if blocked[0].least_milli])
+    tables.claim([blocked for blocked in inside.blocked() if blocked[0].least_milli])
     tables.claim(reservations.wanted)
 
     # 5. Let projects with a weight borrow what is left.

@@ -75,7 +75,7 @@ class Tables:
 
 
 class Round:
-    """One round; ``blocked`` collects what had room in its project and found no devices."""
+    """One round; ``blocked`` is what has room in its project and found no devices."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Round:
         candidates: Finder,
     ) -> None:
         """``kept``: pods for which room is kept are passed over; ``room_milli``: the rule."""
-        self.blocked: dict[Blocked, None] = {}  # a set that keeps its order
+        self._blocked: dict[Blocked, dict[ProjectName, Project]] = {}  # whose pods they are
         self._snapshot = snapshot
         self._demands = demands
         self._kept = kept
@@ -115,6 +115,17 @@ class Round:
         for queue, rest in zip(queues, rests, strict=True):
             queue.pending = rest
         return places
+
+    def blocked(self) -> list[Blocked]:
+        """What would still fit its project: pods after it may have used that room up."""
+        return [
+            each
+            for each, projects in self._blocked.items()
+            if any(each[0].least_milli <= self._room(project) for project in projects.values())
+        ]
+
+    def _room(self, project: Project) -> int:
+        return self._room_milli(project, self._snapshot.allocated_milli(project.name))
 
     def _rank(self, queue: Queue) -> tuple[float, int, str]:
         name = queue.project.name
@@ -144,24 +155,24 @@ class Round:
             yield place
 
     def _find(self, demand: Demand, pod: WaitingPod, project: Project) -> tuple[int, Choice] | None:
-        room = self._room_milli(project, self._snapshot.allocated_milli(project.name))
+        room = self._room(project)
         if demand.least_milli > room:
             return None
         table = self._candidates(demand)
         found = table.best(pod.avoid, None if demand.exact else room)
         if found is None and (demand.exact or table.best(pod.avoid) is None):
-            self.blocked[demand, pod.avoid] = None
+            self._blocked.setdefault((demand, pod.avoid), {})[project.name] = project
         return found
 
     def _backfill(
         self, entry: Entry, demand: Demand, project: Project
     ) -> tuple[int, Choice] | None:
-        room = self._room_milli(project, self._snapshot.allocated_milli(project.name))
+        room = self._room(project)
         if demand.least_milli > room:
             return None
         found = self._reservations.backfill(entry, demand, room)
         if found is not None:
-            self.blocked.pop((demand, entry[1].avoid), None)
+            self._blocked.pop((demand, entry[1].avoid), None)
         return found
 
 

@@ -82,6 +82,22 @@ def test_borrowers_leave_nodes_alone_for_which_pods_inside_quota_wait():
     }
 
 
+def test_a_pod_whose_quota_others_have_used_up_meanwhile_keeps_nobody_away():
+    # `pair` comes first and finds no two free devices; `half` then takes of the quota, so that
+    # `pair` would have to borrow as well.
+    cluster = ClusterBuilder().node("a", 2).held("a/0", 400).obj()
+    result = plan(
+        cluster,
+        projects(project("owner", 2000), project("borrower", 0)),
+        [
+            job("pair", shape(1000, count=2), project="owner", created=0),
+            job("half", shape(500), project="owner", created=1),
+            job("last", shape(400), project="borrower", created=2),
+        ],
+    )
+    assert {place.job for place in result.places} == {"ns/half", "ns/last"}
+
+
 def test_a_pod_that_can_never_run_keeps_nobody_away():
     jobs = [
         job("five", shape(1000, count=5), project="owner"),
