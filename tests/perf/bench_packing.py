@@ -2,7 +2,7 @@
 
 ``python -m tests.perf.bench_packing`` or ``make bench-packing``. Each run's result is kept in
 build/packing under a name that changes with the sources, so a second call only does what is
-missing; the whole takes about an hour on one core. Writes the table between the markers of
+missing; the whole takes one to two hours on one core. Writes the table between the markers of
 docs/packing.md when every run of it is there.
 """
 
@@ -58,10 +58,14 @@ class Run:
     seed: int
     load: float | None = None
 
+    def path(self, version: str) -> Path:
+        """Where its result is kept."""
+        load = "" if self.load is None else f"-load{self.load:g}"
+        return KEPT / version / f"{self.policy}-{self.variant}-{self.seed}{load}.json"
+
     def figures(self, version: str) -> dict[str, float | None]:
         """Its result, from the disk if it is there."""
-        load = "" if self.load is None else f"-load{self.load:g}"
-        path = KEPT / version / f"{self.policy}-{self.variant}-{self.seed}{load}.json"
+        path = self.path(version)
         if path.exists():
             found: dict[str, float | None] = json.loads(path.read_text())
             return found
@@ -178,16 +182,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--variants", nargs="+", choices=VARIANTS, default=list(VARIANTS))
     parser.add_argument("--policies", nargs="+", choices=list(POLICIES), default=list(POLICIES))
     parser.add_argument("--seeds", nargs="+", type=int, default=list(SEEDS))
+    parser.add_argument(
+        "--kept", action="store_true", help="only what is kept already; the table may have gaps"
+    )
     options = parser.parse_args(arguments)
     name, where = version(), _where(options.seeds)  # now: sources may change meanwhile
     wanted = runs([Packing(p) for p in options.policies], options.variants, options.seeds)
+    whole = wanted == runs(POLICIES, VARIANTS, list(SEEDS))
+    if options.kept:
+        wanted = [run for run in wanted if run.path(name).exists()]
     found = {}
     for number, run in enumerate(wanted, 1):
         _tell(f"{number} of {len(wanted)}: {run.policy} on {run.variant}, seed {run.seed}")
         found[run] = run.figures(name)
     text = page(found, options.seeds, where)
     print(text)  # noqa: T201
-    if wanted == runs(POLICIES, VARIANTS, list(SEEDS)):
+    if whole:
         write_page(PAGE, text)
     return 0
 
