@@ -92,6 +92,37 @@ class WaitingPod:
     shape: Shape
     avoid: frozenset[str] = frozenset()  # node names on which it, or a sibling, just failed
     since: float = 0.0  # epoch seconds from which it waits
+    role: str = ""  # of its job; empty where the job has no roles
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """All pods of a gang in one domain: on nodes with the same value of a label."""
+
+    key: str
+    required: bool = True  # False: only if that is possible now
+
+
+@dataclass(frozen=True, slots=True)
+class Gang:
+    """Pods that start together or not at all.
+
+    Attributes:
+        missing: members that do not run and have not succeeded: as many pods must be waiting, and
+            all of them start in one cycle.
+        size: members in all, for messages.
+        distinct: no two members share a GPU.
+        topology: None = anywhere.
+        nodes: nodes of the members that run, which fix the domain.
+        devices: ids of the GPUs of those members, which distinct members stay away from.
+    """
+
+    missing: int
+    size: int
+    distinct: bool = True
+    topology: Topology | None = None
+    nodes: frozenset[str] = frozenset()
+    devices: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +136,7 @@ class WaitingJob:
     priority: int = 50
     created: float = 0.0
     time_limit_seconds: int | None = None  # a pod of the job runs no longer than this
+    gang: Gang | None = None  # None: each pod starts when it fits
 
 
 @dataclass(frozen=True, slots=True)
