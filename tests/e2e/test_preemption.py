@@ -1,0 +1,143 @@
+"""Pods that have to give way, in real containers: they are told, they have their time, nothing is
+charged, and the same index runs again to a good end.
+
+Each program ends when a test says so; when it is told to stop it needs two seconds to clean up.
+"""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from tests.api.caller import Caller
+from tests.api.tenant import Json, Tenant, until
+from tests.e2e.gpu_jobs import container, execute, template
+
+from cluster import Running
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+PROGRAM = """
+trap 'echo "told to stop"; sleep 2; echo "cleaned up"; exit 3' TERM
+echo started
+while [ ! -e /tmp/finish ]; do sleep 0.2; done
+"""
+# Exits with an error when it is stopped: only an eviction that is charged to nobody hides that.
+WORK = template(container(PROGRAM), terminationGracePeriodSeconds=30)
+
+
+@contextmanager
+def last_words(cluster: Running, pods: list[Json]) -> Iterator[dict[str, Future[str]]]:
+    """What pods print until they end, by index; an evicted pod's log is gone with it."""
+
+    def follow(pod: Json) -> str:
+        meta = pod["metadata"]
+        where = ("-n", meta["namespace"], meta["name"], "-c", "main")
+        return cluster.kubectl("logs", "--follow", *where, check=False).stdout
+
+    with ThreadPoolExecutor(len(pods)) as threads:
+        yield {index(pod): threads.submit(follow, pod) for pod in pods}
+
+
+def index(pod: Json) -> str:
+    return str(pod["metadata"]["annotations"][INDEX])
+
+
+def running(tenant: Tenant, job: str, pods: int) -> list[Json]:
+    """Until so many pods of a job run their containers and are not about to go; these pods."""
+
+    def found() -> list[Json]:
+        those = [
+            pod
+            for pod in tenant.pods(job)
+            if pod["status"].get("phase") == "Running"
+            and not pod["metadata"].get("deletionTimestamp")
+        ]
+        return those if len(those) == pods else []
+
+    answer: list[Json] = until(found, lambda: f"{pods} pods of {job} run: {tenant.job(job)}", 90)
+    return sorted(answer, key=index)
+
+
+def leaving(tenant: Tenant, job: str) -> Json:
+    """Until a pod of the job is about to go; the pod."""
+
+    def found() -> Json | None:
+        gone = (p for p in tenant.pods(job) if p["metadata"].get("deletionTimestamp"))
+        return next(gone, None)
+
+    pod: Json = until(found, lambda: f"a pod of {job} gives way: {tenant.job(job)}", 60)
+    return pod
+
+
+def finish(cluster: Running, tenant: Tenant, job: str, pods: int) -> None:
+    """Let a job's programs end well, and wait until it has succeeded."""
+    for pod in running(tenant, job, pods):
+        execute(cluster, pod, "touch /tmp/finish")
+    tenant.wait_phase(job, "Succeeded", 60)
+
+
+def assert_nothing_charged(tenant: Tenant, job: str) -> None:
+    status = tenant.batch_job(job)["status"]
+    assert status.get("failed", 0) == 0, status
+    assert status["completedIndexes"] == "0,1"
+    assert tenant.status(job)["pods"]["succeeded"] == 2
+    for pod in tenant.pods(job):
+        assert pod["metadata"]["annotations"]["batch.kubernetes.io/job-index-failure-count"] == "0"
+
+
+def test_a_preempted_trial_runs_again_and_succeeds(operated: Running, tenant: Tenant) -> None:
+    tenant.submit("trials", gpu=1, parallelism=2, priority=10, retries=0, template=WORK)
+    before = running(tenant, "trials", 2)
+    with last_words(operated, before) as words:
+        tenant.submit("urgent", gpu=1, priority=90, template=WORK)
+        message = tenant.wait_reason("trials", "Preempted")
+        assert f"{tenant.name}/urgent" in message
+        assert tenant.status("trials")["preemptedBy"] == f"{tenant.name}/urgent"
+        gone = leaving(tenant, "trials")
+        said = words[index(gone)].result(timeout=60)
+        assert said.split("\n")[:3] == ["started", "told to stop", "cleaned up"]
+        (other,) = [pod for pod in before if index(pod) != index(gone)]
+        running(tenant, "urgent", 1)
+        assert tenant.status("trials")["reason"] == "Preempted", "it still waits for its GPU"
+        finish(operated, tenant, "urgent", 1)
+        after = running(tenant, "trials", 2)
+        assert [index(pod) for pod in after] == ["0", "1"]
+        uids = {pod["metadata"]["uid"] for pod in after}
+        assert other["metadata"]["uid"] in uids, "the other trial was left alone"
+        assert gone["metadata"]["uid"] not in uids
+        until(lambda: tenant.status("trials")["reason"] == "", "it waits for nothing any more")
+        finish(operated, tenant, "trials", 2)
+    assert_nothing_charged(tenant, "trials")
+
+
+@pytest.fixture
+def owner(admin: Caller, tenant: Tenant) -> Iterator[Tenant]:
+    """Shares the node with `tenant`: a GPU each."""
+    made = Tenant(admin).create(quota=1)
+    tenant.set_project(quota=1)
+    yield made
+    made.delete()
+
+
+def test_a_reclaimed_interactive_job_above_its_quota_runs_again_and_succeeds(
+    operated: Running, tenant: Tenant, owner: Tenant
+) -> None:
+    tenant.submit("notes", gpu=1, parallelism=2, type="interactive", retries=0, template=WORK)
+    before = running(tenant, "notes", 2)
+    until(lambda: tenant.project_status().get("borrowedGPU") == "1", "one of them is borrowed")
+    with last_words(operated, before) as words:
+        owner.submit("own", gpu=1, template=WORK)
+        message = tenant.wait_reason("notes", "Preempted")
+        assert f"{owner.name}/own" in message
+        assert tenant.status("notes")["preemptedBy"] == f"{owner.name}/own"
+        gone = leaving(tenant, "notes")
+        said = words[index(gone)].result(timeout=60)
+        assert said.split("\n")[:3] == ["started", "told to stop", "cleaned up"]
+        running(owner, "own", 1)
+        reasons = {event["reason"]: event["message"] for event in tenant.events("notes")}
+        assert "fair share" in reasons["Preempted"]
+        finish(operated, owner, "own", 1)
+        after = running(tenant, "notes", 2)
+        assert [index(pod) for pod in after] == ["0", "1"]
+        finish(operated, tenant, "notes", 2)
+    assert_nothing_charged(tenant, "notes")
