@@ -31,6 +31,7 @@ class EvictReason(StrEnum):
 
     RECLAIM = "reclaim"  # another project is below its fair share, its own above
     PRIORITY = "priority"  # a job of its project has a higher priority
+    CONSOLIDATE = "consolidate"  # it fits elsewhere, what waits needs several GPUs here
 
 
 class HoldKind(StrEnum):
@@ -72,13 +73,18 @@ class Wait:
 
 @dataclass(frozen=True, slots=True)
 class Evict:
-    """Take this pod off its node so that another one fits. A sentence says why."""
+    """Take this pod off its node so that another one fits. A sentence says why.
+
+    ``whole_job``: the pod is a member of a gang. All members that hold anything are evicted in the
+    same plan, and the job is to be stopped as a whole.
+    """
 
     pod: PodUID
     job: JobKey
     beneficiary: JobKey
     reason: EvictReason
     message: str
+    whole_job: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +104,8 @@ class Hold:
 @dataclass(frozen=True, slots=True)
 class Plan:
     """One cycle's decisions. A job is in ``waits`` at most once: for its first pod that waits.
+
+    The places of a gang follow one another, and there is one for every member that was missing.
 
     ``shares_milli``: what each project should hold. ``again_at``: when the passing of time alone
     would change the plan, epoch seconds.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, Shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,9 @@ class Occupant:
     ends: float | None = None  # epoch seconds, by its time limit; None = not known
     leaving: bool = False  # it is being evicted or deleted: what it holds will be free
     spared: bool = False  # it cannot be evicted at present
+    gang: bool = False  # the pods of its job go together or not at all
+    shape: Shape | None = None  # what it asked for; None = not known, it is never moved
+    moved: float = 0.0  # epoch seconds of the last time it had to move to another node; 0 = never
 
     @property
     def milli(self) -> int:
