@@ -46,6 +46,10 @@ AGENT_LEASE_PREFIX = "gpu-node-"
 LABEL_COMPONENT = f"{GROUP}/component"
 COMPONENT_AGENT = "agent"
 
+# Pods of ours that request a device from its plugin for as long as GPUJobs use it, docs/coexistence.md.
+COMPONENT_HOLDER = "holder"
+LABEL_HOLDS = f"{GROUP}/holds"  # the device's id
+
 
 def devices_annotation(container: int) -> str:
     """Comma-separated device ids of a container (NVIDIA_VISIBLE_DEVICES)."""

@@ -7,7 +7,7 @@ the key back with a growing delay; what the user must mend goes into the record'
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.core.request import JobKey, ProjectName
@@ -76,7 +76,7 @@ class Reconciler:
             return self._refuse(job, job.problem)
         project = self._world.projects.owner(job.namespace)
         if project is None:
-            return self._refuse(job, self._no_project(job.namespace))
+            return self._refuse(job, no_project(job.namespace, self._world.projects.records))
         problem = self._world.projects.records[project].problem
         if problem:
             return self._refuse(job, f"GPUProject {project} cannot be used: {problem}")
@@ -155,15 +155,6 @@ class Reconciler:
         except (errors.NotFound, errors.Conflict):
             return
 
-    def _no_project(self, namespace: str) -> str:
-        claimed = sorted(self._world.projects.records)
-        known = f"; there are {', '.join(claimed[:5])}" if claimed else ""
-        return (
-            f"metadata.namespace: namespace {namespace} belongs to no project{known}. An "
-            f"administrator adds it to spec.namespaces of a GPUProject (kubectl edit gpuproject "
-            f"NAME) or creates one that lists it"
-        )
-
     def _refuse(self, judged: GPUJobRecord, problem: str) -> None:
         """Note what is wrong, or that nothing is, with the spec that was judged."""
         job = self._world.gpujobs.get(judged.key)
@@ -174,3 +165,14 @@ class Reconciler:
             self._world.touched.add(job.key)
             self._world.version += 1
             self._wake()
+
+
+def no_project(namespace: str, projects: Iterable[ProjectName]) -> str:
+    """What is wrong with a GPUJob whose namespace no project lists; ``projects``: all there are."""
+    claimed = sorted(projects)
+    known = f"; there are {', '.join(claimed[:5])}" if claimed else ""
+    return (
+        f"metadata.namespace: namespace {namespace} belongs to no project{known}. An "
+        f"administrator adds it to spec.namespaces of a GPUProject (kubectl edit gpuproject "
+        f"NAME) or creates one that lists it"
+    )

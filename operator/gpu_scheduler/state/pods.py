@@ -6,6 +6,7 @@ have added overhead, tolerations or defaults. A waiting pod's shape needs its jo
 added by ``state.world``.
 """
 
+import re
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
@@ -17,7 +18,8 @@ from gpu_scheduler.kube.objects import Condition, Pod
 from gpu_scheduler.kube.quantity import whole
 
 INDEX = "batch.kubernetes.io/job-completion-index"
-GPU_RESOURCE = "nvidia.com/gpu"
+# What NVIDIA's device plugin serves: whole GPUs, time slices of them (gpu.shared), MIG slices.
+_PLUGIN_RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")
 _ENDED = {"Succeeded", "Failed"}
 _DISRUPTED = (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
 
@@ -55,7 +57,8 @@ class PodRecord:
     disrupted: bool  # DisruptionTarget or our time-limit condition is already there
     ran: bool  # at least one container status exists
     unschedulable: Condition | None  # kube-scheduler's verdict on an ungated pod
-    foreign_gpus: bool  # asks for nvidia.com/gpu by itself
+    foreign_gpus: bool  # asks the device plugin for GPUs by itself
+    holds: str = ""  # device that it holds for us against the device plugin's other customers
 
 
 def _owner_job(pod: Pod) -> str:
@@ -93,17 +96,31 @@ def _allocation(text: str) -> Allocation | None:
 def _asks_device_plugin(pod: Pod) -> bool:
     """Whether the device plugin gives the pod GPUs; those of init containers stay its own too."""
     return any(
-        whole(asked.get(GPU_RESOURCE, "0")) > 0
+        whole(amount) > 0
         for container in (*pod.spec.containers, *pod.spec.init_containers)
         for asked in (container.resources.requests, container.resources.limits)
-        if asked
+        for resource, amount in asked.items()
+        if resource.startswith("nvidia.com/") and _PLUGIN_RESOURCES.fullmatch(resource)
     )
 
 
-def record(pod: Pod) -> PodRecord:
-    """The record of a pod. An allocation that we could not have written counts as none."""
+def _holds(pod: Pod, holders_in: str) -> str:
+    """What a pod holds for us. A label alone proves nothing: anybody may write it elsewhere."""
+    meta = pod.metadata
+    ours = holders_in and meta.namespace == holders_in
+    if not ours or meta.labels.get(names.LABEL_COMPONENT) != names.COMPONENT_HOLDER:
+        return ""
+    return meta.labels.get(names.LABEL_HOLDS, "")
+
+
+def record(pod: Pod, holders_in: str = "") -> PodRecord:
+    """The record of a pod. An allocation that we could not have written counts as none.
+
+    ``holders_in``: namespace of the operator, the only one in which pods hold devices for us.
+    """
     meta, status = pod.metadata, pod.status
     allocation = _allocation(meta.annotations.get(names.ALLOCATION, ""))
+    holds = _holds(pod, holders_in)
     # Before it is bound, only a pod that has left our gate may hold an allocation.
     released = not pod.spec.scheduling_gates and pod.spec.scheduler_name != names.SCHEDULER_NAME
     node = pod.spec.node_name or (allocation.node if allocation and released else "")
@@ -136,5 +153,6 @@ def record(pod: Pod) -> PodRecord:
         unschedulable=scheduled
         if scheduled and scheduled.status == "False" and scheduled.reason == "Unschedulable"
         else None,
-        foreign_gpus=allocation is None and _asks_device_plugin(pod),
+        foreign_gpus=allocation is None and not holds and _asks_device_plugin(pod),
+        holds=holds,
     )

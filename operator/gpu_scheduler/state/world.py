@@ -27,8 +27,10 @@ from gpu_scheduler.state.waiting import WaitingRoom
 class World:
     """Pods, nodes, jobs and projects, and what follows from them."""
 
-    def __init__(self) -> None:
-        """Start knowing nothing."""
+    def __init__(self, holders_in: str = "") -> None:
+        """Start knowing nothing; ``holders_in``: see ``state.pods.record``."""
+        self._holders_in = holders_in
+        self.holders: dict[PodUID, PodRecord] = {}
         self.ledger = Ledger()
         self.projects = ProjectBook()
         self.gpujobs: dict[JobKey, GPUJobRecord] = {}
@@ -80,13 +82,15 @@ class World:
 
     def pod_changed(self, pod: Pod) -> PodRecord | None:
         """Take over a pod's news; None when it is older than what is known."""
-        new = record(pod)
+        new = record(pod, self._holders_in)
         old = self.pods.get(new.uid)
         if old is not None and old.version > new.version:
             return None
         if old is not None and old.job_uid != new.job_uid:
             self._leave_job(old)
         self.pods[new.uid] = new
+        if new.holds:
+            self.holders[new.uid] = new
         if new.job_uid:
             self.pods_of_job.setdefault(new.job_uid, {})[new.uid] = None
         self._charge(old, new, pod)
@@ -104,6 +108,7 @@ class World:
     def pod_gone(self, uid: PodUID) -> None:
         """Forget a pod."""
         old = self.pods.pop(uid, None)
+        self.holders.pop(uid, None)
         self.assumed.pop(uid, None)
         self.occupants.drop(uid)
         if self.waiting.drop(uid) | self.ledger.release_pod(uid):
