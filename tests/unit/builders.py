@@ -18,8 +18,26 @@ from gpu_scheduler.core.request import (
 GIB = 1 << 30
 A100 = "NVIDIA-A100-PCIE-40GB"
 A30 = "NVIDIA-A30"
-USABLE_MIB = {A100: 40448, A30: 24062, "NVIDIA-A100-SXM4-80GB": 81050, "Tesla-T4": 15109}
-COMPUTE = {A100: (8, 0), A30: (8, 0), "NVIDIA-A100-SXM4-80GB": (8, 0), "Tesla-T4": (7, 5)}
+USABLE_MIB = {
+    A100: 40448,
+    A30: 24062,
+    "NVIDIA-A100-SXM4-80GB": 81050,
+    "Tesla-T4": 15109,
+    "Tesla-K80": 11441,
+    "Tesla-P4": 7611,
+    "Tesla-P100-PCIE-16GB": 16280,
+    "Tesla-V100-SXM2-16GB": 16160,
+}
+COMPUTE = {
+    A100: (8, 0),
+    A30: (8, 0),
+    "NVIDIA-A100-SXM4-80GB": (8, 0),
+    "Tesla-T4": (7, 5),
+    "Tesla-K80": (3, 7),
+    "Tesla-P4": (6, 1),
+    "Tesla-P100-PCIE-16GB": (6, 0),
+    "Tesla-V100-SXM2-16GB": (7, 0),
+}
 
 
 class ClusterBuilder:

@@ -8,6 +8,7 @@ which shares what a plan never changes and copies what it does. Invariant: 0 <= 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gpu_scheduler.core.catalogue import NO_CATALOGUE, Catalogue
 from gpu_scheduler.core.request import ProjectName
 
 
@@ -57,6 +58,7 @@ class Cluster:
     free_pods: list[int] = field(default_factory=list)
     allocated_milli: dict[ProjectName, int] = field(default_factory=dict)  # held by pods not ended
     dev_trouble: dict[int, str] = field(default_factory=dict)  # why a device takes no new pods
+    catalogue: Catalogue = NO_CATALOGUE  # what kinds of GPUs there are
 
     def copy(self) -> "Cluster":
         """A cluster that shares the fixed arrays and owns what a plan consumes."""
@@ -76,4 +78,5 @@ class Cluster:
             self.free_pods.copy(),
             self.allocated_milli.copy(),
             self.dev_trouble,
+            self.catalogue,
         )

@@ -1,7 +1,7 @@
 """Choosing the devices of one node for one pod.
 
-Best fit: the devices with the least left after the pod; a request in MiB first takes the device
-with the least memory that holds it. Whole GPUs take fully free devices. One request of any count
+Best fit: the devices with the least left after the pod; a request in MiB first takes the cheapest
+device that holds it. Whole GPUs take fully free devices. One request of any count
 is solved by taking the best ``count`` devices; several requests go to the exact search of
 ``assign``. Invariant: picks never exceed what is free in milli or in MiB. Called by ``scores``.
 """
@@ -10,13 +10,19 @@ from typing import NamedTuple
 
 from gpu_scheduler.core.assign import Budget, Slot, assign, share
 from gpu_scheduler.core.request import DeviceRequest, Shape
-from gpu_scheduler.core.snapshot import DeviceKind, Picks, Snapshot
+from gpu_scheduler.core.snapshot import DeviceKind, NodeKind, Picks, Snapshot
 from gpu_scheduler.core.units import DEVICE_MILLI
 
 MOST_KNOWN = 10_000  # searches remembered between cycles
 
 
 def accepts(shape: Shape, device: DeviceKind) -> bool:
+    """Whether a device is of the right sort, and as many of it are on offer as the shape wants."""
+    wanted = shape.whole_devices if device.counts else 0
+    return qualifies(shape, device) and (not wanted or wanted in device.counts)
+
+
+def qualifies(shape: Shape, device: DeviceKind) -> bool:
     """Whether model and compute capability of a device suit the shape."""
     if device.compute < shape.min_compute:
         return False
@@ -24,15 +30,15 @@ def accepts(shape: Shape, device: DeviceKind) -> bool:
     return not shape.models or any(part in model for part in shape.models)
 
 
-Seat = tuple[int, int, int, int]  # offset on the node, milli, MiB, size of the device for ranking
+Seat = tuple[int, int, int, int]  # offset on the node, milli, MiB, rank of the device
 
 
 class Choice(NamedTuple):
-    """Devices for a pod on a node. ``size_mib`` and ``left_milli`` rank it: less is better."""
+    """Devices for a pod on a node. ``rank`` and ``left_milli`` order it: less is better."""
 
     picks: Picks
     left_milli: int  # free on the touched devices afterwards
-    size_mib: int  # memory of the touched devices, 0 unless the request is in MiB
+    rank: int  # the sum of those of the touched devices, 0 unless the request is in MiB
 
 
 class Chooser:
@@ -79,14 +85,19 @@ class Chooser:
             self._eligible[kind] = offsets
         return offsets
 
+    def devices(self, kind: int) -> NodeKind:
+        """The devices of a kind of node."""
+        return self._snapshot.kinds[kind]
+
     def seats(self, kind: int) -> tuple[Seat, ...]:
         """What a lone request takes on each eligible device of a kind of node."""
         seats = self._seats.get(kind)
         if seats is None:
             request, devices = self.shape.devices[0], self._snapshot.kinds[kind]
-            usable = [(offset, devices[offset].usable_mib) for offset in self.eligible(kind)]
+            usable = [(offset, devices[offset]) for offset in self.eligible(kind)]
             seats = self._seats[kind] = tuple(
-                (offset, *share(request, mib), mib if self.by_size else 0) for offset, mib in usable
+                (o, *share(request, device.usable_mib), device.rank if self.by_size else 0)
+                for o, device in usable
             )
         return seats
 
@@ -143,10 +154,10 @@ class Chooser:
         """The first device that has exactly so much left afterwards."""
         cluster = self._snapshot.cluster
         base = cluster.first[node]
-        for offset, milli, mib, size in self.seats(self._snapshot.kind[node]):
+        for offset, milli, mib, rank in self.seats(self._snapshot.kind[node]):
             device = base + offset
             if cluster.free_milli[device] - milli == left and mib <= cluster.free_mib[device]:
-                return Choice(((container, device, milli, mib),), left, size)
+                return Choice(((container, device, milli, mib),), left, rank)
         return None
 
     def _choose_alike(self, node: int, request: DeviceRequest) -> Choice | None:
@@ -155,10 +166,10 @@ class Chooser:
         free_milli, free_mib = cluster.free_milli, cluster.free_mib
         base = cluster.first[node]
         fitting = []
-        for offset, milli, mib, size in self.seats(self._snapshot.kind[node]):
+        for offset, milli, mib, rank in self.seats(self._snapshot.kind[node]):
             left = free_milli[base + offset] - milli
             if left >= 0 and mib <= free_mib[base + offset]:
-                fitting.append((size, left, base + offset, milli, mib))
+                fitting.append((rank, left, base + offset, milli, mib))
         if len(fitting) < request.count:
             return None
         fitting.sort()
@@ -166,7 +177,7 @@ class Chooser:
         return Choice(
             tuple((request.container, device, milli, mib) for _, _, device, milli, mib in fitting),
             sum(left for _, left, _, _, _ in fitting),
-            sum(size for size, _, _, _, _ in fitting),
+            sum(rank for rank, _, _, _, _ in fitting),
         )
 
     def _choose_several(self, node: int) -> Choice | None:
@@ -191,5 +202,6 @@ class Chooser:
             milli, mib = share(request, slot.usable_mib)
             picks.append((request.container, base + offsets[position], milli, mib))
             left[position] = left.get(position, slot.free_milli) - milli
-        size = sum(slots[p].usable_mib for p in left) if self.by_size else 0
-        return Choice(tuple(picks), sum(left.values()), size)
+        devices = self._snapshot.kinds[kind]
+        rank = sum(devices[offsets[p]].rank for p in left) if self.by_size else 0
+        return Choice(tuple(picks), sum(left.values()), rank)

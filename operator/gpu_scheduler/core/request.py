@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
+from gpu_scheduler.core.units import DEVICE_MILLI
+
 PodUID = NewType("PodUID", str)
 JobKey = NewType("JobKey", str)  # "namespace/name"
 ProjectName = NewType("ProjectName", str)
@@ -81,6 +83,11 @@ class Shape:
     def nominal_milli(self) -> int:
         """Milli-GPU asked for by fractions; requests in MiB count only once a device is known."""
         return sum(d.count * d.milli for d in self.devices)
+
+    @property
+    def whole_devices(self) -> int:
+        """How many whole GPUs are asked for, by all containers together."""
+        return sum(d.count for d in self.devices if d.milli == DEVICE_MILLI)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,11 +18,17 @@ Picks = tuple[Pick, ...]
 
 
 class DeviceKind(NamedTuple):
-    """What of a device decides whether it can ever serve a request."""
+    """What of a device decides whether it can ever serve a request.
+
+    ``rank``: 1 for the cheapest of the cluster. ``counts``: how many whole ones a pod may have;
+    empty = any number.
+    """
 
     model: str
     usable_mib: int
     compute: tuple[int, int]
+    rank: int = 1
+    counts: tuple[int, ...] = ()
 
 
 NodeKind = tuple[DeviceKind, ...]
@@ -42,6 +48,18 @@ class Footprint(Protocol):
     @property
     def ephemeral_bytes(self) -> int:
         """Ephemeral storage."""
+
+
+class _Nothing(NamedTuple):
+    """No CPU, memory or storage."""
+
+    cpu_milli: int = 0
+    memory_bytes: int = 0
+    ephemeral_bytes: int = 0
+
+
+_NOTHING = _Nothing()
+_NOBODY = ProjectName("")
 
 
 class Snapshot:
@@ -81,6 +99,7 @@ class Snapshot:
             and own.first is cluster.first
             and own.dev_usable_mib is cluster.dev_usable_mib
             and own.dev_healthy is cluster.dev_healthy
+            and own.catalogue is cluster.catalogue
         )
 
     def renew(self, cluster: Cluster) -> None:
@@ -134,6 +153,7 @@ class Snapshot:
     def _intern_kinds(self) -> list[int]:
         cluster, first = self.cluster, self.cluster.first
         model, usable, compute = cluster.dev_model, cluster.dev_usable_mib, cluster.dev_compute
+        ranks = cluster.catalogue.ranks(zip(model, usable, strict=True))
         index: dict[tuple[object, ...], int] = {}
         kind = []
         for a, b in zip(first, first[1:], strict=False):
@@ -142,7 +162,12 @@ class Snapshot:
             if number is None:
                 number = index[key] = len(self.kinds)
                 each = zip(model[a:b], usable[a:b], compute[a:b], strict=True)
-                self.kinds.append(tuple(DeviceKind(*device) for device in each))
+                self.kinds.append(
+                    tuple(
+                        DeviceKind(*device, ranks[device[:2]], cluster.catalogue.counts(device[0]))
+                        for device in each
+                    )
+                )
             kind.append(number)
         return kind
 
@@ -184,6 +209,11 @@ class Snapshot:
         picks = tuple(p for p in picks if p[1] not in self.barred) if self.barred else picks
         self._add(node, pod, picks, project, 1, charge_milli)
         self._log.append((node, pod, picks, project, 1, charge_milli))
+
+    def block(self, node: int, picks: Picks) -> None:
+        """Take devices of a node for nobody, without a pod slot; to be rolled back."""
+        self.take(node, _NOTHING, picks, _NOBODY, 0)
+        self.release(node, _NOTHING, (), _NOBODY, 0)
 
     def mark(self) -> int:
         """A point to roll back to."""

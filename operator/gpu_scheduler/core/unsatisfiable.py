@@ -1,16 +1,16 @@
 """Why no node of the cluster could hold a pod, even when empty: the first thing that is missing.
 
 Asked in the order in which a user can act on the answer: GPUs at all, model, compute capability,
-memory of a GPU, number of GPUs per node, node selection, CPU and memory. Called by ``reasons``
-for shapes that no node could hold.
+memory of a GPU, number of GPUs per node, node selection, CPU and memory. Where another number of
+GPUs would do, the nearest ones are named. Called by ``reasons`` for shapes that no node could hold.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from gpu_scheduler.core import fit, wording
+from gpu_scheduler.core import counts, fit, wording
 from gpu_scheduler.core.cluster import NodeInfo
-from gpu_scheduler.core.devices import Chooser, accepts
+from gpu_scheduler.core.devices import Chooser, qualifies
 from gpu_scheduler.core.request import Shape
 from gpu_scheduler.core.snapshot import DeviceKind, Snapshot
 from gpu_scheduler.core.units import DEVICE_MILLI
@@ -30,7 +30,7 @@ def missing(chooser: Chooser, snapshot: Snapshot) -> str:
     matching = [node for node in with_devices if fit.matches(shape.where, node)]
     if not matching:
         return f"needs {wording.needs(shape)}; {_refusals(shape, with_devices)}"
-    return _missing_resources(shape, matching)
+    return _missing_resources(shape, matching) + counts.would_fit(shape, snapshot)
 
 
 def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
@@ -44,7 +44,7 @@ def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
     if not named:
         models = sorted({device.model for device in devices})
         return f"no GPU is of that model; models in the cluster: {', '.join(models)}"
-    suited = [device for device in named if accepts(shape, device)]
+    suited = [device for device in named if qualifies(shape, device)]
     if not suited:
         wanted, highest = shape.min_compute, max(device.compute for device in named)
         return (
@@ -54,6 +54,8 @@ def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
     largest = max(device.usable_mib for device in suited)
     if any(request.mib > largest for request in shape.devices):
         return f"the largest such GPU has {largest} MiB usable"
+    if nearest := counts.nearest(shape, snapshot):
+        return nearest
     most = max(len(chooser.eligible(kind)) for kind in range(len(snapshot.kinds)))
     whole = sum(r.count for r in shape.devices if r.milli == DEVICE_MILLI)
     if max(whole, *(request.count for request in shape.devices)) > most:

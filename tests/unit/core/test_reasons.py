@@ -49,10 +49,10 @@ PAIR = [DeviceRequest(0, 1, 700), DeviceRequest(1, 1, 700), DeviceRequest(2, 1, 
             "needs 0.5 of a GPU (h100 or v100); no GPU is of that model;"
             " models in the cluster: NVIDIA-A100-PCIE-40GB, NVIDIA-A30",
         ),
-        (shape(1000, count=4), "needs 4 GPUs; no node has more than 2 GPUs of that kind"),
+        (shape(1000, count=4), "needs 4 GPUs; nodes give 2 GPUs; 4 is not possible on any node"),
         (
             shape(1000, count=2, models=("a30",)),
-            "needs 2 GPUs (a30); no node has more than 1 GPU of that kind",
+            "needs 2 GPUs (a30); nodes give 1 A30; 2 is not possible on any node",
         ),
         (
             shape(mib=81_920),

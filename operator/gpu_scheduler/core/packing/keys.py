@@ -1,6 +1,6 @@
 """A score as one integer: the smaller, the better; equal keys go to the first node.
 
-From the highest bits down: memory of the device (only for requests in MiB, where the smallest
+From the highest bits down: rank of the device (only for requests in MiB, where the cheapest
 that holds it wins), the bucket of the policy's score, what is left on the device, what is left on
 the node. 62 bits, so a row of keys is searched by one ``argmin``.
 """
@@ -12,7 +12,7 @@ Ints = npt.NDArray[np.int64]
 
 BUCKET_BITS, LEFT_BITS, NODE_BITS = 20, 17, 17
 SIZE_SHIFT = BUCKET_BITS + LEFT_BITS + NODE_BITS
-MOST_SIZES = (1 << (62 - SIZE_SHIFT)) - 1
+MOST_RANKS = (1 << (62 - SIZE_SHIFT)) - 1
 MOST_LEFT = (1 << LEFT_BITS) - 1  # 131 GPUs: no node has more
 BLOCKED = np.int64((1 << 63) - 1)  # does not fit now
 _BIAS = 1 << (BUCKET_BITS - 1)

@@ -1,6 +1,7 @@
 """What scores need to know of a kind of node. Called by ``column``, ``row`` and ``rows``."""
 
 from gpu_scheduler.core.devices import Chooser
+from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.load import NEVER, load_of
 from gpu_scheduler.core.packing.look import PICKED
 from gpu_scheduler.core.packing.mix import Mix
@@ -18,8 +19,8 @@ class KindScores:
         self.devices = len(kind)
         self.alike = len(set(kind)) <= 1
 
-    def asks(self, chooser: Chooser, kind: int, size_of: dict[int, int]) -> tuple[int, int, int]:
-        """Milli, count and size of a shape here; PICKED when ``Chooser`` has to pick."""
+    def asks(self, chooser: Chooser, kind: int) -> tuple[int, int, int]:
+        """Milli, count and rank of a shape here; PICKED when ``Chooser`` has to pick."""
         requests = chooser.shape.devices
         if not requests:
             return 0, 0, 0
@@ -30,4 +31,4 @@ class KindScores:
         seats = chooser.seats(kind)
         if requests[0].count > 1 and seats[0][1] != DEVICE_MILLI:
             return PICKED, 1, 0
-        return seats[0][1], requests[0].count, size_of.get(seats[0][3], 0)
+        return seats[0][1], requests[0].count, min(keys.MOST_RANKS, seats[0][3])

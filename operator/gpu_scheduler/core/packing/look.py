@@ -25,7 +25,7 @@ class Look:
     Attributes:
         milli: per device; NEVER where the kind does not serve, PICKED where ``Chooser`` picks.
         count: devices; 0 for pods without a GPU.
-        size: number of the device's size, for requests in MiB.
+        size: rank of the device, for requests in MiB.
         cpu_milli: what they want of the node.
         least_scarce: scarcity of the least scarce node that they could use.
         steps: distinct amounts of CPU, 0 first.

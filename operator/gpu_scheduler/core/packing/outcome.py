@@ -24,7 +24,7 @@ class Outcomes:
         cpu: milli-CPU left on the node.
         gpu: 1 when the pod takes a device, else 0.
         scarce: milli-GPU to pay for the node's scarcity.
-        size: number of the device's size, for requests in MiB.
+        size: rank of the device, for requests in MiB.
     """
 
     state: Ints

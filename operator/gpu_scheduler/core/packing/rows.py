@@ -4,7 +4,6 @@ Arrays grow by doubling; ``keys[:count]`` and the others are valid. A row's shap
 per kind of node. Between cycles rows nobody asked for are dropped. Called by ``table``.
 """
 
-from bisect import bisect_right
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -30,10 +29,6 @@ class Rows:
     def __init__(self, snapshot: Snapshot, scarce: Ints, kinds: list[KindScores]) -> None:
         self._snapshot, self._scarce, self._kinds = snapshot, scarce, kinds
         self._nodes = len(snapshot.kind)
-        self._sizes = sorted(set(snapshot.cluster.dev_usable_mib))
-        self._size_of = {
-            size: min(rank, keys.MOST_SIZES) for rank, size in enumerate(self._sizes, 1)
-        }
         self.demands: list[Demand] = []
         self.at: dict[Demand, int] = {}
         self.used: set[Demand] = set()
@@ -61,8 +56,8 @@ class Rows:
         self._choosy |= len(demand.usable) < self._nodes
         self.least_scarce[at] = self._scarce[demand.could].min() if demand.could else 0
         for number, kind in enumerate(self._kinds):
-            milli, count, size = kind.asks(demand.chooser, number, self._size_of)
-            self._asks[number][:, at] = milli, count, size
+            milli, count, rank = kind.asks(demand.chooser, number)
+            self._asks[number][:, at] = milli, count, rank
             self._alone[number].append(count == 1 and 0 < milli < NEVER)
         self._most_memory = max(self._most_memory, shape.memory_bytes)
         self._most_ephemeral = max(self._most_ephemeral, shape.ephemeral_bytes)
@@ -113,12 +108,12 @@ class Rows:
         """Whether a row is a lone request of one device there that ``Chooser`` need not pick."""
         return self._alone[kind][at]
 
-    def size_of(self, choice: Choice) -> int:
-        """The number of the mean device size of a choice; 0 unless the request is in MiB."""
-        if not choice.size_mib:
+    def rank_of(self, choice: Choice) -> int:
+        """The mean rank of the devices of a choice; 0 unless the request is in MiB."""
+        if not choice.rank:
             return 0
         devices = len({pick[1] for pick in choice.picks})
-        return min(keys.MOST_SIZES, bisect_right(self._sizes, choice.size_mib // devices))
+        return min(keys.MOST_RANKS, choice.rank // devices)
 
     def admit(self, node: int, column: Ints) -> Ints:
         """The column, blocked where the node is not the shape's or its memory is not enough."""

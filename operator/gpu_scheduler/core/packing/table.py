@@ -77,6 +77,11 @@ class ScoreTable:
         assert choice is not None  # the key is fresh
         return node, choice
 
+    def open(self, demand: Demand) -> Flags:
+        """[nodes] Whether a pod fits on them now."""
+        found: Flags = self._row(demand) != keys.BLOCKED
+        return found
+
     def renew(self) -> None:
         """A new cycle begins: score what changed, and drop rows nobody asked for if many are."""
         if self._rows.trim(_MOST_ROWS):
@@ -179,5 +184,5 @@ class ScoreTable:
         free = snapshot.cluster.free_milli[base : snapshot.cluster.first[node + 1]]
         for _, device, milli, _ in choice.picks:
             free[device - base] -= milli
-        size = self._rows.size_of(choice)
+        size = self._rows.rank_of(choice)
         return Picked(at, free, choice.left_milli, size)

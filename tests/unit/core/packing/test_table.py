@@ -66,7 +66,7 @@ class Scan:
         snapshot, shape_ = self._snapshot, demand.shape
         before = definitions.state_of(snapshot, node)
         after = definitions.without(before, taken, shape_.cpu_milli)
-        size = sum(before.kind[o].usable_mib for o in taken) // max(1, len(taken))
+        size = sum(before.kind[o].rank for o in taken) // max(1, len(taken))
         size = size if demand.chooser.by_size else 0
         if self._packing is Packing.FRAGMENTATION:
             growth = definitions.cost(after, self._mix) - definitions.cost(before, self._mix)

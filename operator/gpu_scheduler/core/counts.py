@@ -1,0 +1,69 @@
+"""Which numbers of whole GPUs the nodes can give to a pod, and the nearest to the one asked for.
+
+A node gives any number up to what it has, unless its GPUs are of a class that offers certain
+numbers only. CPU, memory and node selection of the pod are counted in, so what is named would
+really fit on an empty node. Called by ``unsatisfiable``.
+"""
+
+from gpu_scheduler.core import fit
+from gpu_scheduler.core.catalogue import either
+from gpu_scheduler.core.demand import holds
+from gpu_scheduler.core.devices import qualifies
+from gpu_scheduler.core.request import Shape
+from gpu_scheduler.core.snapshot import NodeKind, Snapshot
+
+
+def possible(shape: Shape, snapshot: Snapshot) -> list[int]:
+    """The numbers of whole GPUs that some node could give to the pod; rising."""
+    kinds = {
+        kind
+        for node, kind in zip(snapshot.cluster.nodes, snapshot.kind, strict=True)
+        if holds(shape, node) and fit.matches(shape.where, node)
+    }
+    return sorted({count for kind in kinds for count in _of_kind(shape, snapshot.kinds[kind])})
+
+
+def nearest(shape: Shape, snapshot: Snapshot) -> str:
+    """'nodes give 2 or 4 T4; 3 is not possible on any node'; empty when the number is no matter."""
+    wanted, found = _wanted(shape), possible(shape, snapshot)
+    if not wanted or not found or wanted in found:
+        return ""
+    around = _around(wanted, found, shape, snapshot)
+    return f"nodes give {around}; {wanted} is not possible on any node"
+
+
+def would_fit(shape: Shape, snapshot: Snapshot) -> str:
+    """'; 4 V100 would fit', where CPU and memory stand in the way; empty when nothing would."""
+    wanted, found = _wanted(shape), possible(shape, snapshot)
+    return f"; {_around(wanted, found, shape, snapshot)} would fit" if wanted and found else ""
+
+
+def _wanted(shape: Shape) -> int:
+    return shape.whole_devices if len(shape.devices) == 1 else 0
+
+
+def _of_kind(shape: Shape, kind: NodeKind) -> set[int]:
+    devices = [device for device in kind if qualifies(shape, device)]
+    return {
+        count
+        for count in range(1, len(devices) + 1)
+        if count <= sum(1 for d in devices if not d.counts or count in d.counts)
+    }
+
+
+def _around(wanted: int, found: list[int], shape: Shape, snapshot: Snapshot) -> str:
+    below = [count for count in found if count < wanted][-1:]
+    above = [count for count in found if count > wanted][:1]
+    return f"{either(below + above)} {_name(shape, snapshot)}"
+
+
+def _name(shape: Shape, snapshot: Snapshot) -> str:
+    """The models asked for as their product names spell them; 'GPUs' where any will do."""
+    products = sorted({device.model for kind in snapshot.kinds for device in kind})
+    names = []
+    for part in shape.models:
+        at = next((p for p in products if part in p.lower()), None)
+        if at is not None:
+            start = at.lower().index(part)
+            names.append(at[start : start + len(part)])
+    return " or ".join(names) or "GPUs"
