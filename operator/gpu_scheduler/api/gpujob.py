@@ -1,27 +1,28 @@
 """GPUJob: pods that each need GPUs, or a part of one.
 
 Exactly one way to say what runs (``image`` or ``template``) and exactly one way to say how much
-GPU (``gpu``, ``gpuMemory`` or ``containers``). The operator writes only ``status``. Read by
-rendering, the state and the status writer; the CRD is generated from these classes, so the
-descriptions below are what ``kubectl explain`` shows.
+GPU (``gpu``, ``gpuMemory``, ``containers`` or ``roles``). The operator writes only ``status``.
+Read by rendering, the state and the status writer; the CRD is generated from these classes, so
+the descriptions below are what ``kubectl explain`` shows.
 """
 
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
-from pydantic import ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field
 
 from gpu_scheduler.api.condition import Condition, Sentence
-from gpu_scheduler.api.model import (
-    INT_OR_STRING,
-    ApiModel,
-    ExactNumber,
-    JsonSchema,
-    Quantity,
-    rules,
+from gpu_scheduler.api.container import (
+    BY_NAME,
+    EnvVar,
+    GPUCount,
+    MemoryAmount,
+    PodTemplate,
+    Resources,
 )
-from gpu_scheduler.api.pod_template import POD_TEMPLATE
-from gpu_scheduler.api.rules import GPU, GPU_CONTAINER, GPU_JOB_SPEC, GPU_MEMORY
+from gpu_scheduler.api.model import ApiModel, JsonSchema, rules
+from gpu_scheduler.api.roles import Framework, Role, TopologySpec
+from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_SPEC, SHAPE_NAME
 
 MAIN_CONTAINER = "main"  # name of the one container of the short form
 MAX_PODS = 100_000  # per job: the limit of an Indexed Job with retries per index
@@ -51,37 +52,7 @@ class Phase(StrEnum):
     SUSPENDED = "Suspended"
 
 
-PodTemplate = Annotated[dict[str, Any], WithJsonSchema(POD_TEMPLATE)]
-"""A PodTemplateSpec as JSON. The API server checks it in full by a dry run, not the CRD."""
-
-_MOST_GPUS = 1024  # of one pod
-GPUCount = Annotated[
-    ExactNumber,
-    Field(le=_MOST_GPUS),
-    WithJsonSchema({"type": "number", "maximum": _MOST_GPUS} | rules(*GPU)),
-]
-MemoryAmount = Annotated[Quantity, WithJsonSchema(INT_OR_STRING | rules(*GPU_MEMORY))]
-_BY_NAME: JsonSchema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
 _BY_TYPE: JsonSchema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
-
-
-class EnvVar(ApiModel):
-    """An environment variable, as in a pod."""
-
-    name: str = Field(min_length=1, max_length=253, description="Name of the variable.")
-    value: str | None = Field(None, description="Its value; $(OTHER) expands as in pods.")
-    value_from: Annotated[dict[str, Any], WithJsonSchema({"type": "object"})] | None = Field(
-        None,
-        description="Source of the value, as in a pod's env: secretKeyRef, fieldRef …",
-        json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
-    )
-
-
-class Resources(ApiModel):
-    """CPU and memory of the container, as in a pod; GPUs are not asked for here."""
-
-    requests: dict[str, Quantity] | None = Field(None, description="Guaranteed: cpu, memory …")
-    limits: dict[str, Quantity] | None = Field(None, description="Upper bound: cpu, memory …")
 
 
 class GPUContainer(ApiModel):
@@ -145,7 +116,7 @@ class GPUJobSpec(ApiModel):
         max_length=16,
         description="GPUs container by container, instead of gpu and gpuMemory; containers of "
         "the template that are not listed get no GPU.",
-        json_schema_extra=_BY_NAME,
+        json_schema_extra=BY_NAME,
     )
     gpu_devices: int | None = Field(
         None,
@@ -158,14 +129,48 @@ class GPUJobSpec(ApiModel):
         None,
         max_length=16,
         description="Any of these GPU models, such as A100: a part of the product name, upper or "
-        "lower case. Absent: any model.",
+        "lower case, or the name of a GPUClass. Absent: any model.",
         json_schema_extra={"x-kubernetes-list-type": "set"},
+    )
+    shape: str | None = Field(
+        None,
+        min_length=1,
+        max_length=63,
+        pattern=SHAPE_NAME,
+        description="A name that a GPUClass gives to a number of its GPUs, instead of gpu and "
+        "gpuModels (kubectl get gpuclasses).",
     )
     min_compute_capability: str | None = Field(
         None,
         max_length=5,
         pattern=r"^[0-9]{1,2}\.[0-9]{1,2}$",
         description='Lowest CUDA compute capability, for example "7.0" (quoted).',
+    )
+
+    roles: list[Role] | None = Field(
+        None,
+        min_length=1,
+        max_length=16,
+        description="Pods of several kinds, instead of gpu: each role says how many pods it has "
+        "and what GPUs they get; what it does not say is as the job says.",
+        json_schema_extra=BY_NAME,
+    )
+    gang: bool | None = Field(
+        None,
+        description="true: all pods start together or none does. Default: true with roles of more "
+        "than one pod in all, else false.",
+    )
+    distinct_gpus: bool | None = Field(
+        None,
+        description="Of a gang: no two pods share a GPU, as NCCL demands. Default true.",
+    )
+    topology: TopologySpec | None = Field(
+        None, description="Of a gang: all pods in one zone, rack or other domain of nodes."
+    )
+    framework: Framework | None = Field(
+        None,
+        description="torch: MASTER_ADDR, RANK, PET_NNODES … are set; tensorflow: TF_CONFIG. Needs "
+        "roles or gang: true.",
     )
 
     type: JobType = Field(
@@ -209,8 +214,17 @@ class GPUJobSpec(ApiModel):
 
     @property
     def total_pods(self) -> int:
-        """Indexes of the job: completions, or parallelism where that is absent."""
+        """Pods of all roles; without roles completions, or parallelism where that is absent."""
+        if self.roles is not None:
+            return sum(role.replicas for role in self.roles)
         return self.parallelism if self.completions is None else self.completions
+
+    @property
+    def pods_at_once(self) -> int:
+        """Pods that run at the same time, at most."""
+        if self.roles is not None:
+            return self.total_pods
+        return min(self.parallelism, self.total_pods)
 
 
 class PodCounts(ApiModel):

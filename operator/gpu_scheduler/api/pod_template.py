@@ -48,3 +48,7 @@ _POD = _object(
 _METADATA = {"type": "object", "properties": {"labels": _KEEP, "annotations": _KEEP}} | _KEEP
 
 POD_TEMPLATE: dict[str, Any] = _object({"metadata": _METADATA, "spec": _POD}, [], ["spec"])
+
+# Of a role, once more the whole would make the CRD too large for what it says: changes of it are
+# judged less exactly, and what is wrong in it is found by ``validate``.
+ROLE_TEMPLATE: dict[str, Any] = {"type": "object"} | _KEEP

@@ -13,7 +13,16 @@ GPU_BETWEEN = (
     "gpuDevices"
 )
 ONE_SOURCE = "set exactly one of image (one container) and template (a whole pod)"
-ONE_AMOUNT = "set exactly one of gpu (for example 0.5), gpuMemory (20Gi) and containers"
+ONE_AMOUNT = (
+    "set exactly one of gpu (for example 0.5), gpuMemory (20Gi), containers, roles and shape"
+)
+SHAPE_ALONE = "a shape says which GPUs it means; remove gpuModels, or ask by gpu instead of shape"
+SHAPE_NAME = "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+SHAPE_NAMES = (
+    "the name of a shape has at most 63 letters, digits, '-', '_' and '.', and begins and ends with "
+    "a letter or digit"
+)
+SHAPE_OFF_OFFER = "every shape must be one of the numbers in counts; add it there, or leave counts out"
 ONE_CONTAINER_AMOUNT = "set exactly one of gpu (for example 0.5) and gpuMemory (20Gi)"
 BOTH_ARE_SET = "; both are set"
 SEVERAL_ARE_SET = "; more than one is set"
@@ -31,6 +40,21 @@ PARALLELISM_FIXED = (
     "without completions parallelism is also the number of pods in all and cannot be changed; "
     "set completions when you create the job"
 )
+# All host names, of at most 121 characters each, fit into one variable: Linux allows 128 KiB.
+MAX_GANG_PODS = 1000
+ROLE_SOURCE = "set image or template, not both"
+ROLE_AMOUNT = "set gpu or gpuMemory, not both; without either the role gets no GPU"
+ROLE_WITHOUT_IMAGE = (
+    "set image (or template) for the whole job, or in every role; there is a role without any"
+)
+ROLES_COUNT = "with roles, each role says how many pods it has: replicas; remove this"
+ROLES_PODS = f"at most {MAX_GANG_PODS} pods in all roles together"
+GANG_PODS = f"a gang has at most {MAX_GANG_PODS} pods"
+GANG_COMPLETIONS = (
+    "the pods of a gang all run at once: make completions equal to parallelism, or leave it out"
+)
+NEEDS_GANG = "is for pods that start together: set roles, or gang: true"
+NEEDS_PEERS = "tells pods of each other, and a job without roles has none: set roles, or gang: true"
 LIMIT_BELOW_QUOTA = "limit must not be below quota; leave it out for no limit"
 NEGATIVE = "must not be negative"
 DECIMALS = "at most three decimals, such as 0.333"
@@ -48,7 +72,13 @@ IMMUTABLE_FIELDS = (
     "containers",
     "gpuDevices",
     "gpuModels",
+    "shape",
     "minComputeCapability",
+    "roles",
+    "gang",
+    "distinctGPUs",
+    "topology",
+    "framework",
     "type",
     "completions",
     "retries",
@@ -99,19 +129,31 @@ GPU_CONTAINER = (
     _DEVICES_WITH,
 )
 
+ROLE = (
+    Rule("!has(self.image) || !has(self.template)", ROLE_SOURCE),
+    Rule("!has(self.gpu) || !has(self.gpuMemory)", ROLE_AMOUNT),
+    *(
+        Rule(f"!has(self.template) || !has(self.{name})", BESIDE_TEMPLATE, f".{name}")
+        for name in SHORT_FORM
+    ),
+    _DEVICES_WITH,
+)
+_GANG = "(has(self.gang) ? self.gang : has(self.roles))"
+
 RESTART_POLICY_RULE = Rule("self == 'Never'", RESTART_POLICY)
 
 GPU_JOB_SPEC = (
     Rule(
-        "has(self.image) != has(self.template)",
+        "has(self.image) != has(self.template) || (has(self.roles) && !has(self.image))",
         ONE_SOURCE,
         expression=f"'{ONE_SOURCE}' + (has(self.image) ? '{BOTH_ARE_SET}' : '{NONE_IS_SET}')",
     ),
     Rule(
-        "[has(self.gpu), has(self.gpuMemory), has(self.containers)].exists_one(x, x)",
+        "[has(self.gpu), has(self.gpuMemory), has(self.containers), has(self.roles), "
+        "has(self.shape)].exists_one(x, x)",
         ONE_AMOUNT,
         expression=f"'{ONE_AMOUNT}' + (has(self.gpu) || has(self.gpuMemory) || "
-        f"has(self.containers) ? '{SEVERAL_ARE_SET}' : '{NONE_IS_SET}')",
+        f"has(self.containers) || has(self.roles) || has(self.shape) ? '{SEVERAL_ARE_SET}' : '{NONE_IS_SET}')",
     ),
     *(
         Rule(f"!has(self.template) || !has(self.{name})", BESIDE_TEMPLATE, f".{name}")
@@ -124,6 +166,35 @@ GPU_JOB_SPEC = (
         UNKNOWN_CONTAINER,
         ".containers",
     ),
+    Rule(
+        "!has(self.roles) || has(self.image) || has(self.template) || "
+        "self.roles.all(r, has(r.image) || has(r.template))",
+        ROLE_WITHOUT_IMAGE,
+        ".roles",
+    ),
+    Rule(
+        f"!has(self.roles) || self.roles.map(r, r.replicas).sum() <= {MAX_GANG_PODS}",
+        ROLES_PODS,
+        ".roles",
+    ),
+    Rule("!has(self.roles) || self.parallelism == 1", ROLES_COUNT, ".parallelism"),
+    Rule("!has(self.roles) || !has(self.completions)", ROLES_COUNT, ".completions"),
+    Rule(
+        f"!{_GANG} || !has(self.completions) || self.completions == self.parallelism",
+        GANG_COMPLETIONS,
+        ".completions",
+    ),
+    Rule(f"!{_GANG} || self.parallelism <= {MAX_GANG_PODS}", GANG_PODS, ".parallelism"),
+    *(
+        Rule(f"!has(self.{name}) || {_GANG}", f"{name} {NEEDS_GANG}", f".{name}")
+        for name in ("distinctGPUs", "topology")
+    ),
+    Rule(
+        f"!has(self.framework) || has(self.roles) || {_GANG}",
+        f"framework {NEEDS_PEERS}",
+        ".framework",
+    ),
+    Rule("!has(self.shape) || !has(self.gpuModels)", SHAPE_ALONE, ".gpuModels"),
     *(Rule(_fixed(name), f"{name} {IMMUTABLE}", f".{name}") for name in IMMUTABLE_FIELDS),
     Rule(
         "has(self.completions) || self.parallelism == oldSelf.parallelism",
@@ -134,4 +205,14 @@ GPU_JOB_SPEC = (
 
 GPU_PROJECT_SPEC = (
     Rule("!has(self.limit) || self.limit >= self.quota", LIMIT_BELOW_QUOTA, ".limit"),
+)
+
+SHAPES = (Rule(f"self.all(name, size(name) <= 63 && name.matches('{SHAPE_NAME}'))", SHAPE_NAMES),)
+GPU_CLASS_SPEC = (
+    Rule(
+        "!has(self.counts) || !has(self.shapes) || "
+        "self.shapes.all(name, self.shapes[name] in self.counts)",
+        SHAPE_OFF_OFFER,
+        ".shapes",
+    ),
 )

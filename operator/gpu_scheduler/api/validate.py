@@ -5,36 +5,30 @@ object older than both, and so is what CEL cannot see. An empty answer means tha
 rendering will not fail. Called when an object is judged; the problems become ``Accepted=False``.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
 from gpu_scheduler.api import rules
+from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUContainer, GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
 from gpu_scheduler.api.model import ApiModel, json_name
 from gpu_scheduler.api.names import VISIBLE_DEVICES
+from gpu_scheduler.api.parts import role_spec
+from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.quantity import bytes_from_quantity
 from gpu_scheduler.api.requests import container_names
+from gpu_scheduler.api.roles import Role
+from gpu_scheduler.api.validate_gang import gang_problems
 from gpu_scheduler.core.units import MIB
 
 _LABEL_LENGTH = 63  # of a DNS label, and of a label's value
 
 Spec = TypeVar("Spec", bound=ApiModel)
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A field's path, and a sentence that says what would be right."""
-
-    field: str
-    message: str
-
-    def __str__(self) -> str:
-        return f"{self.field}: {self.message}"
 
 
 def read(model: type[Spec], raw: Mapping[str, Any]) -> Spec | tuple[Problem, ...]:
@@ -48,8 +42,10 @@ def read(model: type[Spec], raw: Mapping[str, Any]) -> Spec | tuple[Problem, ...
 def problems(name: str, namespace: str, spec: GPUJobSpec) -> list[Problem]:
     """What is wrong with a GPUJob."""
     return [
-        *_name_problems(name, spec.total_pods),
+        *_name_problems(name, 0 if spec.roles is not None else spec.total_pods),
         *_source_problems(spec),
+        *_role_problems(spec),
+        *gang_problems(name, spec),
         *_amount_problems(spec),
         *env_problems("spec.env", [e.name for e in spec.env or ()]),
     ]
@@ -63,6 +59,19 @@ def env_problems(field: str, names: Iterable[object]) -> Iterator[Problem]:
                 f"{field}[{index}].name",
                 f"{VISIBLE_DEVICES} is set by the scheduler to the GPUs of the pod; remove it",
             )
+
+
+def class_problems(spec: GPUClassSpec) -> list[Problem]:
+    """What is wrong with a GPUClass."""
+    shapes, counts = spec.shapes or {}, spec.counts
+    found = [
+        Problem(f"spec.shapes[{name}]", rules.SHAPE_NAMES)
+        for name in shapes
+        if len(name) > _LABEL_LENGTH or not re.match(rules.SHAPE_NAME, name)
+    ]
+    if counts is not None and any(count not in counts for count in shapes.values()):
+        found.append(Problem("spec.shapes", rules.SHAPE_OFF_OFFER))
+    return found
 
 
 def project_problems(name: str, spec: GPUProjectSpec) -> list[Problem]:
@@ -94,9 +103,12 @@ def _path(location: tuple[int | str, ...]) -> str:
 
 
 def _name_problems(name: str, pods: int) -> Iterator[Problem]:
-    """Pods are named after the job and their index, and a pod's hostname is a DNS label."""
+    """Pods are named after the job and their index, and a pod's hostname is a DNS label.
+
+    ``pods``: 0 when roles are a part of these names, too.
+    """
     last = f"-{pods - 1}"
-    if len(name) + len(last) > _LABEL_LENGTH:
+    if pods and len(name) + len(last) > _LABEL_LENGTH:
         yield Problem(
             "metadata.name",
             f"has {len(name)} characters; with {pods} pods ({last} is appended for the last) at "
@@ -107,19 +119,38 @@ def _name_problems(name: str, pods: int) -> Iterator[Problem]:
 
 
 def _source_problems(spec: GPUJobSpec) -> Iterator[Problem]:
-    if (spec.image is None) == (spec.template is None):
+    without = spec.roles is not None and spec.image is None
+    if (spec.image is None) == (spec.template is None) and not without:
         end = rules.NONE_IS_SET if spec.image is None else rules.BOTH_ARE_SET
         yield Problem("spec", rules.ONE_SOURCE + end)
+    yield from _beside_template("spec", spec)
+
+
+def _beside_template(field: str, spec: GPUJobSpec | Role) -> Iterator[Problem]:
     if spec.template is None:
         return
     for name in sorted(spec.model_fields_set):
         if json_name(name) in rules.SHORT_FORM and getattr(spec, name) is not None:
-            yield Problem(f"spec.{json_name(name)}", rules.BESIDE_TEMPLATE)
-    yield from _template_problems(spec.template)
+            yield Problem(f"{field}.{json_name(name)}", rules.BESIDE_TEMPLATE)
+    yield from _template_problems(spec.template, f"{field}.template.spec")
 
 
-def _template_problems(template: Mapping[str, Any]) -> Iterator[Problem]:
-    field = "spec.template.spec"
+def _role_problems(spec: GPUJobSpec) -> Iterator[Problem]:
+    readable = spec.template is None or not any(_template_problems(spec.template))
+    for index, role in enumerate(spec.roles or ()):
+        field = f"spec.roles[{index}]"
+        yield from _beside_template(field, role)
+        yield from _share_problems(field, role)
+        yield from env_problems(f"{field}.env", [e.name for e in role.env or ()])
+        if readable:
+            found = role_spec(spec, role)
+            if found.image is None and found.template is None:
+                yield Problem("spec.roles", rules.ROLE_WITHOUT_IMAGE)
+
+
+def _template_problems(
+    template: Mapping[str, Any], field: str = "spec.template.spec"
+) -> Iterator[Problem]:
     pod = template.get("spec")
     containers = pod.get("containers") if isinstance(pod, dict) else None
     if not isinstance(containers, list) or not containers:
@@ -133,11 +164,13 @@ def _template_problems(template: Mapping[str, Any]) -> Iterator[Problem]:
 
 
 def _amount_problems(spec: GPUJobSpec) -> Iterator[Problem]:
-    ways = [spec.gpu, spec.gpu_memory, spec.containers]
+    ways = [spec.gpu, spec.gpu_memory, spec.containers, spec.roles, spec.shape]
     given = sum(way is not None for way in ways)
     if given != 1:
         end = rules.SEVERAL_ARE_SET if given else rules.NONE_IS_SET
         yield Problem("spec", rules.ONE_AMOUNT + end)
+    if spec.shape is not None and spec.gpu_models is not None:
+        yield Problem("spec.gpuModels", rules.SHAPE_ALONE)
     yield from _share_problems("spec", spec)
     yield from _listed_problems(spec)
 
@@ -166,7 +199,7 @@ def _listed_problems(spec: GPUJobSpec) -> Iterator[Problem]:
         yield from _share_problems(field, container)
 
 
-def _share_problems(field: str, ask: GPUJobSpec | GPUContainer) -> Iterator[Problem]:
+def _share_problems(field: str, ask: GPUJobSpec | GPUContainer | Role) -> Iterator[Problem]:
     if ask.gpu is not None:
         if ask.gpu <= 0:
             yield Problem(f"{field}.gpu", rules.GPU_ZERO)

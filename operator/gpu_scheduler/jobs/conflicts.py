@@ -18,7 +18,8 @@ from gpu_scheduler.api.names import (
     MOUNT_PATH,
     SCHEDULER_NAME,
 )
-from gpu_scheduler.api.validate import Problem, env_problems
+from gpu_scheduler.api.problem import Problem
+from gpu_scheduler.api.validate import env_problems
 from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
 from gpu_scheduler.jobs.volume import volume_name

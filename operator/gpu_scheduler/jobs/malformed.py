@@ -8,7 +8,7 @@ traceback. Called by ``conflicts`` before it looks any closer.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpu_scheduler.api.validate import Problem
+from gpu_scheduler.api.problem import Problem
 
 _LISTS = ("initContainers", "containers", "volumes", "schedulingGates")
 _CONTAINER_LISTS = ("env", "volumeMounts", "ports")

@@ -37,6 +37,12 @@ def long_job(template: Spec, **fields: Any) -> Spec:
     return job(image=None, template=template, **fields)
 
 
+def roles(*each: Spec, **fields: Any) -> Spec:
+    """A GPUJob's spec with these roles; without any a master and two workers of one GPU."""
+    default = ({"name": "master", "gpu": 1}, {"name": "worker", "replicas": 2, "gpu": 1})
+    return job(gpu=None, roles=list(each or default), **fields)
+
+
 def project(**fields: Any) -> Spec:
     """A GPUProject's spec."""
     spec = {"namespaces": ["team-a"], "quota": 2.5} | fields
@@ -88,6 +94,30 @@ RIGHT_JOBS: dict[str, Spec] = {
         timeLimitSeconds=60,
         ttlSecondsAfterFinished=0,
         suspend=True,
+    ),
+    "roles": roles(),
+    "roles of every kind": roles(
+        {"name": "master", "gpu": 4, "gpuModels": ["T4"], "command": ["lead"]},
+        {"name": "worker", "replicas": 9, "gpuMemory": "8Gi", "gpuDevices": 2, "image": "w:1"},
+        {"name": "ps", "replicas": 3, "resources": {"requests": {"cpu": 2}}},
+        {"name": "extra", "gpu": 0.5, "template": pod("a")},
+        framework="tensorflow",
+        topology={"key": "topology.kubernetes.io/zone"},
+        distinctGPUs=False,
+    ),
+    "roles that each bring their image": roles(
+        {"name": "a", "gpu": 1, "image": "a:1"}, {"name": "b", "template": pod("b")}, image=None
+    ),
+    "roles over a template": roles(
+        {"name": "a", "gpu": 1, "image": "a:1"}, image=None, template=pod("a", "b")
+    ),
+    "roles that start one by one": roles(gang=False, framework="torch"),
+    "as many pods as a gang may have": roles(
+        {"name": "a", "replicas": 999, "gpu": 1}, {"name": "b", "gpu": 1}
+    ),
+    "a gang without roles": job(gang=True, parallelism=4, completions=4, framework="torch"),
+    "a gang that stays together if it can": job(
+        gang=True, parallelism=2, topology={"key": "rack", "mode": "preferred"}
     ),
 }
 
@@ -169,6 +199,59 @@ WRONG_JOBS: dict[str, Wrong] = {
     "time limit 0": Wrong(
         job(timeLimitSeconds=0), "spec.timeLimitSeconds", "greater than or equal to 1"
     ),
+    "gpu and roles": Wrong(roles() | {"gpu": 1}, "spec", "more than one is set"),
+    "no roles": Wrong(job(gpu=None, roles=[]), "spec.roles", "at least"),
+    "a role without pods": Wrong(
+        roles({"name": "a", "replicas": 0, "gpu": 1}),
+        "spec.roles[0].replicas",
+        "greater than or equal to 1",
+    ),
+    "a role with 1.5": Wrong(
+        roles({"name": "a", "gpu": 1.5}), "spec.roles[0].gpu", "whole numbers"
+    ),
+    "a role with two amounts": Wrong(
+        roles({"name": "a", "gpu": 1, "gpuMemory": "1Gi"}), "spec.roles[0]", "not both"
+    ),
+    "a role with devices of whole GPUs": Wrong(
+        roles({"name": "a", "gpu": 1, "gpuDevices": 2}), "spec.roles[0].gpuDevices", "gpu below 1"
+    ),
+    "a role with image and template": Wrong(
+        roles({"name": "a", "gpu": 1, "image": "a:1", "template": pod("a")}),
+        "spec.roles[0]",
+        "not both",
+    ),
+    "a role with env beside a template": Wrong(
+        roles({"name": "a", "gpu": 1, "args": ["x"], "template": pod("a")}),
+        "spec.roles[0].args",
+        "template.spec.containers",
+    ),
+    "a role without an image": Wrong(
+        roles({"name": "a", "gpu": 1}, {"name": "b", "image": "b:1"}, image=None),
+        "spec.roles",
+        "a role without any",
+    ),
+    "more pods than a gang may have": Wrong(
+        roles({"name": "a", "replicas": 1000, "gpu": 1}, {"name": "b", "gpu": 1}),
+        "spec.roles",
+        "at most 1000 pods",
+    ),
+    "roles and parallelism": Wrong(roles(parallelism=2), "spec.parallelism", "replicas"),
+    "roles and completions": Wrong(roles(completions=1), "spec.completions", "replicas"),
+    "a gang that runs bit by bit": Wrong(
+        job(gang=True, parallelism=2, completions=4), "spec.completions", "equal to parallelism"
+    ),
+    "a gang of 1001": Wrong(
+        job(gang=True, parallelism=1001), "spec.parallelism", "at most 1000 pods"
+    ),
+    "topology without a gang": Wrong(
+        job(topology={"key": "zone"}), "spec.topology", "set roles, or gang: true"
+    ),
+    "distinct GPUs without a gang": Wrong(
+        roles(gang=False, distinctGPUs=True), "spec.distinctGPUs", "set roles, or gang: true"
+    ),
+    "framework without other pods": Wrong(
+        job(framework="torch"), "spec.framework", "set roles, or gang: true"
+    ),
 } | {
     f"{field} beside a template": Wrong(
         long_job(pod("a"), **{field: value}), f"spec.{field}", "template.spec.containers"
@@ -198,6 +281,24 @@ WRONG_FOR_SCHEMA: dict[str, Wrong] = {
         job(gpu=None, containers=[{"name": "main", "gpu": 1}] * 2), "spec.containers[1]", "Dupl"
     ),
     "a template without a pod": Wrong(long_job({}), "spec.template.spec", "Required"),
+    "a role twice": Wrong(roles({"name": "a"}, {"name": "a"}), "spec.roles[1]", "Duplicate"),
+    "17 roles": Wrong(
+        roles(*({"name": f"r{i}", "gpu": 1} for i in range(17))), "spec.roles", "at most 16"
+    ),
+    "a role name that no host can have": Wrong(
+        roles({"name": "Master", "gpu": 1}), "spec.roles[0].name", "should match"
+    ),
+    "a topology key that is no label": Wrong(
+        roles(topology={"key": "zone/"}), "spec.topology.key", "should match"
+    ),
+    "a topology mode that is none": Wrong(
+        roles(topology={"key": "zone", "mode": "strict"}),
+        "spec.topology.mode",
+        '"required", "preferred"',
+    ),
+    "a framework that is none": Wrong(
+        roles(framework="mxnet"), "spec.framework", '"torch", "tensorflow"'
+    ),
     "a misspelt field": Wrong(job(gpuModel="A100"), "spec.gpuModel", "unknown field"),
 }
 

@@ -95,7 +95,8 @@ def test_lists_and_texts_that_rules_walk_are_bounded(kind):
 
 @each_kind
 def test_a_definition_is_small_enough_for_plain_apply(kind):
-    assert len(yaml.safe_dump(kind.definition(), default_flow_style=True)) < 32_000
+    # kubectl keeps a copy in an annotation, and those of an object hold 262,144 bytes together.
+    assert len(yaml.safe_dump(kind.definition(), default_flow_style=True)) < 64_000
 
 
 @each_kind

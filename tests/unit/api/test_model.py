@@ -52,7 +52,7 @@ def test_pods_in_all_default_to_parallelism():
 
 
 def test_fields_of_a_newer_version_are_ignored():
-    assert GPUJobSpec.model_validate(job(gang=True)) == GPUJobSpec.model_validate(job())
+    assert GPUJobSpec.model_validate(job(ofNextYear=True)) == GPUJobSpec.model_validate(job())
 
 
 def test_a_spec_cannot_be_changed():

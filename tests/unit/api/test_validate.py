@@ -18,8 +18,10 @@ from tests.unit.api.cases import (
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
+from gpu_scheduler.api.parts import parts
+from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.requests import device_requests
-from gpu_scheduler.api.validate import Problem, problems, project_problems, read
+from gpu_scheduler.api.validate import problems, project_problems, read
 
 
 def judge(spec: dict[str, Any], name: str = "train") -> list[Problem]:
@@ -35,7 +37,8 @@ def judge_project(spec: dict[str, Any], name: str = "team-a") -> list[Problem]:
 @pytest.mark.parametrize("spec", RIGHT_JOBS.values(), ids=RIGHT_JOBS)
 def test_a_right_job_has_no_problem_and_its_devices_are_known(spec):
     assert judge(spec) == []
-    assert device_requests(GPUJobSpec.model_validate(spec))
+    found = parts(GPUJobSpec.model_validate(spec))
+    assert any(device_requests(part.spec) for part in found)
 
 
 @pytest.mark.parametrize("wrong", WRONG_JOBS.values(), ids=WRONG_JOBS)
@@ -143,11 +146,12 @@ json_values = st.recursive(
 @given(
     st.dictionaries(
         st.sampled_from(
-            ["image", "template", "gpu", "gpuMemory", "containers", "gpuDevices", "env", "args"]
+            "image template gpu gpuMemory containers gpuDevices env roles gang topology".split()
         ),
         json_values,
     )
 )
 def test_whatever_is_stored_judging_it_never_crashes_and_no_problem_means_usable(spec):
     if judge(spec) == []:
-        assert device_requests(GPUJobSpec.model_validate(spec))
+        found = parts(GPUJobSpec.model_validate(spec))
+        assert any(device_requests(part.spec) for part in found)

@@ -1,0 +1,51 @@
+"""The parts of a container that a GPUJob's short form and its roles both know.
+
+Field names and meanings are those of a pod's container, so that what people know carries over.
+Used by ``gpujob`` and ``roles``.
+"""
+
+from typing import Annotated, Any
+
+from pydantic import Field, WithJsonSchema
+
+from gpu_scheduler.api.model import (
+    INT_OR_STRING,
+    ApiModel,
+    ExactNumber,
+    JsonSchema,
+    Quantity,
+    rules,
+)
+from gpu_scheduler.api.pod_template import POD_TEMPLATE
+from gpu_scheduler.api.rules import GPU, GPU_MEMORY
+
+PodTemplate = Annotated[dict[str, Any], WithJsonSchema(POD_TEMPLATE)]
+"""A PodTemplateSpec as JSON. The API server checks it in full by a dry run, not the CRD."""
+
+_MOST_GPUS = 1024  # of one pod
+GPUCount = Annotated[
+    ExactNumber,
+    Field(le=_MOST_GPUS),
+    WithJsonSchema({"type": "number", "maximum": _MOST_GPUS} | rules(*GPU)),
+]
+MemoryAmount = Annotated[Quantity, WithJsonSchema(INT_OR_STRING | rules(*GPU_MEMORY))]
+BY_NAME: JsonSchema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+
+
+class EnvVar(ApiModel):
+    """An environment variable, as in a pod."""
+
+    name: str = Field(min_length=1, max_length=253, description="Name of the variable.")
+    value: str | None = Field(None, description="Its value; $(OTHER) expands as in pods.")
+    value_from: Annotated[dict[str, Any], WithJsonSchema({"type": "object"})] | None = Field(
+        None,
+        description="Source of the value, as in a pod's env: secretKeyRef, fieldRef …",
+        json_schema_extra={"x-kubernetes-preserve-unknown-fields": True},
+    )
+
+
+class Resources(ApiModel):
+    """CPU and memory of the container, as in a pod; GPUs are not asked for here."""
+
+    requests: dict[str, Quantity] | None = Field(None, description="Guaranteed: cpu, memory …")
+    limits: dict[str, Quantity] | None = Field(None, description="Upper bound: cpu, memory …")
