@@ -1,0 +1,118 @@
+r"""The outcomes of one segment as text, one trial a line: what is kept and read back.
+
+The first line says version, segment and the names of metrics and parameters; the others are
+``[trial, state, value, [other metrics], message, [parameters]]``, cut after the last that is not
+empty. Parameters are there for adaptive searches alone: those of others are computed. A segment of
+1,000 trials stays below ``MAX_BYTES``: were it to pass, messages are cut to a few words.
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
+
+VERSION = 1
+MAX_BYTES = 1_000_000  # one object of the store holds a mebibyte, names and header included
+MAX_ALSO = 5  # metrics kept beside the objective
+MAX_ADAPTIVE = 20  # parameters of an adaptive search, whose values are stored
+
+_MESSAGE_BYTES = 400
+_SHORT_BYTES = 40
+
+
+class BadRowsError(ValueError):
+    """The text is not one that this product wrote; the message says which line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What the rows of a segment have in common."""
+
+    segment: int
+    metrics: tuple[str, ...] = ()  # the objective first
+    parameters: tuple[str, ...] = ()  # of adaptive searches
+
+
+def encode(header: Header, outcomes: Iterable[Outcome]) -> str:
+    """The text of a segment, by trial."""
+    ordered = sorted(outcomes, key=lambda outcome: outcome.trial)
+    first = {"v": VERSION, "segment": header.segment, "metrics": list(header.metrics)}
+    if header.parameters:
+        first["parameters"] = list(header.parameters)
+    lines = [_json(first), *(_row(outcome, _MESSAGE_BYTES) for outcome in ordered)]
+    if sum(len(line.encode()) + 1 for line in lines) > MAX_BYTES:
+        lines[1:] = [_row(outcome, _SHORT_BYTES) for outcome in ordered]
+    return "\n".join(lines) + "\n"
+
+
+def decode(text: str) -> tuple[Header, list[Outcome]]:
+    """Header and outcomes of a segment.
+
+    Raises:
+        BadRowsError: another version, or a line that is no outcome.
+    """
+    at = 1
+    try:
+        first, *rows = text.removesuffix("\n").split("\n")
+        head = json.loads(first)
+        if head["v"] != VERSION:
+            raise BadRowsError(f"results of version {head['v']}, expected {VERSION}")
+        header = Header(
+            int(head["segment"]), tuple(head["metrics"]), tuple(head.get("parameters", ()))
+        )
+        outcomes = []
+        for row in rows:
+            at += 1
+            outcomes.append(_outcome(json.loads(row)))
+    except BadRowsError:
+        raise
+    except (ValueError, KeyError, TypeError, IndexError) as error:
+        raise BadRowsError(f"results, line {at}: {error}") from error
+    return header, outcomes
+
+
+def _row(outcome: Outcome, message_bytes: int) -> str:
+    cells: list[Any] = [
+        outcome.trial,
+        outcome.state.value,
+        outcome.value,
+        list(outcome.also),
+        _cut(outcome.message, message_bytes),
+        list(outcome.parameters or ()),
+    ]
+    while cells[-1] is None or cells[-1] in ("", []):
+        cells.pop()
+    return _json(cells)
+
+
+def _outcome(cells: list[Any]) -> Outcome:
+    absent: list[Any] = [None, [], "", []]
+    trial, state, *rest = cells
+    value, also, message, parameters = rest + absent[len(rest) :]
+    outcome = Outcome(
+        int(trial),
+        TrialState(state),
+        None if value is None else float(value),
+        tuple(also),
+        str(message),
+    )
+    return replace(outcome, parameters=tuple(parameters)) if parameters else outcome
+
+
+def _cut(message: str, most: int) -> str:
+    """The message in at most ``most`` bytes of JSON, quotes not counted."""
+    if len(_json(message).encode()) - 2 <= most:
+        return message
+    size, kept = 3, []  # the ellipsis has three bytes
+    for character in message:
+        size += len(_json(character).encode()) - 2
+        if size > most:
+            break
+        kept.append(character)
+    return "".join(kept) + "…"
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -1,0 +1,71 @@
+"""Which trials make up which segment of a sweep, and which segments exist at a time.
+
+A segment has at most 1,000 trials, so no object grows with the sweep: segment k holds the trials
+from 1,000 k on. When trials are added to a sweep later, they get segments of their own behind those
+that exist, because the number of indexes of one that runs is fixed. The next segment opens when
+fewer trials are left than may run at once. Called by the reconciler.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+SEGMENT_TRIALS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Trials ``first`` to ``first + size - 1``; ``number`` counts from 0."""
+
+    number: int
+    first: int
+    size: int
+
+    @property
+    def end(self) -> int:
+        """One past the last trial."""
+        return self.first + self.size
+
+    def trial(self, index: int) -> int:
+        """The trial at an index of this segment."""
+        if not 0 <= index < self.size:
+            raise IndexError(f"segment {self.number} has no index {index}")
+        return self.first + index
+
+
+def following(existing: Sequence[Segment], completions: int) -> Segment | None:
+    """The segment that comes behind those that exist; None when all trials are in one."""
+    first = existing[-1].end if existing else 0
+    if first >= completions:
+        return None
+    return Segment(len(existing), first, min(SEGMENT_TRIALS, completions - first))
+
+
+def to_open(
+    existing: Sequence[Segment], unfinished: int, completions: int, parallelism: int
+) -> list[Segment]:
+    """Segments to open now, so that ``parallelism`` trials can run.
+
+    Args:
+        existing: segments that are open or done, in order.
+        unfinished: trials of theirs that have not ended.
+        completions: trials of the sweep in all.
+        parallelism: trials at once.
+    """
+    opened: list[Segment] = []
+    while unfinished < parallelism:
+        segment = following([*existing, *opened], completions)
+        if segment is None:
+            break
+        opened.append(segment)
+        unfinished += segment.size
+    return opened
+
+
+def widths(unfinished: Sequence[int], parallelism: int) -> list[int]:
+    """How many pods each segment may have, earlier segments first; together ``parallelism``."""
+    result = []
+    for left in unfinished:
+        width = min(left, parallelism)
+        result.append(width)
+        parallelism -= width
+    return result

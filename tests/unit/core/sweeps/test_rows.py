@@ -1,0 +1,100 @@
+"""What is kept of a segment can be read back, and fits into one object of the store."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.core.sweeps.builders import broken, done
+
+from gpu_scheduler.core.sweeps import rows
+from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
+from gpu_scheduler.core.sweeps.rows import BadRowsError, Header, decode, encode
+
+MEBIBYTE = 1 << 20
+NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+VALUES = NUMBERS | st.integers(-(2**53), 2**53) | st.booleans() | st.text(max_size=20)
+OUTCOMES = st.builds(
+    Outcome,
+    st.integers(0, 99_999),
+    st.sampled_from(TrialState),
+    st.none() | NUMBERS,
+    st.lists(st.none() | NUMBERS, max_size=3).map(tuple),
+    st.text(max_size=30),
+    st.none() | st.lists(VALUES, min_size=1, max_size=4).map(tuple),
+)
+
+
+@given(st.lists(OUTCOMES, unique_by=lambda o: o.trial))
+def test_outcomes_are_read_back_as_they_were(outcomes):
+    header = Header(3, ("val_loss", "acc"), ("lr",))
+    found, again = decode(encode(header, outcomes))
+    assert found == header
+    assert again == sorted(outcomes, key=lambda o: o.trial)
+
+
+def test_the_text_is_short_and_a_person_can_read_it():
+    text = encode(Header(1, ("val_loss",)), [broken(1001), done(1000, 0.25)])
+    assert text == (
+        '{"v":1,"segment":1,"metrics":["val_loss"]}\n'
+        '[1000,"Succeeded",0.25]\n'
+        '[1001,"Failed",null,[],"exit code 1"]\n'
+    )
+
+
+def widest(trial: int, message: str) -> Outcome:
+    """No outcome takes more: numbers with 17 digits, as many as are allowed."""
+    number = -2.2250738585072014e-308
+    also, parameters = (number,) * rows.MAX_ALSO, (number,) * rows.MAX_ADAPTIVE
+    return Outcome(trial, TrialState.NOT_FINITE, number, also, message, parameters)
+
+
+NAMES = tuple(f"{'n' * 61}{i:02}" for i in range(rows.MAX_ADAPTIVE))
+
+
+@pytest.mark.parametrize("message", ["x" * 550, "\U0001f600" * 550, '"' * 550, "\x00" * 550])
+def test_a_full_segment_fits_into_one_object_whatever_is_in_it(message):
+    header = Header(99, NAMES[: 1 + rows.MAX_ALSO], NAMES)
+    text = encode(header, [widest(99_000 + i, message) for i in range(1000)])
+    assert len(text.encode()) < rows.MAX_BYTES < MEBIBYTE
+    _, found = decode(text)
+    assert len(found) == 1000
+    assert found[0].parameters == widest(0, "").parameters
+
+
+def test_messages_are_kept_in_full_while_there_is_room():
+    outcomes = [broken(i, f"the result has no loss; it begins: {'x' * 200}") for i in range(1000)]
+    text = encode(Header(0), outcomes)
+    assert decode(text)[1] == outcomes
+    assert len(text.encode()) < MEBIBYTE / 3
+
+
+def test_a_usual_segment_is_far_below_the_limit():
+    parameters = tuple(i / 7 for i in range(20))
+    outcomes = [done(i, i / 3, parameters=parameters) for i in range(1000)]
+    assert len(encode(Header(0, ("loss",), NAMES), outcomes).encode()) < MEBIBYTE / 2
+
+
+GOOD = encode(Header(0, ("a",)), [done(0, 1.0)])
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "line 1"),
+        ("nonsense", "line 1"),
+        ("[]", "line 1"),
+        ('{"v":2,"segment":0,"metrics":[]}', "version 2"),
+        (GOOD + "[1", "line 3"),
+        (GOOD + '[1,"Dancing"]', "line 3"),
+        (GOOD + "{}", "line 3"),
+        (GOOD + '[1,"Failed",null,[],"",[],1]', "line 3"),
+    ],
+)
+def test_a_text_of_somebody_else_is_refused_with_its_line(text, says):
+    with pytest.raises(BadRowsError, match=says):
+        decode(text)
+
+
+def test_the_size_of_a_row_does_not_grow_with_its_trial_beyond_the_digits():
+    assert len(json.loads(encode(Header(0), [done(99_999, 1.0)]).splitlines()[1])) == 3
