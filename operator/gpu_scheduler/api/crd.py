@@ -13,6 +13,7 @@ from typing import Any
 
 import yaml
 
+from gpu_scheduler.api.gpuclass import GPUClassSpec, GPUClassStatus
 from gpu_scheduler.api.gpujob import GPUJobSpec, GPUJobStatus
 from gpu_scheduler.api.gpunode import GPUNodeStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec, GPUProjectStatus
@@ -38,7 +39,8 @@ class Kind:
     @property
     def plural(self) -> str:
         """Plural name, as in URLs."""
-        return self.kind.lower() + "s"
+        name = self.kind.lower()
+        return name + ("es" if name.endswith("s") else "s")
 
     @property
     def file_name(self) -> str:
@@ -146,6 +148,21 @@ KINDS = (
             ("GPUS", ".status.gpus"),
             ("DRIVER", ".status.driverVersion"),
             ("ISOLATION", ".status.isolation"),
+        ),
+    ),
+    Kind(
+        "GPUClass",
+        "gc",
+        False,
+        "A name for a kind of GPU, with its price and the shapes that GPUJobs may ask for.",
+        GPUClassSpec,
+        GPUClassStatus,
+        (
+            ("MATCH", ".spec.match"),
+            ("COST/HOUR", ".spec.costPerHour"),
+            ("GPUS", ".status.gpus"),
+            ("NODES", ".status.nodes"),
+            ("SHAPES", ".status.shapes"),
         ),
     ),
 )

@@ -54,6 +54,8 @@ def _request(container: int, ask: GPUJobSpec | GPUContainer) -> DeviceRequest:
     if ask.gpu_memory is not None:
         mib = -(-bytes_from_quantity(ask.gpu_memory) // MIB)
         return DeviceRequest(container, count, 0, mib)
+    if ask.gpu is None and isinstance(ask, GPUJobSpec) and ask.shape is not None:
+        return DeviceRequest(container, 1, DEVICE_MILLI)  # how many, its class says
     if ask.gpu is None:
         raise ValueError("neither gpu nor gpuMemory is set")
     milli = milli_from_gpu(ask.gpu)

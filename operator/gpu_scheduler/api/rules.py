@@ -22,7 +22,9 @@ SHAPE_NAMES = (
     "the name of a shape has at most 63 letters, digits, '-', '_' and '.', and begins and ends with "
     "a letter or digit"
 )
-SHAPE_OFF_OFFER = "every shape must be one of the numbers in counts; add it there, or leave counts out"
+SHAPE_OFF_OFFER = (
+    "every shape must be one of the numbers in counts; add it there, or leave counts out"
+)
 ONE_CONTAINER_AMOUNT = "set exactly one of gpu (for example 0.5) and gpuMemory (20Gi)"
 BOTH_ARE_SET = "; both are set"
 SEVERAL_ARE_SET = "; more than one is set"
