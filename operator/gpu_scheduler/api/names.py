@@ -16,6 +16,11 @@ ALLOCATION = f"{GROUP}/allocation"  # the ledger, see api.allocation
 # Labels on Jobs and pods.
 LABEL_JOB = f"{GROUP}/job"
 LABEL_PROJECT = f"{GROUP}/project"
+LABEL_ROLE = f"{GROUP}/role"  # for people and selectors; absent in a job without roles
+LABEL_FIRST_RANK = f"{GROUP}/first-rank"  # rank of the role's pod number 0, where ranks are told
+
+# Annotation on placed pods with the label above: their own rank, for their environment.
+RANK = f"{GROUP}/rank"
 
 # On Jobs: a digest of the rendered pod template and path, to see a drift.
 RENDERED = f"{GROUP}/rendered"

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from gpu_scheduler.api import allocation
+from gpu_scheduler.api.names import LABEL_FIRST_RANK, RANK
 from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.jobs.env import INDEX_ANNOTATION
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.kube.objects import Pod
 
@@ -29,9 +31,18 @@ def placement(pod: Pod, node: str, grants: Iterable[Grant]) -> dict[str, str]:
     Raises:
         NotPlaceableError: a key is malformed, or the pod's annotations would exceed 256 KiB.
     """
-    added = allocation.annotations(node, grants)
+    added = allocation.annotations(node, grants) | _rank(pod)
     check({**pod.metadata.annotations, **added}, added)
     return added
+
+
+def _rank(pod: Pod) -> dict[str, str]:
+    """The pod's rank, where its job tells ranks: its role's first one and its own index."""
+    first = pod.metadata.labels.get(LABEL_FIRST_RANK, "")
+    index = pod.metadata.annotations.get(INDEX_ANNOTATION, "")
+    if not (first.isdecimal() and index.isdecimal()):
+        return {}
+    return {RANK: str(int(first) + int(index))}
 
 
 def check(total: Mapping[str, str], added: Iterable[str]) -> None:

@@ -21,10 +21,14 @@ MEMORY_LIMIT_MIB = "GPU_MEMORY_LIMIT_MIB"
 JOB_NAME = "GPUJOB_NAME"
 JOB_INDEX = "GPUJOB_INDEX"
 JOB_COMPLETIONS = "GPUJOB_COMPLETIONS"
+ROLE = "GPUJOB_ROLE"
+WORLD_SIZE = "GPUJOB_WORLD_SIZE"
+HOSTS = "GPUJOB_HOSTS"
 
 INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"  # set by the Job controller
 
-RESERVED = frozenset({VISIBLE_DEVICES, MEMORY_LIMIT_MIB, JOB_NAME, JOB_INDEX, JOB_COMPLETIONS})
+_IDENTITY = (JOB_NAME, JOB_INDEX, JOB_COMPLETIONS, ROLE, WORLD_SIZE, HOSTS)
+RESERVED = frozenset({VISIBLE_DEVICES, MEMORY_LIMIT_MIB, *_IDENTITY})
 
 Env = list[dict[str, Any]]
 
@@ -45,7 +49,7 @@ def gpu_env(
 
     Args:
         container: index in the pod's containers.
-        part: from ``identity``.
+        part: from ``identity`` and, of pods that know of each other, ``distributed``.
         framework: from ``framework_env``; wins over entries of the same names.
         theirs: ``env`` of the user's container.
     """

@@ -8,7 +8,7 @@ those who select by our labels.
 import hashlib
 from collections.abc import Mapping
 
-from gpu_scheduler.api.names import GROUP, LABEL_JOB, LABEL_PROJECT
+from gpu_scheduler.api.names import GROUP, LABEL_JOB, LABEL_PROJECT, LABEL_ROLE
 
 MAX_LABEL_CHARS = 63
 _DIGEST_CHARS = 10
@@ -22,9 +22,10 @@ def label_value(name: str) -> str:
     return f"{name[: MAX_LABEL_CHARS - _DIGEST_CHARS - 1]}-{digest}"
 
 
-def own_labels(job: str, project: str) -> dict[str, str]:
-    """The labels that mark a Job and its pods as part of a GPUJob."""
-    return {LABEL_JOB: label_value(job), LABEL_PROJECT: label_value(project)}
+def own_labels(job: str, project: str, role: str = "") -> dict[str, str]:
+    """The labels that mark a Job and its pods as part of a GPUJob; ``role`` empty: of no role."""
+    of_role = {LABEL_ROLE: role} if role else {}
+    return {LABEL_JOB: label_value(job), LABEL_PROJECT: label_value(project)} | of_role
 
 
 def merged(theirs: object, ours: Mapping[str, str]) -> dict[str, str]:

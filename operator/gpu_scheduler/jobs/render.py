@@ -1,8 +1,8 @@
-"""The Indexed batch/v1 Job of a GPUJob: a pure function of what is passed in.
+"""The Indexed batch/v1 Job of a GPUJob, or of one of its roles: a pure function of its input.
 
 Equal input gives equal output, and nothing passed in is changed. The default devices of every GPU
 container are ``void``, which the write that places the pod overrides: an allocation that is
-missing never means "all GPUs". Called by the runtime, once per GPUJob and again to see a drift.
+missing never means "all GPUs". Called by the runtime, once per Job and again to see a drift.
 """
 
 from dataclasses import dataclass
@@ -10,23 +10,27 @@ from typing import Any
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import (
-    API_VERSION,
     CAP_VOLUME,
     CONDITION_DISRUPTION,
     CONDITION_TIME_LIMIT,
+    LABEL_FIRST_RANK,
     MOUNT_PATH,
     RENDERED,
     RUNTIME_CLASS,
     VOID,
     devices_annotation,
 )
+from gpu_scheduler.api.parts import Part, is_distributed, is_gang, parts
 from gpu_scheduler.api.requests import device_requests
+from gpu_scheduler.api.roles import Framework
 from gpu_scheduler.core.request import DeviceRequest
 from gpu_scheduler.jobs import cap
+from gpu_scheduler.jobs.distributed import peer_env, peer_framework_env
 from gpu_scheduler.jobs.drift import digest
 from gpu_scheduler.jobs.env import Env, gpu_env, identity, void_env
 from gpu_scheduler.jobs.framework import framework_env
 from gpu_scheduler.jobs.marks import merged, own_labels
+from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.scheduling import schedule
 from gpu_scheduler.jobs.template import pod_template
@@ -43,13 +47,19 @@ class RenderInput:
     name: str
     namespace: str
     uid: str  # of the GPUJob, which owns the Job
-    spec: GPUJobSpec
+    spec: GPUJobSpec  # of the GPUJob, with all its roles
     project: str
     path: Path
     has_runtime_class: bool  # the cluster has the RuntimeClass ``runtime_class``
     has_priority_class: bool  # the chart's priority class is installed
     runtime_class: str = RUNTIME_CLASS
     cap_image: cap.CapImage | None = None  # delivers libgpucap; None: frameworks are only told
+    role: str = ""  # which Job; empty where the GPUJob has no roles
+
+    @property
+    def part(self) -> Part:
+        """What of the GPUJob this Job is."""
+        return next(part for part in parts(self.spec) if part.role == self.role)
 
 
 def render(job: RenderInput) -> dict[str, Any]:
@@ -58,84 +68,96 @@ def render(job: RenderInput) -> dict[str, Any]:
     Raises:
         ValueError: the spec asks for GPUs in a way that ``api.validate`` refuses.
     """
-    spec = job.spec
+    part, spec = job.part, job.spec
+    # Without one of its members a gang gets nowhere: the first index that is given up ends it.
+    ends_with_one = {"maxFailedIndexes": 0} if is_gang(spec) else {}
     job_spec = {
         "completionMode": "Indexed",
-        "parallelism": spec.parallelism,
-        "completions": spec.total_pods,
+        "parallelism": part.spec.parallelism,
+        "completions": part.pods,
         "suspend": spec.suspend,
         "backoffLimitPerIndex": spec.retries,
+        **ends_with_one,
         # A pod holds its GPUs until it has ended; only then may its successor exist.
         "podReplacementPolicy": "Failed",
         "podFailurePolicy": {"rules": [_rule(*each) for each in _FAILURE_POLICY]},
-        "template": _template(job),
+        "template": _template(job, part),
     }
     metadata = {
-        "name": job.name,
+        "name": part.job_name(job.name),
         "namespace": job.namespace,
-        "labels": own_labels(job.name, job.project),
+        "labels": own_labels(job.name, job.project, part.role),
         "annotations": {RENDERED: digest(job_spec)},
-        "ownerReferences": [_owner(job)],
+        "ownerReferences": [owner_reference(job.name, job.uid)],
     }
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": job_spec}
-
-
-def _owner(job: RenderInput) -> dict[str, Any]:
-    return {
-        "apiVersion": API_VERSION,
-        "kind": "GPUJob",
-        "name": job.name,
-        "uid": job.uid,
-        "controller": True,
-        "blockOwnerDeletion": True,
-    }
 
 
 def _rule(action: str, condition: str) -> dict[str, Any]:
     return {"action": action, "onPodConditions": [{"type": condition, "status": "True"}]}
 
 
-def _template(job: RenderInput) -> dict[str, Any]:
-    template = pod_template(job.spec)
-    requests = device_requests(job.spec)
+def _template(job: RenderInput, part: Part) -> dict[str, Any]:
+    template = pod_template(part.spec)
+    requests = device_requests(part.spec)
     indices = tuple(request.container for request in requests)
     meta, pod_spec = template["metadata"], template["spec"]
-    meta["labels"] = merged(meta.get("labels"), own_labels(job.name, job.project))
+    labels = own_labels(job.name, job.project, part.role)
+    if job.spec.framework is Framework.TORCH:
+        labels[LABEL_FIRST_RANK] = str(part.first_rank)
+    meta["labels"] = merged(meta.get("labels"), labels)
     void = {devices_annotation(container): VOID for container in indices}
     meta["annotations"] = merged(meta.get("annotations"), void)
 
-    _fill_containers(pod_spec, job, requests)
-    if job.cap_image is not None:
+    _fill_containers(pod_spec, job, part, requests)
+    if is_distributed(job.spec):
+        pod_spec["subdomain"] = job.name  # the Job controller adds the host name
+    if indices and job.cap_image is not None:
         _deliver(pod_spec, indices, job.cap_image)
     pod_spec["restartPolicy"] = "Never"  # podFailurePolicy needs it
     if job.spec.time_limit_seconds is not None:
         pod_spec["activeDeadlineSeconds"] = job.spec.time_limit_seconds
-    if job.has_runtime_class and not pod_spec.get("runtimeClassName"):
+    if indices and job.has_runtime_class and not pod_spec.get("runtimeClassName"):
         pod_spec["runtimeClassName"] = job.runtime_class
     schedule(pod_spec, job.path, has_priority_class=job.has_priority_class)
     return template
 
 
 def _fill_containers(
-    pod_spec: dict[str, Any], job: RenderInput, requests: tuple[DeviceRequest, ...]
+    pod_spec: dict[str, Any],
+    job: RenderInput,
+    part: Part,
+    requests: tuple[DeviceRequest, ...],
 ) -> None:
-    part: Env = identity(job.name, job.spec.total_pods)
     asked = {request.container: request for request in requests}
     for container in pod_spec.get("initContainers") or ():
-        container["env"] = void_env(part, container.get("env"))
+        theirs = container.get("env")
+        container["env"] = void_env(_identity(job, part, theirs), theirs)
     for index, container in enumerate(pod_spec["containers"]):
         theirs = container.get("env")
+        known = _identity(job, part, theirs)
         if index not in asked:
-            container["env"] = void_env(part, theirs)
+            container["env"] = void_env(known, theirs)
             continue
         ours = framework_env(asked[index], theirs, capped=job.cap_image is not None)
-        container["env"] = gpu_env(index, part, ours, theirs)
+        container["env"] = gpu_env(index, known, ours, theirs)
         mounts = container.get("volumeMounts") or ()
         kept = [m for m in mounts if m.get("mountPath") != MOUNT_PATH]
         container["volumeMounts"] = [*kept, mount(index)]
+    if not asked:
+        return
     names = {volume_name(index) for index in asked}
     volumes = [v for v in pod_spec.get("volumes") or () if v.get("name") not in names]
     pod_spec["volumes"] = [*volumes, *(downward_volume(index) for index in asked)]
+
+
+def _identity(job: RenderInput, part: Part, theirs: list[dict[str, Any]] | None) -> Env:
+    """What a container is told of its job; ``theirs``: its own variables."""
+    own = identity(job.name, part.pods)
+    if not is_distributed(job.spec):
+        return own
+    peers = peer_env(job.name, job.spec, part.role)
+    return own + peers + peer_framework_env(job.name, job.spec, part.role, theirs or ())
 
 
 def _deliver(pod_spec: dict[str, Any], indices: tuple[int, ...], image: cap.CapImage) -> None:

@@ -59,6 +59,19 @@ TEMPLATE: dict[str, Any] = {
 }
 
 
+# The example of docs/gangs.md: 13 pods, 40 GPUs.
+ROLES: dict[str, Any] = {
+    "image": "registry.example/train:1",
+    "env": [{"name": "LR", "value": "0.1"}],
+    "gpuModels": ["T4"],
+    "roles": [
+        {"name": "master", "gpu": 4},
+        {"name": "worker", "replicas": 9, "gpu": 4, "args": ["--verbose"]},
+        {"name": "ps", "replicas": 3, "resources": {"requests": {"cpu": "4"}}},
+    ],
+}
+
+
 def make_input(spec: dict[str, Any], **changes: Any) -> RenderInput:
     """A RenderInput of a spec as a user writes it, on the bind path of a full cluster."""
     values: dict[str, Any] = {
@@ -140,6 +153,16 @@ CASES: dict[str, RenderInput] = {
         },
         name="pair",
         cap_image=CAP,
+    ),
+    "torch_workers": make_input(
+        {**ROLES, "framework": "torch"}, name="train", role="worker", cap_image=CAP
+    ),
+    "tensorflow_parameter_servers": make_input(
+        {**ROLES, "framework": "tensorflow"}, name="train", role="ps", cap_image=CAP
+    ),
+    "gang_without_roles": make_input(
+        {"image": "registry.example/train:1", "gpu": 1, "gang": True, "parallelism": 2},
+        name="pairs",
     ),
 }
 
