@@ -97,40 +97,60 @@ def self_test(
 
 @app.command()
 def simulate(
-    nodes: Annotated[Path, typer.Option(help="CSV file of nodes, may be compressed with xz.")],
-    pods: Annotated[Path, typer.Option(help="CSV file of pods, may be compressed with xz.")],
+    nodes: Annotated[
+        Path | None, typer.Option(help="Trace: CSV file of nodes, may be compressed with xz.")
+    ] = None,
+    pods: Annotated[
+        Path | None, typer.Option(help="Trace: CSV file of pods, may be compressed with xz.")
+    ] = None,
     policy: Annotated[str, typer.Option(help="fragmentation, best-fit, spread or fgd.")] = (
         "fragmentation"
     ),
-    seed: Annotated[int, typer.Option(help="Decides every random choice.")] = 42,
+    output: Annotated[str, typer.Option("--output", "-o", help="table or json.")] = "table",
+    seed: Annotated[
+        int | None, typer.Option(help="Trace: decides every random choice; 42 if not given.")
+    ] = None,
     arrive: Annotated[
-        float, typer.Option(min=0.01, max=10, help="Demand that arrives, in clusters.")
-    ] = 1.3,
+        float | None,
+        typer.Option(
+            min=0.01, max=10, help="Trace: demand that arrives, in clusters; 1.3 if not given."
+        ),
+    ] = None,
     departures: Annotated[
         float | None,
-        typer.Option(min=0.01, max=10, help="Let pods come and go at this load instead."),
+        typer.Option(min=0.01, max=10, help="Trace: let pods come and go at this load instead."),
     ] = None,
-    output: Annotated[str, typer.Option("--output", "-o", help="table or json.")] = "table",
     plot: Annotated[
-        Path | None, typer.Option(help="Draw unallocated GPU over demand: .png, .svg or .pdf.")
+        Path | None,
+        typer.Option(help="Trace: draw unallocated GPU over demand: .png, .svg or .pdf."),
+    ] = None,
+    add: Annotated[
+        list[Path] | None,
+        typer.Option(help="Cluster: what if these objects were there too; YAML, may be repeated."),
+    ] = None,
+    remove: Annotated[
+        list[str] | None,
+        typer.Option(help="Cluster: what if this were gone; KIND/NAME, may be repeated."),
+    ] = None,
+    operator_namespace: Annotated[
+        str | None, typer.Option(help="Cluster: where the operator runs; default gpu-scheduler.")
     ] = None,
 ) -> None:
-    """Play a trace against the planner: what would be placed, and how much GPU stays unused."""
-    from gpu_scheduler.core.packing.policy import Packing
-    from gpu_scheduler.simulate import command
+    """Try what the planner would do; nothing is changed.
 
+    With --nodes and --pods on a trace: how much GPU stays unused. Without them on the cluster that
+    kubectl points at: what would start and where, what would give way, and why the rest waits.
+    """
+    from gpu_scheduler.simulate.arguments import Arguments, run
+
+    arguments = Arguments(
+        nodes, pods, policy, output, seed, arrive, departures, plot, add, remove, operator_namespace
+    )
     try:
-        if output not in ("table", "json"):
-            raise ValueError(f"--output {output}: table or json")
-        if policy not in list(Packing):
-            raise ValueError(f"--policy {policy}: one of {', '.join(Packing)}")
-        packing = Packing(policy)
-        request = command.Request(nodes, pods, packing, seed, arrive, departures, plot)
-        result = command.simulate(request, sys.stderr)
+        typer.echo(run(arguments, sys.stderr))
     except ValueError as error:
         typer.echo(f"gpu-scheduler: {error}", err=True)
         raise typer.Exit(2) from None
-    typer.echo(command.as_json(result) if output == "json" else command.as_table(result))
 
 
 class _JsonFormatter(logging.Formatter):

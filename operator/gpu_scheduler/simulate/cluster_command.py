@@ -1,0 +1,81 @@
+"""``gpu-scheduler simulate`` on a cluster: reads it, applies the what-ifs, plans, reports.
+
+Nothing is written to the cluster. Kept apart from the command line so that another program can
+call it with objects of its own.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from gpu_scheduler import __version__
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.kube import config
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.connection import Connection
+from gpu_scheduler.kube.times import timestamp
+from gpu_scheduler.simulate import what_if
+from gpu_scheduler.simulate.cluster_cycles import settle
+from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
+from gpu_scheduler.simulate.cluster_read import read
+from gpu_scheduler.simulate.cluster_report import Report, picture, report
+from gpu_scheduler.simulate.cluster_world import scene_of
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterRequest:
+    """What is to be simulated.
+
+    Attributes:
+        packing: how nodes and devices are chosen.
+        add: YAML files of objects that are added, in this order.
+        remove: objects that are taken away before, as KIND/NAME.
+        operator_namespace: where the operator runs; its own pods there are known as such.
+    """
+
+    packing: Packing = Packing.FRAGMENTATION
+    add: Sequence[Path] = ()
+    remove: Sequence[str] = ()
+    operator_namespace: str = "gpu-scheduler"
+
+
+def simulate(request: ClusterRequest) -> Report:
+    """Simulate on the cluster that the kubeconfig points at.
+
+    Raises:
+        SimulationError: there is none, it may not be read, or a what-if cannot be used.
+    """
+    try:
+        connection = config.load()
+    except config.ConfigError as error:
+        raise SimulationError(str(error)) from None
+    objects = asyncio.run(_read(connection))
+    return simulate_objects(
+        request, objects, connection.server, connection.namespace, datetime.now(UTC)
+    )
+
+
+def simulate_objects(
+    request: ClusterRequest, objects: Objects, server: str, namespace: str, at: datetime
+) -> Report:
+    """Simulate on these objects; ``namespace`` is that of what-ifs that name none.
+
+    Raises:
+        SimulationError: a what-if cannot be used.
+    """
+    now = timestamp(at)
+    before = picture(scene_of(objects, request.operator_namespace, now).world.snapshot())
+    for what in request.remove:
+        what_if.remove(objects, what, namespace)
+    for path in request.add:
+        what_if.add(objects, path, namespace, now)
+    scene = scene_of(objects, request.operator_namespace, now)
+    outcome = settle(scene, request.packing, now)
+    return report(scene, outcome, server, objects.changes, before)
+
+
+async def _read(connection: Connection) -> Objects:
+    async with Client(connection, user_agent=f"gpu-scheduler-simulate/{__version__}") as client:
+        return await read(client)

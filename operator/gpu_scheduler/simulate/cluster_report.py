@@ -1,0 +1,163 @@
+"""What a simulation on a cluster found, as values that tables and scripts are made of.
+
+Amounts are decimal strings as in the API's status. Pure. Called by ``cluster_command``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.core.units import DEVICE_MILLI, gpu_from_milli
+from gpu_scheduler.simulate.cluster_cycles import Outcome
+from gpu_scheduler.simulate.cluster_world import Scene
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """How much of a cluster is given out, and to whom."""
+
+    nodes: int
+    gpus: int
+    allocated_milli: int
+    by_project: Mapping[ProjectName, int]
+
+
+def picture(cluster: Cluster) -> Picture:
+    """The present state of a cluster's devices."""
+    free = sum(cluster.free_milli)
+    gpus = len(cluster.dev_id)
+    with_gpus = sum(a < b for a, b in zip(cluster.first, cluster.first[1:], strict=False))
+    return Picture(with_gpus, gpus, gpus * DEVICE_MILLI - free, dict(cluster.allocated_milli))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is printed."""
+
+    server: str
+    changes: Sequence[str]
+    before: Picture
+    after: Picture
+    starts: list[dict[str, Any]]
+    gives_way: list[dict[str, Any]]
+    waits: list[dict[str, Any]]
+    projects: list[dict[str, Any]]
+    settled: bool
+
+    def to_json(self) -> dict[str, Any]:
+        """By the names that scripts use."""
+        return {
+            "server": self.server,
+            "changes": list(self.changes),
+            "gpus": {
+                "nodes": self.after.nodes,
+                "total": self.after.gpus,
+                "allocatedBefore": gpu_from_milli(self.before.allocated_milli),
+                "allocatedAfter": gpu_from_milli(self.after.allocated_milli),
+            },
+            "starts": self.starts,
+            "evictions": self.gives_way,
+            "waits": self.waits,
+            "projects": self.projects,
+            "settled": self.settled,
+        }
+
+
+def report(
+    scene: Scene, outcome: Outcome, server: str, changes: Sequence[str], before: Picture
+) -> Report:
+    """Everything that came out, in the order of the decisions."""
+    after = picture(scene.world.snapshot())
+    return Report(
+        server=server,
+        changes=changes,
+        before=before,
+        after=after,
+        starts=_starts(scene, outcome),
+        gives_way=[
+            {
+                "job": str(each.decision.job),
+                "pod": each.pod,
+                "node": each.node,
+                "for": str(each.decision.beneficiary),
+                "reason": str(each.decision.reason),
+                "message": each.decision.message,
+            }
+            for each in outcome.gives_way
+        ],
+        waits=[
+            {
+                "job": str(wait.job),
+                "project": _project(scene, wait.job),
+                "reason": str(wait.reason),
+                "message": wait.message,
+                "queuePosition": wait.position or None,
+            }
+            for wait in sorted(outcome.waits, key=lambda wait: _rank(scene, wait.job, wait.reason))
+        ],
+        projects=_projects(scene, outcome, before, after),
+        settled=outcome.settled,
+    )
+
+
+def _starts(scene: Scene, outcome: Outcome) -> list[dict[str, Any]]:
+    cluster = scene.world.snapshot()
+    first_eviction = min((each.cycle for each in outcome.gives_way), default=outcome.cycles)
+    models = dict(zip(cluster.dev_id, cluster.dev_model, strict=True))
+    place_of = {
+        (node.name, cluster.dev_id[d]): d - cluster.first[n]
+        for n, node in enumerate(cluster.nodes)
+        for d in range(cluster.first[n], cluster.first[n + 1])
+    }
+    return [
+        {
+            "job": str(each.place.job),
+            "project": _project(scene, each.place.job),
+            "pod": each.pod,
+            "node": each.place.node,
+            "devices": [
+                {
+                    "device": grant.device,
+                    "number": place_of.get((each.place.node, grant.device)),
+                    "model": models.get(grant.device),
+                    "container": grant.container,
+                    "gpu": gpu_from_milli(grant.milli),
+                    "memoryMiB": grant.mib,
+                }
+                for grant in each.place.grants
+            ],
+            "afterEvictions": each.cycle > first_eviction,
+        }
+        for each in outcome.starts
+    ]
+
+
+def _project(scene: Scene, job: JobKey) -> str:
+    return str(scene.world.projects.owner(job.partition("/")[0]) or "")
+
+
+def _rank(scene: Scene, job: JobKey, reason: Reason) -> tuple[bool, str]:
+    return reason in (Reason.INVALID, Reason.SUSPENDED), _project(scene, job)
+
+
+def _projects(
+    scene: Scene, outcome: Outcome, before: Picture, after: Picture
+) -> list[dict[str, Any]]:
+    found = []
+    for name, record in sorted(scene.world.projects.records.items()):
+        limit = record.project.limit_milli
+        found.append(
+            {
+                "name": str(name),
+                "quota": gpu_from_milli(record.project.quota_milli),
+                "limit": None if limit is None else gpu_from_milli(limit),
+                "allocatedBefore": gpu_from_milli(before.by_project.get(name, 0)),
+                "allocatedAfter": gpu_from_milli(after.by_project.get(name, 0)),
+                "fairShare": gpu_from_milli(outcome.shares_milli.get(name, 0)),
+                "problem": record.problem,
+            }
+        )
+    return found

@@ -1,0 +1,137 @@
+"""A report in words: tables of at most 100 columns, sentences wrapped below what they are about.
+
+Equal rows are one row with a count. Called by ``cluster_command``.
+"""
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any
+
+from gpu_scheduler.core import wording
+from gpu_scheduler.core.units import gpu_from_milli
+from gpu_scheduler.simulate.cluster_report import Report
+
+WIDTH = 100
+_MOST_ROWS = 40  # of one table; -o json has them all
+_GAP = "  "
+_INDENT = "    "
+
+
+def table(report: Report) -> str:
+    """The whole report."""
+    parts = [_head(report)]
+    if report.starts:
+        parts.append(_section("Would start", len(report.starts), "pod", _starts(report)))
+    if report.gives_way:
+        parts.append(_section("Would give way", len(report.gives_way), "pod", _gives_way(report)))
+    if report.waits:
+        parts.append(_section("Would wait", len(report.waits), "job", _waits(report)))
+    if not (report.starts or report.gives_way or report.waits):
+        parts.append("Nothing waits.")
+    if report.projects:
+        parts.append("\n".join(_projects(report)))
+    if not report.settled:
+        parts.append("More would change: the simulation was stopped before it came to rest.")
+    return "\n\n".join(parts)
+
+
+def _head(report: Report) -> str:
+    before, after = report.before, report.after
+    gpus = f"{after.gpus} GPU{'' if after.gpus == 1 else 's'} on {wording.nodes(after.nodes)}"
+    used = gpu_from_milli(before.allocated_milli)
+    then = gpu_from_milli(after.allocated_milli)
+    lines = [f"{report.server}: {gpus}, of which {used} are given out now and {then} then"]
+    if report.changes:
+        lines += _wrapped("what if: " + ", ".join(report.changes), "  ")
+    return "\n".join(lines)
+
+
+def _section(title: str, count: int, noun: str, lines: Iterable[str]) -> str:
+    heading = f"{title}: {count:,} {noun}{'' if count == 1 else 's'}"
+    return "\n".join([heading, *lines])
+
+
+def _starts(report: Report) -> Iterator[str]:
+    rows = []
+    for key, group in groupby(report.starts, key=_start_key):
+        rows.append((key[0], str(len(list(group))), *key[1:]))
+    yield from _columns(("JOB", "PODS", "NODE", "GPU", "SHARE", "WHEN"), rows)
+
+
+def _start_key(start: dict[str, Any]) -> tuple[str, ...]:
+    devices = start["devices"]
+    numbers = [str(d["number"]) for d in devices]
+    shares = dict.fromkeys(f"{d['gpu']} ({d['memoryMiB']} MiB)" for d in devices)
+    share = " + ".join(shares) + (" each" if len(devices) > 1 and len(shares) == 1 else "")
+    when = "once others gave way" if start["afterEvictions"] else "at once"
+    return start["job"], start["node"], ",".join(numbers) or "-", share or "-", when
+
+
+def _gives_way(report: Report) -> Iterator[str]:
+    for each in report.gives_way[:_MOST_ROWS]:
+        yield from _wrapped(each["message"], "  ", _INDENT)
+    yield from _more(len(report.gives_way))
+
+
+def _waits(report: Report) -> Iterator[str]:
+    for each in report.waits[:_MOST_ROWS]:
+        position = each["queuePosition"]
+        place = f", number {position} of project {each['project']}" if position else ""
+        yield f"  {each['job']}: {each['reason']}{place}"
+        yield from _wrapped(each["message"], _INDENT)
+    yield from _more(len(report.waits))
+
+
+def _projects(report: Report) -> Iterator[str]:
+    rows = [
+        (
+            each["name"],
+            each["quota"],
+            each["limit"] or "-",
+            each["allocatedBefore"],
+            each["allocatedAfter"],
+            each["fairShare"],
+        )
+        for each in report.projects
+    ]
+    yield from _columns(("PROJECT", "QUOTA", "LIMIT", "HOLDS NOW", "THEN", "FAIR SHARE"), rows)
+    for each in report.projects:
+        if each["problem"]:
+            yield from _wrapped(f"{each['name']} cannot be used: {each['problem']}", _INDENT)
+
+
+def _columns(names: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Rows below names, as wide as their widest cell; the widest give way where it is too much."""
+    shown = [names, *rows[:_MOST_ROWS]]
+    widths = [max(len(row[i]) for row in shown) for i in range(len(names))]
+    while sum(widths) + len(_GAP) * len(widths) > WIDTH:
+        widths[widths.index(max(widths))] -= 1
+    for row in shown:
+        cells = (_cut(cell, width).ljust(width) for cell, width in zip(row, widths, strict=True))
+        yield (_GAP + _GAP.join(cells)).rstrip()
+    yield from _more(len(rows))
+
+
+def _more(count: int) -> Iterator[str]:
+    if count > _MOST_ROWS:
+        yield f"  and {count - _MOST_ROWS:,} more (-o json has them all)"
+
+
+def _cut(text: str, width: int) -> str:
+    """A text in so many columns; what is left out is in the middle, as names differ at the end."""
+    if len(text) <= width:
+        return text
+    end = (width - 1) // 2
+    return f"{text[: width - 1 - end]}…{text[len(text) - end :]}"
+
+
+def _wrapped(text: str, indent: str, hanging: str = "") -> list[str]:
+    return textwrap.wrap(
+        text,
+        WIDTH,
+        initial_indent=indent,
+        subsequent_indent=hanging or indent,
+        break_on_hyphens=False,
+        break_long_words=False,
+    )

@@ -1,0 +1,130 @@
+"""From a cluster's objects to the operator's own state, as if it had watched them.
+
+What the operator would find out when it works on a GPUJob is found out here too: that its
+namespace belongs to no project, and which Jobs and pods it would get. Called by
+``cluster_command``.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import TypeVar
+
+import msgspec
+
+from gpu_scheduler.core.decision import Reason, Wait
+from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.kube.objects import Job, Node, Pod
+from gpu_scheduler.runtime.intake import Intake
+from gpu_scheduler.runtime.reconcile import FINISHED, no_project
+from gpu_scheduler.simulate.cluster_objects import Body, Objects, SimulationError, owner_uid
+from gpu_scheduler.simulate.imagined import first_indexes, jobs_of, pod_of
+from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.world import World
+
+T = TypeVar("T")
+NEW, AGAIN = "new", "again"  # ends of the names of pods that do not exist
+
+
+@dataclass(slots=True)
+class Scene:
+    """The state to plan in.
+
+    Attributes:
+        world: as the operator would know it.
+        templates: Jobs as JSON by uid, for pods that come again.
+        stopped: GPUJobs that no plan looks at, and why.
+    """
+
+    world: World
+    templates: dict[str, Body] = field(default_factory=dict)
+    stopped: list[Wait] = field(default_factory=list)
+
+    def restart(self, uid: PodUID, now: str) -> None:
+        """A pod is gone; its Job, if it is a GPUJob's, makes one for the same index."""
+        pod = self.world.pods.get(uid)
+        self.world.pod_gone(uid)
+        job = self.templates.get(pod.job_uid) if pod is not None else None
+        if pod is not None and job is not None and pod.job_uid in self.world.jobs:
+            suffix = f"{AGAIN}-{uid.count(AGAIN) + 1}" if AGAIN in uid else AGAIN
+            self.world.pod_changed(pod_of(job, pod.index, suffix, now))
+
+
+def scene_of(objects: Objects, holders_in: str, now: str) -> Scene:
+    """The state that follows from the objects.
+
+    Args:
+        objects: of the cluster, with the what-ifs.
+        holders_in: namespace of the operator.
+        now: RFC 3339; pods that are started again are of then.
+
+    Raises:
+        SimulationError: an object is not what the API server would have stored.
+    """
+    world = World(holders_in=holders_in)
+    intake = Intake(world, changed=lambda key: None, wake=lambda: None)
+    for body in objects.of("GPUProject"):
+        intake.project(body)
+    for body in objects.of("GPUNode"):
+        intake.node(body)
+    for body in objects.of("GPUJob"):
+        intake.gpujob(body)
+    for node in _typed(objects.of("Node"), Node):
+        world.node_changed(node)
+    scene = Scene(world)
+    for body in objects.of("Job"):
+        scene.templates[body["metadata"]["uid"]] = body
+    for job in _typed(objects.of("Job"), Job):
+        world.job_changed(job)
+    for pod in _typed(objects.of("Pod"), Pod):
+        world.pod_changed(pod)
+    _lose(scene, objects.lost_nodes, now)
+    for record in world.gpujobs.values():
+        _look_at(scene, record, objects)
+    return scene
+
+
+def _typed(bodies: Iterable[Body], type: type[T]) -> Iterator[T]:
+    for body in bodies:
+        try:
+            # By way of JSON: part of a pod stays undecoded.
+            yield msgspec.json.decode(msgspec.json.encode(body), type=type)
+        except msgspec.ValidationError as error:
+            meta = body["metadata"]
+            raise SimulationError(f"{type.__name__} {meta['name']}: {error}") from None
+
+
+def _lose(scene: Scene, nodes: set[str], now: str) -> None:
+    for pod in [pod for pod in scene.world.pods.values() if pod.node in nodes]:
+        scene.restart(pod.uid, now)
+
+
+def _look_at(scene: Scene, job: GPUJobRecord, objects: Objects) -> None:
+    """What the operator does when it works on a GPUJob, without the API server."""
+    world = scene.world
+    if job.deleting or job.status.get("phase") in FINISHED:
+        return
+    project = world.projects.owner(job.namespace)
+    has_jobs = any(owner_uid(body) == job.uid for body in scene.templates.values())
+    problem = job.problem
+    if not problem and project is None:
+        problem = no_project(job.namespace, world.projects.records)
+    elif not problem and project is not None and world.projects.records[project].problem:
+        problem = f"GPUProject {project} cannot be used: {world.projects.records[project].problem}"
+    elif not problem and not has_jobs and job.status.get("reason") == Reason.INVALID:
+        said = str(job.status.get("message", ""))
+        problem = "" if said.startswith("metadata.namespace:") else said
+    if problem or job.spec is None or project is None:
+        return _stop(scene, job.key, Reason.INVALID, problem)
+    if job.spec.suspend:
+        return _stop(scene, job.key, Reason.SUSPENDED, "spec.suspend is true")
+    if not has_jobs:
+        for body in jobs_of(job, project):
+            scene.templates[body["metadata"]["uid"]] = body
+            world.job_changed(next(_typed([body], Job)))
+            for index in first_indexes(body):
+                world.pod_changed(pod_of(body, index, NEW, job.created))
+    return None
+
+
+def _stop(scene: Scene, key: JobKey, reason: Reason, message: str) -> None:
+    scene.stopped.append(Wait(key, reason, message, 0))

@@ -1,0 +1,95 @@
+"""Jobs and pods that do not exist: what a GPUJob would get, and what comes after a pod that goes.
+
+They are what the API server would return, as far as a plan depends on it: requests default to
+limits; a LimitRange and the overhead of a RuntimeClass are not added. Pure. Called by
+``cluster_world`` and ``cluster_cycles``.
+"""
+
+from typing import Any
+
+import msgspec
+
+from gpu_scheduler.api.allocation import annotations
+from gpu_scheduler.core.decision import Place
+from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.kube.objects import Container, OwnerReference, Pod, PodStatus
+from gpu_scheduler.simulate.cluster_objects import Body
+from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.pods import INDEX
+
+
+def jobs_of(job: GPUJobRecord, project: ProjectName) -> list[Body]:
+    """The Jobs that a GPUJob would get, as JSON."""
+    assert job.spec is not None
+    rendered = render(
+        RenderInput(
+            name=job.name,
+            namespace=job.namespace,
+            uid=job.uid,
+            spec=job.spec,
+            project=project,
+            path=Path.BIND,
+            has_runtime_class=False,
+            has_priority_class=False,
+        )
+    )
+    return [_created(body, job.created) for body in (rendered,)]
+
+
+def _created(body: dict[str, Any], created: str) -> Body:
+    meta = body["metadata"]
+    uid = f"what-if-job-{meta['namespace']}-{meta['name']}"
+    return {**body, "metadata": {**meta, "uid": uid, "creationTimestamp": created}}
+
+
+def first_indexes(job: Body) -> range:
+    """Indexes of the pods that a new Job starts with."""
+    spec = job["spec"]
+    completions = spec.get("completions") or 1
+    return range(min(spec.get("parallelism", 1), completions))
+
+
+def pod_of(job: Body, index: int, suffix: str, created: str) -> Pod:
+    """A pod that waits, of a Job as JSON; ``suffix`` ends its name and uid."""
+    meta = job["metadata"]
+    template = msgspec.convert(
+        {key: job["spec"]["template"].get(key) or {} for key in ("metadata", "spec")}, Pod
+    )
+    owner = OwnerReference("Job", meta["name"], meta["uid"], controller=True)
+    return Pod(
+        msgspec.structs.replace(
+            template.metadata,
+            name=f"{meta['name']}-{index}-{suffix}",
+            namespace=meta["namespace"],
+            uid=f"{meta['uid']}-{index}-{suffix}",
+            creation_timestamp=created,
+            annotations={**template.metadata.annotations, INDEX: str(index)},
+            owner_references=(owner,),
+        ),
+        msgspec.structs.replace(
+            template.spec,
+            containers=tuple(_defaulted(each) for each in template.spec.containers),
+            init_containers=tuple(_defaulted(each) for each in template.spec.init_containers),
+        ),
+        PodStatus(phase="Pending"),
+    )
+
+
+def placed(pod: Pod, place: Place, now: str) -> Pod:
+    """The pod once it runs where the plan put it."""
+    added = annotations(place.node, place.grants)
+    return Pod(
+        msgspec.structs.replace(pod.metadata, annotations={**pod.metadata.annotations, **added}),
+        msgspec.structs.replace(pod.spec, node_name=place.node, scheduling_gates=()),
+        PodStatus(phase="Running", start_time=now),
+    )
+
+
+def _defaulted(container: Container) -> Container:
+    resources = container.resources
+    requests = {**resources.limits, **resources.requests}
+    return msgspec.structs.replace(
+        container, resources=msgspec.structs.replace(resources, requests=requests)
+    )

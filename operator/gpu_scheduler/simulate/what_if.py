@@ -1,0 +1,170 @@
+"""What if: objects from YAML files added to a cluster's, and objects taken away.
+
+An added GPUJob is judged like one that is created; a mistake names file, document and field. Any
+other kind takes the place of an object of the same name, so a changed quota is an added
+GPUProject. A node that is taken away loses its pods, and Jobs start theirs again. Called by
+``cluster_command``.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.gpuproject import GPUProjectSpec
+from gpu_scheduler.api.model import ApiModel, json_name
+from gpu_scheduler.api.names import API_VERSION
+from gpu_scheduler.runtime.intake import gpujob_record, project_record
+from gpu_scheduler.simulate.cluster_objects import (
+    NAMESPACED,
+    Body,
+    Objects,
+    Ref,
+    SimulationError,
+    ref_of,
+)
+
+_VERSIONS = {
+    "GPUJob": API_VERSION,
+    "GPUProject": API_VERSION,
+    "GPUNode": API_VERSION,
+    "GPUClass": API_VERSION,
+    "Node": "v1",
+}
+_SHORT = {"gj": "GPUJob", "gp": "GPUProject", "gn": "GPUNode", "gc": "GPUClass", "no": "Node"}
+_KIND_OF = {kind.lower(): kind for kind in _VERSIONS} | {k.lower() + "s": k for k in _VERSIONS}
+_KIND_OF |= {"gpuclasses": "GPUClass"} | _SHORT
+_SPECS: dict[str, type[ApiModel]] = {"GPUJob": GPUJobSpec, "GPUProject": GPUProjectSpec}
+
+
+def add(objects: Objects, path: Path, namespace: str, now: str) -> None:
+    """Add every object of a file.
+
+    Args:
+        objects: what there is so far.
+        path: YAML, one or several documents; a v1 List counts as its items.
+        namespace: of objects that do not say.
+        now: when they are created, RFC 3339.
+
+    Raises:
+        SimulationError: the file or an object in it cannot be used.
+    """
+    for where, body in _documents(path):
+        _add(objects, where, body, namespace, now)
+        objects.changes.append(f"with {ref_of(body['kind'], body)} ({path.name})")
+
+
+def remove(objects: Objects, what: str, namespace: str) -> None:
+    """Take an object away: 'node/dell-3', 'gpujob/train' or 'gpujob/team-a/train'.
+
+    Raises:
+        SimulationError: no such kind or object.
+    """
+    kind_name, _, rest = what.partition("/")
+    kind = _KIND_OF.get(kind_name.lower())
+    if kind is None or not rest:
+        raise SimulationError(
+            f"--remove {what}: KIND/NAME with one of the kinds {', '.join(_VERSIONS)}"
+        )
+    ref = Ref(kind, "", rest)
+    if kind in NAMESPACED:
+        given, slash, name = rest.partition("/")
+        ref = Ref(kind, given, name) if slash else Ref(kind, namespace, rest)
+    body = objects.bodies.pop(ref, None)
+    if body is None:
+        alike = sorted(r.name for r in objects.of_same_kind(ref))
+        known = f"; there are {', '.join(alike[:5])}" if alike else ""
+        raise SimulationError(f"--remove {what}: there is no {ref}{known}")
+    if kind == "Node":
+        objects.lost_nodes.add(ref.name)
+    for own in objects.owned_by(str(body["metadata"].get("uid", ""))) if kind == "GPUJob" else ():
+        del objects.bodies[own]
+    objects.changes.append(f"without {ref}")
+
+
+def _documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        said = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+        raise SimulationError(f"{path}: {said}") from None
+    try:
+        documents = [each for each in yaml.safe_load_all(text) if each is not None]
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        line = f" line {mark.line + 1}:" if mark else ""
+        said = getattr(error, "problem", None) or "not YAML"
+        raise SimulationError(f"{path}:{line} {said}") from None
+    if not documents:
+        raise SimulationError(f"{path}: there is no object in it")
+    for number, each in enumerate(documents, 1):
+        where = f"{path}: document {number}" if len(documents) > 1 else str(path)
+        items = each.get("items") if isinstance(each, dict) and each.get("kind") == "List" else None
+        for body in items if isinstance(items, list) else [each]:
+            yield where, body
+
+
+def _add(objects: Objects, where: str, body: object, namespace: str, now: str) -> None:
+    if not isinstance(body, dict):
+        raise SimulationError(f"{where}: not an object with kind and metadata")
+    kind, version = body.get("kind"), body.get("apiVersion")
+    if kind not in _VERSIONS:
+        raise SimulationError(f"{where}: kind: {kind}; one of {', '.join(_VERSIONS)} can be added")
+    if version != _VERSIONS[kind]:
+        right = _VERSIONS[kind]
+        raise SimulationError(f"{where}: apiVersion: {version}; of a {kind} it is {right}")
+    meta = body.get("metadata")
+    if not isinstance(meta, dict) or not isinstance(meta.get("name"), str) or not meta["name"]:
+        raise SimulationError(f"{where}: metadata.name: is missing")
+    if kind in NAMESPACED:
+        meta.setdefault("namespace", namespace)
+    ref = ref_of(kind, body)
+    known = objects.bodies.get(ref)
+    if known is not None and kind == "GPUJob":
+        raise SimulationError(
+            f"{where}: {ref} exists already; give it another name, or take that one away first "
+            f"with --remove gpujob/{ref.namespace}/{ref.name}"
+        )
+    for part in ("spec", "status"):
+        if not isinstance(body.setdefault(part, {}), dict):
+            raise SimulationError(f"{where}: {ref}: {part}: is not an object")
+    # What the API server would fill in, of an object that is changed as it was.
+    before = known["metadata"] if known is not None else {}
+    meta["uid"] = before.get("uid") or f"what-if-{ref.kind}-{ref.namespace}-{ref.name}"
+    meta["creationTimestamp"] = before.get("creationTimestamp") or now
+    if kind == "Node":
+        _complete_node(body)
+    _judge(where, ref, body)
+    objects.put(kind, body)
+
+
+def _complete_node(body: dict[str, Any]) -> None:
+    """A node is taken to be up unless its status says otherwise."""
+    status = body["status"]
+    status.setdefault("conditions", [{"type": "Ready", "status": "True"}])
+    status.setdefault("allocatable", status.get("capacity") or {})
+
+
+def _judge(where: str, ref: Ref, body: Body) -> None:
+    model = _SPECS.get(ref.kind)
+    if model is not None:
+        known = {json_name(name) for name in model.model_fields}
+        for name in body["spec"]:
+            if name not in known:
+                raise SimulationError(f"{where}: {ref}: spec.{name}: there is no such field")
+    problem = ""
+    if ref.kind == "GPUJob":
+        problem = gpujob_record(body).problem
+    elif ref.kind == "GPUProject":
+        problem = project_record(body).problem
+    elif ref.kind == "Node" and not _has_room(body):
+        problem = "status.allocatable: needs cpu and memory, such as {cpu: '64', memory: 256Gi}"
+    if problem:
+        raise SimulationError(f"{where}: {ref}: {problem}")
+
+
+def _has_room(node: Body) -> bool:
+    allocatable = node["status"].get("allocatable")
+    return isinstance(allocatable, Mapping) and {"cpu", "memory"} <= allocatable.keys()
