@@ -10,8 +10,9 @@ from gpu_scheduler.core import quota
 from gpu_scheduler.core.demand import Demands
 from gpu_scheduler.core.departures import Departures
 from gpu_scheduler.core.fairshare import fair_shares
+from gpu_scheduler.core.gangs.cycle import Gangs
 from gpu_scheduler.core.queues import Queue
-from gpu_scheduler.core.request import Project, ProjectName
+from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.snapshot import Snapshot
 
 
@@ -20,10 +21,11 @@ def shares_now(
     demands: Demands,
     projects: Mapping[ProjectName, Project],
     queues: Iterable[Queue],
+    gangs: Gangs,
 ) -> dict[ProjectName, int]:
     """Fair shares at the start of a cycle: what is held and waited for, of what there is.
 
-    Pods that no node can ever hold ask for nothing.
+    Pods that no node can ever hold ask for nothing, nor do gangs that can never start.
     """
     held = {name: snapshot.allocated_milli(name) for name in projects}
     free = sum(snapshot.node_free_milli) - sum(
@@ -32,19 +34,31 @@ def shares_now(
     asked = dict(held)
     for queue in queues:
         name = queue.project.name
-        asked[name] += _waiting_milli(queue, demands)
+        asked[name] += _waiting_milli(queue, demands, gangs)
     return fair_shares(free + sum(held.values()), projects, asked)
 
 
-def _waiting_milli(queue: Queue, demands: Demands) -> int:
+def _waiting_milli(queue: Queue, demands: Demands, gangs: Gangs) -> int:
     total, shape, milli = 0, None, 0
-    for _, pod in queue.pending:
+    last: JobKey | None = None
+    for job, pod in queue.pending:
+        if job.gang is not None:
+            if job.key != last:
+                last = job.key
+                total += _gang_milli(job, queue.project, gangs)
+            continue
         if pod.shape is not shape:
             shape = pod.shape
             demand = demands.of(shape)
             milli = demand.least_milli if demand.could else 0
         total += milli
     return total
+
+
+def _gang_milli(job: WaitingJob, project: Project, gangs: Gangs) -> int:
+    request = gangs.of(job)
+    never = request.least_milli > quota.ceiling_milli(project) or gangs.refusal(request)
+    return 0 if never else request.least_milli
 
 
 class Balance:

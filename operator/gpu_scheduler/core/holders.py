@@ -49,8 +49,12 @@ def kept_for(hold: Hold, demand: Demand) -> str:
     needs = f"needs {wording.needs(demand.shape)}"
     if hold.kind is HoldKind.FREED:
         return f"{needs}; room on {hold.node} is kept for it and pods there are ending"
-    when = f", complete by {_time(hold.start)} at the latest" if hold.start is not None else ""
-    return f"{needs}; room on {hold.node} is reserved for it{when}"
+    return f"{needs}; room on {hold.node} is reserved for it{until(hold.start)}"
+
+
+def until(start: float | None) -> str:
+    """When reserved room is complete, as far as that is known."""
+    return f", complete by {_time(start)} at the latest" if start is not None else ""
 
 
 def others(holds: Iterable[Hold], demand: Demand, snapshot: Snapshot) -> str:

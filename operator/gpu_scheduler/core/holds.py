@@ -6,17 +6,19 @@ used up, the room taken by what is not ours) is dropped, and the pod competes ag
 others. Called by ``plan`` before its rounds.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.decision import Hold, HoldKind, Place
 from gpu_scheduler.core.demand import Demand, Demands
 from gpu_scheduler.core.departures import Departures, Locator
 from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.gangs.cycle import Gangs
+from gpu_scheduler.core.placed import placed
 from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import PodUID, WaitingPod
+from gpu_scheduler.core.request import JobKey, PodUID, WaitingJob, WaitingPod
 from gpu_scheduler.core.reservation import Reservations
-from gpu_scheduler.core.rounds import Finder, placed
+from gpu_scheduler.core.rounds import Finder, Room
 from gpu_scheduler.core.snapshot import Snapshot
 
 
@@ -31,11 +33,12 @@ class Holds:
         locator: Locator,
         reservations: Reservations,
         candidates: Finder,
+        gangs: Gangs,
     ) -> None:
         self.kept: list[Hold] = []
         self._snapshot, self._demands, self._locator = snapshot, demands, locator
         self._departures, self._reservations = departures, reservations
-        self._candidates = candidates
+        self._candidates, self._gangs = candidates, gangs
 
     def honour(self, holds: Sequence[Hold], queues: Iterable[Queue]) -> list[Place]:
         """Start what can start now, and keep room for the rest."""
@@ -45,11 +48,19 @@ class Holds:
             found |= {e[1].uid: (queue, e) for e in queue.pending if e[1].uid in wanted}
         places: list[Place] = []
         for kind in (HoldKind.FREED, HoldKind.RESERVED):
+            gangs: dict[JobKey, list[Hold]] = {}
             for hold in holds:
-                if hold.kind is kind and hold.pod in found:
-                    place = self._honour(hold, *found[hold.pod])
-                    if place is not None:
-                        places.append(place)
+                if hold.kind is not kind or hold.pod not in found:
+                    continue
+                if found[hold.pod][1][0].gang is not None:
+                    gangs.setdefault(hold.job, []).append(hold)
+                    continue
+                place = self._honour(hold, *found[hold.pod])
+                if place is not None:
+                    places.append(place)
+            for together in gangs.values():
+                queue, (job, _) = found[together[0].pod]
+                places += self._honour_gang(together, queue, job)
         started = {place.pod for place in places}
         for queue in {id(q): q for q, _ in found.values()}.values() if started else ():
             queue.pending = [e for e in queue.pending if e[1].uid not in started]
@@ -59,9 +70,7 @@ class Holds:
         job, pod = entry
         demand, node = self._demands.of(pod.shape), self._locator.node(hold.node)
         name = queue.project.name
-        room_of: Callable[..., int] = (
-            quota.room_above_milli if hold.kind is HoldKind.FREED else quota.room_inside_milli
-        )
+        room_of = _room_of(hold.kind)
         room = room_of(queue.project, self._snapshot.allocated_milli(name))
         if demand.least_milli <= room:
             now = self._now(demand, pod, node, room)
@@ -83,6 +92,38 @@ class Holds:
             self._departures.owe(node, pod.shape, choice.picks, name)
             self.kept.append(hold)
         return None
+
+    def _honour_gang(self, holds: list[Hold], queue: Queue, job: WaitingJob) -> list[Place]:
+        """The same for a gang: only all of its holds count, or none."""
+        request, placer, kind = self._gangs.of(job), self._gangs.placer, holds[0].kind
+        numbers = {hold.pod: self._locator.node(hold.node) for hold in holds}
+        nodes = {pod: node for pod, node in numbers.items() if node is not None}
+        if any(pod.uid not in nodes for pod in job.pods) or not self._gangs.startable(request):
+            return []
+        name, room_of = queue.project.name, _room_of(kind)
+        held = self._snapshot.allocated_milli(name)
+        room = room_of(queue.project, held)
+        placement = placer.place_at(request, room, nodes) or placer.place(request, room)
+        if placement is not None:
+            for (pod, _), node, choice in placement:
+                joined = self._reservations.joined.setdefault(node, [])
+                joined.append((pod.shape, choice.picks, name))
+            return self._gangs.start(request, placement)
+        if kind is HoldKind.RESERVED:
+            if request.least_milli <= room:
+                self._reservations.keep_gang(request, nodes)
+            return []
+        later = room_of(queue.project, held - self._departures.milli[name])
+        mark = self._snapshot.mark()
+        for node in sorted(set(nodes.values())):
+            self._departures.release(node)
+        placement = placer.place_at(request, later, nodes)
+        self._snapshot.rollback(mark)
+        if placement is not None:
+            for (pod, _), node, choice in placement:
+                self._departures.owe(node, pod.shape, choice.picks, name)
+            self.kept += holds
+        return []
 
     def _now(
         self, demand: Demand, pod: WaitingPod, node: int | None, room_milli: int
@@ -106,3 +147,8 @@ class Holds:
 
     def _name(self, node: int) -> tuple[str]:
         return (self._snapshot.cluster.nodes[node].name,)
+
+
+def _room_of(kind: HoldKind) -> Room:
+    """What was freed may be borrowed; a reservation is for those inside their quota."""
+    return quota.room_above_milli if kind is HoldKind.FREED else quota.room_inside_milli

@@ -11,6 +11,7 @@ from gpu_scheduler.core.balance import Balance, shares_now
 from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.decision import Hold, Place, Plan, Reason, Wait
 from gpu_scheduler.core.departures import Departures, Locator
+from gpu_scheduler.core.gangs.cycle import Gangs
 from gpu_scheduler.core.holds import Holds
 from gpu_scheduler.core.occupants import Occupants, Roll
 from gpu_scheduler.core.queues import Queue, queue_up
@@ -54,30 +55,31 @@ def plan(
     session.begin(cluster)
     snapshot, demands = session.snapshot, session.demands
     tables, locator = Tables(session), Locator(snapshot.cluster)
+    gangs = Gangs(session, locator)
     queues, orphans = queue_up(projects, jobs)
-    shares = shares_now(snapshot, demands, projects, queues)
+    shares = shares_now(snapshot, demands, projects, queues, gangs)
 
     # 2. Use, or go on keeping, the room that was kept for pods.
     leaving = occupants.leaving() if queues else ()
     departures = Departures(snapshot, locator, leaving)
-    reservations = Reservations(snapshot, demands, occupants, departures, locator, now)
-    held = Holds(snapshot, demands, departures, locator, reservations, tables.open)
+    reservations = Reservations(snapshot, demands, occupants, departures, locator, gangs, now)
+    held = Holds(snapshot, demands, departures, locator, reservations, tables.open, gangs)
     places = held.honour(holds, queues) if holds else []
     kept = {hold.pod for hold in held.kept}
 
     # 3. Start pods inside their project's quota.
     passed = kept | reservations.blocks.keys()
-    inside = Round(snapshot, demands, shares, reservations, passed, room_inside_milli, tables.open)
+    common = snapshot, demands, shares, reservations, passed
+    inside = Round(*common, room_inside_milli, tables.open, gangs, lambda: None)
     places += inside.run(queues)
 
     # 4. Keep borrowers away from the nodes for which such pods still wait.
-    tables.claim([blocked for blocked in inside.blocked() if blocked[0].least_milli])
+    blocked = [blocked for blocked in inside.blocked() if blocked[0].least_milli]
+    tables.claim(blocked, inside.blocked_gangs())
     tables.claim(reservations.wanted)
 
     # 5. Let projects with a weight borrow what is left.
-    above = Round(
-        snapshot, demands, shares, reservations, passed, room_above_milli, tables.unclaimed
-    )
+    above = Round(*common, room_above_milli, tables.unclaimed, gangs, tables.barred)
     places += above.run(queues)
 
     # 6. Make room for those below their fair share, and for higher priorities.
@@ -90,7 +92,7 @@ def plan(
 
     # 8. Say why each other job waits.
     all_holds = (*held.kept, *reclaim.holds, *reservations.holds)
-    explainer = Explainer(snapshot, demands, tables, occupants, all_holds)
+    explainer = Explainer(snapshot, demands, tables, occupants, all_holds, gangs)
     waits = [wait for queue in queues for wait in _waits(queue, explainer)]
     session.note(_started(places, jobs))
     return Plan(
@@ -117,8 +119,12 @@ def _waits(queue: Queue, explainer: Explainer) -> list[Wait]:
     for job, pod in queue.pending:
         if job.key != last:
             last = job.key
-            reason, message = explainer.explain(pod, queue.project, len(waits) + 1)
-            waits.append(Wait(job.key, reason, message, len(waits) + 1))
+            position = len(waits) + 1
+            if job.gang is None:
+                reason, message = explainer.explain(pod, queue.project, position)
+            else:
+                reason, message = explainer.explain_gang(job, queue.project, position)
+            waits.append(Wait(job.key, reason, message, position))
     return waits
 
 

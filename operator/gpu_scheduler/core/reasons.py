@@ -10,8 +10,11 @@ from collections.abc import Sequence
 from gpu_scheduler.core import holders, quota, wording
 from gpu_scheduler.core.decision import Hold, Reason
 from gpu_scheduler.core.demand import Demand, Demands
+from gpu_scheduler.core.gangs.cycle import Gangs
+from gpu_scheduler.core.gangs.reasons import GangExplainer
+from gpu_scheduler.core.gangs.request import Signature
 from gpu_scheduler.core.occupants import Occupants
-from gpu_scheduler.core.request import Project, ProjectName, WaitingPod
+from gpu_scheduler.core.request import Project, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.rounds import Tables
 from gpu_scheduler.core.shortage import Verdict, shortage
 from gpu_scheduler.core.snapshot import Snapshot
@@ -31,7 +34,10 @@ class Explainer:
         tables: Tables,
         occupants: Occupants,
         holds: Sequence[Hold],
+        gangs: Gangs,
     ) -> None:
+        self._gangs, self._of_gang = gangs, GangExplainer(snapshot, gangs)
+        self._gang_verdicts: dict[tuple[Signature, ProjectName], Verdict] = {}
         self._snapshot = snapshot
         self._demands = demands
         self._tables = tables
@@ -41,6 +47,23 @@ class Explainer:
         self._shortages: dict[tuple[Demand, frozenset[str]], Verdict] = {}
         self._missing: dict[Demand, str] = {}
         self._held: dict[tuple[object, ...], str] = {}
+
+    def explain_gang(self, job: WaitingJob, project: Project, position: int) -> Verdict:
+        """Why this gang did not start; ``position``: of its job within the project."""
+        request = self._gangs.of(job)
+        uids = {pod.uid for pod in job.pods}
+        holds = [hold for uid, hold in self._holds.items() if uid in uids] if self._holds else []
+        key = request.signature, project.name
+        verdict = self._gang_verdicts.get(key) if not holds and request.complete else None
+        if verdict is None:
+            verdict = self._of_gang.explain(request, project, holds, self._of_pod)
+            if not holds and request.complete:
+                self._gang_verdicts[key] = verdict
+        reason, message = verdict
+        if position > MOST_TOLD or holds:
+            return verdict
+        pod, demand = request.members[0]
+        return reason, message + self._held_by(reason, demand, pod.avoid, project.name)
 
     def explain(self, pod: WaitingPod, project: Project, position: int) -> Verdict:
         """Why this pod did not start; ``position``: of its job within the project."""
@@ -70,7 +93,7 @@ class Explainer:
             key: tuple[object, ...] = (project,)
             if key not in self._held:
                 self._held[key] = holders.of_project(project, self._occupants)
-        elif reason in (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED):
+        elif reason in (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED, Reason.WAITING_FOR_GANG):
             key = (demand, avoid)
             if key not in self._held:
                 self._held[key] = holders.of_devices(demand, avoid, self._snapshot, self._occupants)
@@ -91,7 +114,7 @@ class Explainer:
         return (
             Reason.EXCEEDS_QUOTA,
             f"needs {_cost(demand)}; project {project.name} can never hold more than"
-            f" {_ceiling(project)}",
+            f" {wording.ceiling(project)}",
         )
 
     def _waits_for_quota(
@@ -107,7 +130,7 @@ class Explainer:
             return (
                 Reason.WAITING_FOR_QUOTA,
                 f"needs {_cost(demand)}; project {project.name} holds {gpu_from_milli(held)} of"
-                f" {_ceiling(project)}",
+                f" {wording.ceiling(project)}",
             )
         found = self._tables.open(demand).best(avoid)
         if found is None:
@@ -118,8 +141,8 @@ class Explainer:
             name = self._snapshot.cluster.nodes[node].name
             return (
                 Reason.WAITING_FOR_QUOTA,
-                f"needs {wording.needs(demand.shape)}, {gpu_from_milli(charge)} on {name};"
-                f" project {project.name} holds {gpu_from_milli(held)} of {_ceiling(project)}",
+                f"needs {wording.needs(demand.shape)}, {gpu_from_milli(charge)} on {name}; project"
+                f" {project.name} holds {gpu_from_milli(held)} of {wording.ceiling(project)}",
             )
         if charge <= inside:
             return None
@@ -129,6 +152,9 @@ class Explainer:
             f" quota {gpu_from_milli(project.quota_milli)} and cannot borrow now: pods inside"
             " their quota wait for the same nodes",
         )
+
+    def _of_pod(self, pod: WaitingPod) -> Verdict:
+        return self._finds_no_place(self._demands.of(pod.shape), pod.avoid)
 
     def _finds_no_place(self, demand: Demand, avoid: frozenset[str]) -> Verdict:
         key = (demand, avoid)
@@ -142,11 +168,3 @@ class Explainer:
 def _cost(demand: Demand) -> str:
     text = wording.needs(demand.shape)
     return text if demand.exact else f"{text}, at least {gpu_from_milli(demand.least_milli)} of one"
-
-
-def _ceiling(project: Project) -> str:
-    """What binds the project: 'its limit 2.5', or 'its quota 2 (weight 0: it never borrows)'."""
-    limit = quota.limit_milli(project)
-    if project.weight > 0 or limit < project.quota_milli:
-        return f"its limit {gpu_from_milli(limit)}"
-    return f"its quota {gpu_from_milli(project.quota_milli)} (weight 0: it never borrows)"

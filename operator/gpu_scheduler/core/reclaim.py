@@ -117,6 +117,8 @@ class Reclaim:
         stuck: set[tuple[Demand, int, frozenset[str]]] = set()
         for entry in queue.pending:
             job, pod = entry
+            if job.gang is not None:
+                continue
             demand = self._demands.of(pod.shape)
             key = (demand, job.priority, pod.avoid)
             if pod.uid in kept or not demand.least_milli or key in stuck or not demand.usable:

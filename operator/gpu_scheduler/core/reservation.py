@@ -6,15 +6,19 @@ what frees, goes to nobody ranked after it, except to pods known to end before t
 complete. Called by ``holds``, by ``rounds`` and by ``plan``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
 
 from gpu_scheduler.core import quota
-from gpu_scheduler.core.decision import Hold, HoldKind
+from gpu_scheduler.core.decision import Hold, HoldKind, Place
 from gpu_scheduler.core.demand import Demand, Demands
 from gpu_scheduler.core.departures import Departures, Locator, Room
 from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.gangs.cycle import Gangs
+from gpu_scheduler.core.gangs.placing import Flags, Placement
+from gpu_scheduler.core.gangs.request import GangRequest, Member
+from gpu_scheduler.core.gangs.reserving import Soonest
 from gpu_scheduler.core.occupants import Occupant, Occupants
 from gpu_scheduler.core.order import job_rank
 from gpu_scheduler.core.queues import Entry, Queue
@@ -55,6 +59,7 @@ class Reservations:
         occupants: Occupants,
         departures: Departures,
         locator: Locator,
+        gangs: Gangs,
         now: float,
     ) -> None:
         self.blocks: dict[PodUID, Block] = {}
@@ -62,6 +67,8 @@ class Reservations:
         """Pods that this cycle put on nodes before it looked at reservations."""
         self._snapshot, self._demands, self._occupants = snapshot, demands, occupants
         self._departures, self._locator, self._now = departures, locator, now
+        self._gangs = gangs
+        self._ahead = Soonest(snapshot, occupants, departures, locator, gangs.placer, now)
 
     @property
     def holds(self) -> list[Hold]:
@@ -81,12 +88,27 @@ class Reservations:
         if found is None:
             return None
         start, _, choice = found
+        return self._block(job, (pod, demand), node, choice, start)
+
+    def keep_gang(self, request: GangRequest, nodes: Mapping[PodUID, int]) -> bool:
+        """Reserve room for all members of a gang, each on its node; or for none."""
+        found = self._ahead.at(request, nodes)
+        return found is not None and self._block_all(request, *found)
+
+    def _block_all(self, request: GangRequest, start: float, placement: Placement) -> bool:
+        for member, node, choice in placement:
+            self._block(request.job, member, node, choice, start)
+        return True
+
+    def _block(
+        self, job: WaitingJob, member: Member, node: int, choice: Choice, start: float
+    ) -> Hold:
+        pod, demand = member
         name = self._snapshot.cluster.nodes[node].name
         hold = Hold(pod.uid, job.key, name, HoldKind.RESERVED, None if start == NEVER else start)
         shape = pod.shape
         room = Room(shape.cpu_milli, shape.memory_bytes, shape.ephemeral_bytes)
-        block = Block(hold, job, demand, pod.avoid, job.project, node, room, choice.picks)
-        self.lower(block)
+        self.lower(Block(hold, job, demand, pod.avoid, job.project, node, room, choice.picks))
         return hold
 
     def make(
@@ -98,9 +120,15 @@ class Reservations:
             entry = next((e for e in queue.pending if self._deserves(queue, e)), None)
             if entry is None or entry[1].uid in kept or entry[1].uid in self.blocks:
                 continue
-            due = entry[1].since + after_seconds
+            due = _waits_since(entry) + after_seconds
             if due > self._now:
                 again = min(again, due)
+                continue
+            if entry[0].gang is not None:
+                request = self._gangs.of(entry[0])
+                found = self._ahead.anywhere(request, {b.node for b in self.blocks.values()})
+                if found is not None:
+                    self._block_all(request, *found)
                 continue
             node = self._best_node(self._demands.of(entry[1].shape), entry[1].avoid)
             if node is not None:
@@ -152,6 +180,21 @@ class Reservations:
             self.lower(block)
         return None
 
+    def backfill_gang(
+        self, request: GangRequest, room_milli: int, barred: Flags | None
+    ) -> list[Place] | None:
+        """The same for all members of a gang, which then start."""
+        blocks = [b for b in self.blocks.values() if self._may_use(request.job, b)]
+        if not blocks:
+            return None
+        for block in blocks:
+            self._raise(block)
+        placement = self._gangs.placer.place(request, room_milli, barred)
+        places = None if placement is None else self._gangs.start(request, placement)
+        for block in blocks:
+            self.lower(block)
+        return places
+
     def settle(self, node: int) -> None:
         """Put the blocks of a node in force again after ``backfill`` found a place there."""
         for block in [b for b in self.blocks.values() if b.node == node and b.taken == _NOTHING]:
@@ -169,12 +212,21 @@ class Reservations:
 
     def _deserves(self, queue: Queue, entry: Entry) -> bool:
         """Whether a waiting pod wants GPUs, could run, and is inside its project's quota."""
+        if entry[0].gang is not None:
+            return self._gang_deserves(queue, self._gangs.of(entry[0]))
         demand = self._demands.of(entry[1].shape)
         held = self._snapshot.allocated_milli(queue.project.name)
         if entry[1].uid in self.blocks:
             held -= self.blocks[entry[1].uid].charge_milli
         room = quota.room_inside_milli(queue.project, held)
         return bool(demand.usable) and 0 < demand.least_milli <= room
+
+    def _gang_deserves(self, queue: Queue, request: GangRequest) -> bool:
+        held = self._snapshot.allocated_milli(queue.project.name)
+        mine = (self.blocks.get(pod.uid) for pod, _ in request.members)
+        held -= sum(block.charge_milli for block in mine if block is not None)
+        room = quota.room_inside_milli(queue.project, held)
+        return 0 < request.least_milli <= room and self._gangs.startable(request)
 
     def _best_node(self, demand: Demand, avoid: frozenset[str]) -> int | None:
         nodes, free = self._snapshot.cluster.nodes, self._snapshot.node_free_milli
@@ -218,6 +270,12 @@ class Reservations:
 
 
 _NOTHING: tuple[Room, Picks] = (Room(), ())
+
+
+def _waits_since(entry: Entry) -> float:
+    """A gang waits since its last member is there."""
+    job, pod = entry
+    return pod.since if job.gang is None else max(each.since for each in job.pods)
 
 
 def _end(pod: Occupant) -> tuple[float, float, str]:

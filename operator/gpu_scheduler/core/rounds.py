@@ -1,20 +1,23 @@
 """A round over all waiting pods under one rule: inside quota first, then borrowing.
 
-The project with the smallest share goes next, one pod at a time. Within a round room only
-shrinks, so a shape that found none is not tried again. Invariant: no placement takes a project
-past the room that the rule gives it. Called twice per cycle by ``plan``.
+The project with the smallest share goes next, one pod or one whole gang at a time. Within a round
+room only shrinks, so a shape that found none is not tried again. Invariant: no placement takes a
+project past the room that the rule gives it. Called twice per cycle by ``plan``.
 """
 
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core.decision import Grant, Place
+from gpu_scheduler.core.decision import Place
 from gpu_scheduler.core.demand import Demand, Demands
 from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.gangs.cycle import Barred, Gangs
+from gpu_scheduler.core.gangs.request import GangRequest, Signature
 from gpu_scheduler.core.order import project_rank
+from gpu_scheduler.core.placed import placed
 from gpu_scheduler.core.queues import Entry, Queue
 from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.reservation import Reservations
@@ -24,6 +27,7 @@ from gpu_scheduler.core.snapshot import Snapshot
 
 Room = Callable[[Project, int], int]  # (project, allocated milli) -> milli it may still take
 Finder = Callable[[Demand], Candidates]
+Flags = npt.NDArray[np.bool_]
 Blocked = tuple[Demand, frozenset[str]]  # what found no place, and the nodes it avoided
 
 
@@ -34,13 +38,14 @@ class Tables:
         self._session = session
         self._snapshot = session.snapshot
         self._claimed: set[int] = set()
-        self._barred: npt.NDArray[np.bool_] | None = None  # the claimed ones, as flags
+        self._barred: Flags | None = None  # the claimed ones, as flags
         self._open: dict[Demand, Candidates] = {}
         self._unclaimed: dict[Demand, Candidates] = {}
 
-    def claim(self, blocked: Sequence[Blocked]) -> None:
-        """Keep for these every node that they could ever use."""
+    def claim(self, blocked: Sequence[Blocked], others: Iterable[int] = ()) -> None:
+        """Keep for these every node that they could ever use, and ``others``."""
         nodes = self._snapshot.cluster.nodes
+        self._claimed.update(others)
         for demand, avoid in blocked:
             if avoid:
                 self._claimed.update(n for n in demand.could if nodes[n].name not in avoid)
@@ -51,6 +56,13 @@ class Tables:
     def claimed(self) -> set[int]:
         """Nodes that borrowers leave alone."""
         return self._claimed
+
+    def barred(self) -> Flags | None:
+        """The claimed nodes as flags; only once all claims are made."""
+        if self._barred is None and self._claimed:
+            self._barred = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
+            self._barred[list(self._claimed)] = True
+        return self._barred
 
     def open(self, demand: Demand) -> Candidates:
         """Candidates for pods inside quota."""
@@ -66,10 +78,7 @@ class Tables:
             return table
         found = self._unclaimed.get(demand)
         if found is None:
-            if self._barred is None:
-                self._barred = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
-                self._barred[list(self._claimed)] = True
-            found = Candidates(demand, self._snapshot, self._session.table, self._barred)
+            found = Candidates(demand, self._snapshot, self._session.table, self.barred())
             self._unclaimed[demand] = found
         return found
 
@@ -86,8 +95,12 @@ class Round:
         kept: Container[PodUID],
         room_milli: Room,
         candidates: Finder,
+        gangs: Gangs,
+        barred: Barred,
     ) -> None:
         """``kept``: pods for which room is kept are passed over; ``room_milli``: the rule."""
+        self._gangs, self._barred = gangs, barred
+        self._blocked_gangs: list[tuple[GangRequest, Project]] = []
         self._blocked: dict[Blocked, dict[ProjectName, Project]] = {}  # whose pods they are
         self._snapshot = snapshot
         self._demands = demands
@@ -99,18 +112,18 @@ class Round:
 
     def run(self, queues: Sequence[Queue]) -> list[Place]:
         """Start what can start; ``pending`` of each queue keeps the rest."""
-        places = []
+        places: list[Place] = []
         rests: list[list[Entry]] = [[] for _ in queues]
         starts = [self._starts(q, rest) for q, rest in zip(queues, rests, strict=True)]
         turns = [(self._rank(queue), i) for i, queue in enumerate(queues)]
         heapify(turns)
         while turns:
             turn = turns[0][1]
-            place = next(starts[turn], None)
-            if place is None:
+            started = next(starts[turn], None)
+            if started is None:
                 heappop(turns)
             else:
-                places.append(place)
+                places += started
                 heapreplace(turns, (self._rank(queues[turn]), turn))
         for queue, rest in zip(queues, rests, strict=True):
             queue.pending = rest
@@ -124,6 +137,14 @@ class Round:
             if any(each[0].least_milli <= self._room(project) for project in projects.values())
         ]
 
+    def blocked_gangs(self) -> list[int]:
+        """The nodes of gangs that would still fit their project."""
+        nodes: set[int] = set()
+        for request, project in self._blocked_gangs:
+            if request.least_milli <= self._room(project):
+                nodes.update(self._gangs.placer.nodes_of(request))
+        return sorted(nodes)
+
     def _room(self, project: Project) -> int:
         return self._room_milli(project, self._snapshot.allocated_milli(project.name))
 
@@ -131,12 +152,23 @@ class Round:
         name = queue.project.name
         return project_rank(name, self._snapshot.allocated_milli(name), self._shares_milli[name])
 
-    def _starts(self, queue: Queue, rest: list[Entry]) -> Iterator[Place]:
-        """The placements of one project, each made when it is asked for."""
+    def _starts(self, queue: Queue, rest: list[Entry]) -> Iterator[list[Place]]:
+        """The placements of one project, pod by pod or gang by gang, made when asked for."""
         project = queue.project
         stuck: set[Demand] = set()
+        stuck_gangs: set[Signature] = set()
+        gang, started = "", False
         for entry in queue.pending:
             job, pod = entry
+            if job.gang is not None:
+                if gang != job.key:
+                    places = self._start_gang(job, project, stuck_gangs)
+                    gang, started = job.key, bool(places)
+                    if places:
+                        yield places
+                if not started:
+                    rest.append(entry)
+                continue
             if pod.uid in self._kept:
                 rest.append(entry)
                 continue
@@ -152,7 +184,28 @@ class Round:
             place = placed(self._snapshot, job, pod, *found)
             if self._reservations.blocks:
                 self._reservations.settle(found[0])
-            yield place
+            yield [place]
+
+    def _start_gang(
+        self, job: WaitingJob, project: Project, stuck: set[Signature]
+    ) -> list[Place] | None:
+        """Start all members, or none."""
+        request, room = self._gangs.of(job), self._room(project)
+        if any(pod.uid in self._kept for pod in job.pods) or request.least_milli > room:
+            return None
+        if not self._gangs.startable(request):
+            return None
+        placement = None
+        if request.signature not in stuck:
+            placement = self._gangs.placer.place(request, room, self._barred())
+        if placement is not None:
+            return self._gangs.start(request, placement)
+        places = self._reservations.backfill_gang(request, room, self._barred())
+        if places is None:
+            stuck.add(request.signature)
+            if request.least_milli:
+                self._blocked_gangs.append((request, project))
+        return places
 
     def _find(self, demand: Demand, pod: WaitingPod, project: Project) -> tuple[int, Choice] | None:
         room = self._room(project)
@@ -174,14 +227,3 @@ class Round:
         if found is not None:
             self._blocked.pop((demand, entry[1].avoid), None)
         return found
-
-
-def placed(
-    snapshot: Snapshot, job: WaitingJob, pod: WaitingPod, node: int, choice: Choice
-) -> Place:
-    """Put a pod on a node of the snapshot; the decision that says so."""
-    snapshot.take(node, pod.shape, choice.picks, job.project)
-    cluster = snapshot.cluster
-    ids = cluster.dev_id
-    grants = tuple([Grant(c, ids[d], milli, mib) for c, d, milli, mib in choice.picks])
-    return Place(job.key, pod.uid, cluster.nodes[node].name, grants)

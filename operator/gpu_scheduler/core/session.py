@@ -11,6 +11,8 @@ from collections.abc import Iterable
 
 from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.demand import Demands
+from gpu_scheduler.core.gangs.domains import Domains
+from gpu_scheduler.core.gangs.possible import Possible
 from gpu_scheduler.core.packing.history import History
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.policy import Packing
@@ -32,6 +34,8 @@ class Session:
         self._table: ScoreTable | None = None
         self._snapshot: Snapshot | None = None
         self.demands = Demands(Snapshot(Cluster()))
+        self.domains = Domains(())
+        self._possible: Possible | None = None
 
     def begin(self, cluster: Cluster) -> None:
         """Start a cycle on this cluster."""
@@ -39,6 +43,8 @@ class Session:
         if snapshot is None or not snapshot.same_layout(cluster) or len(self.demands) > MOST_SHAPES:
             self._snapshot = Snapshot(cluster)
             self.demands = Demands(self._snapshot)
+            self.domains = Domains(cluster.nodes)
+            self._possible = None
             self._table = None
             return
         snapshot.renew(cluster)
@@ -60,6 +66,13 @@ class Session:
             mix = self._mix or self._history.mix
             self._table = ScoreTable(self.snapshot, self._packing, mix)
         return self._table
+
+    @property
+    def possible(self) -> Possible:
+        """What gangs could ever do on these nodes, made when first asked for."""
+        if self._possible is None:
+            self._possible = Possible(self.snapshot, self.domains)
+        return self._possible
 
     def note(self, shapes: Iterable[Shape]) -> None:
         """Learn from the shapes of the pods that were placed."""

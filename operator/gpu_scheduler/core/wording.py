@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from gpu_scheduler.core.request import DeviceRequest, Shape
+from gpu_scheduler.core import quota
+from gpu_scheduler.core.request import DeviceRequest, Project, Shape
 from gpu_scheduler.core.units import DEVICE_MILLI, MIB, gpu_from_milli
 
 GIB = MIB * 1024
@@ -60,3 +61,11 @@ def names(items: Sequence[str], separator: str = ", ") -> str:
 def nodes(count: int) -> str:
     """'1 node', '4 nodes'."""
     return f"{count} node{'' if count == 1 else 's'}"
+
+
+def ceiling(project: Project) -> str:
+    """What binds a project: 'its limit 2.5', or 'its quota 2 (weight 0: it never borrows)'."""
+    limit = quota.limit_milli(project)
+    if project.weight > 0 or limit < project.quota_milli:
+        return f"its limit {gpu_from_milli(limit)}"
+    return f"its quota {gpu_from_milli(project.quota_milli)} (weight 0: it never borrows)"

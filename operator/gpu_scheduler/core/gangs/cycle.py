@@ -1,0 +1,72 @@
+"""The gangs of one planning cycle: what each asks for, whether it may be tried, and where it fits.
+
+One per cycle; whatever deals with a gang asks here, so its request is worked out once. Called by
+``plan`` and handed to every step of it.
+"""
+
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from gpu_scheduler.core.decision import Place
+from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.departures import Locator
+from gpu_scheduler.core.gangs.placing import Placement, Placer
+from gpu_scheduler.core.gangs.request import GangRequest, Requests
+from gpu_scheduler.core.placed import placed
+from gpu_scheduler.core.request import WaitingJob, WaitingPod
+from gpu_scheduler.core.scores import Candidates
+from gpu_scheduler.core.session import Session
+
+Flags = npt.NDArray[np.bool_]
+Barred = Callable[[], Flags | None]  # the nodes that a step leaves alone, as of now
+
+
+class Gangs:
+    """Requests by job, and one placer."""
+
+    def __init__(self, session: Session, locator: Locator) -> None:
+        self.placer = Placer(session, locator)
+        self._session = session
+        self._requests = Requests(session.demands)
+
+    def of(self, job: WaitingJob) -> GangRequest:
+        """What a gang asks for."""
+        assert job.gang is not None
+        return self._requests.of(job, job.gang)
+
+    def lone(self, job: WaitingJob, pod: WaitingPod) -> GangRequest:
+        """A single pod, treated as a gang of one."""
+        return self._requests.lone(job, pod)
+
+    def fits_alone(self, pod: WaitingPod, demand: Demand) -> bool:
+        """Whether a member would find a place now if it were not one."""
+        table = Candidates(demand, self._session.snapshot, self._session.table)
+        return table.best(pod.avoid) is not None
+
+    def refusal(self, request: GangRequest) -> str:
+        """Why the gang can never start on these nodes; empty when it may."""
+        topology = request.topology
+        if topology is None or not request.gang.nodes:
+            return self._session.possible.refusal(request)
+        division = self._session.domains.by(topology.key)
+        allowed = self.placer.allowed(request, division)
+        domains = [d for d in range(len(division.names)) if d in allowed]
+        return self._session.possible.refusal(request, domains)
+
+    def startable(self, request: GangRequest) -> bool:
+        """Whether all members exist and a domain may hold them."""
+        return (
+            request.complete
+            and all(demand.usable for demand in request.counts)
+            and not self.refusal(request)
+        )
+
+    def start(self, request: GangRequest, placement: Placement) -> list[Place]:
+        """Put all members on the snapshot; the decisions, in the order of the pods."""
+        found = {
+            member[0].uid: placed(self._session.snapshot, request.job, member[0], node, choice)
+            for member, node, choice in placement
+        }
+        return [found[pod.uid] for pod in request.job.pods if pod.uid in found]

@@ -1,0 +1,160 @@
+"""Why a gang waits, in the order of ``Reason``: what can never be, quota, then what is missing now.
+
+"36 placeable" is found out by placing as many members as possible at the end of the cycle; that
+is done for a bounded number of gangs, the others are told what is free. Called by ``reasons``.
+"""
+
+from collections.abc import Callable
+
+from gpu_scheduler.core import quota, wording
+from gpu_scheduler.core.decision import Hold, HoldKind, Reason
+from gpu_scheduler.core.gangs.cycle import Gangs
+from gpu_scheduler.core.gangs.placing import milli_of
+from gpu_scheduler.core.gangs.request import GangRequest
+from gpu_scheduler.core.holders import until
+from gpu_scheduler.core.request import Project, WaitingPod
+from gpu_scheduler.core.shortage import Verdict
+from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.units import gpu_from_milli
+from gpu_scheduler.core.unsatisfiable import missing
+
+MOST_TRIED = 32  # gangs that are placed as far as possible, for one sentence each
+
+OfPod = Callable[[WaitingPod], Verdict]  # why a single pod finds no place
+
+
+class GangExplainer:
+    """Explains gangs within one cycle, after its last placement."""
+
+    def __init__(self, snapshot: Snapshot, gangs: Gangs) -> None:
+        self._snapshot, self._gangs = snapshot, gangs
+        self._tried = 0
+
+    def explain(
+        self, request: GangRequest, project: Project, holds: list[Hold], of_pod: OfPod
+    ) -> Verdict:
+        """Why this gang did not start.
+
+        Args:
+            request: what it asks for.
+            project: its project.
+            holds: those of its members.
+            of_pod: asked about the first member that would not even start alone.
+        """
+        return (
+            self._unsatisfiable(request)
+            or self._exceeds_quota(request, project)
+            or self._incomplete(request)
+            or self._kept(request, holds)
+            or self._waits_for_quota(request, project)
+            or self._finds_no_place(request, project, of_pod)
+        )
+
+    def _unsatisfiable(self, request: GangRequest) -> Verdict | None:
+        for pod, demand in request.members:
+            if not demand.could:
+                role = f"role {pod.role} " if pod.role else ""
+                return Reason.UNSATISFIABLE, role + missing(demand.chooser, self._snapshot)
+        refusal = self._gangs.refusal(request)
+        return (Reason.UNSATISFIABLE, refusal) if refusal else None
+
+    def _exceeds_quota(self, request: GangRequest, project: Project) -> Verdict | None:
+        if request.least_milli <= quota.ceiling_milli(project):
+            return None
+        return (
+            Reason.EXCEEDS_QUOTA,
+            f"needs {_cost(request)}; project {project.name} can never hold more than"
+            f" {wording.ceiling(project)}",
+        )
+
+    def _incomplete(self, request: GangRequest) -> Verdict | None:
+        if request.complete:
+            return None
+        size = request.gang.size
+        exist = size - request.gang.missing + len(request.members)
+        return Reason.WAITING_FOR_GANG, f"{exist} of {size} pods of the gang exist"
+
+    def _kept(self, request: GangRequest, holds: list[Hold]) -> Verdict | None:
+        if not holds:
+            return None
+        nodes = wording.names(sorted({hold.node for hold in holds}))
+        if holds[0].kind is HoldKind.FREED:
+            what = f"room on {nodes} is kept for it and pods there are ending"
+        else:
+            what = f"room on {nodes} is reserved for it{until(holds[0].start)}"
+        return Reason.WAITING_FOR_GPU, f"needs {_cost(request)}; {what}"
+
+    def _waits_for_quota(self, request: GangRequest, project: Project) -> Verdict | None:
+        if request.least_milli == 0:
+            return None
+        held = self._snapshot.allocated_milli(project.name)
+        needs = f"needs {_cost(request)}; project {project.name} holds {gpu_from_milli(held)} of"
+        if request.least_milli > quota.room_above_milli(project, held):
+            return Reason.WAITING_FOR_QUOTA, f"{needs} {wording.ceiling(project)}"
+        placement = self._gangs.placer.place(request, quota.UNBOUNDED)
+        if placement is None:
+            return None  # the quota is not what it lacks
+        charge = milli_of(placement)
+        if charge > quota.room_above_milli(project, held):
+            return (
+                Reason.WAITING_FOR_QUOTA,
+                f"needs {_cost(request)}, {gpu_from_milli(charge)} where it would fit; project"
+                f" {project.name} holds {gpu_from_milli(held)} of {wording.ceiling(project)}",
+            )
+        if charge <= quota.room_inside_milli(project, held):
+            return None
+        return (
+            Reason.WAITING_FOR_QUOTA,
+            f"{needs} its quota {gpu_from_milli(project.quota_milli)} and cannot borrow now: pods"
+            " inside their quota wait for the same nodes",
+        )
+
+    def _finds_no_place(self, request: GangRequest, project: Project, of_pod: OfPod) -> Verdict:
+        alone = self._gangs.fits_alone
+        lone = next((pod for pod, demand in request.members if not alone(pod, demand)), None)
+        if lone is not None:
+            reason, message = of_pod(lone)
+            return reason, f"{_together(request)}: {message}"
+        text = f"{_together(request)}; {self._free(request)} free"
+        self._tried += 1
+        if self._tried <= MOST_TRIED:
+            most = self._gangs.placer.most(request)
+            if request.least_milli:
+                text += f", {gpu_from_milli(milli_of(most))} placeable"
+            else:
+                text += f", {len(most)} pods placeable"
+        if request.topology is not None:
+            text += f" in one {request.topology.key.rsplit('/', 1)[-1]}"
+        return Reason.WAITING_FOR_GANG, text
+
+    def _free(self, request: GangRequest) -> str:
+        """What is free on devices that members could use."""
+        snapshot = self._snapshot
+        cluster = snapshot.cluster
+        devices = {
+            cluster.first[n] + offset
+            for demand in request.counts
+            for n in demand.usable
+            if snapshot.node_free_milli[n]
+            for offset in demand.chooser.eligible(snapshot.kind[n])
+        }
+        milli = sum(cluster.free_milli[device] for device in devices)
+        return f"{gpu_from_milli(milli)} {'is' if milli == 1000 else 'are'}"
+
+
+def _together(request: GangRequest) -> str:
+    """'needs 40 GPUs in 10 pods at once', and the pods that want none beside them."""
+    if not request.least_milli:
+        return f"needs room for {_pods(len(request.members))} at once"
+    without = sum(count for demand, count in request.counts.items() if not demand.least_milli)
+    text = f"needs {_cost(request)} in {_pods(len(request.members) - without)} at once"
+    return f"{text}, with {without} more without GPUs" if without else text
+
+
+def _cost(request: GangRequest) -> str:
+    least = "" if request.exact else "at least "
+    return least + wording.gpus(request.least_milli)
+
+
+def _pods(count: int) -> str:
+    return f"{count} pod{'' if count == 1 else 's'}"
