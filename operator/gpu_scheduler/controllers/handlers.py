@@ -13,7 +13,7 @@ import kopf
 
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.kube.config import Connection
-from gpu_scheduler.runtime.intake import GPUJOBS, GPUNODES, GPUPROJECTS, Intake
+from gpu_scheduler.runtime.intake import GPUCLASSES, GPUJOBS, GPUNODES, GPUPROJECTS, Intake
 
 _DELETED = "DELETED"
 
@@ -80,6 +80,14 @@ def registry(intake: Intake, connection: Connection) -> kopf.OperatorRegistry:
             intake.node_gone(raw["metadata"]["name"])
         else:
             intake.node(raw)
+
+    @kopf.on.event(GROUP, VERSION, GPUCLASSES, registry=handlers)
+    def gpuclass(event: kopf.RawEvent, **_: Any) -> None:
+        raw = event["object"]
+        if event["type"] == _DELETED:
+            intake.gpuclass_gone(raw["metadata"]["name"], raw["metadata"]["uid"])
+        else:
+            intake.gpuclass(raw)
 
     return handlers
 

@@ -6,20 +6,23 @@ lists our own objects because a watch that lost its place can miss a deletion.
 """
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from gpu_scheduler.api import requests
+from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.api.validate import problems, project_problems, read
+from gpu_scheduler.api.validate import class_problems, problems, project_problems, read
 from gpu_scheduler.core.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.units import milli_from_gpu
+from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import reports_from_gpunode
+from gpu_scheduler.state.classes import ClassBook, ClassRecord, class_record, settle
 from gpu_scheduler.state.jobs import GPUJobRecord, job_key
 from gpu_scheduler.state.projects import ProjectRecord
 from gpu_scheduler.state.world import World
@@ -27,6 +30,7 @@ from gpu_scheduler.state.world import World
 log = logging.getLogger(__name__)
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
+GPUCLASSES = "gpuclasses"
 Body = Mapping[str, Any]
 # Told of a GPUNode's name and uid, and of its devices before and after.
 DevicesChanged = Callable[
@@ -34,8 +38,8 @@ DevicesChanged = Callable[
 ]
 
 
-def gpujob_record(body: Body) -> GPUJobRecord:
-    """The record of a GPUJob as the API server shows it."""
+def gpujob_record(body: Body, classes: ClassBook | None = None) -> GPUJobRecord:
+    """The record of a GPUJob as the API server shows it; ``classes``: what names in it mean."""
     meta = body["metadata"]
     record = GPUJobRecord(
         key=job_key(meta["namespace"], meta["name"]),
@@ -55,9 +59,9 @@ def gpujob_record(body: Body) -> GPUJobRecord:
     if found := problems(record.name, record.namespace, spec):
         record.problem = str(found[0])
         return record
-    record.spec = spec
-    record.requests = requests.device_requests(spec)
+    record.said = spec
     record.min_compute = requests.compute_capability(spec)
+    settle(record, classes or ClassBook())
     return record
 
 
@@ -88,6 +92,17 @@ def project_record(body: Body) -> ProjectRecord:
     )
 
 
+def gpuclass_record(body: Body) -> ClassRecord:
+    """The record of a GPUClass as the API server shows it."""
+    meta = body["metadata"]
+    created, generation = meta.get("creationTimestamp", ""), int(meta.get("generation", 1))
+    spec = read(GPUClassSpec, body.get("spec") or {})
+    found = spec if isinstance(spec, tuple) else class_problems(spec)
+    if found or isinstance(spec, tuple):
+        return ClassRecord(meta["name"], created, generation, meta["uid"], problem=str(found[0]))
+    return class_record(meta["name"], created, generation, meta["uid"], spec)
+
+
 def _namespaces(raw: object) -> tuple[str, ...]:
     claimed = raw.get("namespaces") if isinstance(raw, Mapping) else None
     return tuple(ns for ns in claimed if isinstance(ns, str)) if isinstance(claimed, list) else ()
@@ -110,10 +125,11 @@ class Intake:
         self._versions: dict[str, int] = {}
         self.project_status: dict[ProjectName, Body] = {}
         self.projects_touched: set[ProjectName] = set()
+        self.class_status: dict[str, Body] = {}
 
     def gpujob(self, body: Body) -> None:
         """A GPUJob was added or changed."""
-        record = gpujob_record(body)
+        record = gpujob_record(body, self._world.classes)
         if not self._newer(record.uid, body):
             return
         known = self._world.gpujobs.get(record.key)
@@ -174,6 +190,25 @@ class Intake:
         self._world.gpunode_gone(name)
         self._wake()
 
+    def gpuclass(self, body: Body) -> None:
+        """A GPUClass was added or changed."""
+        record = gpuclass_record(body)
+        if self._newer(record.uid, body):
+            self.class_status[record.name] = body.get("status") or {}
+            self._names_changed(self._world.class_changed(record))
+
+    def gpuclass_gone(self, name: str, uid: str) -> None:
+        """A GPUClass was deleted."""
+        record = self._world.classes.records.get(name)
+        if record is not None and record.uid == uid:
+            self.class_status.pop(name, None)
+            self._names_changed(self._world.class_gone(name))
+
+    def _names_changed(self, jobs: Iterable[JobKey]) -> None:
+        for key in jobs:
+            self._changed(key)
+        self._wake()
+
     def _projects_changed(self) -> None:
         self.projects_touched.update(self._world.projects.records)
         for key in tuple(self._world.gpujobs):
@@ -197,11 +232,13 @@ async def resync(client: Client, intake: Intake, world: World) -> None:
     known = {(job.namespace, job.name, job.uid) for job in world.gpujobs.values()}
     known_projects = {(name, r.uid) for name, r in world.projects.records.items()}
     known_nodes = set(world.gpunode_names())
+    known_classes = {(name, r.uid) for name, r in world.classes.records.items()}
     listed = [
-        (await client.get(of_group(GROUP, VERSION, plural)))["items"]
-        for plural in (GPUPROJECTS, GPUNODES, GPUJOBS)
+        await _listed(client, plural) for plural in (GPUCLASSES, GPUPROJECTS, GPUNODES, GPUJOBS)
     ]
-    projects, nodes, jobs = listed
+    classes, projects, nodes, jobs = listed
+    for body in classes:
+        intake.gpuclass(body)
     for body in projects:
         intake.project(body)
     for body in nodes:
@@ -211,8 +248,21 @@ async def resync(client: Client, intake: Intake, world: World) -> None:
     seen = {(m["namespace"], m["name"], m["uid"]) for m in (b["metadata"] for b in jobs)}
     for namespace, name, uid in known - seen:
         intake.gpujob_gone(namespace, name, uid)
+    seen_classes = {(b["metadata"]["name"], b["metadata"]["uid"]) for b in classes}
+    for name, uid in known_classes - seen_classes:
+        intake.gpuclass_gone(name, uid)
     seen_projects = {(b["metadata"]["name"], b["metadata"]["uid"]) for b in projects}
     for name, uid in known_projects - seen_projects:
         intake.project_gone(name, uid)
     for name in known_nodes - {b["metadata"]["name"] for b in nodes}:
         intake.node_gone(name)
+
+
+async def _listed(client: Client, plural: str) -> list[Body]:
+    try:
+        found: list[Body] = (await client.get(of_group(GROUP, VERSION, plural)))["items"]
+    except errors.NotFound:
+        if plural != GPUCLASSES:
+            raise
+        return []  # they are optional, and so is their CRD
+    return found

@@ -74,6 +74,8 @@ class Reconciler:
             return
         if job.spec is None:
             return self._refuse(job, job.problem)
+        if job.unknown:
+            return self._refuse(job, job.unknown)
         project = self._world.projects.owner(job.namespace)
         if project is None:
             return self._refuse(job, no_project(job.namespace, self._world.projects.records))

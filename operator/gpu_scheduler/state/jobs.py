@@ -5,7 +5,7 @@ to it follows from controller references alone: pod -> Job (uid) -> GPUJob (uid)
 people.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.core.request import DeviceRequest, JobKey
 from gpu_scheduler.kube.objects import Job
+from gpu_scheduler.state.asks import Ask, asks_of
 
 
 def job_key(namespace: str, name: str) -> JobKey:
@@ -29,7 +30,11 @@ def epoch_seconds(timestamp: str) -> float:
 
 @dataclass(slots=True)
 class GPUJobRecord:
-    """A GPUJob. ``spec`` is None when it cannot be parsed; ``problem`` says why."""
+    """A GPUJob. ``spec`` is None when it cannot be parsed; ``problem`` says why.
+
+    ``said`` is the spec as it stands; in ``spec`` GPUClasses have been put in place of their names
+    and shapes. ``unknown``: which shape does not exist at present; no pod starts then.
+    """
 
     key: JobKey
     namespace: str
@@ -43,6 +48,19 @@ class GPUJobRecord:
     min_compute: tuple[int, int] = (0, 0)
     problem: str = ""
     status: Mapping[str, Any] = field(default_factory=dict)  # as the API server last showed it
+    said: GPUJobSpec | None = None
+    unknown: str = ""
+
+    _asks: Mapping[str, Ask] = field(default_factory=dict)
+    _asked_by: GPUJobSpec | None = None  # the spec that they were worked out from
+
+    @property
+    def asks(self) -> Mapping[str, Ask]:
+        """What the pods ask for, by role; nothing where the spec cannot be read."""
+        if self._asked_by is not self.spec:
+            self._asks = {} if self.spec is None else asks_of(self.spec)
+            self._asked_by = self.spec
+        return self._asks
 
     @property
     def created_seconds(self) -> float:
@@ -71,12 +89,26 @@ class JobRecord:
     failure: str  # message of the Failed condition; empty = not failed
     finished: str  # time of the terminal condition
     annotations: Mapping[str, str] = field(default_factory=dict)
+    role: str = ""  # of the GPUJob; empty where it has no roles
+    completed_indexes: str = ""  # such as '1,3-5'
+
+    @property
+    def completed(self) -> Iterator[int]:
+        """Indexes that have succeeded."""
+        return (i for each in _ranges(self.completed_indexes) for i in each)
 
 
-def _count(indexes: str) -> int:
-    """How many indexes a text such as '1,3-5' names."""
-    ranges = [part.partition("-") for part in indexes.split(",") if part]
-    return sum(int(last or first) - int(first) + 1 for first, _, last in ranges)
+def _ranges(indexes: str) -> Iterator[range]:
+    """The indexes that a text such as '1,3-5' names."""
+    for part in indexes.split(","):
+        first, _, last = part.partition("-")
+        if first:
+            yield range(int(first), int(last or first) + 1)
+
+
+def _role(job: str, gpujob: str) -> str:
+    """The role whose Job this is, by its name (``api.parts``)."""
+    return job.removeprefix(f"{gpujob}-") if job != gpujob else ""
 
 
 def job_record(job: Job) -> JobRecord | None:
@@ -101,9 +133,11 @@ def job_record(job: Job) -> JobRecord | None:
         suspend=job.spec.suspend,
         succeeded=status.succeeded,
         failed=status.failed,
-        failed_indexes=_count(status.failed_indexes),
+        failed_indexes=sum(map(len, _ranges(status.failed_indexes))),
         complete=complete is not None,
         failure=(failed.message or failed.reason or "failed") if failed else "",
         finished=terminal.last_transition_time if terminal else "",
         annotations=meta.annotations,
+        role=_role(meta.name, owner.name),
+        completed_indexes=status.completed_indexes,
     )

@@ -11,10 +11,12 @@ from dataclasses import replace
 
 from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.decision import Place
-from gpu_scheduler.core.request import JobKey, PodUID, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.state import devices, nodes
 from gpu_scheduler.state.agents import AgentBook, Reports
+from gpu_scheduler.state.classes import ClassBook, ClassRecord, settle
+from gpu_scheduler.state.gangs import gang_of
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.ledger import Charge, Ledger
 from gpu_scheduler.state.occupants import OccupantBook, occupant
@@ -33,6 +35,7 @@ class World:
         self.holders: dict[PodUID, PodRecord] = {}
         self.ledger = Ledger()
         self.projects = ProjectBook()
+        self.classes = ClassBook()
         self.gpujobs: dict[JobKey, GPUJobRecord] = {}
         self.jobs: dict[str, JobRecord] = {}  # by uid
         self.job_uids: dict[JobKey, dict[str, None]] = {}  # GPUJob -> its Jobs, in order seen
@@ -57,6 +60,7 @@ class World:
             if owner is not None:
                 held[owner] = held.get(owner, 0) + milli
         cluster.allocated_milli = held
+        cluster.catalogue = self.classes.catalogue
         return cluster
 
     def planner_projects(self) -> dict[ProjectName, Project]:
@@ -73,7 +77,7 @@ class World:
             project = self.projects.owner(job.namespace)
             if project is None:
                 continue
-            waiting = self.waiting.job(job, project)
+            waiting = self.waiting.job(job, project, lambda job=job: self.gang(job))  # type: ignore[misc]
             if waiting is not None:
                 found.append(waiting)
         return found
@@ -102,7 +106,7 @@ class World:
         elif self.waiting.drop(new.uid):
             self.version += 1
         if key is not None:
-            self.touched.add(key)
+            self._member_changed(key)
         return new
 
     def pod_gone(self, uid: PodUID) -> None:
@@ -164,7 +168,7 @@ class World:
         self.job_uids.setdefault(new.owner, {})[new.uid] = None
         if self.waiting.adopt(new):
             self.version += 1
-        self.touched.add(new.owner)
+        self._member_changed(new.owner)
         if old is None:
             self._occupy_by(new.uid)
         return new
@@ -213,6 +217,14 @@ class World:
         if self.projects.drop(name):
             self._projects_settled()
 
+    def class_changed(self, record: ClassRecord) -> tuple[JobKey, ...]:
+        """Take over a GPUClass's news; the jobs that now mean something else."""
+        return self._classes_settled() if self.classes.put(record) else ()
+
+    def class_gone(self, name: str) -> tuple[JobKey, ...]:
+        """Forget a GPUClass; the jobs that now mean something else."""
+        return self._classes_settled() if self.classes.drop(name) else ()
+
     # --- our own decisions ---
 
     def assume(self, place: Place) -> None:
@@ -222,7 +234,7 @@ class World:
         self.assumed[place.pod] = place
         self.ledger.charge_pod(place.pod, Charge(place.node, pod.namespace, *need, place.grants))
         self.waiting.drop(place.pod)
-        self.touched.add(place.job)
+        self._member_changed(place.job)
 
     def forget(self, uid: PodUID, pod: Pod | None) -> None:
         """Take back a decision whose write failed; ``pod`` as just read, None = gone."""
@@ -267,6 +279,11 @@ class World:
             for pod in self.pods_of_job.get(job.uid, ()):
                 yield self.pods[pod]
 
+    def gang(self, job: GPUJobRecord) -> Gang | None:
+        """The gang that a GPUJob is, as its pods stand; None when they start one by one."""
+        jobs, pods = self.jobs_of(job.key), self.records(job.key)
+        return gang_of(job.spec, jobs, pods, self.assumed.keys(), self.ledger)
+
     def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
         """The Jobs of a GPUJob; not those of an earlier one of the same name."""
         owner = self.gpujobs.get(key)
@@ -282,7 +299,11 @@ class World:
             self.pods_of_job.pop(pod.job_uid, None)
         key = self.job_of(pod)
         if key is not None:
-            self.touched.add(key)
+            self._member_changed(key)
+
+    def _member_changed(self, key: JobKey) -> None:
+        self.waiting.members_changed(key)
+        self.touched.add(key)
 
     def _touch(self, pods: Iterable[PodUID]) -> None:
         for uid in pods:
@@ -335,6 +356,14 @@ class World:
     def _occupy_by(self, job_uid: str) -> None:
         for uid in self.pods_of_job.get(job_uid, ()):
             self._occupy(self.pods[uid])
+
+    def _classes_settled(self) -> tuple[JobKey, ...]:
+        self.version += 1
+        changed = tuple(key for key, job in self.gpujobs.items() if settle(job, self.classes))
+        for key in changed:
+            self.waiting.forget_job(key)
+        self.touched.update(changed)
+        return changed
 
     def _projects_settled(self) -> None:
         self.version += 1

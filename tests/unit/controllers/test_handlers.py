@@ -31,7 +31,7 @@ def body(**meta: str) -> dict[str, Any]:
 
 def test_every_kind_of_ours_is_watched_and_nothing_else() -> None:
     found = handlers(FakeIntake())
-    assert set(found) == {"gpujobs", "gpuprojects", "gpunodes"}
+    assert set(found) == {"gpujobs", "gpuprojects", "gpunodes", "gpuclasses"}
     for handler in found.values():
         assert (handler.selector.group, handler.selector.version) == (
             "gpu-scheduler.io",
@@ -49,7 +49,12 @@ def test_only_event_handlers_which_need_no_finalizer_and_no_annotation() -> None
 @pytest.mark.parametrize("kind", [None, "ADDED", "MODIFIED"])
 @pytest.mark.parametrize(
     ("plural", "method"),
-    [("gpujobs", "gpujob"), ("gpuprojects", "project"), ("gpunodes", "node")],
+    [
+        ("gpujobs", "gpujob"),
+        ("gpuprojects", "project"),
+        ("gpunodes", "node"),
+        ("gpuclasses", "gpuclass"),
+    ],
 )
 def test_news_are_passed_on(kind: str | None, plural: str, method: str) -> None:
     """``None`` is kopf's word for what it found in its first list."""
@@ -64,6 +69,7 @@ def test_news_are_passed_on(kind: str | None, plural: str, method: str) -> None:
         ("gpujobs", ("gpujob_gone", "ns", "x", "u")),
         ("gpuprojects", ("project_gone", "x", "u")),
         ("gpunodes", ("node_gone", "x")),
+        ("gpuclasses", ("gpuclass_gone", "x", "u")),
     ],
 )
 def test_deletions_are_passed_on(plural: str, told: tuple[str, ...]) -> None:

@@ -230,7 +230,10 @@ def lists(
     items = {"gpuprojects": projects or [], "gpunodes": nodes or [], "gpujobs": jobs or []}
 
     def reply(sent: Sent) -> Any:
-        return {"items": copy.deepcopy(items[sent.path.rsplit("/", 1)[1]])}
+        plural = sent.path.rsplit("/", 1)[1]
+        if plural == "gpuclasses":  # its CRD is not installed
+            return errors.NotFound()
+        return {"items": copy.deepcopy(items[plural])}
 
     return FakeClient(reply)
 

@@ -1,0 +1,167 @@
+"""What GPUClasses mean: shapes as numbers of GPUs, names as models, prices for the planner.
+
+A shape's name belongs to the oldest class that has it (then the first by name); a class that names
+it later has it in vain, which its status says. ``resolve`` turns what a GPUJob says into what its
+pods need now: when classes change, pods that wait follow, pods that run keep what they hold. Owned
+by ``World``.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from gpu_scheduler.api.gpuclass import GPUClassSpec
+from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.requests import device_requests
+from gpu_scheduler.core.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.wording import names
+from gpu_scheduler.state.jobs import GPUJobRecord
+
+MICRO = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ClassRecord:
+    """A GPUClass as last seen; one with a ``problem`` stands for nothing."""
+
+    name: str
+    created: str
+    generation: int
+    uid: str
+    match: str = ""  # lower case; empty = every GPU
+    cost_micro: int | None = None
+    shapes: Mapping[str, int] = field(default_factory=dict)
+    counts: tuple[int, ...] = ()
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """A shape that a class names but another one owns."""
+
+    shape: str
+    owner: str
+
+
+def class_record(
+    name: str, created: str, generation: int, uid: str, spec: GPUClassSpec
+) -> ClassRecord:
+    """The record of a class whose spec can be used."""
+    cost = None if spec.cost_per_hour is None else int(Decimal(spec.cost_per_hour) * MICRO)
+    return ClassRecord(
+        name,
+        created,
+        generation,
+        uid,
+        (spec.match or "").lower(),
+        cost,
+        dict(spec.shapes or {}),
+        tuple(sorted(spec.counts or ())),
+    )
+
+
+class ClassBook:
+    """All classes, and what follows from them together."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.records: dict[str, ClassRecord] = {}
+        self.catalogue = Catalogue()
+        self._owner: dict[str, ClassRecord] = {}  # of a shape
+        self._by_name: dict[str, ClassRecord] = {}  # lower case
+
+    def put(self, record: ClassRecord) -> bool:
+        """Add or replace a class; False when nothing changed."""
+        if self.records.get(record.name) == record:
+            return False
+        self.records[record.name] = record
+        self._settle()
+        return True
+
+    def drop(self, name: str) -> bool:
+        """Remove a class; its shapes go to the next that names them, if any."""
+        if self.records.pop(name, None) is None:
+            return False
+        self._settle()
+        return True
+
+    def taken(self, name: str) -> tuple[Taken, ...]:
+        """Shapes that the class names in vain."""
+        record = self.records.get(name)
+        shapes = record.shapes if record is not None and not record.problem else ()
+        owners = ((shape, self._owner[shape].name) for shape in sorted(shapes))
+        return tuple(Taken(shape, owner) for shape, owner in owners if owner != name)
+
+    def part(self, model: str) -> str:
+        """The part of a product name that a model means, lower case; classes go by their names."""
+        known = self._by_name.get(model.lower())
+        return model.lower() if known is None else known.match
+
+    def resolve(self, spec: GPUJobSpec) -> GPUJobSpec | str:
+        """The spec with models and numbers of GPUs in place of names; or why that cannot be."""
+        if spec.shape is not None:
+            return self._shaped(spec, spec.shape)
+        changed: dict[str, object] = {}
+        if spec.gpu_models and any(self._is_class(model) for model in spec.gpu_models):
+            changed["gpu_models"] = self._models(spec.gpu_models)
+        if spec.roles and any(self._is_class(m) for r in spec.roles for m in r.gpu_models or ()):
+            changed["roles"] = [
+                role.model_copy(update={"gpu_models": self._models(role.gpu_models)})
+                if role.gpu_models
+                else role
+                for role in spec.roles
+            ]
+        return spec.model_copy(update=changed) if changed else spec
+
+    def _shaped(self, spec: GPUJobSpec, shape: str) -> GPUJobSpec | str:
+        owner = self._owner.get(shape)
+        if owner is None:
+            return self._unknown(shape)
+        update = {"shape": None, "gpu": Decimal(owner.shapes[shape])}
+        models = {"gpu_models": [owner.match] if owner.match else None}
+        return spec.model_copy(update=update | models)
+
+    def _unknown(self, shape: str) -> str:
+        if not self._owner:
+            there = "there is no GPUClass with shapes"
+        else:
+            there = f"there are {names(sorted(self._owner))}"
+        return (
+            f"spec.shape: no GPUClass has a shape {shape}; {there}. See kubectl get gpuclasses, or "
+            "ask by gpu and gpuModels"
+        )
+
+    def _is_class(self, model: str) -> bool:
+        return model.lower() in self._by_name
+
+    def _models(self, models: Iterable[str]) -> list[str] | None:
+        """Parts of product names; None = any, where one of them is a class of every GPU."""
+        parts = list(dict.fromkeys(self.part(model) for model in models))
+        return parts if all(parts) else None
+
+    def _settle(self) -> None:
+        order = sorted(self.records.values(), key=lambda record: (record.created, record.name))
+        usable = [record for record in order if not record.problem]
+        self._by_name = {record.name.lower(): record for record in usable}
+        self._owner = {}
+        for record in usable:
+            for shape in record.shapes:
+                self._owner.setdefault(shape, record)
+        self.catalogue = Catalogue(
+            tuple(GPUKind(r.name, r.match, r.cost_micro, r.counts) for r in usable)
+        )
+
+
+def settle(job: GPUJobRecord, classes: ClassBook) -> bool:
+    """Work out what a GPUJob needs, by the classes as they are; False when that is as before."""
+    if job.said is None:
+        return False
+    found = classes.resolve(job.said)
+    spec, unknown = (job.said, found) if isinstance(found, str) else (found, "")
+    if (spec, unknown) == (job.spec, job.unknown):
+        return False
+    if unknown or job.problem == job.unknown:
+        job.problem = unknown
+    job.spec, job.unknown = spec, unknown
+    job.requests = () if spec.roles is not None else device_requests(spec)
+    return True
