@@ -19,11 +19,13 @@ def container_names(spec: GPUJobSpec) -> tuple[str, ...]:
 
 
 def device_requests(spec: GPUJobSpec) -> tuple[DeviceRequest, ...]:
-    """Devices per container, in the order of the containers.
+    """Devices per container, in the order of the containers; roles have theirs (``parts``).
 
     Raises:
         ValueError: more than three decimals, no quantity, or an unknown container.
     """
+    if spec.roles is not None:
+        return ()
     if spec.containers is None:
         return (_request(0, spec),)
     names = container_names(spec)

@@ -8,6 +8,7 @@ says so. Written by ``world``, and by the runtime that evicts.
 from collections.abc import Iterable
 from dataclasses import replace
 
+from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.core.occupants import Occupant
 from gpu_scheduler.core.request import PodUID, ProjectName
 from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
@@ -37,6 +38,7 @@ def occupant(
         since=since,
         ends=since + limit if limit is not None and pod.started else None,
         leaving=pod.deleting,
+        gang=spec is not None and is_gang(spec),
     )
 
 

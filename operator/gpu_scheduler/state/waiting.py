@@ -5,16 +5,26 @@ the owner is known. A job's tuple of pods is built when it is asked for and kept
 changes, so a cycle costs what changed and not what waits.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, Shape, WaitingJob, WaitingPod
+from gpu_scheduler.core.request import (
+    Gang,
+    JobKey,
+    PodUID,
+    ProjectName,
+    Shape,
+    WaitingJob,
+    WaitingPod,
+)
 from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.state.asks import Ask
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.state.shape import pod_resources, shape_of
 
 _MOST_SHAPES = 10_000
+_NOTHING = Ask((), (), 0, 0)  # a Job of a role that the spec does not have
 
 
 @dataclass(slots=True)
@@ -136,10 +146,22 @@ class WaitingRoom:
         """When the next avoided node may be used again, monotonic seconds."""
         return min((t for nodes in self._avoid.values() for t in nodes.values()), default=None)
 
-    def job(self, job: GPUJobRecord, project: ProjectName) -> WaitingJob | None:
-        """The job's waiting pods in index order, as the planner wants them.
+    def members_changed(self, key: JobKey) -> None:
+        """A pod that does not wait changed: a gang depends on those as well."""
+        ready = self._ready.get(key)
+        if ready is not None and ready.gang is not None:
+            del self._ready[key]
 
-        Pods of an earlier GPUJob of the same name, which are about to go, are not among them.
+    def job(
+        self,
+        job: GPUJobRecord,
+        project: ProjectName,
+        gang: Callable[[], Gang | None] = lambda: None,
+    ) -> WaitingJob | None:
+        """The job's waiting pods in the order of their ranks, as the planner wants them.
+
+        ``gang`` is asked when the answer is not known already. Pods of an earlier GPUJob of the
+        same name, which are about to go, are not among them.
         """
         ready = self._ready.get(job.key)
         if ready is not None and ready.project == project:
@@ -153,18 +175,26 @@ class WaitingRoom:
         if not entries or job.spec is None:
             return None
         avoided = frozenset(self._avoid.get(job.key, ()))
-        entries.sort(key=lambda e: (e.record.index, e.record.created, e.record.name))
+        entries.sort(key=lambda e: self._place_in_line(e, job))
         ready = WaitingJob(
             key=job.key,
             project=project,
             pods=tuple(
-                WaitingPod(e.record.uid, e.record.name, self._shape(e, job), avoided, e.since)
+                WaitingPod(
+                    e.record.uid,
+                    e.record.name,
+                    self._shape(e, job),
+                    avoided,
+                    e.since,
+                    self._role(e),
+                )
                 for e in entries
             ),
             interactive=job.spec.type == "interactive",
             priority=job.spec.priority,
             created=job.created_seconds,
             time_limit_seconds=job.spec.time_limit_seconds,
+            gang=gang(),
         )
         self._ready[job.key] = ready
         return ready
@@ -181,10 +211,18 @@ class WaitingRoom:
             del self._jobs[job.owner]
         self._ready.pop(job.owner, None)
 
+    def _role(self, entry: _Entry) -> str:
+        return self._owner[entry.record.job_uid].role
+
+    def _place_in_line(self, entry: _Entry, job: GPUJobRecord) -> tuple[int, str, str]:
+        ask = job.asks.get(self._role(entry))
+        rank = entry.record.index + (ask.first_rank if ask is not None else 0)
+        return (rank, entry.record.created, entry.record.name)
+
     def _shape(self, entry: _Entry, job: GPUJobRecord) -> Shape:
         if entry.shape is None:
-            models = tuple(m.lower() for m in (job.spec.gpu_models or ())) if job.spec else ()
-            shape = shape_of(entry.pod, job.requests, models, job.min_compute)
+            ask = job.asks.get(self._role(entry), _NOTHING)
+            shape = shape_of(entry.pod, ask.devices, ask.models, job.min_compute)
             if len(self._interned) > _MOST_SHAPES:
                 self._interned.clear()  # only costs that equal shapes are compared by value
             entry.shape = self._interned.setdefault(shape, shape)

@@ -156,6 +156,7 @@ def make_job(
     succeeded: int = 0,
     failed: int = 0,
     failed_indexes: str = "",
+    completed_indexes: str = "",
     ended: str = "",
     message: str = "",
     ended_at: str = "2026-01-01T01:00:00Z",
@@ -182,6 +183,7 @@ def make_job(
             "succeeded": succeeded,
             "failed": failed,
             "failedIndexes": failed_indexes,
+            "completedIndexes": completed_indexes,
             "conditions": [condition] if ended else [],
         },
     }
@@ -200,8 +202,9 @@ def gpujob_body(
     deleting: bool = False,
     **spec: Any,
 ) -> dict[str, Any]:
-    """A GPUJob as JSON; 0.5 of a GPU unless ``spec`` says otherwise."""
-    amount = {} if {"gpu", "gpuMemory", "containers"} & spec.keys() else {"gpu": 0.5}
+    """A GPUJob as JSON; 0.5 of a GPU unless ``spec`` says otherwise (None: nothing)."""
+    amount = {} if {"gpu", "gpuMemory", "containers", "roles"} & spec.keys() else {"gpu": 0.5}
+    spec = {key: value for key, value in spec.items() if value is not None}
     source = {} if "template" in spec else {"image": "registry/x:1"}
     meta = {
         "name": name,

@@ -1,0 +1,36 @@
+"""What the pods of a GPUJob ask for, role by role, as the planner's values.
+
+A job without roles has one entry, under the empty name. Kept by the record of the GPUJob; read when
+a waiting pod's shape is worked out, and by the status.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpu_scheduler.api import requests
+from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.parts import parts
+from gpu_scheduler.core.request import DeviceRequest
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """What each pod of a role asks for; ``at_once``: how many of them run at the same time."""
+
+    devices: tuple[DeviceRequest, ...]
+    models: tuple[str, ...]
+    at_once: int
+    first_rank: int
+
+
+def asks_of(spec: GPUJobSpec) -> Mapping[str, Ask]:
+    """By role, in the order of the spec."""
+    return {
+        part.role: Ask(
+            requests.device_requests(part.spec),
+            requests.models(part.spec),
+            part.spec.pods_at_once,
+            part.first_rank,
+        )
+        for part in parts(spec)
+    }
