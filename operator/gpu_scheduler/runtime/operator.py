@@ -24,6 +24,7 @@ from gpu_scheduler.kube.paths import JOBS, NODES, PODS, lease
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.runtime.class_status import ClassStatusWriter
 from gpu_scheduler.runtime.device_events import DeviceEvents
 from gpu_scheduler.runtime.events import Events
 from gpu_scheduler.runtime.heartbeats import Heartbeats
@@ -128,6 +129,9 @@ class Operator:
             status_seconds=settings.status_seconds,
             clock=clock,
         )
+        self.class_status = ClassStatusWriter(
+            self.world, client, self.intake, seconds=settings.status_seconds
+        )
         self.reflectors: list[Reflector[Pod] | Reflector[Node] | Reflector[Job]] = [
             Reflector(client, NODES, Node, NodeSink(self.world, self._wake)),
             Reflector(
@@ -176,6 +180,7 @@ class Operator:
             group.create_task(self.heartbeats.run())
             group.create_task(self.overcap.run())
             group.create_task(self.status.run())
+            group.create_task(self.class_status.run())
             group.create_task(self.events.run())
             group.create_task(self._resync_for_ever())
         raise AssertionError("the operator does not end by itself")
