@@ -85,12 +85,7 @@ def test_what_would_start_is_what_then_starts(tenant: Tenant, simulate: Simulato
     assert [p["job"] for p in said["starts"]] == [f"{tenant.name}/next"] * 3
     assert (said["gpus"]["allocatedBefore"], said["gpus"]["allocatedAfter"]) == ("0.5", "1.4")
     assert said["evictions"] == [] and said["waits"] == [] and said["settled"]
-    assert (
-        tenant.admin.get(
-            f"/apis/gpu-scheduler.io/v1alpha1/namespaces/{tenant.name}/gpujobs/next"
-        ).body["kind"]
-        == "Status"
-    ), before  # it was not created
+    assert tenant.job("next")["kind"] == "Status", "it was not created"
     tenant.submit("next", **wanted)
     tenant.wait_placed("next", 3)
     happened = {(a.node, *sorted(g.device for g in a.grants)) for a in tenant.allocations("next")}
@@ -124,7 +119,9 @@ def test_what_if_a_node_or_a_quota_were_other(tenant: Tenant, simulate: Simulato
     tenant.wait_placed("whole", 3)
     said = tenant.wait_reason("whole", "WaitingForQuota")
     (wait,) = simulate.json()["waits"]
-    assert (wait["reason"], wait["message"]) == ("WaitingForQuota", said)
+    assert wait["reason"] == "WaitingForQuota"
+    # Not who holds it: the operator's words may be those of a moment ago.
+    assert wait["message"].split("; ")[:2] == said.split("; ")[:2]
 
     node = tenant.admin.get("/api/v1/nodes/r7525-0").body
     node["metadata"] = {"name": "r7525-9", "labels": node["metadata"]["labels"]}

@@ -1,5 +1,8 @@
 """Every name that this product writes on an object, in one place."""
 
+import hashlib
+from functools import lru_cache
+
 GROUP = "gpu-scheduler.io"
 VERSION = "v1alpha1"
 API_VERSION = f"{GROUP}/{VERSION}"
@@ -21,6 +24,17 @@ LABEL_FIRST_RANK = f"{GROUP}/first-rank"  # rank of the role's pod number 0, whe
 
 # Annotation on placed pods with the label above: their own rank, for their environment.
 RANK = f"{GROUP}/rank"
+
+# Of a sweep. On its pods, set in the write that places them: the trial's number, its parameters as
+# one JSON object and one by one, and where it reports to.
+TRIAL = f"{GROUP}/trial"
+HPARAMS = f"{GROUP}/hparams"
+REPORT_URL = f"{GROUP}/report-url"
+# On its Jobs: number of the segment and of its first trial.
+SEGMENT = f"{GROUP}/segment"
+FIRST_TRIAL = f"{GROUP}/first-trial"
+FILE_HPARAMS = "hparams.json"  # under MOUNT_PATH
+RESULTS_KEY = "trials"  # of a results ConfigMap: the rows, see core.sweeps.rows
 
 # On Jobs: a digest of the rendered pod template and path, to see a drift.
 RENDERED = f"{GROUP}/rendered"
@@ -51,7 +65,7 @@ AGENT_LEASE_PREFIX = "gpu-node-"
 LABEL_COMPONENT = f"{GROUP}/component"
 COMPONENT_AGENT = "agent"
 
-# Pods of ours that request a device from its plugin for as long as GPUJobs use it, docs/coexistence.md.
+# Pods of ours that request a device from its plugin while GPUJobs use it, docs/coexistence.md.
 COMPONENT_HOLDER = "holder"
 LABEL_HOLDS = f"{GROUP}/holds"  # the device's id
 
@@ -69,3 +83,25 @@ def memory_mib_annotation(container: int) -> str:
 def memory_bytes_annotation(container: int) -> str:
     """Memory cap of a container, bytes per device (for frameworks that want bytes)."""
     return f"{GROUP}/c{container}-memory-bytes"
+
+
+def hparam_annotation(parameter: str) -> str:
+    """Value of one parameter of a trial, as its program gets it."""
+    return f"{GROUP}/hparam.{parameter}"
+
+
+def segment_name(job: str, segment: int) -> str:
+    """Name of the Job that runs a segment of a sweep."""
+    return f"{job}-s{segment}"
+
+
+def results_name(job: str, segment: int) -> str:
+    """Name of the ConfigMap with the results of a segment."""
+    return f"{job}-results-{segment}"
+
+
+@lru_cache(maxsize=200_000)  # asked for every device in use, each second
+def holder_name(node: str, device: str) -> str:
+    """The pod that holds a device for us: a device has at most one, whatever happens."""
+    digest = hashlib.sha256(f"{node}\0{device}".encode()).hexdigest()
+    return f"gpu-holder-{digest[:20]}"

@@ -16,6 +16,7 @@ from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.request import JobKey
 from gpu_scheduler.jobs.cap import CapImage
+from gpu_scheduler.jobs.holder import SLEEP, HolderSettings
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -28,6 +29,7 @@ from gpu_scheduler.runtime.class_status import ClassStatusWriter
 from gpu_scheduler.runtime.device_events import DeviceEvents
 from gpu_scheduler.runtime.events import Events
 from gpu_scheduler.runtime.heartbeats import Heartbeats
+from gpu_scheduler.runtime.holders import Holders
 from gpu_scheduler.runtime.intake import Intake, resync
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
@@ -59,7 +61,7 @@ class Operator:
     ) -> None:
         """Build all parts; nothing runs yet."""
         self.settings, self.client, self._clock = settings, client, clock
-        self.world = World()
+        self.world = World(holders_in=settings.lease_namespace)
         self.synced = asyncio.Event()
         self.queue: WorkQueue[JobKey] = WorkQueue()
         self.events = Events(client, instance=settings.identity, clock=clock)
@@ -101,6 +103,7 @@ class Operator:
             devices_changed=DeviceEvents(self.world, self.events).changed,
         )
         self.overcap = OverCap(self.world, self.recovery, clock=clock)
+        self.holders = _holders(self.world, client, settings, clock)
         self.heartbeats = Heartbeats(self.world, self._wake, clock=clock)
         self.reconciler = Reconciler(
             self.world,
@@ -179,6 +182,7 @@ class Operator:
             group.create_task(self.leases.run())
             group.create_task(self.heartbeats.run())
             group.create_task(self.overcap.run())
+            group.create_task(self.holders.run())
             group.create_task(self.status.run())
             group.create_task(self.class_status.run())
             group.create_task(self.events.run())
@@ -218,3 +222,26 @@ class Operator:
                 log.warning("listing our objects: %s; again in %.1f s", error, delay)
                 await asyncio.sleep(delay)
                 delay = min(delay * 2, 10.0)
+
+
+def _holders(
+    world: World, client: Client, settings: Settings, clock: Callable[[], float]
+) -> Holders:
+    common = HolderSettings(
+        namespace=settings.lease_namespace,
+        image=settings.holders_image,
+        command=SLEEP if settings.holders_sleep else (),
+        pull_policy=settings.holders_pull_policy,
+        pull_secrets=tuple(filter(None, settings.holders_pull_secrets.split(","))),
+        priority_class=settings.holders_priority_class,
+    )
+    return Holders(
+        world,
+        client,
+        common,
+        enabled=settings.holders != "off",
+        whole_nodes=settings.holders == "nodes",
+        keep_seconds=settings.holders_keep_seconds,
+        owner=settings.holders_owner,
+        clock=clock,
+    )

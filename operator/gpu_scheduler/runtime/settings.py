@@ -50,6 +50,22 @@ class Settings(BaseModel):
     cap_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = Field(
         "", description="When to pull that image; empty = as the cluster does by default."
     )
+    holders: Literal["off", "devices", "nodes"] = Field(
+        "off", description="Pods that request nvidia.com/gpu for what we use; docs/coexistence.md."
+    )
+    holders_image: str = Field("", description="Image of these pods.")
+    holders_sleep: bool = Field(True, description="That image is ours and is told to sleep.")
+    holders_pull_policy: Literal["", "Always", "IfNotPresent", "Never"] = Field(
+        "", description="When to pull it; empty = as the cluster does by default."
+    )
+    holders_pull_secrets: str = Field("", description="Names of pull secrets, comma-separated.")
+    holders_priority_class: str = Field("", description="Their PriorityClass; empty = none.")
+    holders_keep_seconds: float = Field(
+        300.0, ge=0, description="How long such a pod stays once its GPU is free."
+    )
+    holders_owner: str = Field(
+        "", description="Deployment in the Lease's namespace that owns them; empty = nobody."
+    )
     stuck_seconds: float = Field(30.0, gt=0, description="Unschedulable this long: evict.")
     avoid_seconds: float = Field(60.0, ge=0, description="A job avoids a failed node this long.")
     reservation_after_seconds: float = Field(
@@ -83,6 +99,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         name = PREFIX + "_".join(str(part) for part in first["loc"]).upper()
         raise SettingsError(f"{name}: {first['msg']}") from None
     _check_election(settings)
+    if settings.holders != "off" and not settings.holders_image:
+        raise SettingsError(f"{PREFIX}HOLDERS_IMAGE: is needed with {PREFIX}HOLDERS")
     return settings
 
 

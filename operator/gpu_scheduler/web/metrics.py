@@ -141,6 +141,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
     for reason in EvictReason:
         preemptions.add_metric([reason], operator.preemption.counts[reason])
     yield preemptions
+    yield from _holders(operator)
     violations = CounterMetricFamily(
         "gpusched_memory_limit_violations",
         "Containers that went above their memory cap, as their agents reported.",
@@ -149,3 +150,24 @@ def _counts(operator: Operator) -> Iterable[Metric]:
     for (project, policy), count in sorted(operator.overcap.violations.items()):
         violations.add_metric([project, policy], count)
     yield violations
+
+
+def _holders(operator: Operator) -> Iterable[Metric]:
+    if operator.settings.holders == "off":
+        return
+    devices = GaugeMetricFamily(
+        "gpusched_holders",
+        "GPUs that need a holder pod: held, waiting for the stock scheduler, or missing.",
+        labels=["state"],
+    )
+    for state, count in operator.holders.states().items():
+        devices.add_metric([state], count)
+    yield devices
+    failures = CounterMetricFamily(
+        "gpusched_holder_failures",
+        "Holder pods that the API server refused, or that ended before their time.",
+        labels=["reason"],
+    )
+    for reason in ("refused", "ended"):
+        failures.add_metric([reason], operator.holders.counts[reason])
+    yield failures

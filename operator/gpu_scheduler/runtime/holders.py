@@ -1,0 +1,159 @@
+"""Holder pods: what shows the device plugin's other customers how much of a node we use.
+
+A courtesy to others that never costs a user anything: a holder that cannot be created, does not
+fit or is evicted is tried again later, the metrics say so, and GPUJobs go on. Switched off, it
+removes what an earlier setting has left behind. Run by the operator.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from typing import NoReturn
+
+from gpu_scheduler.jobs.holder import HolderSettings, Owner, holder
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import RawObject
+from gpu_scheduler.kube.paths import core, of_group
+from gpu_scheduler.kube.paths import pod as pod_path
+from gpu_scheduler.state.holders import Slot, changes, needed
+from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+_LOOK_SECONDS = 1.0
+_MOST_WRITES = 100  # in one look, so that a look is not long
+_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 5.0, 300.0
+
+
+class Holders:
+    """Keeps one holder per device in use."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        settings: HolderSettings,
+        *,
+        enabled: bool,
+        whole_nodes: bool,
+        keep_seconds: float,
+        owner: str,
+        clock: Callable[[], float],
+    ) -> None:
+        """Prepare.
+
+        Args:
+            world: what is known.
+            client: for the writes; fenced.
+            settings: what all holders have in common.
+            enabled: False: only what is left of them is removed.
+            whole_nodes: hold all devices of a node of which one is in use.
+            keep_seconds: how long a holder stays once its device is free.
+            owner: Deployment that owns the holders; empty: they have no owner.
+            clock: monotonic seconds.
+        """
+        self._world, self._client, self._settings = world, client, settings
+        self._enabled, self._whole_nodes, self._keep_seconds = enabled, whole_nodes, keep_seconds
+        self._owner_name, self._clock = owner, clock
+        self._owner: Owner | None = None
+        self._idle_since: dict[str, float] = {}
+        self._paused: dict[str, tuple[float, float]] = {}  # name -> until, and how long it was
+        self._slots: dict[str, Slot] = {}
+        self._seen_version = -1
+        self.counts: Counter[str] = Counter()
+        """``created``, ``deleted``, ``refused`` (by the API server), ``ended`` (by others)."""
+
+    async def run(self) -> NoReturn:
+        """Look for ever."""
+        while True:
+            await self.look()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Create and delete what is due."""
+        now, world = self._clock(), self._world
+        if self._enabled and world.version != self._seen_version:
+            self._seen_version = world.version
+            self._slots = needed(world.snapshot(), whole_nodes=self._whole_nodes)
+        due = changes(
+            self._slots,
+            world.holders.values(),
+            self._idle_since,
+            now,
+            self._keep_seconds if self._enabled else 0.0,
+        )
+        self._idle_since = dict(due.idle_since)
+        for each in world.holders.values():
+            if each.stage is Stage.RUNNING:
+                self._paused.pop(each.name, None)
+        for pod in due.delete[:_MOST_WRITES]:
+            await self._delete(pod)
+        wanted = [
+            each for each in due.create.items() if self._paused.get(each[0], (0, 0))[0] <= now
+        ]
+        for name, slot in wanted[:_MOST_WRITES]:
+            await self._create(name, slot)
+
+    def states(self) -> dict[str, int]:
+        """Devices that need a holder by what became of it: held, waiting, missing."""
+        there = {
+            pod.name: "held" if pod.node else "waiting"
+            for pod in self._world.holders.values()
+            if pod.stage is not Stage.ENDED and not pod.deleting
+        }
+        found = Counter(there.get(name, "missing") for name in self._slots)
+        return {state: found[state] for state in ("held", "waiting", "missing")}
+
+    async def _create(self, name: str, slot: Slot) -> None:
+        try:
+            owner = await self._find_owner()
+            body = holder(slot.node, slot.device, self._settings, owner)
+            await self._client.create(core("pods", self._settings.namespace), body)
+            self.counts["created"] += 1
+        except errors.NotLeader:
+            raise
+        except errors.Conflict:
+            self._pause(name)  # an earlier one of that name is about to go
+        except errors.ApiError as error:
+            self.counts["refused"] += 1
+            self._pause(name)
+            log.warning("holder for GPU %s of node %s: %s", slot.device, slot.node, error)
+
+    async def _delete(self, pod: PodRecord) -> None:
+        if pod.stage is Stage.ENDED:
+            self.counts["ended"] += 1
+            self._pause(pod.name)
+            log.warning(
+                "holder %s for GPU %s of node %s has ended: %s %s",
+                *(pod.name, pod.holds, pod.node, pod.reason, pod.message),
+            )
+        else:
+            self._paused.pop(pod.name, None)
+        try:
+            await self._client.delete(pod_path(pod.namespace, pod.name), uid=pod.uid)
+            self.counts["deleted"] += 1
+        except (errors.NotFound, errors.Conflict):
+            return  # it is gone
+        except errors.NotLeader:
+            raise
+        except errors.ApiError as error:
+            log.warning("deleting holder %s: %s", pod.name, error)
+
+    def _pause(self, name: str) -> None:
+        """Leave a device alone for a while, each time for longer."""
+        _, before = self._paused.get(name, (0.0, 0.0))
+        pause = min(max(before * 2, _FIRST_PAUSE_SECONDS), _MAX_PAUSE_SECONDS)
+        self._paused[name] = (self._clock() + pause, pause)
+
+    async def _find_owner(self) -> Owner | None:
+        """The Deployment, read once: holders go when it goes."""
+        if not self._owner_name or self._owner is not None:
+            return self._owner
+        namespace = self._settings.namespace
+        path = of_group("apps", "v1", "deployments", namespace, self._owner_name)
+        found = await self._client.get(path, RawObject)
+        self._owner = Owner(found.metadata.name, found.metadata.uid)
+        return self._owner
