@@ -90,6 +90,17 @@ def test_the_policy_names_objects_as_the_agent_does(objects: list[Object]) -> No
     assert f"'{names.AGENT_LEASE_PREFIX}'" in policy["spec"]["matchConditions"][0]["expression"]
 
 
+def test_the_operator_takes_the_settings_of_holders(render: Render) -> None:
+    objects = render("holders.enabled=true", "holders.scope=nodes", "holders.image=example/pause:1")
+    settings = load({e["name"]: e.get("value", "from-the-pod") for e in operator_env(objects)})
+    assert (settings.holders, settings.holders_sleep) == ("nodes", False)
+    assert settings.holders_image == "example/pause:1"
+    (deployment,) = of_kind(objects, "Deployment")
+    assert settings.holders_owner == deployment["metadata"]["name"]
+    classes = {each["metadata"]["name"] for each in of_kind(objects, "PriorityClass")}
+    assert settings.holders_priority_class in classes
+
+
 def test_no_runtime_class_can_be_said(render: Render) -> None:
     env = {e["name"]: e.get("value") for e in operator_env(render("scheduling.runtimeClass="))}
     assert env["GPUSCHED_RUNTIME_CLASS"] == ""

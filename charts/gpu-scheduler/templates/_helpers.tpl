@@ -50,3 +50,12 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "gpu-scheduler.service
 {{- printf "%s:%s" .Values.image.repository (default .Chart.AppVersion .Values.image.tag) }}
 {{- end }}
 {{- end }}
+
+{{/* Names of the pull secrets, with commas between. */}}
+{{- define "gpu-scheduler.pullSecrets" -}}
+{{- $names := list }}
+{{- range .Values.imagePullSecrets }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- join "," $names }}
+{{- end }}
