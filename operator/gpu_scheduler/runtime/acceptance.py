@@ -2,16 +2,18 @@
 
 Looks up what the pod template refers to, chooses the write path, and lets the API server judge the
 pod by a dry run, so that a mistake is a sentence in the GPUJob's status and not a Job that never
-creates a pod. Called by the reconciler, once per GPUJob before its Job is created.
+creates a pod. Roles are judged one by one. Called by the reconciler before it creates a Job.
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_scheduler.api.gpujob import Isolation
-from gpu_scheduler.api.names import PRIORITY_CLASS
+from gpu_scheduler.api.gpujob import GPUJobSpec, Isolation
+from gpu_scheduler.api.names import CAP_CONTAINER, PRIORITY_CLASS
+from gpu_scheduler.api.parts import Part, parts
+from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.jobs import path as paths
 from gpu_scheduler.jobs.cap import CapImage, users_field
@@ -28,10 +30,11 @@ _CACHE_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """The Job to create."""
+    """A Job to create. ``role``: which; empty where the GPUJob has no roles."""
 
     job: Mapping[str, Any]
     path: Path
+    role: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,68 +72,84 @@ class Acceptance:
         self._runtime_class = runtime_class
         self._exists: dict[str, tuple[float, bool]] = {}
 
-    async def judge(self, job: GPUJobRecord, project: ProjectName) -> Accepted | Refused:
-        """Render the Job and try its pod.
+    async def judge(
+        self, job: GPUJobRecord, project: ProjectName
+    ) -> tuple[Accepted, ...] | Refused:
+        """Render the Jobs and try a pod of each.
 
         Raises:
             ApiError: the API server could not be asked; try again.
         """
-        if refused := self._conflict(job):
-            return refused
-        rendered = await self.rendered(job, project)
-        refusal = await self._dry_run(job, rendered.job)
-        return rendered if refusal is None else refusal
-
-    def _conflict(self, job: GPUJobRecord) -> Refused | None:
         if job.spec is None:
-            return None
+            raise ValueError(f"{job.key} has no readable spec")
         if job.spec.isolation is Isolation.INTERPOSER and self._cap_image is None:
             return Refused(
                 "spec.isolation: interposer is switched off in this installation (chart value "
                 "isolation.interposer); leave the field out, or set it to framework"
             )
-        if job.spec.template is None:
+        for part in parts(job.spec):
+            if refused := self._conflict(job.spec, part):
+                return refused
+        rendered = await self.rendered(job, project)
+        for accepted in rendered:
+            if refused := await self._dry_run(job, job.spec, accepted):
+                return refused
+        return rendered
+
+    def _conflict(self, spec: GPUJobSpec, part: Part) -> Refused | None:
+        if part.spec.template is None:
             return None
         found = problems(
-            job.spec.template.get("spec") or {},
-            [request.container for request in job.requests],
-            interposer=self._cap_image_of(job) is not None,
+            part.spec.template.get("spec") or {},
+            [request.container for request in device_requests(part.spec)],
+            interposer=self._cap_image_of(spec) is not None,
         )
-        return Refused(f"{found[0].field}: {found[0].message}") if found else None
+        if not found:
+            return None
+        field = found[0].field.replace("spec.template", source(spec, part.role), 1)
+        return Refused(f"{field}: {found[0].message}")
 
-    def _cap_image_of(self, job: GPUJobRecord) -> CapImage | None:
-        wanted = (job.spec.isolation if job.spec else None) or self._isolation
+    def _cap_image_of(self, spec: GPUJobSpec) -> CapImage | None:
+        wanted = spec.isolation or self._isolation
         return self._cap_image if wanted == Isolation.INTERPOSER else None
 
-    async def rendered(self, job: GPUJobRecord, project: ProjectName) -> Accepted:
-        """The Job as it would be created now."""
+    async def rendered(self, job: GPUJobRecord, project: ProjectName) -> tuple[Accepted, ...]:
+        """The Jobs as they would be created now, in the order of the roles."""
         if job.spec is None:
             raise ValueError(f"{job.key} has no readable spec")
-        path = Path(self._placement) if self._placement != "auto" else await self._choose(job)
-        inputs = RenderInput(
-            name=job.name,
-            namespace=job.namespace,
-            uid=job.uid,
-            spec=job.spec,
-            project=project,
-            path=path,
-            runtime_class=self._runtime_class,
-            cap_image=self._cap_image_of(job),
-            has_runtime_class=await self._runtime_class_exists(),
-            has_priority_class=await self._has(
-                of_group("scheduling.k8s.io", "v1", "priorityclasses", name=PRIORITY_CLASS)
-            ),
-        )
-        return Accepted(render(inputs), path)
+        found = []
+        for part in parts(job.spec):
+            path = (
+                Path(self._placement)
+                if self._placement != "auto"
+                else await self._choose(job.namespace, part.spec)
+            )
+            inputs = RenderInput(
+                name=job.name,
+                namespace=job.namespace,
+                uid=job.uid,
+                spec=job.spec,
+                role=part.role,
+                project=project,
+                path=path,
+                runtime_class=self._runtime_class,
+                cap_image=self._cap_image_of(job.spec),
+                has_runtime_class=await self._runtime_class_exists(),
+                has_priority_class=await self._has(
+                    of_group("scheduling.k8s.io", "v1", "priorityclasses", name=PRIORITY_CLASS)
+                ),
+            )
+            found.append(Accepted(render(inputs), path, part.role))
+        return tuple(found)
 
-    async def _choose(self, job: GPUJobRecord) -> Path:
-        spec = (job.spec.template or {}).get("spec") or {} if job.spec else {}
+    async def _choose(self, namespace: str, spec: GPUJobSpec) -> Path:
+        pod_spec = (spec.template or {}).get("spec") or {}
         facts = {}
-        for name in paths.claims(spec):
-            found = await self._claim(job.namespace, name)
+        for name in paths.claims(pod_spec):
+            found = await self._claim(namespace, name)
             if found is not None:
                 facts[name] = found
-        return paths.choose(spec, facts)[0]
+        return paths.choose(pod_spec, facts)[0]
 
     async def _claim(self, namespace: str, name: str) -> ClaimFacts | None:
         try:
@@ -164,11 +183,13 @@ class Acceptance:
         self._exists[path] = (self._clock(), known)
         return known
 
-    async def _dry_run(self, job: GPUJobRecord, rendered: Mapping[str, Any]) -> Refused | None:
-        template = rendered["spec"]["template"]
+    async def _dry_run(
+        self, job: GPUJobRecord, spec: GPUJobSpec, accepted: Accepted
+    ) -> Refused | None:
+        template = accepted.job["spec"]["template"]
         meta = {**template.get("metadata", {}), "generateName": f"{job.name}-dry-run-"}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}
-        where = "spec.template" if job.spec and job.spec.template else "spec"
+        where = source(spec, accepted.role)
         try:
             await self._client.create(core("pods", job.namespace), pod, dry_run=True)
         except errors.Forbidden as error:
@@ -179,11 +200,28 @@ class Acceptance:
             causes = error.details.causes
             if causes:
                 field = causes[0].field.removeprefix("spec.")
-                if self._cap_image_of(job) is not None:
+                if any(c["name"] == CAP_CONTAINER for c in _first(template["spec"])):
                     field = users_field(field)
-                place = f"{where}.spec.{field}" if where.endswith("template") else f"spec ({field})"
+                place = (
+                    f"{where}.spec.{field}" if where.endswith("template") else f"{where} ({field})"
+                )
                 return Refused(f"{place}: {causes[0].message}")
             return Refused(f"{where}: the API server refuses such a pod: {error.message}")
         except errors.NotFound:
             return None  # the namespace is going away
         return None
+
+
+def source(spec: GPUJobSpec, role: str) -> str:
+    """Path of the field that says what the pods of a role are."""
+    for index, each in enumerate(spec.roles or ()):
+        if each.name == role and each.template is not None:
+            return f"spec.roles[{index}].template"
+        if each.name == role and spec.template is None:
+            return f"spec.roles[{index}]"
+    return "spec" if spec.template is None else "spec.template"
+
+
+def _first(pod_spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    """The first init container, where there is one."""
+    return (pod_spec.get("initContainers") or ())[:1]

@@ -1,4 +1,4 @@
-"""One GPUJob from what it says to a Job that exists: the worker behind the queue of keys.
+"""One GPUJob from what it says to Jobs that exist: the worker behind the queue of keys.
 
 Level-triggered and idempotent: it looks at the record, never at what happened. A GPUJob whose end
 is already in its status is never run again, even if its Job is gone. Errors of the API server put
@@ -7,9 +7,11 @@ the key back with a growing delay; what the user must mend goes into the record'
 
 import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
+from typing import Any
 
 from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.api.parts import is_distributed
 from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.jobs.drift import mutable_patch
 from gpu_scheduler.kube import errors
@@ -18,6 +20,12 @@ from gpu_scheduler.kube.objects import Job, JobSpec
 from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.runtime.acceptance import Acceptance, Refused
+from gpu_scheduler.runtime.creation import (
+    NotCreatableError,
+    StaleJobError,
+    create_job,
+    create_service,
+)
 from gpu_scheduler.runtime.intake import GPUJOBS
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
@@ -27,10 +35,6 @@ log = logging.getLogger(__name__)
 
 FINISHED = {"Succeeded", "Failed"}
 _RECHECK_SECONDS = 30.0  # a refused pod template may be accepted once its namespace changed
-
-
-class StaleJobError(Exception):
-    """A Job of a deleted GPUJob of the same name is still being removed."""
 
 
 class Reconciler:
@@ -70,6 +74,7 @@ class Reconciler:
             return
         running = list(self._world.jobs_of(key))
         if self._finished(job, running):
+            await self._end(job, running)
             await self._expire(job, running)
             return
         if job.spec is None:
@@ -82,59 +87,72 @@ class Reconciler:
         problem = self._world.projects.records[project].problem
         if problem:
             return self._refuse(job, f"GPUProject {project} cannot be used: {problem}")
-        own = next((j for j in running if j.owner_uid == job.uid and not j.deleting), None)
-        if own is None:
-            await self._create(job, project)
+        own = {j.role: j for j in running if j.owner_uid == job.uid and not j.deleting}
+        if job.asks.keys() - own.keys():
+            await self._create(job, own.keys(), project)
         else:
             self._refuse(job, "")
             await self._follow(job, own, project)
 
     def _finished(self, job: GPUJobRecord, running: list[JobRecord]) -> bool:
-        ended = any((j.complete or j.failure) and j.owner_uid == job.uid for j in running)
-        return ended or job.status.get("phase") in FINISHED
+        own = [j for j in running if j.owner_uid == job.uid]
+        complete = {j.role for j in own if j.complete}
+        return (
+            any(j.failure for j in own)
+            or (bool(own) and complete >= (job.asks.keys() or {""}))
+            or job.status.get("phase") in FINISHED
+        )
 
-    async def _create(self, job: GPUJobRecord, project: ProjectName) -> None:
+    async def _end(self, job: GPUJobRecord, running: list[JobRecord]) -> None:
+        """Stop the other roles of a job in which one has failed: nobody waits for them."""
+        for other in running:
+            if other.owner_uid != job.uid or other.deleting or other.suspend:
+                continue
+            if not (other.complete or other.failure):
+                log.info("%s has failed: stopping Job %s", job.key, other.name)
+                await self._patch(other, {"spec": {"suspend": True}})
+
+    async def _create(
+        self, job: GPUJobRecord, existing: Container[str], project: ProjectName
+    ) -> None:
         judged = await self._acceptance.judge(job, project)
         if isinstance(judged, Refused):
             self._refuse(job, judged.message)
             self._queue.add_after(job.key, _RECHECK_SECONDS)
             return
         try:
-            made = await self._client.create(job_path(job.namespace), judged.job, Job)
-        except errors.Conflict:
-            made = await self._client.get(job_path(job.namespace, job.name), Job)
-            if not any(o.uid == job.uid for o in made.metadata.owner_references):
-                return self._name_taken(job, made)
-        except errors.Unprocessable as error:
-            return self._refuse(job, f"spec: the API server refuses its Job: {error.message}")
+            if job.spec is not None and is_distributed(job.spec):
+                await create_service(self._client, job, project)
+            for accepted in judged:
+                if accepted.role not in existing:
+                    made = await create_job(self._client, job, accepted.job)
+                    self._world.job_changed(made)
+        except NotCreatableError as error:
+            self._refuse(job, str(error))
+            if error.elsewhere:
+                self._queue.add_after(job.key, _RECHECK_SECONDS)
+            return
         self._refuse(job, "")
-        self._world.job_changed(made)
         self._wake()
 
-    def _name_taken(self, job: GPUJobRecord, other: Job) -> None:
-        owner = next((o for o in other.metadata.owner_references if o.controller), None)
-        if other.metadata.deletion_timestamp or (owner is not None and owner.kind == "GPUJob"):
-            raise StaleJobError(f"Job {job.key} of an earlier GPUJob is not gone yet")
-        self._refuse(
-            job,
-            f"metadata.name: a Job named {job.name} exists in namespace {job.namespace} already "
-            "and is not this GPUJob's; delete it, or give the GPUJob another name",
-        )
-        self._queue.add_after(job.key, _RECHECK_SECONDS)
-
-    async def _follow(self, job: GPUJobRecord, own: JobRecord, project: ProjectName) -> None:
-        wanted = await self._acceptance.rendered(job, project)
-        existing = Job(
-            spec=JobSpec(
-                parallelism=own.parallelism, completions=own.completions, suspend=own.suspend
+    async def _follow(
+        self, job: GPUJobRecord, own: Mapping[str, JobRecord], project: ProjectName
+    ) -> None:
+        for wanted in await self._acceptance.rendered(job, project):
+            existing = own[wanted.role]
+            seen = JobSpec(
+                parallelism=existing.parallelism,
+                completions=existing.completions,
+                suspend=existing.suspend,
             )
-        )
-        patch = mutable_patch(existing, wanted.job)
-        if patch is None:
-            return
-        patch["metadata"] = {"uid": own.uid}
-        changed = await self._client.merge_patch(job_path(own.namespace, own.name), patch, Job)
-        self._world.job_changed(changed)
+            patch = mutable_patch(Job(spec=seen), wanted.job)
+            if patch is not None and not existing.complete:
+                await self._patch(existing, patch)
+
+    async def _patch(self, existing: JobRecord, patch: dict[str, Any]) -> None:
+        body = patch | {"metadata": {"uid": existing.uid}}
+        path = job_path(existing.namespace, existing.name)
+        self._world.job_changed(await self._client.merge_patch(path, body, Job))
         self._wake()
 
     async def _expire(self, job: GPUJobRecord, running: list[JobRecord]) -> None:

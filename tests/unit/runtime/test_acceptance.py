@@ -36,6 +36,14 @@ class Case:
         return self.objects.get(sent.path.rsplit("/", 1)[1], NOT_FOUND)
 
     async def judge(self, **spec: Any) -> Accepted | Refused:
+        """The verdict on a job without roles."""
+        found = await self.judge_all(**spec)
+        if isinstance(found, Refused):
+            return found
+        (accepted,) = found
+        return accepted
+
+    async def judge_all(self, **spec: Any) -> tuple[Accepted, ...] | Refused:
         return await self.acceptance.judge(make_gpujob(**spec), TEAM)
 
 
@@ -198,3 +206,61 @@ async def test_the_path_can_be_fixed(placement: str) -> None:
     accepted = await Case(placement=placement).judge()
     assert isinstance(accepted, Accepted)
     assert accepted.path == placement
+
+
+# --- roles ---
+
+ROLES = [{"name": "lead", "gpu": 1}, {"name": "work", "replicas": 2, "template": template()}]
+
+
+async def test_every_role_is_a_job_and_a_pod_of_each_is_tried() -> None:
+    case = Case()
+    accepted = await case.judge_all(roles=ROLES)
+    assert isinstance(accepted, tuple)
+    assert [(a.role, a.job["metadata"]["name"]) for a in accepted] == [
+        ("lead", "job-lead"),
+        ("work", "job-work"),
+    ]
+    tried = [sent.body["spec"] for sent in case.client.of("DRYRUN")]
+    assert tried == [a.job["spec"]["template"]["spec"] for a in accepted]
+
+
+async def test_a_mistake_is_named_in_the_role_that_has_it() -> None:
+    roles = [{"name": "lead", "gpu": 1}, {"name": "work", "template": template(nodeName="a")}]
+    refused = await Case().judge_all(roles=roles)
+    assert isinstance(refused, Refused)
+    assert refused.message.startswith("spec.roles[1].template.spec.nodeName: ")
+
+
+@pytest.mark.parametrize(
+    ("spec", "where"),
+    [
+        ({"roles": ROLES[:1]}, "spec.roles[0] (containers[0].image): "),
+        ({"roles": ROLES[1:]}, "spec.roles[0].template.spec.containers[0].image: "),
+        (
+            {"roles": ROLES[:1], "template": template()},
+            "spec.template.spec.containers[0].image: ",
+        ),
+    ],
+)
+async def test_what_the_server_refuses_is_named_where_it_stands(
+    spec: dict[str, Any], where: str
+) -> None:
+    refused = await Case(invalid("spec.containers[0].image", "Required")).judge_all(**spec)
+    assert isinstance(refused, Refused)
+    assert refused.message.startswith(where)
+
+
+async def test_each_role_has_the_path_that_its_pods_need() -> None:
+    roles = [{"name": "lead", "gpu": 1}, {"name": "work", "template": template(**CLAIM)}]
+    accepted = await Case().judge_all(roles=roles)
+    assert isinstance(accepted, tuple)
+    assert [a.path for a in accepted] == [Path.BIND, Path.GATE]
+
+
+async def test_a_role_without_gpus_is_accepted() -> None:
+    case = Case(**LIBRARY)
+    accepted = await case.judge_all(roles=[{"name": "lead", "gpu": 1}, {"name": "ps"}])
+    assert isinstance(accepted, tuple)
+    lead, server = (a.job["spec"]["template"]["spec"] for a in accepted)
+    assert "initContainers" in lead and "initContainers" not in server

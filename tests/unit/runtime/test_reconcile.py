@@ -16,6 +16,7 @@ from tests.unit.runtime.fake_client import (
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
 
+from gpu_scheduler.api.parts import parts
 from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.kube import errors
@@ -36,16 +37,27 @@ class FakeAcceptance:
         self.verdict: Any = None
         self.judged = 0
 
-    async def judge(self, job: GPUJobRecord, project: ProjectName) -> Accepted | Refused:
+    async def judge(
+        self, job: GPUJobRecord, project: ProjectName
+    ) -> tuple[Accepted, ...] | Refused:
         self.judged += 1
         if isinstance(self.verdict, Exception):
             raise self.verdict
         return self.verdict or await self.rendered(job, project)
 
-    async def rendered(self, job: GPUJobRecord, project: ProjectName) -> Accepted:
+    async def rendered(self, job: GPUJobRecord, project: ProjectName) -> tuple[Accepted, ...]:
         assert job.spec is not None
-        spec = {"parallelism": job.spec.parallelism, "suspend": job.spec.suspend}
-        return Accepted({"metadata": {"name": job.name}, "spec": spec}, Path.BIND)
+        return tuple(
+            Accepted(
+                {
+                    "metadata": {"name": part.job_name(job.name)},
+                    "spec": {"parallelism": part.spec.parallelism, "suspend": job.spec.suspend},
+                },
+                Path.BIND,
+                part.role,
+            )
+            for part in parts(job.spec)
+        )
 
 
 class Case:

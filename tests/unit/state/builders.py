@@ -203,8 +203,8 @@ def gpujob_body(
     **spec: Any,
 ) -> dict[str, Any]:
     """A GPUJob as JSON; 0.5 of a GPU unless ``spec`` says otherwise (None: nothing)."""
-    amount = {} if {"gpu", "gpuMemory", "containers", "roles"} & spec.keys() else {"gpu": 0.5}
     spec = {key: value for key, value in spec.items() if value is not None}
+    amount = {} if {"gpu", "gpuMemory", "containers", "roles"} & spec.keys() else {"gpu": 0.5}
     source = {} if "template" in spec else {"image": "registry/x:1"}
     meta = {
         "name": name,

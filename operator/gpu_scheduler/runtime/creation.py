@@ -1,0 +1,97 @@
+"""Creating what a GPUJob consists of, once: a Job for each role, and a Service for their names.
+
+Creating again what exists is no error, so whoever was killed in between simply begins anew. What
+bears the name already and belongs to somebody else is left alone. Called by the reconciler.
+"""
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+import msgspec
+
+from gpu_scheduler.jobs.service import service
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import Job, Meta
+from gpu_scheduler.kube.paths import core
+from gpu_scheduler.kube.paths import job as job_path
+from gpu_scheduler.state.jobs import GPUJobRecord
+
+
+class StaleJobError(Exception):
+    """An object of a deleted GPUJob of the same name is still being removed."""
+
+
+class NotCreatableError(Exception):
+    """A sentence for the user: what is in the way, and what to do about it.
+
+    ``elsewhere``: it may go away without a change of the GPUJob.
+    """
+
+    def __init__(self, message: str, *, elsewhere: bool) -> None:
+        """See the class."""
+        super().__init__(message)
+        self.elsewhere = elsewhere
+
+
+class Named(msgspec.Struct, frozen=True):
+    """Any object: all that is looked at is whose it is."""
+
+    metadata: Meta = Meta()
+
+
+Found = TypeVar("Found", Job, Named)
+
+
+async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, Any]) -> Job:
+    """The Job as rendered, or as it exists already.
+
+    Raises:
+        StaleJobError: try again soon.
+        NotCreatableError: the user has to do something.
+        ApiError: the API server could not be asked.
+    """
+    name = rendered["metadata"]["name"]
+    try:
+        return await client.create(job_path(job.namespace), rendered, Job)
+    except errors.Conflict:
+        found = await client.get(job_path(job.namespace, name), Job)
+    except errors.Unprocessable as error:
+        message = f"spec: the API server refuses its Job: {error.message}"
+        raise NotCreatableError(message, elsewhere=False) from error
+    return _ours("Job", job, name, found)
+
+
+async def create_service(client: Client, job: GPUJobRecord, project: str) -> None:
+    """The Service through which the pods find each other, unless it exists already.
+
+    Raises:
+        StaleJobError: try again soon.
+        NotCreatableError: the user has to do something.
+        ApiError: the API server could not be asked.
+    """
+    body = service(job.name, job.namespace, job.uid, project)
+    try:
+        await client.create(core("services", job.namespace), body)
+    except errors.Conflict:
+        found = await client.get(core("services", job.namespace, job.name), Named)
+        _ours("Service", job, job.name, found)
+    except errors.Unprocessable as error:
+        message = f"metadata.name: the API server refuses its Service: {error.message}"
+        raise NotCreatableError(message, elsewhere=False) from error
+
+
+def _ours(kind: str, job: GPUJobRecord, name: str, found: Found) -> Found:
+    """What exists under the name, if it is this GPUJob's."""
+    meta = found.metadata
+    if any(owner.uid == job.uid for owner in meta.owner_references):
+        return found
+    owner = next((o for o in meta.owner_references if o.controller and o.kind == "GPUJob"), None)
+    if meta.deletion_timestamp or (owner is not None and owner.name == job.name):
+        raise StaleJobError(f"{kind} {name} of an earlier GPUJob {job.key} is not gone yet")
+    whose = f"is GPUJob {owner.name}'s" if owner is not None else "is not this GPUJob's"
+    raise NotCreatableError(
+        f"metadata.name: a {kind} named {name} exists in namespace {job.namespace} already and "
+        f"{whose}; delete it, or give the GPUJob another name",
+        elsewhere=True,
+    )
