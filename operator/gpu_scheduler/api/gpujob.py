@@ -23,6 +23,7 @@ from gpu_scheduler.api.container import (
 from gpu_scheduler.api.model import ApiModel, JsonSchema, rules
 from gpu_scheduler.api.roles import Framework, Role, TopologySpec
 from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_SPEC, SHAPE_NAME
+from gpu_scheduler.api.sweep import SweepSpec
 
 MAIN_CONTAINER = "main"  # name of the one container of the short form
 MAX_PODS = 100_000  # per job: the limit of an Indexed Job with retries per index
@@ -212,11 +213,20 @@ class GPUJobSpec(ApiModel):
         "either case.",
     )
 
+    sweep: SweepSpec | None = Field(
+        None,
+        description="A search over parameters: each pod is a trial with parameters of its own. "
+        "completions is the number of trials (default: all of a grid or list) and can be raised "
+        "later; parallelism is how many run at once.",
+    )
+
     @property
     def total_pods(self) -> int:
         """Pods of all roles; without roles completions, or parallelism where that is absent."""
         if self.roles is not None:
             return sum(role.replicas for role in self.roles)
+        if self.sweep is not None:
+            return self.sweep.total(self.completions)
         return self.parallelism if self.completions is None else self.completions
 
     @property

@@ -5,6 +5,7 @@ what would be right. ``validate`` checks the same in Python, because an operator
 an older CRD. CEL here stays within what Kubernetes 1.30 knows.
 """
 
+from gpu_scheduler.api import sweep_rules
 from gpu_scheduler.api.cel import Rule
 
 GPU_ZERO = "must be above 0, for example 0.5; work without a GPU is a plain batch/v1 Job"
@@ -19,8 +20,8 @@ ONE_AMOUNT = (
 SHAPE_ALONE = "a shape says which GPUs it means; remove gpuModels, or ask by gpu instead of shape"
 SHAPE_NAME = "^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 SHAPE_NAMES = (
-    "the name of a shape has at most 63 letters, digits, '-', '_' and '.', and begins and ends with "
-    "a letter or digit"
+    "the name of a shape has at most 63 letters, digits, '-', '_' and '.', and begins and ends "
+    "with a letter or digit"
 )
 SHAPE_OFF_OFFER = (
     "every shape must be one of the numbers in counts; add it there, or leave counts out"
@@ -86,6 +87,7 @@ IMMUTABLE_FIELDS = (
     "retries",
     "timeLimitSeconds",
     "isolation",
+    "sweep",
 )
 
 # Exact: k / 1000 is the double nearest to a decimal with three digits, and so is what was parsed.
@@ -155,7 +157,8 @@ GPU_JOB_SPEC = (
         "has(self.shape)].exists_one(x, x)",
         ONE_AMOUNT,
         expression=f"'{ONE_AMOUNT}' + (has(self.gpu) || has(self.gpuMemory) || "
-        f"has(self.containers) || has(self.roles) || has(self.shape) ? '{SEVERAL_ARE_SET}' : '{NONE_IS_SET}')",
+        f"has(self.containers) || has(self.roles) || has(self.shape) ? '{SEVERAL_ARE_SET}' "
+        f": '{NONE_IS_SET}')",
     ),
     *(
         Rule(f"!has(self.template) || !has(self.{name})", BESIDE_TEMPLATE, f".{name}")
@@ -197,9 +200,21 @@ GPU_JOB_SPEC = (
         ".framework",
     ),
     Rule("!has(self.shape) || !has(self.gpuModels)", SHAPE_ALONE, ".gpuModels"),
-    *(Rule(_fixed(name), f"{name} {IMMUTABLE}", f".{name}") for name in IMMUTABLE_FIELDS),
+    *(
+        Rule(_fixed(name), f"{name} {IMMUTABLE}", f".{name}")
+        for name in IMMUTABLE_FIELDS
+        if name != "completions"
+    ),
     Rule(
-        "has(self.completions) || self.parallelism == oldSelf.parallelism",
+        sweep_rules.COMPLETIONS_FIXED,
+        f"completions {IMMUTABLE}",
+        ".completions",
+        expression=f"has(self.sweep) ? 'completions {sweep_rules.ONLY_MORE}' : "
+        f"'completions {IMMUTABLE}'",
+    ),
+    *sweep_rules.IN_JOB,
+    Rule(
+        "has(self.completions) || has(self.sweep) || self.parallelism == oldSelf.parallelism",
         PARALLELISM_FIXED,
         ".parallelism",
     ),

@@ -23,6 +23,7 @@ from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.quantity import bytes_from_quantity
 from gpu_scheduler.api.requests import container_names
 from gpu_scheduler.api.roles import Role
+from gpu_scheduler.api.sweep_problems import sweep_problems
 from gpu_scheduler.api.validate_gang import gang_problems
 from gpu_scheduler.core.units import MIB
 
@@ -42,10 +43,11 @@ def read(model: type[Spec], raw: Mapping[str, Any]) -> Spec | tuple[Problem, ...
 def problems(name: str, namespace: str, spec: GPUJobSpec) -> list[Problem]:
     """What is wrong with a GPUJob."""
     return [
-        *_name_problems(name, 0 if spec.roles is not None else spec.total_pods),
+        *_name_problems(name, 0 if spec.roles or spec.sweep else spec.total_pods),
         *_source_problems(spec),
         *_role_problems(spec),
         *gang_problems(name, spec),
+        *sweep_problems(name, spec),
         *_amount_problems(spec),
         *env_problems("spec.env", [e.name for e in spec.env or ()]),
     ]

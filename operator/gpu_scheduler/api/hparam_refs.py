@@ -1,0 +1,27 @@
+r"""Names of parameters in texts: ``${hparam.lr}``, Katib's ``${trialParameters.lr}``, HPARAM_LR.
+
+``$${hparam.lr}`` stands for the text itself, as a doubled dollar does everywhere in a pod. Used by
+the rules of a sweep and by rendering, which must agree on what a reference is.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+PREFIX = "HPARAM_"
+
+_REFERENCE = re.compile(r"\$\$|\$\{(?:hparam|trialParameters)\.([^}]*)\}")
+
+
+def env_name(parameter: str) -> str:
+    """The variable that holds a parameter: upper case, what is neither letter nor digit is _."""
+    return PREFIX + re.sub(r"[^A-Z0-9]", "_", parameter.upper())
+
+
+def references(text: str) -> Iterator[str]:
+    """Names of the parameters that a text refers to."""
+    return (match[1] for match in _REFERENCE.finditer(text) if match[1] is not None)
+
+
+def replaced(text: str, write: Callable[[str], str]) -> str:
+    """The text with ``write(name)`` in place of each reference."""
+    return _REFERENCE.sub(lambda m: m[0] if m[1] is None else write(m[1]), text)

@@ -1,0 +1,210 @@
+"""What is wrong with a sweep, field by field, as far as can be told without the cluster.
+
+The CRD's rules once more, and what they cannot see: values of any type, sizes of grids, references
+to parameters in a pod template, names that would share a variable. Called by ``validate``.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+from gpu_scheduler.api import sweep_rules
+from gpu_scheduler.api.gpujob import MAX_PODS, GPUJobSpec
+from gpu_scheduler.api.hparam_refs import env_name, references
+from gpu_scheduler.api.log_regex import LogRegexError, compiled
+from gpu_scheduler.api.names import segment_name
+from gpu_scheduler.api.problem import Problem
+from gpu_scheduler.api.sweep import EarlyStoppingSpec, ParameterSpec, StoppingType, SweepSpec
+from gpu_scheduler.core.sweeps.rows import MAX_ADAPTIVE
+from gpu_scheduler.core.sweeps.trials import Algorithm
+
+_NAME = re.compile(sweep_rules.NAME)
+_LABEL_LENGTH = 63
+_SWEEP = "spec.sweep"
+_PARAMETERS = f"{_SWEEP}.parameters"
+
+
+def sweep_problems(name: str, spec: GPUJobSpec) -> Iterator[Problem]:
+    """What is wrong with the sweep of a GPUJob; nothing when it has none."""
+    if spec.sweep is None:
+        return
+    found = [*_search_problems(spec.sweep), *_rule_problems(spec.sweep)]
+    yield from found
+    if not found:
+        yield from _count_problems(spec.sweep, spec.completions)
+        names = spec.sweep.search().names
+        yield from _name_problems(names)
+        yield from _template_problems(spec, frozenset(names))
+    if spec.roles is not None or spec.gang:
+        yield Problem(_SWEEP, sweep_rules.NOT_WITH_ROLES)
+    longest = _LABEL_LENGTH - len(segment_name("", 99)) - len("-999")
+    if len(name) > longest:
+        yield Problem(
+            "metadata.name",
+            f"has {len(name)} characters; of a sweep at most {longest} are possible, as the names "
+            "of its Jobs and pods begin with it",
+        )
+
+
+def _search_problems(sweep: SweepSpec) -> Iterator[Problem]:
+    listed = sweep.algorithm is Algorithm.LIST
+    if (listed and (sweep.trials is None or sweep.parameters is not None)) or (
+        not listed and sweep.trials is not None
+    ):
+        yield Problem(f"{_SWEEP}.algorithm", sweep_rules.LIST_HAS_TRIALS)
+    if not listed and not sweep.parameters:
+        yield Problem(_PARAMETERS, sweep_rules.NEEDS_PARAMETERS)
+    for name, parameter in (sweep.parameters or {}).items():
+        yield from _parameter_problems(f"{_PARAMETERS}[{name}]", parameter)
+        continuous = parameter.uniform is not None or parameter.log_uniform is not None
+        if sweep.algorithm is Algorithm.GRID and continuous:
+            yield Problem(f"{_PARAMETERS}[{name}]", sweep_rules.GRID_DISCRETE)
+    if sweep.algorithm is Algorithm.TPE and len(sweep.parameters or ()) > MAX_ADAPTIVE:
+        yield Problem(_PARAMETERS, sweep_rules.TPE_PARAMETERS)
+    if listed and sweep.trials is not None:
+        yield from _listed_problems(sweep.trials)
+
+
+def _parameter_problems(field: str, parameter: ParameterSpec) -> Iterator[Problem]:
+    kinds = (
+        parameter.uniform,
+        parameter.log_uniform,
+        parameter.integers,
+        parameter.values,
+        parameter.constant,
+    )
+    if sum(kind is not None for kind in kinds) != 1:
+        yield Problem(field, sweep_rules.ONE_KIND)
+        return
+    for name, bounds in (
+        ("uniform", parameter.uniform),
+        ("logUniform", parameter.log_uniform),
+        ("int", parameter.integers),
+    ):
+        if bounds is not None and bounds[0] > bounds[1]:
+            yield Problem(f"{field}.{name}", sweep_rules.BOUNDS)
+    if parameter.log_uniform is not None and min(parameter.log_uniform) <= 0:
+        yield Problem(f"{field}.logUniform", sweep_rules.LOG_BOUNDS)
+    if parameter.integers is not None and len(parameter.integers) == 3:
+        if parameter.integers[2] < 1:
+            yield Problem(f"{field}.int", sweep_rules.STEP)
+    options = parameter.values or ()
+    if len({(type(option), option) for option in options}) < len(options):
+        yield Problem(f"{field}.values", "has a value twice; every value once is enough")
+
+
+def _listed_problems(trials: list[dict[str, Any]]) -> Iterator[Problem]:
+    first = trials[0].keys()
+    if not first:
+        yield Problem(f"{_SWEEP}.trials[0]", "needs at least one parameter")
+    for index, trial in enumerate(trials):
+        missing, more = sorted(first - trial.keys()), sorted(trial.keys() - first)
+        if missing:
+            yield Problem(
+                f"{_SWEEP}.trials[{index}]",
+                f"misses {', '.join(missing)}, which trials[0] has; every trial needs the same "
+                "parameters",
+            )
+        elif more:
+            yield Problem(
+                f"{_SWEEP}.trials[{index}]",
+                f"has {', '.join(more)}, which trials[0] misses; every trial needs the same "
+                "parameters",
+            )
+
+
+def _rule_problems(sweep: SweepSpec) -> Iterator[Problem]:
+    needs = sweep.algorithm is Algorithm.TPE or sweep.early_stopping or sweep.result_from
+    if needs and sweep.objective is None:
+        yield Problem(f"{_SWEEP}.objective", f"objective {sweep_rules.NEEDS_OBJECTIVE}")
+    if sweep.early_stopping is not None:
+        yield from _stopping_problems(f"{_SWEEP}.earlyStopping", sweep.early_stopping)
+    if sweep.result_from is not None and sweep.objective is not None:
+        try:
+            compiled(sweep.result_from.log_regex, sweep.objective.metric)
+        except LogRegexError as error:
+            yield Problem(f"{_SWEEP}.resultFrom.logRegex", str(error))
+
+
+def _stopping_problems(field: str, stopping: EarlyStoppingSpec) -> Iterator[Problem]:
+    of_median = stopping.min_trials is not None or stopping.warmup_steps is not None
+    of_asha = stopping.min_resource is not None or stopping.reduction_factor is not None
+    if of_median and stopping.type is not StoppingType.MEDIAN:
+        yield Problem(field, sweep_rules.MEDIAN_ONLY)
+    if of_asha and stopping.type is not StoppingType.ASHA:
+        yield Problem(field, sweep_rules.ASHA_ONLY)
+
+
+def _count_problems(sweep: SweepSpec, completions: int | None) -> Iterator[Problem]:
+    size = sweep.search().size()
+    if size is None:
+        if completions is None:
+            yield Problem("spec.completions", f"completions {sweep_rules.NEEDS_COMPLETIONS}")
+        return
+    if completions is None and size > MAX_PODS:
+        yield Problem(
+            _PARAMETERS,
+            f"the grid has {size:,} combinations; at most {MAX_PODS:,} trials are possible: set "
+            "completions to run the first ones, or use random or halton",
+        )
+    elif completions is not None and completions > size:
+        what = "list" if sweep.algorithm is Algorithm.LIST else "grid"
+        yield Problem("spec.completions", f"is {completions:,}, but the {what} has {size:,} trials")
+
+
+def _name_problems(names: tuple[str, ...]) -> Iterator[Problem]:
+    by_variable: dict[str, list[str]] = defaultdict(list)
+    for name in names:
+        if not _NAME.fullmatch(name):
+            yield Problem(f"{_SWEEP}, parameter {name!r}", sweep_rules.NAMES)
+        by_variable[env_name(name)].append(name)
+    for variable, same in by_variable.items():
+        if len(same) > 1:
+            yield Problem(
+                _SWEEP, f"{' and '.join(same)} would both be the variable {variable}; rename one"
+            )
+
+
+def _template_problems(spec: GPUJobSpec, names: Collection[str]) -> Iterator[Problem]:
+    variables = {env_name(name): name for name in names}
+    for field, container in _containers(spec):
+        for key in ("command", "args"):
+            texts = container.get(key)
+            for index, text in enumerate(texts if isinstance(texts, list) else ()):
+                yield from _unknown(f"{field}.{key}[{index}]", text, names)
+        entries = container.get("env")
+        for index, entry in enumerate(entries if isinstance(entries, list) else ()):
+            if not isinstance(entry, dict):
+                continue  # the API server says so in the dry run
+            here = f"{field}.env[{index}]"
+            yield from _unknown(f"{here}.value", entry.get("value"), names)
+            if (variable := entry.get("name")) in variables:
+                yield Problem(
+                    f"{here}.name",
+                    f"{variable} is what the parameter {variables[variable]} is called in the "
+                    "program; rename the one or the other",
+                )
+
+
+def _containers(spec: GPUJobSpec) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if spec.template is None:
+        short = {"command", "args", "env"}
+        yield "spec", spec.model_dump(mode="json", by_alias=True, include=short)
+        return
+    pod = spec.template.get("spec")
+    for kind in ("initContainers", "containers"):
+        each = pod.get(kind) if isinstance(pod, dict) else None
+        for index, container in enumerate(each if isinstance(each, list) else ()):
+            if isinstance(container, dict):
+                yield f"spec.template.spec.{kind}[{index}]", container
+
+
+def _unknown(field: str, text: object, names: Collection[str]) -> Iterator[Problem]:
+    for name in references(text) if isinstance(text, str) else ():
+        if name not in names:
+            yield Problem(
+                field,
+                f"the sweep has no parameter {name!r}; it has {', '.join(sorted(names))} "
+                "(for the text itself write $${…})",
+            )

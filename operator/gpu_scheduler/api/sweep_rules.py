@@ -1,0 +1,105 @@
+"""The rules of ``spec.sweep`` that the API server checks, as CEL, and their sentences.
+
+The values of a choice may be of any type, which keeps them out of CEL's sight; what depends on them
+(the size of a grid, a list of trials) is judged by ``sweep_problems`` in Python, as is everything
+here once more. Used by ``sweep`` and, for the rules over the whole spec, by ``rules``.
+"""
+
+from gpu_scheduler.api.cel import Rule
+
+NAME = r"[A-Za-z]([-A-Za-z0-9_.]{0,48}[A-Za-z0-9])?"
+
+BOUNDS = "the first bound must not be above the second: [low, high]"
+LOG_BOUNDS = "both bounds of logUniform must be above 0, for example [1.0e-5, 0.1]"
+STEP = "int is [low, high] or [low, high, step] with a step of at least 1"
+ONE_KIND = "set exactly one of uniform, logUniform, int, values and constant"
+NAMES = (
+    "a parameter's name begins with a letter, ends with a letter or digit and has at most 50 "
+    "letters, digits, '_', '-' and '.'"
+)
+NEEDS_PARAMETERS = "needs at least one parameter, for example lr: {logUniform: [1.0e-5, 0.1]}"
+LIST_HAS_TRIALS = (
+    "algorithm list takes its values from trials, all others from parameters: set the one and "
+    "leave out the other"
+)
+GRID_DISCRETE = (
+    "a grid needs values that can be counted: write values: [0.1, 0.01] or int: [1, 8], or use "
+    "random or halton"
+)
+NEEDS_OBJECTIVE = (
+    "is missing: algorithm tpe, earlyStopping and resultFrom need to know the metric, for example "
+    "objective: {metric: val_loss, goal: minimize}"
+)
+NEEDS_COMPLETIONS = (
+    "is missing: with this algorithm there is no end of trials; say how many are to run"
+)
+TPE_PARAMETERS = "tpe searches at most 20 parameters"
+NOT_WITH_ROLES = "a sweep has one pod per trial; leave out roles and gang"
+ONLY_MORE = "of a sweep can only be raised; delete the job and apply it again for fewer trials"
+MEDIAN_ONLY = "minTrials and warmupSteps belong to type median"
+ASHA_ONLY = "minResource and reductionFactor belong to type asha"
+
+PARAMETER = (
+    Rule("!has(self.uniform) || self.uniform[0] <= self.uniform[1]", BOUNDS, ".uniform"),
+    Rule(
+        "!has(self.logUniform) || self.logUniform[0] <= self.logUniform[1]", BOUNDS, ".logUniform"
+    ),
+    Rule(
+        "!has(self.logUniform) || (self.logUniform[0] > 0.0 && self.logUniform[1] > 0.0)",
+        LOG_BOUNDS,
+        ".logUniform",
+    ),
+    Rule("!has(self.int) || self.int[0] <= self.int[1]", BOUNDS, ".int"),
+    Rule("!has(self.int) || self.int.size() < 3 || self.int[2] >= 1", STEP, ".int"),
+)
+PARAMETERS = (Rule(f"self.all(name, name.matches('^{NAME}$'))", NAMES),)
+EARLY_STOPPING = (
+    Rule("self.type == 'median' || !(has(self.minTrials) || has(self.warmupSteps))", MEDIAN_ONLY),
+    Rule("self.type == 'asha' || !(has(self.minResource) || has(self.reductionFactor))", ASHA_ONLY),
+)
+SWEEP = (
+    Rule(
+        "(self.algorithm == 'list') ? (has(self.trials) && !has(self.parameters)) : "
+        "!has(self.trials)",
+        LIST_HAS_TRIALS,
+        ".algorithm",
+    ),
+    Rule("self.algorithm == 'list' || has(self.parameters)", NEEDS_PARAMETERS, ".parameters"),
+    Rule(
+        "self.algorithm != 'grid' || !has(self.parameters) || self.parameters.all(name, "
+        "!has(self.parameters[name].uniform) && !has(self.parameters[name].logUniform))",
+        GRID_DISCRETE,
+        ".parameters",
+    ),
+    Rule(
+        "has(self.objective) || (self.algorithm != 'tpe' && !has(self.earlyStopping) && "
+        "!has(self.resultFrom))",
+        NEEDS_OBJECTIVE,
+        ".objective",
+    ),
+    Rule(
+        "self.algorithm != 'tpe' || !has(self.parameters) || self.parameters.size() <= 20",
+        TPE_PARAMETERS,
+        ".parameters",
+    ),
+)
+IN_JOB = (
+    Rule(
+        "!has(self.sweep) || has(self.completions) || self.sweep.algorithm in ['grid', 'list']",
+        NEEDS_COMPLETIONS,
+        ".completions",
+    ),
+    Rule(
+        "!has(self.sweep) || !(has(self.roles) || (has(self.gang) && self.gang))",
+        NOT_WITH_ROLES,
+        ".sweep",
+    ),
+)
+"""Over a GPUJob's spec."""
+
+COMPLETIONS_FIXED = (
+    "has(self.completions) == has(oldSelf.completions) && (!has(self.completions) || "
+    "self.completions == oldSelf.completions || "
+    "(has(self.sweep) && self.completions > oldSelf.completions))"
+)
+"""CEL: completions are what they were, or more of a sweep."""
