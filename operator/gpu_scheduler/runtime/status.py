@@ -140,7 +140,7 @@ def _phase(
     if ended is Phase.FAILED:
         return ended, "", failure or str(job.status.get("message", ""))
     if job.problem:
-        return Phase.PENDING, Reason.INVALID, job.problem
+        return Phase.RUNNING if running else Phase.PENDING, Reason.INVALID, job.problem
     if job.spec is not None and job.spec.suspend:
         return Phase.SUSPENDED, Reason.SUSPENDED, "spec.suspend is true: set it to false to go on"
     phase = Phase.RUNNING if running else Phase.PENDING
