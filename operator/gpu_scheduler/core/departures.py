@@ -76,6 +76,8 @@ class Departures:
         self._coming: dict[int, _Coming] = {}
         self.milli: Counter[ProjectName] = Counter()
         """Charged to projects until the pods are gone."""
+        self.pods: set[PodUID] = set()
+        """Those that are about to go."""
         for pod in leaving:
             self.add(pod)
 
@@ -92,6 +94,7 @@ class Departures:
     def add(self, pod: Occupant) -> None:
         """One more pod is about to go."""
         node = self._locator.node(pod.node)
+        self.pods.add(pod.uid)
         self.milli[pod.project] += pod.milli
         if node is None:
             return

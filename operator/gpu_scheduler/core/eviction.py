@@ -15,8 +15,8 @@ from gpu_scheduler.core.departures import Departures, Locator
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.occupants import Occupant
 from gpu_scheduler.core.request import ProjectName
-from gpu_scheduler.core.snapshot import Snapshot
-from gpu_scheduler.core.victims import Rank
+from gpu_scheduler.core.snapshot import Picks, Snapshot
+from gpu_scheduler.core.victims import Parties, Rank
 
 MOST_NODES = 64  # tried for one pod
 Ranked = list[tuple[Rank, Occupant]]  # of one node, in order
@@ -46,20 +46,18 @@ class Terms:
 Cost = tuple[int, int, bool, int, float]
 
 
-def _cost(way: Way, ranked: Ranked) -> Cost:
-    """The project and priority of the last to go, then how many go, then how long they ran."""
-    gone = {pod.uid for pod in way.victims}
-    last = max(rank for rank, pod in ranked if pod.uid in gone)
-    return (last.project, last.priority, last.interactive, len(gone), last.age)
-
-
 class Search:
     """Looks for ways on one snapshot; ``trials`` is what is left of the cycle's budget."""
 
     def __init__(
-        self, snapshot: Snapshot, locator: Locator, departures: Departures, trials: int
+        self,
+        snapshot: Snapshot,
+        locator: Locator,
+        departures: Departures,
+        parties: Parties,
+        trials: int,
     ) -> None:
-        self.trials = trials
+        self.trials, self._parties = trials, parties
         self._snapshot, self._locator, self._departures = snapshot, locator, departures
 
     def without(self, demand: Demand, nodes: Iterable[int], room_milli: int) -> Way | None:
@@ -85,7 +83,7 @@ class Search:
             tried += 1
             way = self.on(demand, node, ranked, terms)
             if way is not None:
-                found.append((_cost(way, ranked), node, way))
+                found.append((self._cost(way, ranked), node, way))
         return min(found, key=lambda entry: entry[:2])[2] if found else None
 
     def on(self, demand: Demand, node: int, ranked: Ranked, terms: Terms) -> Way | None:
@@ -101,21 +99,29 @@ class Search:
             self.trials -= 1
             way = self._among(demand, node, some, spare, terms.room_milli)
             if way is not None:
-                found.append((_cost(way, ranked), i, way))
+                found.append((self._cost(way, ranked), i, way))
         return min(found, key=lambda entry: entry[:2])[2] if found else None
+
+    def _cost(self, way: Way, ranked: Ranked) -> Cost:
+        """The project and priority of the last to go, then how many go, then how long they ran."""
+        gone = {pod.uid for pod in way.victims}
+        last = max(rank for rank, pod in ranked if pod.uid in gone)
+        count = sum(len(self._parties.of(pod)) for pod in way.victims)
+        return (last.project, last.priority, last.interactive, count, last.age)
 
     def _by_device(self, demand: Demand, node: int, ranked: Ranked) -> Iterable[Ranked]:
         """The victims on single devices, or on as many as the pod asks for, cheapest first."""
         on_device: dict[int, Ranked] = {}
         for each in ranked:
-            for device in {pick[1] for pick in self._locator.picks(each[1])}:
+            for device in {p[1] for pod in self._here(node, each[1]) for p in self._picks(pod)}:
                 on_device.setdefault(device, []).append(each)
         if len(on_device) < 2:
             return []
         count = max((request.count for request in demand.shape.devices), default=1)
         if count == 1:
             return list(on_device.values())
-        held = {d: sum(pod.milli for _, pod in each) for d, each in on_device.items()}
+        milli = self._parties.milli
+        held = {d: sum(milli(pod) for _, pod in each) for d, each in on_device.items()}
         chosen = sorted(on_device, key=lambda d: (held[d], d))[:count]
         return [[each for each in ranked if any(each in on_device[d] for d in chosen)]]
 
@@ -136,24 +142,27 @@ class Search:
         choice: Choice | None = None
         for _, pod in ranked:
             kinds = [(pod.project, False), *([(pod.project, True)] if pod.interactive else [])]
-            if any(given[kind] + pod.milli > spare_milli[kind] for kind in kinds):
+            milli = self._parties.milli(pod)
+            if any(given[kind] + milli > spare_milli[kind] for kind in kinds):
                 continue
             self._release(node, pod)
             gone.append(pod)
-            given.update(dict.fromkeys(kinds, pod.milli))
-            total = sum(each.milli for each in gone)
+            given.update(dict.fromkeys(kinds, milli))
+            total = sum(self._parties.milli(each) for each in gone)
             choice = self._fits(demand, node, room_milli(total))
             if choice is not None:
                 break
         if choice is not None:
-            total = sum(each.milli for each in gone)
+            total = sum(self._parties.milli(each) for each in gone)
             for pod in gone[-2::-1]:
-                snapshot.take(node, pod, self._locator.picks(pod), pod.project)
-                without = self._fits(demand, node, room_milli(total - pod.milli))
+                milli = self._parties.milli(pod)
+                for each in self._here(node, pod):
+                    snapshot.take(node, each, self._picks(each), each.project)
+                without = self._fits(demand, node, room_milli(total - milli))
                 if without is None:
                     self._release(node, pod)
                 else:
-                    choice, total = without, total - pod.milli
+                    choice, total = without, total - milli
                     gone.remove(pod)
         snapshot.rollback(mark)
         return None if choice is None else Way(node, tuple(gone), choice)
@@ -161,10 +170,25 @@ class Search:
     def _at_most(self, node: int, ranked: Ranked) -> int:
         """What could be free on a node, if devices were of no matter."""
         coming = self._departures.coming_milli(node)
-        return self._snapshot.node_free_milli[node] + coming + sum(p.milli for _, p in ranked)
+        return (
+            self._snapshot.node_free_milli[node]
+            + coming
+            + sum(self._parties.milli(pod) for _, pod in ranked)
+        )
+
+    def _here(self, node: int, pod: Occupant) -> Iterable[Occupant]:
+        """Those who go with a pod and are on the node; room elsewhere does not help."""
+        party = self._parties.of(pod)
+        return (
+            party if len(party) == 1 else [p for p in party if self._locator.node(p.node) == node]
+        )
+
+    def _picks(self, pod: Occupant) -> Picks:
+        return self._locator.picks(pod)
 
     def _release(self, node: int, pod: Occupant) -> None:
-        self._snapshot.release(node, pod, self._locator.picks(pod), pod.project)
+        for each in self._here(node, pod):
+            self._snapshot.release(node, each, self._picks(each), each.project)
 
     def _fits(self, demand: Demand, node: int, room_milli: int) -> Choice | None:
         if not self._snapshot.has_room(node, demand.shape):

@@ -84,8 +84,10 @@ def plan(
 
     # 6. Make room for those below their fair share, and for higher priorities.
     balance = Balance(snapshot, departures, projects, shares)
-    reclaim = Reclaim(snapshot, demands, occupants, departures, locator, balance, reservations)
-    reclaim.run(projects, queues, kept, tables.claimed)
+    reclaim = Reclaim(
+        snapshot, demands, occupants, departures, locator, balance, reservations, gangs
+    )
+    reclaim.run(projects, queues, kept, tables.claimed, tables.barred())
 
     # 7. Reserve room for those who have waited too long.
     again_at = reservations.make(queues, kept, reserve_after_seconds)

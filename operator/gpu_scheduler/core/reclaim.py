@@ -8,27 +8,41 @@ Nobody is evicted for room that comes anyway. Called by ``plan`` after both roun
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
+from typing import NamedTuple
 
-from gpu_scheduler.core import quota
+from gpu_scheduler.core import quota, wording
 from gpu_scheduler.core.balance import Balance
 from gpu_scheduler.core.decision import Evict, EvictReason, Hold, HoldKind
 from gpu_scheduler.core.demand import Demand, Demands
 from gpu_scheduler.core.departures import Departures, Locator
 from gpu_scheduler.core.eviction import Ranked, Search, Terms, Way
+from gpu_scheduler.core.gangs.cycle import Gangs
+from gpu_scheduler.core.gangs.making_room import GangSearch, GangWay
+from gpu_scheduler.core.gangs.placing import Flags, Placement
+from gpu_scheduler.core.gangs.request import GangRequest
 from gpu_scheduler.core.occupants import Occupant, Occupants
 from gpu_scheduler.core.order import project_rank
 from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import PodUID, Project, ProjectName
+from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.units import gpu_from_milli
-from gpu_scheduler.core.victims import interactive_spare_milli, preemptible, rank
+from gpu_scheduler.core.victims import Parties, interactive_spare_milli
 from gpu_scheduler.core.wording import gpus
 
 MOST_HELPED = 32  # pods per cycle; the others have their turn in the next one
 TRIALS = 512  # nodes tried per cycle
 
 Finder = Callable[[Queue, Entry, Demand], Way | None]
+GangFinder = Callable[[Queue, GangRequest], GangWay | None]
+
+
+class Step(NamedTuple):
+    """One kind of help: why others have to go, and the way for a pod or for a gang."""
+
+    reason: EvictReason
+    pod: Finder
+    gang: GangFinder
 
 
 class Reclaim:
@@ -43,13 +57,16 @@ class Reclaim:
         locator: Locator,
         balance: Balance,
         reservations: Reservations,
+        gangs: Gangs,
     ) -> None:
         self.evicts: list[Evict] = []
         self.holds: list[Hold] = []
         self._snapshot, self._demands, self._occupants = snapshot, demands, occupants
         self._departures, self._balance = departures, balance
         self._locator, self._reservations = locator, reservations
-        self._search = Search(snapshot, locator, departures, TRIALS)
+        self._gangs, self._parties = gangs, Parties(occupants)
+        self._search = Search(snapshot, locator, departures, self._parties, TRIALS)
+        self._gang_search = GangSearch(snapshot, locator, departures, self._parties, gangs.placer)
         self._victims: dict[ProjectName, list[Occupant]] = {}
         self._gone: set[PodUID] = set()
         self._usable: dict[Demand, frozenset[int]] = {}
@@ -61,6 +78,7 @@ class Reclaim:
         queues: Sequence[Queue],
         kept: set[PodUID],
         claimed: set[int],
+        barred: Flags | None,
     ) -> None:
         """Decide.
 
@@ -69,22 +87,32 @@ class Reclaim:
             queues: what still waits.
             kept: pods for which room was kept before.
             claimed: nodes that borrowers leave alone.
+            barred: the same as flags.
         """
         self._projects = projects
 
-        def inside(queue: Queue, entry: Entry, demand: Demand) -> Way | None:
-            held = self._balance.held_milli(queue.project.name)
-            return self._reclaim(queue, entry, demand, quota.room_inside_milli(queue.project, held))
+        def room(project: Project) -> int:
+            return quota.room_inside_milli(project, self._balance.held_milli(project.name))
 
-        def above(queue: Queue, entry: Entry, demand: Demand) -> Way | None:
-            return self._reclaim(queue, entry, demand, quota.UNBOUNDED, claimed)
-
+        inside = Step(
+            EvictReason.RECLAIM,
+            lambda queue, entry, demand: self._reclaim(queue, entry, demand, room(queue.project)),
+            lambda queue, request: self._reclaim_gang(queue, request, room(queue.project)),
+        )
+        above = Step(
+            EvictReason.RECLAIM,
+            lambda queue, entry, demand: self._reclaim(
+                queue, entry, demand, quota.UNBOUNDED, claimed
+            ),
+            lambda queue, request: self._reclaim_gang(queue, request, quota.UNBOUNDED, barred),
+        )
         waiting = [queue for queue in queues if queue.pending]
         if waiting and (self._balance.most_over() or self._departures.nodes):
-            self._pass(waiting, kept, inside, EvictReason.RECLAIM)
-            self._pass(waiting, kept, above, EvictReason.RECLAIM)
+            self._pass(waiting, kept, inside)
+            self._pass(waiting, kept, above)
         outranked = [queue for queue in waiting if self._outranks(queue)]
-        self._pass(outranked, kept, self._preempt, EvictReason.PRIORITY)
+        higher = Step(EvictReason.PRIORITY, self._preempt, self._preempt_gang)
+        self._pass(outranked, kept, higher)
 
     def _outranks(self, queue: Queue) -> bool:
         """Whether a waiting pod has a higher priority than one of its project on a node."""
@@ -92,11 +120,9 @@ class Reclaim:
         lowest = min(held, default=None)
         return lowest is not None and any(job.priority > lowest for job, _ in queue.pending)
 
-    def _pass(
-        self, queues: list[Queue], kept: set[PodUID], find: Finder, reason: EvictReason
-    ) -> None:
-        """Help one pod after the other, the project with the smallest share first."""
-        ways = [self._ways(queue, kept, find, reason) for queue in queues]
+    def _pass(self, queues: list[Queue], kept: set[PodUID], step: Step) -> None:
+        """Help one pod or gang after the other, the project with the smallest share first."""
+        ways = [self._ways(queue, kept, step) for queue in queues]
         turns = [(self._rank(queue), i) for i, queue in enumerate(queues)]
         heapify(turns)
         while turns and len(self.holds) < MOST_HELPED:
@@ -111,28 +137,102 @@ class Reclaim:
         held = self._snapshot.allocated_milli(name)
         return project_rank(name, held, self._balance.shares_milli[name])
 
-    def _ways(
-        self, queue: Queue, kept: set[PodUID], find: Finder, reason: EvictReason
-    ) -> Iterator[Way]:
-        stuck: set[tuple[Demand, int, frozenset[str]]] = set()
+    def _ways(self, queue: Queue, kept: set[PodUID], step: Step) -> Iterator[Way | GangWay]:
+        stuck: set[tuple[object, ...]] = set()
+        gang = ""
         for entry in queue.pending:
             job, pod = entry
             if job.gang is not None:
+                if gang != job.key:
+                    gang = job.key
+                    found = self._help_gang(queue, job, kept, step, stuck)
+                    if found is not None:
+                        yield found
                 continue
             demand = self._demands.of(pod.shape)
             key = (demand, job.priority, pod.avoid)
             if pod.uid in kept or not demand.least_milli or key in stuck or not demand.usable:
                 continue
             block = self._reservations.lift(pod.uid)
-            way = find(queue, entry, demand)
+            way = step.pod(queue, entry, demand)
             if way is None:
                 stuck.add(key)
                 if block is not None:
                     self._reservations.lower(block)
                 continue
             kept.add(pod.uid)
-            self._decide(queue, entry, way, reason)
+            self._evict(way.victims, job, step.reason)
+            self._promise(job, [((pod, demand), way.node, way.choice)])
             yield way
+
+    def _help_gang(
+        self,
+        queue: Queue,
+        job: WaitingJob,
+        kept: set[PodUID],
+        step: Step,
+        stuck: set[tuple[object, ...]],
+    ) -> GangWay | None:
+        """A way for all members of a gang together."""
+        request = self._gangs.of(job)
+        uids = [pod.uid for pod in job.pods]
+        key = (*request.signature, job.priority)
+        if key in stuck or not request.least_milli or not kept.isdisjoint(uids):
+            return None
+        if not self._gangs.startable(request):
+            return None
+        lifted = [block for uid in uids if (block := self._reservations.lift(uid)) is not None]
+        way = step.gang(queue, request)
+        if way is None:
+            stuck.add(key)
+            for block in lifted:
+                self._reservations.lower(block)
+            return None
+        kept.update(uids)
+        self._evict(way.victims, job, step.reason)
+        self._promise(job, way.placement)
+        return way
+
+    def _reclaim_gang(
+        self, queue: Queue, request: GangRequest, room_milli: int, barred: Flags | None = None
+    ) -> GangWay | None:
+        room = min(room_milli, self._balance.missing_milli(queue.project.name))
+        if request.least_milli > room:
+            return None
+        way = self._gang_search.without(request, room, barred)
+        if way is not None:
+            return way
+        terms = Terms(self._balance.spare_milli, self._interactive_milli, lambda given: room)
+        victims = self._of_others(queue.project.name)
+        return self._gang_search.best(request, victims, terms, barred)
+
+    def _preempt_gang(self, queue: Queue, request: GangRequest) -> GangWay | None:
+        project, priority = queue.project, request.job.priority
+        room = self._balance.growth_milli(project)
+        way = self._gang_search.without(request, room, None)
+        if way is not None:
+            return way
+        victims = self._lower(project.name, priority)
+        return self._gang_search.best(request, victims, self._own(room), None, anywhere=True)
+
+    def _of_others(self, name: ProjectName) -> Ranked:
+        """Victims in projects above their fair share."""
+        order = {other: i for i, other in enumerate(self._balance.most_over()) if other != name}
+        return [
+            (self._parties.rank(pod, i), pod)
+            for other, i in order.items()
+            for pod in self._of(other)
+        ]
+
+    def _lower(self, name: ProjectName, priority: int) -> Ranked:
+        """Victims of a lower priority in a project."""
+        return [(self._parties.rank(p), p) for p in self._of(name) if p.priority < priority]
+
+    def _own(self, room_milli: int) -> Terms:
+        """The terms inside a project: what victims give may be taken."""
+        return Terms(
+            lambda name: quota.UNBOUNDED, self._interactive_milli, lambda given: room_milli + given
+        )
 
     def _reclaim(
         self,
@@ -155,10 +255,9 @@ class Reclaim:
         way = self._search.without(demand, coming, room)
         if way is not None:
             return way
-        order = {other: i for i, other in enumerate(self._balance.most_over()) if other != name}
-        if not order:
+        victims = self._of_others(name)
+        if not victims:
             return None
-        victims = [(rank(pod, i), pod) for other, i in order.items() for pod in self._of(other)]
         terms = Terms(self._balance.spare_milli, self._interactive_milli, lambda given: room)
         return self._search.best(demand, self._by_node(victims, allowed), terms)
 
@@ -176,10 +275,7 @@ class Reclaim:
         way = self._search.without(demand, coming, room)
         if way is not None:
             return way
-        victims = [(rank(p), p) for p in self._of(project.name) if p.priority < job.priority]
-        terms = Terms(
-            lambda name: quota.UNBOUNDED, self._interactive_milli, lambda given: room + given
-        )
+        victims, terms = self._lower(project.name, job.priority), self._own(room)
         way = self._search.best(demand, self._by_node(victims, allowed), terms)
         return way or self._for_room(demand, filter(allowed, demand.usable), victims, terms)
 
@@ -188,41 +284,53 @@ class Reclaim:
     ) -> Way | None:
         """A way where devices are free and only the project's own room is missing."""
         given, gone, interactive = 0, [], 0
+        milli = self._parties.milli
         for _, pod in sorted(victims, key=lambda each: each[0]):
             if terms.room_milli(given) >= demand.least_milli:
                 break
             if pod.interactive:
-                if interactive + pod.milli > terms.interactive_milli(pod.project):
+                if interactive + milli(pod) > terms.interactive_milli(pod.project):
                     continue
-                interactive += pod.milli
-            given += pod.milli
+                interactive += milli(pod)
+            given += milli(pod)
             gone.append(pod)
         for pod in gone[::-1]:
-            if terms.room_milli(given - pod.milli) >= demand.least_milli:
-                given -= pod.milli
+            if terms.room_milli(given - milli(pod)) >= demand.least_milli:
+                given -= milli(pod)
                 gone.remove(pod)
         room = terms.room_milli(given)
         way = self._search.without(demand, nodes, room) if room >= demand.least_milli else None
         return way and Way(way.node, tuple(gone), way.choice)
 
-    def _decide(self, queue: Queue, entry: Entry, way: Way, reason: EvictReason) -> None:
-        job, pod = entry
-        name = queue.project.name
-        for victim in way.victims:
+    def _evict(self, victims: Iterable[Occupant], job: WaitingJob, reason: EvictReason) -> None:
+        """Decide that these go, each with its whole gang."""
+        gone = list(victims)
+        for victim in gone:
             if reason is EvictReason.RECLAIM:
-                why = f"{self._stand(name)}, {self._stand(victim.project)}"
+                why = f"{self._stand(job.project)}, {self._stand(victim.project)}"
             else:
                 why = f"its priority is {job.priority}, that of {victim.job} {victim.priority}"
-            message = (
-                f"{victim.name} gives {gpus(victim.milli)} on {victim.node} to {job.key}: {why}"
-            )
-            self.evicts.append(Evict(victim.uid, victim.job, job.key, reason, message))
-        for victim in way.victims:
-            self._departures.add(victim)
-            self._gone.add(victim.uid)
-        self._departures.owe(way.node, pod.shape, way.choice.picks, name)
-        node = self._snapshot.cluster.nodes[way.node].name
-        self.holds.append(Hold(pod.uid, job.key, node, HoldKind.FREED))
+            party = self._parties.of(victim)
+            what = f"{victim.name} gives {gpus(victim.milli)} on {victim.node}"
+            if victim.gang:
+                total = gpus(self._parties.milli(victim))
+                what = f"gang {victim.job} gives {total} of its {wording.pods(len(party))}"
+            message = f"{what} to {job.key}: {why}"
+            for each in party:
+                self.evicts.append(
+                    Evict(each.uid, each.job, job.key, reason, message, whole_job=each.gang)
+                )
+        for victim in gone:
+            for each in self._parties.of(victim):
+                self._departures.add(each)
+                self._gone.add(each.uid)
+
+    def _promise(self, job: WaitingJob, placement: Placement) -> None:
+        """Keep the room for those for whom it was made."""
+        for (pod, _), node, choice in placement:
+            self._departures.owe(node, pod.shape, choice.picks, job.project)
+            name = self._snapshot.cluster.nodes[node].name
+            self.holds.append(Hold(pod.uid, job.key, name, HoldKind.FREED))
 
     def _stand(self, name: ProjectName) -> str:
         held, share = self._balance.held_milli(name), self._balance.shares_milli[name]
@@ -231,7 +339,7 @@ class Reclaim:
     def _of(self, name: ProjectName) -> list[Occupant]:
         """Those of a project's pods that may still be evicted."""
         if name not in self._victims:
-            self._victims[name] = preemptible(self._occupants.of(name))
+            self._victims[name] = self._parties.preemptible(self._occupants.of(name))
         return [pod for pod in self._victims[name] if pod.uid not in self._gone]
 
     def _interactive_milli(self, name: ProjectName) -> int:
@@ -241,9 +349,10 @@ class Reclaim:
     def _by_node(self, victims: Ranked, allowed: Callable[[int], bool]) -> dict[int, Ranked]:
         found: dict[int, Ranked] = {}
         for ranked in sorted(victims, key=lambda each: each[0]):
-            node = self._locator.node(ranked[1].node)
-            if node is not None:
-                found.setdefault(node, []).append(ranked)
+            held = [each for each in self._parties.of(ranked[1]) if each.grants]
+            for node in dict.fromkeys(self._locator.node(each.node) for each in held):
+                if node is not None:
+                    found.setdefault(node, []).append(ranked)
         return {node: each for node, each in found.items() if allowed(node)}
 
     def _allowed(self, entry: Entry, demand: Demand, node: int) -> bool:

@@ -263,7 +263,8 @@ class Reservations:
 
     def _stayers(self, node: int) -> list[Occupant]:
         name = self._snapshot.cluster.nodes[node].name
-        return [pod for pod in self._occupants.on(name) if not pod.leaving]
+        going = self._departures.pods
+        return [pod for pod in self._occupants.on(name) if pod.uid not in going]
 
     def _fits(self, demand: Demand, node: int) -> Choice | None:
         return demand.chooser.choose(node) if self._snapshot.has_room(node, demand.shape) else None

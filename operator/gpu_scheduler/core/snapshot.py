@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.request import ProjectName, Shape
+from gpu_scheduler.core.request import ProjectName
 
 Pick = tuple[int, int, int, int]  # container, device (index in the cluster), milli, MiB
 Picks = tuple[Pick, ...]
@@ -171,7 +171,7 @@ class Snapshot:
             kind.append(number)
         return kind
 
-    def has_room(self, node: int, shape: Shape) -> bool:
+    def has_room(self, node: int, shape: Footprint) -> bool:
         """Whether CPU, memory, ephemeral storage and a pod slot are free on the node."""
         cluster = self.cluster
         return (
@@ -180,6 +180,11 @@ class Snapshot:
             and cluster.free_memory_bytes[node] >= shape.memory_bytes
             and cluster.free_ephemeral_bytes[node] >= shape.ephemeral_bytes
         )
+
+    def has_free(self, picks: Picks) -> bool:
+        """Whether so much is free on these devices; each is named once."""
+        free_milli, free_mib = self.cluster.free_milli, self.cluster.free_mib
+        return all(milli <= free_milli[d] and mib <= free_mib[d] for _, d, milli, mib in picks)
 
     def allocated_milli(self, project: ProjectName) -> int:
         """Milli-GPU charged to a project: what it held before, and what this cycle gave it."""

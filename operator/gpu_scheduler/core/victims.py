@@ -1,15 +1,16 @@
-"""Which pods may be asked to give way, and in which order.
+"""Which pods may be asked to give way, in which order, and who goes with them.
 
-Training may always be stopped. Of a project's interactive pods only what they hold together above
-its quota may be taken; which of them go is a matter of order and fit. Pods that leave already, or
-cannot be evicted at present, are no victims. Called by ``reclaim``.
+A gang is one victim: all of its pods go, or none. Training may always be stopped. Of a project's
+interactive pods only what they hold together above its quota may be taken; which of them go is a
+matter of order and fit. Pods that leave already, or cannot be evicted at present, are no victims.
+Called by ``reclaim``.
 """
 
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.request import Project
+from gpu_scheduler.core.occupants import Occupant, Occupants
+from gpu_scheduler.core.request import JobKey, Project, ProjectName
 
 
 class Rank(NamedTuple):
@@ -22,14 +23,58 @@ class Rank(NamedTuple):
     uid: str
 
 
-def rank(pod: Occupant, project: int = 0) -> Rank:
+def rank(pod: Occupant, project: int = 0, since: float | None = None) -> Rank:
     """The order of victims: project, priority, training first, latest started."""
-    return Rank(project, pod.priority, pod.interactive, -pod.since, pod.uid)
+    age = -(pod.since if since is None else since)
+    return Rank(project, pod.priority, pod.interactive, age, pod.uid)
 
 
-def preemptible(pods: Iterable[Occupant]) -> list[Occupant]:
-    """Those of a project's pods that may be asked to give way."""
-    return [pod for pod in pods if pod.grants and not pod.leaving and not pod.spared]
+class Parties:
+    """Who goes together: a pod alone, or all pods of its gang that hold anything."""
+
+    def __init__(self, occupants: Occupants) -> None:
+        self._occupants = occupants
+        self._gangs: dict[ProjectName, dict[JobKey, tuple[Occupant, ...]]] = {}
+
+    def of(self, pod: Occupant) -> tuple[Occupant, ...]:
+        """All that go with a pod, itself included; those that leave already do not count."""
+        if not pod.gang:
+            return (pod,)
+        gangs = self._gangs.get(pod.project)
+        if gangs is None:
+            lists: dict[JobKey, list[Occupant]] = {}
+            for each in self._occupants.of(pod.project):
+                if each.gang and not each.leaving:
+                    lists.setdefault(each.job, []).append(each)
+            gangs = self._gangs[pod.project] = {
+                job: tuple(sorted(members, key=lambda each: each.uid))
+                for job, members in lists.items()
+            }
+        return gangs.get(pod.job, (pod,))
+
+    def milli(self, pod: Occupant) -> int:
+        """Milli-GPU that they hold together."""
+        return sum(each.milli for each in self.of(pod)) if pod.gang else pod.milli
+
+    def rank(self, pod: Occupant, project: int = 0) -> Rank:
+        """The rank of a pod; that of a gang goes by its latest started member."""
+        return rank(pod, project, max(each.since for each in self.of(pod)) if pod.gang else None)
+
+    def preemptible(self, pods: Iterable[Occupant]) -> list[Occupant]:
+        """Those of a project's pods that may be asked to give way; of a gang one for all."""
+        found = []
+        seen: set[JobKey] = set()
+        for pod in pods:
+            if not pod.grants or pod.leaving or pod.spared:
+                continue
+            if pod.gang:
+                party = self.of(pod)
+                if pod.job in seen or any(each.spared for each in party):
+                    continue
+                seen.add(pod.job)
+                pod = next(each for each in party if each.grants)  # the same one every time
+            found.append(pod)
+        return found
 
 
 def interactive_spare_milli(project: Project, pods: Iterable[Occupant]) -> int:

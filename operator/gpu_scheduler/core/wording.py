@@ -69,3 +69,8 @@ def ceiling(project: Project) -> str:
     if project.weight > 0 or limit < project.quota_milli:
         return f"its limit {gpu_from_milli(limit)}"
     return f"its quota {gpu_from_milli(project.quota_milli)} (weight 0: it never borrows)"
+
+
+def pods(count: int) -> str:
+    """'1 pod', '4 pods'."""
+    return f"{count} pod{'' if count == 1 else 's'}"

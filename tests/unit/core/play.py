@@ -12,11 +12,13 @@ from gpu_scheduler.core.occupants import Occupant, Roll
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.request import (
+    Gang,
     JobKey,
     PodUID,
     Project,
     ProjectName,
     Shape,
+    Topology,
     WaitingJob,
     WaitingPod,
 )
@@ -28,13 +30,13 @@ def empty(gpus: tuple[int, ...]) -> tuple[Cluster, Session]:
     """Nodes with so many GPUs, and what a planner keeps; with a fixed mix it learns nothing."""
     builder = ClusterBuilder()
     for n, each in enumerate(gpus):
-        builder.node(f"n{n}", each)
+        builder.node(f"n{n}", each, labels={"zone": f"z{n % 2}"})
     return builder.obj(), Session(mix=DEFAULT)
 
 
 @dataclass(frozen=True)
 class Pod:
-    """One pod of a job of its own, for as long as it takes (``seconds``; None = for ever)."""
+    """One pod of a job of its own, or of a gang, for as long as it takes (None = for ever)."""
 
     name: str
     project: str
@@ -44,6 +46,10 @@ class Pod:
     created: float = 0.0
     seconds: int | None = None
     limit: bool = False  # its time limit is known to the planner
+    gang: str = ""  # its job, when that is a gang …
+    size: int = 1  # … of so many pods
+    distinct: bool = True
+    topology: Topology | None = None
 
     @property
     def uid(self) -> PodUID:
@@ -51,7 +57,7 @@ class Pod:
 
     @property
     def key(self) -> JobKey:
-        return JobKey(f"ns/{self.name}")
+        return JobKey(f"ns/{self.gang or self.name}")
 
 
 @dataclass
@@ -67,6 +73,8 @@ class Play:
     grace: int = 1  # cycles that a pod takes to go
     going: dict[PodUID, int] = field(default_factory=dict)
     reserve_after_seconds: float = 60.0
+    consolidate: bool = False
+    moved: dict[PodUID, float] = field(default_factory=dict)
 
     def place(self, pod: Pod, *devices: str, milli: int = 1000) -> "Play":
         """Put a running pod on devices ('n0/1')."""
@@ -101,18 +109,29 @@ class Play:
         )
 
     def jobs(self) -> list[WaitingJob]:
+        found: dict[JobKey, list[Pod]] = {}
+        for pod in self.waiting:
+            found.setdefault(pod.key, []).append(pod)
         return [
             WaitingJob(
-                pod.key,
-                ProjectName(pod.project),
-                (WaitingPod(pod.uid, pod.name, pod.shape, since=pod.created),),
-                pod.interactive,
-                pod.priority,
-                pod.created,
-                pod.seconds if pod.limit else None,
+                key,
+                ProjectName(pods[0].project),
+                tuple(WaitingPod(p.uid, p.name, p.shape, since=p.created) for p in pods),
+                pods[0].interactive,
+                pods[0].priority,
+                pods[0].created,
+                pods[0].seconds if pods[0].limit else None,
+                self._gang(pods),
             )
-            for pod in self.waiting
+            for key, pods in found.items()
         ]
+
+    def _gang(self, pods: list[Pod]) -> Gang | None:
+        """What the planner is told of a gang; its members start and end together here."""
+        first = pods[0]
+        if not first.gang:
+            return None
+        return Gang(first.size, first.size, first.distinct, first.topology)
 
     def plan(self) -> Plan:
         return plan(
@@ -181,4 +200,7 @@ class Play:
             pod.priority,
             self.now,
             self.now + pod.seconds if pod.limit and pod.seconds is not None else None,
+            gang=bool(pod.gang),
+            shape=pod.shape,
+            moved=self.moved.get(pod.uid, 0.0),
         )

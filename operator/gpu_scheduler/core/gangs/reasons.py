@@ -145,16 +145,12 @@ class GangExplainer:
 def _together(request: GangRequest) -> str:
     """'needs 40 GPUs in 10 pods at once', and the pods that want none beside them."""
     if not request.least_milli:
-        return f"needs room for {_pods(len(request.members))} at once"
+        return f"needs room for {wording.pods(len(request.members))} at once"
     without = sum(count for demand, count in request.counts.items() if not demand.least_milli)
-    text = f"needs {_cost(request)} in {_pods(len(request.members) - without)} at once"
+    text = f"needs {_cost(request)} in {wording.pods(len(request.members) - without)} at once"
     return f"{text}, with {without} more without GPUs" if without else text
 
 
 def _cost(request: GangRequest) -> str:
     least = "" if request.exact else "at least "
     return least + wording.gpus(request.least_milli)
-
-
-def _pods(count: int) -> str:
-    return f"{count} pod{'' if count == 1 else 's'}"

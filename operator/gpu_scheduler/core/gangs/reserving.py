@@ -79,8 +79,11 @@ class Soonest:
         return max([self._now, *ends]), best
 
     def _stayers(self, nodes: Iterable[int]) -> list[tuple[int, Occupant]]:
-        names = self._snapshot.cluster.nodes
-        on = {n: [p for p in self._occupants.on(names[n].name) if not p.leaving] for n in nodes}
+        names, going = self._snapshot.cluster.nodes, self._departures.pods
+        on = {
+            n: [pod for pod in self._occupants.on(names[n].name) if pod.uid not in going]
+            for n in nodes
+        }
         held = {n: sum(pod.milli for pod in pods) for n, pods in on.items()}
         found = [(n, pod) for n, pods in on.items() for pod in pods]
         return sorted(found, key=lambda e: (_end(e[1]), held[e[0]], e[0], e[1].since, e[1].uid))

@@ -1,0 +1,183 @@
+"""What holds for gangs over whole histories: plans carried out one after the other."""
+
+from collections import Counter
+
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from tests.unit.builders import project, projects, shape
+from tests.unit.core.play import Play, Pod
+from tests.unit.core.test_fair_play import TEAMS, check_limits, check_losers, taken
+
+from gpu_scheduler.core.decision import EvictReason, HoldKind, Plan
+from gpu_scheduler.core.request import ProjectName, Topology
+
+SHAPES = (
+    shape(1000),
+    shape(1000),
+    shape(500),
+    shape(300),
+    shape(1000, count=2),
+    shape(cpu_milli=20_000),
+    shape(500, cpu_milli=70_000),
+)
+TOPOLOGIES = (None, None, Topology("zone"), Topology("zone", required=False))
+EXAMPLES = settings(max_examples=2000, deadline=None, phases=[Phase.explicit, Phase.generate])
+
+
+def members(name: str, *shapes: object, **about: object) -> list[Pod]:
+    """The pods of a gang."""
+    return [
+        Pod(f"{name}-{i}", shape=what, gang=name, size=len(shapes), **about)  # type: ignore[arg-type]
+        for i, what in enumerate(shapes)
+    ]
+
+
+@st.composite
+def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) -> list[Pod]:
+    """Gangs of one to four pods, and single pods."""
+    found: list[Pod] = []
+    for i in range(draw(st.integers(1, most))):
+        count = draw(st.sampled_from([1, 2, 2, 3, 3, 4]))
+        shapes = draw(
+            st.lists(st.sampled_from(SHAPES), min_size=count, max_size=count)
+            if draw(st.booleans())
+            else st.sampled_from(SHAPES).map(lambda what: [what] * count)
+        )
+        about = {
+            "project": draw(st.sampled_from(TEAMS)),
+            "interactive": draw(st.integers(0, 5)) == 0,
+            "priority": draw(st.sampled_from([50, 50, 50, 0, 90])),
+            "created": created + i,
+            "seconds": draw(st.integers(1, 30)) if finite else None,
+            "limit": draw(st.booleans()),
+        }
+        if draw(st.integers(0, 3)) == 0:
+            found.append(Pod(f"{wave}{i}", shape=shapes[0], **about))  # type: ignore[arg-type]
+        else:
+            about |= {
+                "distinct": draw(st.sampled_from([True, True, False])),
+                "topology": draw(st.sampled_from(TOPOLOGIES)),
+            }
+            found += members(f"{wave}{i}", *shapes, **about)
+    return found
+
+
+@st.composite
+def plays(draw: st.DrawFn, *, finite: bool = False) -> tuple[Play, list[Pod]]:
+    """A cluster of up to four nodes in two zones that some jobs fill, and the jobs that come then."""
+    gpus = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    teams = [
+        project(
+            name,
+            draw(st.sampled_from([0, 0, 1000, 2000, 4000, 9000])),
+            draw(st.sampled_from([None, None, None, 3000])),
+            draw(st.sampled_from([1, 1, 2, 0])),
+        )
+        for name in TEAMS
+    ]
+    play = Play(gpus, projects(*teams), grace=draw(st.integers(1, 3)))
+    play.wait(*draw(pods("old", 5, 0.0, finite)))
+    play.reserve_after_seconds = draw(st.sampled_from([0.0, 60.0]))
+    return play, draw(pods("new", 4, 500.0, finite))
+
+
+def check_whole(play: Play, result: Plan) -> None:
+    """All members start or none, their places follow one another, and they go together."""
+    waiting = {pod.uid: pod for pod in play.waiting}
+    placed = Counter(place.job for place in result.places if waiting[place.pod].gang)
+    size = {pod.key: pod.size for pod in play.waiting}
+    for key, count in placed.items():
+        assert count == size[key]
+    order = [place.job for place in result.places]
+    assert len(list(dict.fromkeys(order))) == sum(
+        1 for i, key in enumerate(order) if i == 0 or order[i - 1] != key
+    )
+    held = Counter(hold.job for hold in result.holds if waiting[hold.pod].gang)
+    for key, count in held.items():
+        assert count == size[key]
+    gone = {evict.pod for evict in result.evicts}
+    for evict in result.evicts:
+        pod = play.running[evict.pod][0]
+        assert evict.whole_job == bool(pod.gang)
+        mates = {uid for uid, (other, _) in play.running.items() if other.key == pod.key}
+        if pod.gang:
+            assert mates - play.going.keys() <= gone
+
+
+def check_apart(play: Play, result: Plan) -> None:
+    """Members that must are on GPUs of their own, and in one zone."""
+    waiting = {pod.uid: pod for pod in play.waiting}
+    devices: dict[str, list[str]] = {}
+    zones: dict[str, set[int]] = {}
+    for place in result.places:
+        pod = waiting[place.pod]
+        if not pod.gang:
+            continue
+        if pod.distinct:
+            devices.setdefault(pod.gang, []).extend({grant.device for grant in place.grants})
+        if pod.topology is not None and pod.topology.required:
+            zones.setdefault(pod.gang, set()).add(int(place.node[1:]) % 2)
+    for used in devices.values():
+        assert len(used) == len(set(used))
+    for found in zones.values():
+        assert len(found) == 1
+
+
+def check_winners(play: Play, result: Plan) -> None:
+    """Who gets GPUs back ends at most at its fair share."""
+    waiting = {pod.uid: pod for pod in play.waiting}
+    owner = {pod.key: pod.project for pod in play.waiting}
+    kept_before = {owner.get(hold.job) for hold in play.holds}
+    preempted = taken(play, result, EvictReason.PRIORITY)
+    helped = {owner[e.beneficiary] for e in result.evicts if e.reason is EvictReason.RECLAIM}
+    for name in helped - kept_before:
+        if preempted[name]:
+            continue  # a higher priority of its own may take it up to its quota
+        kept = sum(
+            waiting[hold.pod].shape.nominal_milli
+            for hold in result.holds
+            if hold.kind is HoldKind.FREED and owner[hold.job] == name
+        )
+        placed = sum(
+            grant.milli
+            for place in result.places
+            if waiting[place.pod].project == name
+            for grant in place.grants
+        )
+        after = play.held(name, staying=True) + placed + kept
+        assert after <= result.shares_milli[ProjectName(name)]
+
+
+@EXAMPLES
+@given(plays())
+def test_gangs_are_whole_apart_in_one_zone_and_inside_what_their_projects_may_have(
+    case: tuple[Play, list[Pod]],
+):
+    play, later = case
+    for cycle in range(5):
+        before = {name: play.held(name) for name in TEAMS}
+        result = play.plan()
+        check_whole(play, result)
+        check_apart(play, result)
+        check_losers(play, result)
+        check_winners(play, result)
+        play.carry_out(result)
+        check_limits(play, before)
+        play.tick()
+        if cycle == 1:
+            play.wait(*later)
+
+
+@EXAMPLES
+@given(plays())
+def test_no_plan_undoes_an_earlier_one_with_gangs_as_victims(case: tuple[Play, list[Pod]]):
+    play, later = case
+    play.cycle()
+    play.wait(*later)
+    lost_to: dict[str, set[str]] = {}  # job -> those for which it had to go
+    for _ in range(24):
+        result = play.cycle()
+        for evict in result.evicts:
+            assert evict.job not in lost_to.get(evict.beneficiary, ())
+            lost_to.setdefault(evict.job, set()).add(evict.beneficiary)
+    assert not play.plan().evicts
