@@ -49,8 +49,9 @@ def gpujob_status(
     own = [j for j in jobs if j.owner_uid == job.uid]
     live = [p for p in pods if p.stage is not Stage.ENDED]
     held = [p for p in live if p.allocation is not None]
-    complete = bool(own) and all(j.complete for j in own)
-    failure = next((j.failure for j in own if j.failure), "")
+    roles = job.asks.keys() or {""}
+    complete = {j.role for j in own if j.complete} >= roles
+    failure = next((_failure(j) for j in own if j.failure), "")
     ended = _ended(job, complete, failure)
     running = sum(1 for p in live if p.stage is Stage.RUNNING)
     succeeded = sum(j.succeeded for j in own)
@@ -98,7 +99,7 @@ def preempted_by(
         return str(by)
     left = job.spec.total_pods - sum(j.succeeded + j.failed_indexes for j in jobs)
     holding = sum(1 for pod in live if pod.allocation is not None and not pod.deleting)
-    return str(by) if holding < min(job.spec.parallelism, left) else None
+    return str(by) if holding < min(job.spec.pods_at_once, left) else None
 
 
 def _victim(pod: PodRecord, preempted: Preempted | None) -> bool:
@@ -155,10 +156,14 @@ def _asked(job: GPUJobRecord) -> str:
     """GPUs that the pods at once ask for; memory is a share only once a device is known."""
     if job.spec is None:
         return "?"
-    if any(r.mib for r in job.requests):
+    if any(r.mib for ask in job.asks.values() for r in ask.devices):
         return job.spec.gpu_memory or "memory"
-    at_once = min(job.spec.parallelism, job.spec.total_pods)
-    return gpu_from_milli(at_once * sum(r.count * r.milli for r in job.requests))
+    milli = (ask.at_once * sum(r.count * r.milli for r in ask.devices) for ask in job.asks.values())
+    return gpu_from_milli(sum(milli))
+
+
+def _failure(job: JobRecord) -> str:
+    return f"role {job.role}: {job.failure}" if job.role else job.failure
 
 
 def _newest(pod: PodRecord) -> tuple[int, str]:

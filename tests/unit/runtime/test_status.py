@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
 
+from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.core.decision import Grant, Reason, Wait
 from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
@@ -15,6 +16,7 @@ from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.jobs import GPUJobRecord, job_record
 from gpu_scheduler.state.pods import record
 
+NO_GPU = annotations("a", ())  # of a placed pod that asked for none
 THEN, NOW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 TEAM = ProjectName("team-a")
 WAIT = Wait(make_gpujob().key, Reason.FRAGMENTED, "best node a has 0.3 free", 3)
@@ -277,3 +279,75 @@ def test_indexes_that_failed_for_good_are_not_missed() -> None:
     job.status = {"preemptedBy": "team-b/urgent"}
     status = status_of(job, jobs=(make_job(failed_indexes="1"),), pods=(running(),))
     assert status.preempted_by is None
+
+
+# --- roles ---
+
+ROLES = [
+    {"name": "lead", "gpu": 1},
+    {"name": "work", "replicas": 2, "gpu": 0.5},
+    {"name": "ps"},
+]
+
+
+def role_job(role: str, **settings: Any) -> Job:
+    return make_job(f"job-{role}", uid=f"uid-{role}", owner="job", **settings)
+
+
+def of_role(role: str, index: int = 0, **settings: Any) -> Pod:
+    return make_pod(
+        f"job-{role}-{index}",
+        job=f"uid-{role}",
+        index=index,
+        node=settings.pop("node", "a"),
+        **settings,
+    )
+
+
+def test_counts_and_gpus_are_those_of_all_roles() -> None:
+    status = status_of(
+        make_gpujob(roles=ROLES),
+        (role_job("lead"), role_job("work", succeeded=1), role_job("ps")),
+        (
+            of_role("lead", grants=half("0", 1000), phase="Running"),
+            of_role("work", 1, grants=half("1"), phase="Running", node="b"),
+            of_role("ps", annotations_=NO_GPU, phase="Running"),
+        ),
+    )
+    assert (status.phase, status.gpu, status.pod_summary) == ("Running", "1.5/2", "3/1/4")
+    assert status.node == "a +1 more"
+    assert {p.pod: p.devices for p in status.placements} == {
+        "job-lead-0": ["0"],
+        "job-work-1": ["1"],
+        "job-ps-0": [],
+    }
+
+
+def test_a_job_has_succeeded_when_every_role_has() -> None:
+    job = make_gpujob(roles=ROLES)
+    done = [role_job(role, ended="Complete", succeeded=n) for role, n in (("lead", 1), ("work", 2))]
+    assert status_of(job, tuple(done)).phase == "Pending"  # the third Job is not there yet
+    assert status_of(job, (*done, role_job("ps"))).phase == "Pending"
+    status = status_of(job, (*done, role_job("ps", ended="Complete", succeeded=1)))
+    assert (status.phase, status.pod_summary) == ("Succeeded", "0/4/4")
+
+
+def test_a_role_that_has_failed_is_named_and_ends_the_job() -> None:
+    status = status_of(
+        make_gpujob(roles=ROLES),
+        (role_job("lead"), role_job("work", ended="Failed", message="index 1 failed")),
+    )
+    assert (status.phase, status.message) == ("Failed", "role work: index 1 failed")
+
+
+def test_a_gang_that_was_evicted_says_so_until_all_members_are_back() -> None:
+    job = make_gpujob(roles=ROLES, status={"preemptedBy": "team-b/urgent"})
+    jobs = tuple(role_job(role) for role in ("lead", "work", "ps"))
+    back = [
+        of_role("lead", grants=half("0", 1000), phase="Running"),
+        of_role("work", 0, grants=half("1"), phase="Running"),
+        of_role("work", 1, grants=half("1"), phase="Running"),
+    ]
+    assert status_of(job, jobs, tuple(back)).preempted_by == "team-b/urgent"
+    back.append(of_role("ps", annotations_=NO_GPU, phase="Running"))
+    assert status_of(job, jobs, tuple(back)).preempted_by is None
