@@ -207,6 +207,7 @@ def test_ungating_pins_every_term_and_kube_scheduler_follows(api: Caller, namesp
     assert after["spec"]["nodeName"] == NODE
     assert "schedulingGates" not in after["spec"]
     assert after["metadata"]["annotations"]["gpu-scheduler.io/c0-devices"] == "GPU-a"
+    assert "managedFields" not in after["metadata"]  # nor did binding and status bring them back
     required = "requiredDuringSchedulingIgnoredDuringExecution"
     pin = {"key": "metadata.name", "operator": "In", "values": [NODE]}
     assert after["spec"]["affinity"]["nodeAffinity"].pop(required)["nodeSelectorTerms"] == [

@@ -20,6 +20,10 @@ from gpu_scheduler.kube.objects import Pod, SelectorRequirement, SelectorTerm
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 
+# One empty entry makes the API server forget which client set which field of the pod, and not
+# follow it any more: merging that costs more than the rest of this patch (ADR 0021).
+_UNTRACKED: list[dict[str, Any]] = [{}]
+
 
 def gated(pod: Pod) -> bool:
     """Whether our gate holds the pod back."""
@@ -53,6 +57,7 @@ def ungate(pod: Pod, node: str, grants: Iterable[Grant], *, hostname: str = "") 
             "uid": meta.uid,
             "resourceVersion": meta.resource_version,
             "annotations": placement(pod, node, grants),
+            "managedFields": _UNTRACKED,
         },
         "spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}], **pin},
     }

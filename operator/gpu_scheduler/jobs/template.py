@@ -1,7 +1,9 @@
 """The pod template that a GPUJob means, before anything of ours is put in.
 
-``image`` and its companions stand for a template with one container. Whatever comes back is a
-fresh copy: rendering writes into it, and the GPUJob in the informer's cache stays as it was.
+``image`` and its companions stand for a template with one container, which gets no credentials for
+the API server: a training script needs none, and every pod is smaller by a volume (ADR 0021); a
+template decides for itself. Whatever comes back is a fresh copy: rendering writes into it, and the
+GPUJob in the informer's cache stays as it was.
 Called by ``render`` and, for its ``spec``, by whoever asks ``path.choose``.
 """
 
@@ -17,6 +19,8 @@ def pod_template(spec: GPUJobSpec) -> dict[str, Any]:
     """A PodTemplateSpec as JSON, with ``metadata`` and ``spec`` present."""
     if spec.template is None:
         short = spec.model_dump(mode="json", by_alias=True, exclude_none=True, include=_SHORT_FORM)
-        return {"metadata": {}, "spec": {"containers": [{"name": MAIN_CONTAINER, **short}]}}
+        main = {"name": MAIN_CONTAINER, **short}
+        pod_spec = {"containers": [main], "automountServiceAccountToken": False}
+        return {"metadata": {}, "spec": pod_spec}
     template = deepcopy(spec.template)
     return {"metadata": template.get("metadata") or {}, "spec": template["spec"]}

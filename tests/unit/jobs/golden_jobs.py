@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.core.sweeps.segments import Segment
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.path import Path as WritePath
 from gpu_scheduler.jobs.render import RenderInput, render
@@ -87,7 +88,61 @@ def make_input(spec: dict[str, Any], **changes: Any) -> RenderInput:
     return RenderInput(**(values | changes))
 
 
+SWEEP: dict[str, Any] = {
+    "algorithm": "random",
+    "objective": {"metric": "val_loss"},
+    "parameters": {"lr": {"logUniform": [1e-5, 1e-1]}, "batch-size": {"values": [32, 64]}},
+    "failFastExitCodes": [42, 3],
+}
+
 CASES: dict[str, RenderInput] = {
+    "sweep_short_form": make_input(
+        {
+            "image": "registry.example/train:1",
+            "command": ["python", "train.py"],
+            "args": [
+                "--lr",
+                "${hparam.lr}",
+                "--batch=${trialParameters.batch-size}",
+                "$${hparam.lr}",
+            ],
+            "env": [
+                {"name": "LEARNING_RATE", "value": "${hparam.lr}"},
+                {"name": "TWICE", "value": "$(HPARAM_LR) $(LEARNING_RATE)"},
+                {"name": "GPUJOB_TRIAL", "value": "mine"},
+            ],
+            "gpu": 0.5,
+            "parallelism": 4,
+            "completions": 2500,
+            "sweep": SWEEP,
+        },
+        name="search",
+        segment=Segment(2, 2000, 500),
+    ),
+    "sweep_template": make_input(
+        {
+            "template": {
+                "spec": {
+                    "initContainers": [
+                        {"name": "fetch", "image": "fetch:1", "args": ["${hparam.lr}"]}
+                    ],
+                    "containers": [
+                        {
+                            "name": "trainer",
+                            "image": "registry.example/train:1",
+                            "terminationMessagePath": "/results/message",
+                        },
+                        {"name": "proxy", "image": "registry.example/proxy:1"},
+                    ],
+                }
+            },
+            "gpu": 0.5,
+            "completions": 40,
+            "sweep": SWEEP,
+        },
+        name="search",
+        cap_image=CAP,
+    ),
     "short_form_bind": make_input(
         {
             "image": "registry.example/quickstart:1",

@@ -49,6 +49,11 @@ def test_ungate_is_one_patch_with_both_preconditions() -> None:
     assert terms_of(write.body) == [{"matchFields": [PIN]}]
 
 
+def test_ungating_stops_the_following_of_fields() -> None:
+    assert place(make_pod(gates=(OURS,)), "dell-0", HALF).body["metadata"]["managedFields"] == [{}]
+    assert "managedFields" not in place(make_pod(), "dell-0", HALF).body["metadata"]
+
+
 def test_preferred_affinity_and_pod_affinity_are_left_alone() -> None:
     body = place(make_pod(gates=(OURS,)), "dell-0", HALF).body
     assert list(body["spec"]["affinity"]) == ["nodeAffinity"]

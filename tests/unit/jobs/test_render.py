@@ -60,6 +60,17 @@ def test_completions_default_to_parallelism() -> None:
     assert env_of(pod_spec(job)["containers"][0])["GPUJOB_COMPLETIONS"]["value"] == "3"
 
 
+def test_the_short_form_gets_no_credentials_and_a_template_decides_for_itself() -> None:
+    assert pod_spec(render(make_input(SHORT)))["automountServiceAccountToken"] is False
+    main = {"name": "main", "image": "a"}
+    for chosen in (True, False):
+        wanted = template(main, automountServiceAccountToken=chosen)
+        job = render(make_input({"template": wanted, "gpu": 0.5}))
+        assert pod_spec(job)["automountServiceAccountToken"] is chosen
+    job = render(make_input({"template": template(main), "gpu": 0.5}))
+    assert "automountServiceAccountToken" not in pod_spec(job)
+
+
 def test_time_limit_of_the_job_wins_over_the_template() -> None:
     spec = {"template": template({"name": "a"}, activeDeadlineSeconds=5), "gpu": 1}
     assert pod_spec(render(make_input(spec)))["activeDeadlineSeconds"] == 5
