@@ -103,7 +103,8 @@ class GPUProjectStatus(ApiModel):
     conditions: list[Condition] = Field(
         default_factory=list,
         max_length=16,
-        description="Accepted: False when a namespace is claimed by another project.",
+        description="Accepted: False when a namespace is claimed by another project. "
+        "QuotaCovered: False when quotas promise more GPUs than the cluster has.",
         json_schema_extra={
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["type"],

@@ -22,10 +22,14 @@ def project_status(
     waiting: Iterable[WaitingJob],
     running_jobs: int,
     conflicts: tuple[Claim, ...],
+    broken: str = "",
     before: Mapping[str, Any],
     now: str,
 ) -> GPUProjectStatus:
-    """The status that a project should have (``before``: the one it has, as JSON)."""
+    """The status that a project should have (``before``: the one it has, as JSON).
+
+    ``broken``: why it may not get its quota although it asks for it.
+    """
     jobs = list(waiting)
     pending = sum(pod.shape.nominal_milli for job in jobs for pod in job.pods)
     return GPUProjectStatus(
@@ -35,7 +39,10 @@ def project_status(
         fair_share_gpu=gpu_from_milli(fair_share_milli),
         pending_gpu=gpu_from_milli(pending),
         jobs=JobCounts(running=running_jobs, pending=len(jobs)),
-        conditions=[_accepted(record, conflicts, before, now)],
+        conditions=[
+            _accepted(record, conflicts, before, now),
+            _condition("QuotaCovered", "" if record.problem else broken, record, before, now),
+        ],
     )
 
 
@@ -47,16 +54,25 @@ def _accepted(
         "or there"
         for c in conflicts[:5]
     )
+    return _condition("Accepted", problem, record, before, now)
+
+
+def _condition(
+    kind: str, problem: str, record: ProjectRecord, before: Mapping[str, Any], now: str
+) -> Condition:
+    good, bad = {"Accepted": ("Accepted", "Invalid"), "QuotaCovered": ("Covered", "Overcommitted")}[
+        kind
+    ]
     status = "False" if problem else "True"
-    known = next((c for c in before.get("conditions") or () if c.get("type") == "Accepted"), None)
+    known = next((c for c in before.get("conditions") or () if c.get("type") == kind), None)
     since = known["lastTransitionTime"] if known and known.get("status") == status else now
     return Condition.model_validate(
         {
-            "type": "Accepted",
+            "type": kind,
             "status": status,
             "observedGeneration": record.generation,
             "lastTransitionTime": since,
-            "reason": "Invalid" if problem else "Accepted",
+            "reason": bad if problem else good,
             "message": problem,
         }
     )

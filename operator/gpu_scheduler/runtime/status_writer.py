@@ -21,6 +21,7 @@ from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.intake import GPUJOBS, GPUPROJECTS, Intake
+from gpu_scheduler.runtime.overview import Overview, look
 from gpu_scheduler.runtime.planning import Planning
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.project_status import project_status
@@ -83,6 +84,7 @@ class StatusWriter:
         self._busy: set[str] = set()
         self._slots = asyncio.Semaphore(_IN_FLIGHT)
         self._project_version = -1
+        self._projects_again_at = 0.0  # monotonic seconds
         self.writes = 0
 
     async def run(self) -> NoReturn:
@@ -92,8 +94,7 @@ class StatusWriter:
                 await asyncio.sleep(_TICK_SECONDS)
                 for key in self._due_jobs():
                     group.create_task(self._once(key, self._job(key)))
-                for name in self._due_projects():
-                    group.create_task(self._once(name, self._project(name)))
+                self._write_projects(group)
         raise AssertionError("the loop does not end")
 
     def _due_jobs(self) -> list[JobKey]:
@@ -106,6 +107,17 @@ class StatusWriter:
                 self._world.touched.discard(key)
                 due.append(key)
         return due
+
+    def _write_projects(self, group: asyncio.TaskGroup) -> None:
+        """One look for all projects that are due; the next when ten times as long has passed."""
+        started = self._clock()
+        due = self._due_projects() if started >= self._projects_again_at else []
+        if not due:
+            return
+        overview = look(self._world)
+        for name in due:
+            group.create_task(self._once(name, self._project(name, overview)))
+        self._projects_again_at = self._clock() + 10 * (self._clock() - started)
 
     def _due_projects(self) -> list[ProjectName]:
         shares = self._planning.shares_milli
@@ -184,22 +196,19 @@ class StatusWriter:
         for reason, message in turned_bad(before, after):
             self._events.say(subject, "Warning", reason, message)
 
-    async def _project(self, name: ProjectName) -> None:
+    async def _project(self, name: ProjectName, overview: Overview) -> None:
         world = self._world
         record = world.projects.records.get(name)
         if record is None:
             return
-        namespaces = set(world.projects.namespaces(name))
         before = self._intake.project_status.get(name, {})
         status = project_status(
             record,
-            allocated_milli=world.snapshot().allocated_milli.get(name, 0),
+            allocated_milli=overview.allocated_milli.get(name, 0),
             fair_share_milli=self._planning.shares_milli.get(name, 0),
-            waiting=[w for w in world.waiting_jobs() if w.project == name],
-            running_jobs=sum(
-                job.namespace in namespaces and job.status.get("phase") == "Running"
-                for job in world.gpujobs.values()
-            ),
+            waiting=overview.waiting.get(name, ()),
+            running_jobs=overview.running.get(name, 0),
+            broken=overview.promise.broken(record.project),
             conflicts=world.projects.conflicts(name),
             before=before,
             now=utc_now(),

@@ -45,14 +45,14 @@ def test_nothing_is_borrowed_within_the_quota() -> None:
 
 
 def test_a_claim_in_vain_is_told_with_the_owner() -> None:
-    (condition,) = status_of(conflicts=(CLAIM,)).conditions
+    condition, _ = status_of(conflicts=(CLAIM,)).conditions
     assert (condition.status, condition.reason) == ("False", "Invalid")
     assert "spec.namespaces: lab belongs to GPUProject older" in condition.message
 
 
 def test_a_problem_of_the_spec_comes_first() -> None:
     record = make_project(problem="spec.quota: must not be negative")
-    (condition,) = status_of(record, conflicts=(CLAIM,)).conditions
+    condition, _ = status_of(record, conflicts=(CLAIM,)).conditions
     assert condition.message == "spec.quota: must not be negative"
 
 
@@ -66,5 +66,13 @@ def test_a_condition_keeps_its_time_until_it_changes() -> None:
 
 
 def test_a_sentence_that_is_too_long_for_the_api_is_cut() -> None:
-    (condition,) = status_of(make_project(problem="x" * 100_000)).conditions
+    condition, _ = status_of(make_project(problem="x" * 100_000)).conditions
     assert 1000 < len(condition.message) <= 4096
+
+
+def test_a_quota_that_may_not_be_had_is_told_with_numbers() -> None:
+    covered = status_of().conditions[1]
+    assert (covered.type, covered.status, covered.reason) == ("QuotaCovered", "True", "Covered")
+    condition = status_of(broken="spec.quota: 12 is promised").conditions[1]
+    assert (condition.status, condition.reason) == ("False", "Overcommitted")
+    assert condition.message == "spec.quota: 12 is promised"

@@ -1,0 +1,70 @@
+"""What all projects hold and wait for, from one pass over the jobs.
+
+Statuses of a thousand projects cost one look and not a thousand. Invariant: a value of the moment,
+never kept across a change of the world. Called by the status writer, once for all that are due.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpu_scheduler.api.gpujob import Phase
+from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.request import Project, ProjectName, WaitingJob
+from gpu_scheduler.core.units import DEVICE_MILLI, gpu_from_milli
+from gpu_scheduler.state.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """By project: milli-GPU held, jobs with waiting pods, and how many jobs run."""
+
+    allocated_milli: Mapping[ProjectName, int]
+    waiting: Mapping[ProjectName, Sequence[WaitingJob]]
+    running: Mapping[ProjectName, int]
+    promise: "Promise"
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What quotas promise together, against what there is."""
+
+    projects: int
+    quota_milli: int
+    capacity_milli: int
+
+    def broken(self, project: Project) -> str:
+        """Why a project may not get its quota although it asks; empty when it will."""
+        there_are = f"the cluster has {gpu_from_milli(self.capacity_milli)} GPUs"
+        quota = gpu_from_milli(project.quota_milli)
+        if project.quota_milli > self.capacity_milli:
+            return f"spec.quota: {quota} is promised and {there_are}"
+        if project.quota_milli and self.quota_milli > self.capacity_milli:
+            least = project.quota_milli * self.capacity_milli // self.quota_milli
+            return (
+                f"spec.quota: {self.projects} projects are promised"
+                f" {gpu_from_milli(self.quota_milli)} in all and {there_are}; if all ask for theirs"
+                f" at once, the share of this one is {gpu_from_milli(least)} of its {quota}"
+            )
+        return ""
+
+
+def look(world: World) -> Overview:
+    """The overview of this moment."""
+    cluster = world.snapshot()
+    waiting: defaultdict[ProjectName, list[WaitingJob]] = defaultdict(list)
+    for job in world.waiting_jobs():
+        waiting[job.project].append(job)
+    running: Counter[ProjectName] = Counter()
+    for record in world.gpujobs.values():
+        if record.status.get("phase") == Phase.RUNNING:
+            owner = world.projects.owner(record.namespace)
+            if owner is not None:
+                running[owner] += 1
+    return Overview(cluster.allocated_milli, waiting, running, _promise(world, cluster))
+
+
+def _promise(world: World, cluster: Cluster) -> Promise:
+    projects = world.planner_projects().values()
+    quota = sum(project.quota_milli for project in projects)
+    return Promise(len(projects), quota, len(cluster.dev_id) * DEVICE_MILLI)
