@@ -28,6 +28,7 @@ RANK = f"{GROUP}/rank"
 # Of a sweep. On its pods, set in the write that places them: the trial's number, its parameters as
 # one JSON object and one by one, and where it reports to.
 TRIAL = f"{GROUP}/trial"
+TRIALS = f"{GROUP}/trials"  # how many the sweep has
 HPARAMS = f"{GROUP}/hparams"
 REPORT_URL = f"{GROUP}/report-url"
 # On its Jobs: number of the segment and of its first trial.

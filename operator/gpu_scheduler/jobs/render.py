@@ -19,16 +19,19 @@ from gpu_scheduler.api.names import (
     RUNTIME_CLASS,
     VOID,
     devices_annotation,
+    segment_name,
 )
 from gpu_scheduler.api.parts import Part, is_distributed, is_gang, parts
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.api.roles import Framework
 from gpu_scheduler.core.request import DeviceRequest
+from gpu_scheduler.core.sweeps.segments import Segment, following
 from gpu_scheduler.jobs import cap
 from gpu_scheduler.jobs.distributed import peer_env, peer_framework_env
 from gpu_scheduler.jobs.drift import digest
 from gpu_scheduler.jobs.env import Env, gpu_env, identity, void_env
 from gpu_scheduler.jobs.framework import framework_env
+from gpu_scheduler.jobs.hparams import fail_fast_rules, inject, segment_annotations
 from gpu_scheduler.jobs.marks import merged, own_labels
 from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.jobs.path import Path
@@ -55,11 +58,19 @@ class RenderInput:
     runtime_class: str = RUNTIME_CLASS
     cap_image: cap.CapImage | None = None  # delivers libgpucap; None: frameworks are only told
     role: str = ""  # which Job; empty where the GPUJob has no roles
+    segment: Segment | None = None  # which Job of a sweep; None: its first
 
     @property
     def part(self) -> Part:
         """What of the GPUJob this Job is."""
         return next(part for part in parts(self.spec) if part.role == self.role)
+
+    @property
+    def trials(self) -> Segment | None:
+        """The trials of this Job; None where the GPUJob is no sweep."""
+        if self.spec.sweep is None:
+            return None
+        return self.segment or following((), self.spec.total_pods)
 
 
 def render(job: RenderInput) -> dict[str, Any]:
@@ -68,29 +79,35 @@ def render(job: RenderInput) -> dict[str, Any]:
     Raises:
         ValueError: the spec asks for GPUs in a way that ``api.validate`` refuses.
     """
-    part, spec = job.part, job.spec
+    part, spec, trials = job.part, job.spec, job.trials
     # Without one of its members a gang gets nowhere: the first index that is given up ends it.
     ends_with_one = {"maxFailedIndexes": 0} if is_gang(spec) else {}
     job_spec = {
         "completionMode": "Indexed",
-        "parallelism": part.spec.parallelism,
-        "completions": part.pods,
+        "parallelism": min(part.spec.parallelism, trials.size) if trials else part.spec.parallelism,
+        "completions": trials.size if trials else part.pods,
         "suspend": spec.suspend,
         "backoffLimitPerIndex": spec.retries,
         **ends_with_one,
         # A pod holds its GPUs until it has ended; only then may its successor exist.
         "podReplacementPolicy": "Failed",
-        "podFailurePolicy": {"rules": [_rule(*each) for each in _FAILURE_POLICY]},
+        "podFailurePolicy": {"rules": _failure_rules(spec)},
         "template": _template(job, part),
     }
     metadata = {
-        "name": part.job_name(job.name),
+        "name": segment_name(job.name, trials.number) if trials else part.job_name(job.name),
         "namespace": job.namespace,
         "labels": own_labels(job.name, job.project, part.role),
-        "annotations": {RENDERED: digest(job_spec)},
+        "annotations": {RENDERED: digest(job_spec)}
+        | (segment_annotations(trials) if trials else {}),
         "ownerReferences": [owner_reference(job.name, job.uid)],
     }
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": metadata, "spec": job_spec}
+
+
+def _failure_rules(spec: GPUJobSpec) -> list[dict[str, Any]]:
+    codes = spec.sweep.fail_fast_exit_codes if spec.sweep else None
+    return [*(_rule(*each) for each in _FAILURE_POLICY), *fail_fast_rules(codes or ())]
 
 
 def _rule(action: str, condition: str) -> dict[str, Any]:
@@ -110,6 +127,8 @@ def _template(job: RenderInput, part: Part) -> dict[str, Any]:
     meta["annotations"] = merged(meta.get("annotations"), void)
 
     _fill_containers(pod_spec, job, part, requests)
+    if job.spec.sweep is not None:
+        inject(pod_spec, job.spec.sweep.search().names, indices)
     if is_distributed(job.spec):
         pod_spec["subdomain"] = job.name  # the Job controller adds the host name
     if indices and job.cap_image is not None:
