@@ -18,6 +18,7 @@ def status_of(
     allocated_milli: int = 0,
     waiting: tuple[WaitingJob, ...] = (),
     conflicts: tuple[Claim, ...] = (),
+    broken: str = "",
     before: dict[str, Any] | None = None,
     now: str = NOW,
 ) -> GPUProjectStatus:
@@ -27,6 +28,7 @@ def status_of(
         waiting=waiting,
         running_jobs=2,
         conflicts=conflicts,
+        broken=broken,
         before=before or {},
         now=now,
     )
