@@ -5,7 +5,7 @@ deleted. A holder stays for a while after its device is free, so one that is use
 nothing. Called by ``runtime.holders``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.api.names import holder_name
@@ -38,21 +38,30 @@ class Changes:
     idle_since: Mapping[str, float]
 
 
-def needed(cluster: Cluster, *, whole_nodes: bool) -> dict[str, Slot]:
+def needed(
+    cluster: Cluster, takes_pods: Callable[[str], bool], *, whole_nodes: bool
+) -> dict[str, Slot]:
     """Devices of which GPUJobs hold something, by the name of the pod that should hold them.
 
-    ``whole_nodes``: with all other devices of their nodes.
+    Args:
+        cluster: as it stands.
+        takes_pods: whether a node does, by its name.
+        whole_nodes: with all other devices of their nodes.
     """
-    return {holder_name(slot.node, slot.device): slot for slot in _slots(cluster, whole_nodes)}
+    slots = _slots(cluster, takes_pods, whole_nodes)
+    return {holder_name(slot.node, slot.device): slot for slot in slots}
 
 
-def _slots(cluster: Cluster, whole_nodes: bool) -> Iterator[Slot]:
+def _slots(
+    cluster: Cluster, takes_pods: Callable[[str], bool], whole_nodes: bool
+) -> Iterator[Slot]:
     free, first = cluster.free_milli, cluster.first
     for n, node in enumerate(cluster.nodes):
         devices = range(first[n], first[n + 1])
         used = [d for d in devices if free[d] < DEVICE_MILLI]
+        is_open = bool(used) and takes_pods(node.name)
         for d in devices if used and whole_nodes else used:
-            yield Slot(node.name, cluster.dev_id[d], not node.closed)
+            yield Slot(node.name, cluster.dev_id[d], is_open)
 
 
 def changes(

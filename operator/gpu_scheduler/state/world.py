@@ -42,6 +42,7 @@ class World:
         self.pods: dict[PodUID, PodRecord] = {}
         self.pods_of_job: dict[str, dict[PodUID, None]] = {}
         self.assumed: dict[PodUID, Place] = {}
+        self.leaving: set[PodUID] = set()  # their eviction was decided here
         self.waiting = WaitingRoom()
         self.occupants = OccupantBook()
         self.version = 0
@@ -240,6 +241,7 @@ class World:
         """Take back a decision whose write failed; ``pod`` as just read, None = gone."""
         if self.assumed.pop(uid, None) is None:
             return
+        self.leaving.discard(uid)
         self.version += 1
         if pod is None:
             self.pod_gone(uid)
@@ -248,6 +250,19 @@ class World:
         known = self.pods.get(uid)
         if known is not None and known.version <= int(pod.metadata.resource_version or 0):
             self.pod_changed(pod)
+
+    def set_leaving(self, uid: PodUID, leaving: bool) -> None:
+        """Note that a pod's eviction was decided, or given up: what it holds will be free."""
+        if leaving:
+            self.leaving.add(uid)
+        else:
+            self.leaving.discard(uid)
+        self.occupants.set_evicting(uid, leaving)
+        pod = self.pods.get(uid)
+        key = self.job_of(pod) if pod is not None else None
+        if key is not None:
+            self._member_changed(key)
+            self.version += 1
 
     # --- look-ups ---
 
@@ -268,6 +283,11 @@ class World:
         known = self.agents.devices[pod.node]
         return tuple(d for d in known if d.id in held and not d.healthy)
 
+    def takes_pods(self, node: str) -> bool:
+        """Whether a node is up and not cordoned; who uses its GPUs does not matter."""
+        known = self._nodes.get(node)
+        return known is not None and not nodes.closed(known)
+
     def node_labels(self, name: str) -> Mapping[str, str]:
         """Labels of a node; none when it is unknown."""
         node = self._nodes.get(name)
@@ -282,7 +302,7 @@ class World:
     def gang(self, job: GPUJobRecord) -> Gang | None:
         """The gang that a GPUJob is, as its pods stand; None when they start one by one."""
         jobs, pods = self.jobs_of(job.key), self.records(job.key)
-        return gang_of(job.spec, jobs, pods, self.assumed.keys(), self.ledger)
+        return gang_of(job.spec, jobs, pods, self.assumed.keys(), self.leaving, self.ledger)
 
     def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
         """The Jobs of a GPUJob; not those of an earlier one of the same name."""

@@ -85,13 +85,25 @@ def test_other_resources_close_nothing(resource: str):
 
 def test_devices_in_use_need_a_holder():
     world = make_world(make_pod(node="a", grants=half("1")))
-    assert needed(world.snapshot(), whole_nodes=False) == {holder_name("a", "1"): Slot("a", "1")}
+    assert needed(world.snapshot(), world.takes_pods, whole_nodes=False) == {
+        holder_name("a", "1"): Slot("a", "1")
+    }
 
 
 def test_or_all_devices_of_a_node_with_one_in_use():
     world = make_world(make_pod(node="a", grants=half("1")))
-    slots = needed(world.snapshot(), whole_nodes=True)
+    slots = needed(world.snapshot(), world.takes_pods, whole_nodes=True)
     assert list(slots.values()) == [Slot("a", "0"), Slot("a", "1")]
+
+
+def test_pods_of_others_do_not_keep_holders_away_but_a_cordon_does():
+    asks = {"path": "other", "job": None, "node": "a", "containers": ONE}
+    world = make_world(make_pod(node="a", grants=half("1")), make_pod("x", **asks))
+    (slot,) = needed(world.snapshot(), world.takes_pods, whole_nodes=False).values()
+    assert slot.open
+    world.node_changed(make_node("a", cordoned=True))
+    (slot,) = needed(world.snapshot(), world.takes_pods, whole_nodes=False).values()
+    assert not slot.open
 
 
 def test_one_is_created_for_each_that_has_none():

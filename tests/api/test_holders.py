@@ -1,0 +1,257 @@
+"""GPUs of ours and of NVIDIA's device plugin on the same nodes: who keeps out of whose way.
+
+Two fake nodes of two GPUs each, which the stock scheduler knows as ``nvidia.com/gpu`` too.
+"""
+
+import os
+import urllib.request
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.api.caller import Caller
+from tests.api.conftest import CLUSTERS, administrator, install
+from tests.api.replica import LEASE_NAMESPACE, Replica
+from tests.api.tenant import Json, Tenant, until
+from tests.api.test_fair_share import LEASE, free_port
+
+from cluster import Running, Settings, up
+from gpu_scheduler.api.names import LABEL_HOLDS
+
+DEPLOYMENT, CLASS = "gpu-scheduler", "gpu-scheduler-holder"
+HOLDERS = f"/api/v1/namespaces/{LEASE_NAMESPACE}/pods"
+GPU = "nvidia.com/gpu"
+
+
+def nodes_of_both(folder: Path) -> Path:
+    """Two of the Dell servers, with a device plugin."""
+    found = list(yaml.safe_load_all((CLUSTERS / "dell-saas.yaml").read_text()))[:2]
+    for node in found:
+        resources = {**node["status"]["capacity"], GPU: "2"}
+        node["status"] = {"capacity": resources, "allocatable": resources}
+    path = folder / "nodes.yaml"
+    path.write_text(yaml.safe_dump_all(found))
+    return path
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+    nodes = nodes_of_both(tmp_path_factory.mktemp("nodes"))
+    running = up(Settings(name=f"holders-{os.getpid()}", nodes=(nodes,), owner=os.getpid()))
+    try:
+        install(running)
+        admin = administrator(running)
+        body = {"metadata": {"name": CLASS}, "value": 1000000, "preemptionPolicy": "Never"}
+        assert admin.create("/apis/scheduling.k8s.io/v1/priorityclasses", body).ok
+        until(
+            lambda: admin.get(f"/api/v1/namespaces/{LEASE_NAMESPACE}/serviceaccounts/default").ok,
+            "the namespace has a service account",
+        )
+        yield running
+    finally:
+        running.stop()
+
+
+@pytest.fixture
+def admin(site: Running) -> Caller:
+    return administrator(site)
+
+
+@pytest.fixture
+def tenant(admin: Caller) -> Iterator[Tenant]:
+    made = Tenant(admin).create(quota=4)
+    yield made
+    admin.send("DELETE", f"/api/v1/namespaces/{made.name}/pods")
+    made.delete()
+    admin.send("DELETE", HOLDERS)
+    until(lambda: not holders(admin), "all holders are gone")
+
+
+@pytest.fixture
+def deployment(admin: Caller) -> Iterator[None]:
+    """What owns the holders; the replicas of these tests are processes."""
+    template = {
+        "metadata": {"labels": {"app": "x"}},
+        "spec": {"containers": [{"name": "x", "image": "example/placeholder:1"}]},
+    }
+    body = {
+        "metadata": {"name": DEPLOYMENT},
+        "spec": {"replicas": 0, "selector": {"matchLabels": {"app": "x"}}, "template": template},
+    }
+    path = f"/apis/apps/v1/namespaces/{LEASE_NAMESPACE}/deployments"
+    assert admin.create(path, body).ok
+    yield
+    admin.send("DELETE", f"{path}/{DEPLOYMENT}")
+
+
+@contextmanager
+def operator(site: Running, holders: str = "devices", **more: str) -> Iterator[Replica]:
+    settings = {
+        **LEASE,
+        "holders": holders,
+        "holders_image": "example/operator:1",
+        "holders_keep_seconds": "2",
+        "holders_priority_class": CLASS,
+        "avoid_seconds": "1",
+        **more,
+    }
+    replica = Replica(site, name=f"operator-{uuid.uuid4().hex[:6]}", settings=settings).start()
+    try:
+        replica.wait_leading()
+        yield replica
+    finally:
+        if replica.alive():
+            replica.stop()
+
+
+def holders(admin: Caller, *, on: str = "") -> list[Json]:
+    """Pods that hold a device, those on a node if one is named."""
+    found = admin.get(f"{HOLDERS}?labelSelector={LABEL_HOLDS.replace('/', '%2F')}").body["items"]
+    return [pod for pod in found if not on or pod["spec"].get("nodeName") == on]
+
+
+def stock_pod(tenant: Tenant, name: str, **spec: Any) -> str:
+    """A pod of somebody else: a whole GPU from the device plugin, by the stock scheduler."""
+    container = {"name": "x", "image": "example/placeholder:1"}
+    limits = {"resources": {"limits": {GPU: "1"}}}
+    body = {"metadata": {"name": name}, "spec": {"containers": [{**container, **limits}], **spec}}
+    assert tenant.admin.create(f"/api/v1/namespaces/{tenant.name}/pods", body).ok
+    return f"/api/v1/namespaces/{tenant.name}/pods/{name}"
+
+
+def node_of(admin: Caller, pod: str) -> str:
+    return str(admin.get(pod).body["spec"].get("nodeName", ""))
+
+
+def wait_refused(admin: Caller, pod: str) -> str:
+    """Until the stock scheduler has said that a pod fits nowhere; its words."""
+
+    def verdict() -> str:
+        conditions = admin.get(pod).body["status"].get("conditions", [])
+        return next((c["message"] for c in conditions if c.get("reason") == "Unschedulable"), "")
+
+    return str(until(verdict, "the stock scheduler refuses the pod"))
+
+
+def fill(tenant: Tenant, node: str, **spec: Any) -> str:
+    """A GPUJob that holds both GPUs of a node."""
+    there = {"kubernetes.io/hostname": node}
+    pod = {
+        "containers": [{"name": "main", "image": "example/placeholder:1"}],
+        "nodeSelector": there,
+    }
+    tenant.submit("fill", gpu=2, template={"spec": pod}, **spec)
+    tenant.wait_placed("fill")
+    return node
+
+
+def test_the_stock_scheduler_keeps_off_gpus_that_gpujobs_use(
+    site: Running, admin: Caller, tenant: Tenant
+) -> None:
+    with operator(site):
+        ours = fill(tenant, "r7525-0")
+        until(lambda: len(holders(admin, on=ours)) == 2, "both GPUs are held")
+        theirs = [stock_pod(tenant, f"stock-{i}") for i in range(3)]
+        until(lambda: sum(node_of(admin, p) == "r7525-1" for p in theirs) == 2, "two fit elsewhere")
+        (third,) = [pod for pod in theirs if not node_of(admin, pod)]
+        assert f"Insufficient {GPU}" in wait_refused(admin, third)
+        tenant.remove("fill")
+        until(lambda: node_of(admin, third) == ours, "the third starts once ours are free", 60)
+        until(lambda: len(holders(admin)) == 0, "nothing is held any more")
+
+
+def test_without_holders_it_would_not(site: Running, admin: Caller, tenant: Tenant) -> None:
+    with operator(site, "off"):
+        ours = fill(tenant, "r7525-0")
+        pod = stock_pod(tenant, "stock", nodeSelector={"kubernetes.io/hostname": ours})
+        until(lambda: node_of(admin, pod) == ours, "it takes a GPU that is in use")
+
+
+def test_a_holder_that_does_not_fit_waits_and_harms_nobody(
+    site: Running, admin: Caller, tenant: Tenant
+) -> None:
+    with operator(site, "off"):
+        ours = fill(tenant, "r7525-0")
+        there = {"kubernetes.io/hostname": ours}
+        theirs = [stock_pod(tenant, f"stock-{i}", nodeSelector=there) for i in range(2)]
+        until(lambda: all(node_of(admin, pod) == ours for pod in theirs), "both took ours")
+        before = [admin.get(pod).body["metadata"]["uid"] for pod in theirs]
+    port = free_port()
+    with operator(site, admin_port=str(port), admin_host="127.0.0.1"):
+        waiting = until(lambda: holders(admin), "there are holders")
+        for pod in waiting:
+            wait_refused(admin, f"{HOLDERS}/{pod['metadata']['name']}")
+        assert metric(port, 'gpusched_holders{state="waiting"}') == 2
+        assert [admin.get(pod).body["metadata"]["uid"] for pod in theirs] == before
+        assert tenant.status("fill")["phase"] == "Running"
+        admin.send("DELETE", theirs[0])
+        until(lambda: len(holders(admin, on=ours)) == 1, "what is free again is held")
+
+
+def metric(port: int, name: str) -> float:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=5) as answer:
+        lines = answer.read().decode().splitlines()
+    (value,) = [line.split()[-1] for line in lines if line.startswith(name)]
+    return float(value)
+
+
+def test_important_pods_of_others_do_not_take_a_holders_place(
+    site: Running, admin: Caller, tenant: Tenant
+) -> None:
+    body = {"metadata": {"name": "important"}, "value": 1000}
+    assert admin.create("/apis/scheduling.k8s.io/v1/priorityclasses", body).ok
+    with operator(site):
+        ours = fill(tenant, "r7525-0")
+        until(lambda: len(holders(admin, on=ours)) == 2, "both GPUs are held")
+        there = {"kubernetes.io/hostname": ours}
+        pod = stock_pod(tenant, "vip", priorityClassName="important", nodeSelector=there)
+        assert "preemption" in wait_refused(admin, pod)
+        assert len(holders(admin, on=ours)) == 2
+
+
+def test_holders_survive_the_operator_and_go_with_the_release(
+    site: Running, admin: Caller, tenant: Tenant, deployment: None
+) -> None:
+    with operator(site, "nodes", holders_owner=DEPLOYMENT) as replica:
+        tenant.submit("half", gpu=0.5)
+        (placed,) = tenant.wait_placed("half")
+        until(lambda: len(holders(admin, on=placed.node)) == 2, "the whole node is held")
+        replica.kill()
+    before = {pod["metadata"]["uid"] for pod in holders(admin)}
+    with operator(site, "nodes", holders_owner=DEPLOYMENT) as replica:
+        tenant.submit("more", gpu=0.5)  # beside the first, where two are held already
+        assert tenant.wait_placed("more")[0].node == placed.node
+        tenant.submit("another", gpu=1)
+        until(lambda: len(holders(admin)) in (2, 4), "one per GPU of the nodes in use")
+        assert before <= {pod["metadata"]["uid"] for pod in holders(admin)}
+        replica.kill()
+    path = f"/apis/apps/v1/namespaces/{LEASE_NAMESPACE}/deployments/{DEPLOYMENT}"
+    assert admin.send("DELETE", f"{path}?propagationPolicy=Background").ok
+    until(lambda: not holders(admin), "they went with their Deployment", 90)
+
+
+def test_switching_them_off_removes_them(site: Running, admin: Caller, tenant: Tenant) -> None:
+    with operator(site):
+        ours = fill(tenant, "r7525-0")
+        until(lambda: len(holders(admin, on=ours)) == 2, "both GPUs are held")
+    with operator(site, "off"):
+        until(lambda: not holders(admin), "nothing is held any more")
+        assert tenant.status("fill")["phase"] == "Running"
+
+
+def test_a_node_with_pods_of_others_takes_none_of_ours(
+    site: Running, admin: Caller, tenant: Tenant
+) -> None:
+    with operator(site):
+        first = stock_pod(tenant, "a", nodeSelector={"kubernetes.io/hostname": "r7525-0"})
+        second = stock_pod(tenant, "b", nodeSelector={"kubernetes.io/hostname": "r7525-1"})
+        until(lambda: node_of(admin, first) and node_of(admin, second), "both nodes are in use")
+        tenant.submit("small", gpu=0.1)
+        message = tenant.wait_reason("small", "WaitingForResources")
+        assert "which is not a GPUJob's" in message, message
+        admin.send("DELETE", second)
+        assert tenant.wait_placed("small")[0].node == "r7525-1"
