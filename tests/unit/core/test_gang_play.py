@@ -38,11 +38,9 @@ def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) ->
     found: list[Pod] = []
     for i in range(draw(st.integers(1, most))):
         count = draw(st.sampled_from([1, 2, 2, 3, 3, 4]))
-        shapes = draw(
-            st.lists(st.sampled_from(SHAPES), min_size=count, max_size=count)
-            if draw(st.booleans())
-            else st.sampled_from(SHAPES).map(lambda what: [what] * count)
-        )
+        shapes = draw(st.lists(st.sampled_from(SHAPES), min_size=count, max_size=count))
+        if draw(st.booleans()):
+            shapes = shapes[:1] * count
         about = {
             "project": draw(st.sampled_from(TEAMS)),
             "interactive": draw(st.integers(0, 5)) == 0,
@@ -64,7 +62,7 @@ def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) ->
 
 @st.composite
 def plays(draw: st.DrawFn, *, finite: bool = False) -> tuple[Play, list[Pod]]:
-    """A cluster of up to four nodes in two zones that some jobs fill, and the jobs that come then."""
+    """Up to four nodes in two zones that some jobs fill, and the jobs that come then."""
     gpus = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
     teams = [
         project(

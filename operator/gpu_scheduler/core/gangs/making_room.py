@@ -22,6 +22,8 @@ TRIALS = 128  # whole gangs placed for trial in one cycle
 MOST_SPARED = 16  # trials of one gang without single victims
 MOST_VICTIMS = 512
 
+Cost = tuple[int, int]  # place in the order of the last to go, and how many go
+
 
 @dataclass(frozen=True, slots=True)
 class GangWay:
@@ -71,7 +73,31 @@ class GangSearch:
 
         ``anywhere``: also pods on nodes that the gang cannot use, for the room in their project.
         """
-        may = self._eligible(request, ranked, terms, barred, anywhere)
+        found: list[tuple[Cost, int, GangWay]] = []
+        order = {pod.uid: i for i, (_, pod) in enumerate(sorted(ranked, key=lambda e: e[0]))}
+        for mask in self._placer.masks(request, barred, hopeful=False):
+            for pods in self._orders(ranked):
+                may = self._eligible(request, pods, terms, mask, anywhere)
+                way = self._fewest(request, may, terms, mask)
+                if way is not None:
+                    last = max((order[pod.uid] for pod in way.victims), default=-1)
+                    count = sum(len(self._parties.of(pod)) for pod in way.victims)
+                    found.append(((last, count), len(found), way))
+        return min(found, key=lambda each: each[:2])[2] if found else None
+
+    def _orders(self, ranked: Ranked) -> list[list[Occupant]]:
+        """The victims one by one, and node by node: a gang may need whole nodes."""
+        pods = [pod for _, pod in sorted(ranked, key=lambda each: each[0])]
+        on: dict[str, list[Occupant]] = {}
+        for pod in pods:
+            for each in self._parties.of(pod):
+                on.setdefault(each.node, []).append(pod)
+        by_node = {pod.uid: pod for each in on.values() for pod in each}
+        return [pods, list(by_node.values())]
+
+    def _fewest(
+        self, request: GangRequest, may: list[Occupant], terms: Terms, barred: Flags | None
+    ) -> GangWay | None:
         given = sum(self._parties.milli(pod) for pod in may)
         if not may or request.least_milli > terms.room_milli(given):
             return None
@@ -97,7 +123,7 @@ class GangSearch:
     def _eligible(
         self,
         request: GangRequest,
-        ranked: Ranked,
+        pods: list[Occupant],
         terms: Terms,
         barred: Flags | None,
         anywhere: bool,
@@ -109,7 +135,7 @@ class GangSearch:
         found: list[Occupant] = []
         given: Counter[tuple[ProjectName, bool]] = Counter()
         spare: dict[tuple[ProjectName, bool], int] = {}
-        for _, pod in sorted(ranked, key=lambda each: each[0]):
+        for pod in pods:
             if len(found) == MOST_VICTIMS:
                 break
             party = self._parties.of(pod)
