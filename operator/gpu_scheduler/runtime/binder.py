@@ -2,18 +2,22 @@
 
 A decision is charged (``World.assume``) before its write and stays charged until the watch shows
 the pod or a read proves that the write did not happen: after any failure the pod is read, since a
-write whose answer got lost may have been carried out. Fed by the planning loop.
+write whose answer got lost may have been carried out. The places of a gang are one decision: when
+one of them fails, those not written yet are dropped and those written are released. Fed by the
+planning loop.
 """
 
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import NoReturn
 
 import orjson
 
 from gpu_scheduler.core.decision import Place
+from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.jobs.gate import HOSTNAME_LABEL
 from gpu_scheduler.jobs.place import Pin, place
 from gpu_scheduler.jobs.write import NotPlaceableError, Write
@@ -28,7 +32,21 @@ log = logging.getLogger(__name__)
 
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
 _AVOID_SECONDS = 10.0
+_GANG_AVOIDS_SECONDS = 60.0  # its other pods first have to go and come again
 _REFUSALS = (errors.BadRequest, errors.Forbidden, errors.Unprocessable)
+
+
+# Told of a gang's job, of what went wrong, and of the members that were placed all the same.
+Failed = Callable[[JobKey, str, Iterable[PodUID]], None]
+
+
+@dataclass(slots=True)
+class _Together:
+    """Placements of one gang that are under way."""
+
+    unsettled: int = 0
+    failure: str = ""
+    placed: list[PodUID] = field(default_factory=list)
 
 
 class Binder:
@@ -43,9 +61,12 @@ class Binder:
         pin: Pin,
         wake: Callable[[], None],
         observe_seconds: Callable[[float], None] = lambda seconds: None,
+        gang_failed: Failed = lambda job, why, placed: None,
         clock: Callable[[], float],
     ) -> None:
         """``wake`` is called when a placement was taken back, ``observe_seconds`` per write."""
+        self._gang_failed = gang_failed
+        self._gangs: dict[JobKey, _Together] = {}
         self._world, self._client = world, client
         self._concurrency, self._pin, self._wake = concurrency, pin, wake
         self._observe, self._clock = observe_seconds, clock
@@ -56,9 +77,14 @@ class Binder:
         self.idle.set()
         self.results: Counter[str] = Counter()
 
-    def submit(self, decision: Place, pod: Pod) -> None:
-        """Write this decision soon; ``pod`` is the waiting pod as last seen."""
+    def submit(self, decision: Place, pod: Pod, *, gang: bool = False) -> None:
+        """Write this decision soon; ``pod`` is the waiting pod as last seen.
+
+        ``gang``: the decisions of its job stand and fall together.
+        """
         self._unsettled += 1
+        if gang:
+            self._gangs.setdefault(decision.job, _Together()).unsettled += 1
         self.idle.clear()
         self._todo.append((decision, pod))
         self._ready.release()
@@ -76,12 +102,30 @@ class Binder:
             decision, pod = self._todo.popleft()
             started = self._clock()
             await self._carry_out(decision, pod)
+            self._settle(decision.job)
             self._unsettled -= 1
             if not self._unsettled:
                 self.idle.set()
             self._observe(self._clock() - started)
 
+    def abort(self, job: JobKey, why: str) -> None:
+        """Place no more members of a gang, and say so of those whose write is under way."""
+        gang = self._gangs.get(job)
+        if gang is not None:
+            gang.failure = gang.failure or why
+
+    def _settle(self, job: JobKey) -> None:
+        gang = self._gangs.get(job)
+        if gang is not None:
+            gang.unsettled -= 1
+            if not gang.unsettled:
+                del self._gangs[job]
+
     async def _carry_out(self, decision: Place, pod: Pod) -> None:
+        gang = self._gangs.get(decision.job)
+        if gang is not None and gang.failure:
+            await self._resolve(decision, pod, "released", refused=False)
+            return
         try:
             write = self._write(decision, pod)
         except NotPlaceableError as error:
@@ -95,7 +139,7 @@ class Binder:
                 body=orjson.dumps(write.body),
                 content_type=write.content_type,
             )
-            self.results["placed"] += 1
+            self._placed(decision)
         except errors.NotLeader:
             raise
         except errors.ApiError as error:
@@ -138,17 +182,38 @@ class Binder:
                 return self._take_back(decision, None, "gone")
             seen = self._world.pod_changed(now)
             if decision.pod not in self._world.assumed:
-                known = self._world.pods[decision.pod]
-                self.results["placed" if known.node else "gone"] += 1
+                if self._world.pods[decision.pod].node:
+                    self._placed(decision)
+                else:
+                    self.results["gone"] += 1
+                    self._not_placed(decision, "gone")
                 return None
             if seen is None:
                 continue  # older than what the watch has shown: too old to go by
             if refused and seen.stage is Stage.WAITING:
-                until = self._clock() + _AVOID_SECONDS
+                gang = decision.job in self._gangs
+                until = self._clock() + (_GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS)
                 self._world.waiting.avoid(decision.job, decision.node, until)
             return self._take_back(decision, now, result)
 
     def _take_back(self, decision: Place, pod: Pod | None, result: str) -> None:
         self.results[result] += 1
         self._world.forget(decision.pod, pod)
+        self._not_placed(decision, result)
         self._wake()
+
+    def _placed(self, decision: Place) -> None:
+        self.results["placed"] += 1
+        gang = self._gangs.get(decision.job)
+        if gang is None:
+            return
+        gang.placed.append(decision.pod)
+        if gang.failure:
+            self._gang_failed(decision.job, gang.failure, gang.placed)
+
+    def _not_placed(self, decision: Place, result: str) -> None:
+        gang = self._gangs.get(decision.job)
+        if gang is None or gang.failure:
+            return
+        gang.failure = f"a pod could not be placed on {decision.node} ({result})"
+        self._gang_failed(decision.job, gang.failure, gang.placed)

@@ -28,6 +28,7 @@ from gpu_scheduler.runtime.binder import Binder
 from gpu_scheduler.runtime.class_status import ClassStatusWriter
 from gpu_scheduler.runtime.device_events import DeviceEvents
 from gpu_scheduler.runtime.events import Events
+from gpu_scheduler.runtime.gangs import Gangs
 from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.holders import Holders
 from gpu_scheduler.runtime.intake import Intake, resync
@@ -80,6 +81,7 @@ class Operator:
             pin=Pin(settings.pin),
             wake=self._wake,
             observe_seconds=observations.bind_seconds,
+            gang_failed=lambda job, why, placed: self.gangs.placement_failed(job, why, placed),
             clock=clock,
         )
         self.preemption = Preemption(
@@ -96,6 +98,18 @@ class Operator:
             reserve_after_seconds=settings.reservation_after_seconds,
             observe_seconds=observations.cycle_seconds,
         )
+        self.gangs = Gangs(
+            self.world,
+            self.recovery,
+            self.events,
+            waiting=lambda: self.planning.waits.keys(),
+            expecting=self.planning.expecting,
+            abort=self.binder.abort,
+            wake=self._wake,
+            patience_seconds=settings.stuck_seconds,
+            clock=clock,
+        )
+        self.recovery.member_lost = self.gangs.member_lost
         self.intake = Intake(
             self.world,
             changed=self.queue.add,
@@ -179,6 +193,7 @@ class Operator:
             group.create_task(self.binder.run())
             group.create_task(self.planning.run())
             group.create_task(self.recovery.run())
+            group.create_task(self.gangs.run())
             group.create_task(self.leases.run())
             group.create_task(self.heartbeats.run())
             group.create_task(self.overcap.run())

@@ -99,22 +99,24 @@ class Planning:
             self._planned_version = -1
             self._wake.set()
             return 0
+        waiting = world.waiting_jobs()
         result = plan(
             world.snapshot(),
             world.planner_projects(),
-            world.waiting_jobs(),
+            waiting,
             occupants=world.occupants,
             holds=tuple(self._holds.values()),
             now=self._now(),
             reserve_after_seconds=self._reserve_after_seconds,
             session=self._session,
         )
+        gangs = {job.key for job in waiting if job.gang is not None}
         for decision in result.places:
             pod = world.waiting.pod(decision.pod)
             if pod is None:
                 raise RuntimeError(f"planned a pod that does not wait: {decision.pod}")
             world.assume(decision)
-            self._binder.submit(decision, pod)
+            self._binder.submit(decision, pod, gang=decision.job in gangs)
         self._evict(result.evicts)
         # Until a pod is bound its room stays promised: the write may still fail.
         self._holds = {uid: h for uid, h in self._holds.items() if uid in world.assumed}
@@ -124,6 +126,10 @@ class Planning:
         self.cycles += 1
         self._observe(self._clock() - started)
         return len(result.places)
+
+    def expecting(self) -> set[JobKey]:
+        """Jobs for which room is being made or kept."""
+        return {hold.job for hold in self._holds.values()}
 
     def _rest_seconds(self, took_seconds: float, placed: int) -> float:
         """Time until the next cycle may begin: long cycles leave the loop to others, too."""

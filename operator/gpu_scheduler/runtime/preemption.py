@@ -2,8 +2,9 @@
 
 The Eviction API marks the pod with DisruptionTarget, so its Job charges no retry and starts the
 same index again; the pod keeps its own grace period. From the decision on the pod counts as
-leaving, so nobody else is evicted for the same room. A pod whose disruption budget says no for too
-long is spared for a while. Called by the planning loop; asked by the status.
+leaving, so nobody else is evicted for the same room. Of a gang all members go, also those that hold
+no GPU. A pod whose disruption budget says no for too long is spared for a while. Called by the
+planning loop; asked by the status.
 """
 
 import logging
@@ -15,7 +16,8 @@ from gpu_scheduler.core.decision import Evict
 from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.recovery import Recovery
-from gpu_scheduler.state.pods import Stage
+from gpu_scheduler.state.gangs import holds
+from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
@@ -54,19 +56,24 @@ class Preemption:
     def carry_out(self, evicts: Iterable[Evict]) -> None:
         """Evict what was decided, each pod once."""
         self._expire()
+        gangs: dict[JobKey, Evict] = {}
         for decision in evicts:
             pod = self._world.pods.get(decision.pod)
-            if pod is None or pod.deleting or pod.stage is Stage.ENDED:
+            if pod is None or not self._evict(pod):
                 continue
-            if not self._recovery.make_way(pod, lambda uid=pod.uid: self._gave_up(uid)):  # type: ignore[misc]
-                continue
-            self._world.occupants.set_evicting(pod.uid, True)
             self._preempted[decision.job] = Preempted(decision.beneficiary, pod.uid)
-            self._world.touched.add(decision.job)
             self.counts[decision.reason] += 1
             log.info("%s: evicting for another job: %s", decision.reason, decision.message)
+            if decision.job in gangs:
+                continue  # one of them says it for all
+            if decision.whole_job:
+                gangs[decision.job] = decision
             self._say(decision.job, "Preempted", decision.message)
             self._say(decision.beneficiary, "Preempting", decision.message)
+        for job in gangs:
+            for pod in list(self._world.records(job)):
+                if holds(pod) or pod.uid in self._world.assumed:
+                    self._evict(pod)
 
     def of(self, job: JobKey) -> Preempted | None:
         """For whom pods of a job had to go, as far as that was not forgotten."""
@@ -76,9 +83,18 @@ class Preemption:
         """The job has its pods again."""
         self._preempted.pop(job, None)
 
+    def _evict(self, pod: PodRecord) -> bool:
+        """Begin; False when the pod goes anyway."""
+        if pod.deleting or pod.stage is Stage.ENDED:
+            return False
+        if not self._recovery.make_way(pod, lambda: self._gave_up(pod.uid)):
+            return False
+        self._world.set_leaving(pod.uid, True)
+        return True
+
     def _gave_up(self, uid: PodUID) -> None:
         occupants = self._world.occupants
-        occupants.set_evicting(uid, False)
+        self._world.set_leaving(uid, False)
         if occupants.get(uid) is None:
             return
         self._spared[uid] = self._clock() + SPARED_SECONDS

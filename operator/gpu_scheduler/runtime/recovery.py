@@ -63,6 +63,8 @@ class Recovery:
         self._failure: asyncio.Future[NoReturn] | None = None
         self._failures: dict[tuple[JobKey, str], int] = {}
         self.counts: Counter[str] = Counter()
+        self.member_lost: Callable[[PodRecord, str], None] = lambda pod, why: None
+        """Told of each pod that could not start where it was placed."""
 
     async def run(self) -> NoReturn:
         """Look for stuck pods for ever; ends with NotLeader when the fence closes."""
@@ -185,6 +187,7 @@ class Recovery:
                 self._told.add(pod.uid)
                 self._avoid(key, pod.node)
                 self._say(key, "PodRejected", f"{pod.name}: {message}; placing it elsewhere")
+                self.member_lost(pod, f"{pod.name}: {message}")
             self._start(pod, self._mark(mark_disrupted(meta, reason, message, now), "rejected"))
 
     def _hangs(self, pod: PodRecord) -> bool:
@@ -215,6 +218,7 @@ class Recovery:
                     self._avoid(key, pod.node)
                 why = f"{pod.name} cannot start on {pod.node}: {why}"
                 self._evict(pod, "stuck", "PodStuck", why)
+                self.member_lost(pod, why)
 
     def _evict(
         self,

@@ -21,6 +21,7 @@ def gang_of(
     jobs: Iterable[JobRecord],
     pods: Iterable[PodRecord],
     assumed: Set[PodUID],
+    leaving: Set[PodUID],
     ledger: Ledger,
 ) -> Gang | None:
     """The gang that a GPUJob is; None when its pods start one by one.
@@ -30,6 +31,7 @@ def gang_of(
         jobs: its Jobs.
         pods: its pods.
         assumed: pods whose placement was decided and is not seen yet.
+        leaving: pods whose eviction was decided and may not be seen yet.
         ledger: who holds what.
     """
     if spec is None or not is_gang(spec):
@@ -40,6 +42,8 @@ def gang_of(
         if pod.stage is Stage.ENDED:
             if pod.phase == "Succeeded":
                 done.add((pod.job_uid, pod.index))
+        elif pod.uid in leaving:
+            continue
         elif pod.uid in assumed or holds(pod):
             placed.append(pod.uid)
         elif pod.stage is Stage.WAITING:

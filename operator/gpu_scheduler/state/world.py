@@ -115,6 +115,7 @@ class World:
         old = self.pods.pop(uid, None)
         self.holders.pop(uid, None)
         self.assumed.pop(uid, None)
+        self.leaving.discard(uid)
         self.occupants.drop(uid)
         if self.waiting.drop(uid) | self.ledger.release_pod(uid):
             self.version += 1

@@ -25,9 +25,11 @@ KEY = make_gpujob().key
 class FakeBinder:
     def __init__(self) -> None:
         self.given: list[tuple[Place, Pod]] = []
+        self.together: list[bool] = []
 
-    def submit(self, decision: Place, pod: Pod) -> None:
+    def submit(self, decision: Place, pod: Pod, *, gang: bool = False) -> None:
         self.given.append((decision, pod))
+        self.together.append(gang)
 
     @property
     def nodes(self) -> list[str]:
