@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from gpu_scheduler.core.decision import Evict, Hold, Place, Plan, Wait
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.request import PodUID, ProjectName
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.simulate.cluster_world import Scene
 from gpu_scheduler.simulate.imagined import placed
@@ -33,6 +33,7 @@ class Start:
 class GivesWay:
     """A pod that would be evicted, from where, and why."""
 
+    uid: PodUID
     pod: str
     node: str
     decision: Evict
@@ -88,7 +89,19 @@ def _carry_out(scene: Scene, result: Plan, cycle: int, outcome: Outcome, now: st
         assert pod is not None, "only pods that wait are placed"
         outcome.starts.append(Start(pod.metadata.name, place, cycle))
         world.pod_changed(placed(pod, place, now))
+    gone = {decision.pod for decision in result.evicts}
     for decision in result.evicts:
-        victim = world.pods[decision.pod]
-        outcome.gives_way.append(GivesWay(victim.name, victim.node, decision, cycle))
-        scene.restart(decision.pod, now)
+        _evict(scene, decision.pod, decision, cycle, outcome, now)
+        # A gang goes as a whole, whichever of its pods the plan names.
+        members = world.records(decision.job) if decision.whole_job else ()
+        for uid in [p.uid for p in members if p.allocation is not None and p.uid not in gone]:
+            gone.add(uid)
+            _evict(scene, uid, decision, cycle, outcome, now)
+
+
+def _evict(
+    scene: Scene, uid: PodUID, decision: Evict, cycle: int, outcome: Outcome, now: str
+) -> None:
+    pod = scene.world.pods[uid]
+    outcome.gives_way.append(GivesWay(uid, pod.name, pod.node, decision, cycle))
+    scene.restart(uid, now)

@@ -11,7 +11,7 @@ from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.decision import Reason
 from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.core.units import DEVICE_MILLI, gpu_from_milli
-from gpu_scheduler.simulate.cluster_cycles import Outcome
+from gpu_scheduler.simulate.cluster_cycles import GivesWay, Outcome
 from gpu_scheduler.simulate.cluster_world import Scene
 
 
@@ -84,7 +84,7 @@ def report(
                 "node": each.node,
                 "for": str(each.decision.beneficiary),
                 "reason": str(each.decision.reason),
-                "message": each.decision.message,
+                "message": _why(each),
             }
             for each in outcome.gives_way
         ],
@@ -101,6 +101,13 @@ def report(
         projects=_projects(scene, outcome, before, after),
         settled=outcome.settled,
     )
+
+
+def _why(gone: GivesWay) -> str:
+    decision = gone.decision
+    if gone.uid == decision.pod:
+        return decision.message
+    return f"{gone.pod} goes with the other pods of its gang, for {decision.beneficiary}"
 
 
 def _starts(scene: Scene, outcome: Outcome) -> list[dict[str, Any]]:

@@ -62,6 +62,8 @@ def scene_of(objects: Objects, holders_in: str, now: str) -> Scene:
     """
     world = World(holders_in=holders_in)
     intake = Intake(world, changed=lambda key: None, wake=lambda: None)
+    for body in objects.of("GPUClass"):
+        intake.gpuclass(body)
     for body in objects.of("GPUProject"):
         intake.project(body)
     for body in objects.of("GPUNode"):
@@ -79,7 +81,7 @@ def scene_of(objects: Objects, holders_in: str, now: str) -> Scene:
         world.pod_changed(pod)
     _lose(scene, objects.lost_nodes, now)
     for record in world.gpujobs.values():
-        _look_at(scene, record, objects)
+        _look_at(scene, record)
     return scene
 
 
@@ -98,32 +100,38 @@ def _lose(scene: Scene, nodes: set[str], now: str) -> None:
         scene.restart(pod.uid, now)
 
 
-def _look_at(scene: Scene, job: GPUJobRecord, objects: Objects) -> None:
+def _look_at(scene: Scene, job: GPUJobRecord) -> None:
     """What the operator does when it works on a GPUJob, without the API server."""
     world = scene.world
     if job.deleting or job.status.get("phase") in FINISHED:
         return
     project = world.projects.owner(job.namespace)
-    has_jobs = any(owner_uid(body) == job.uid for body in scene.templates.values())
-    problem = job.problem
+    own = {b["metadata"]["name"] for b in scene.templates.values() if owner_uid(b) == job.uid}
+    problem = job.problem or job.unknown
     if not problem and project is None:
         problem = no_project(job.namespace, world.projects.records)
     elif not problem and project is not None and world.projects.records[project].problem:
         problem = f"GPUProject {project} cannot be used: {world.projects.records[project].problem}"
-    elif not problem and not has_jobs and job.status.get("reason") == Reason.INVALID:
+    elif not problem and not own and job.status.get("reason") == Reason.INVALID:
         said = str(job.status.get("message", ""))
         problem = "" if said.startswith("metadata.namespace:") else said
     if problem or job.spec is None or project is None:
         return _stop(scene, job.key, Reason.INVALID, problem)
     if job.spec.suspend:
         return _stop(scene, job.key, Reason.SUSPENDED, "spec.suspend is true")
-    if not has_jobs:
+    if not own or job.spec.roles is not None:
         for body in jobs_of(job, project):
-            scene.templates[body["metadata"]["uid"]] = body
-            world.job_changed(next(_typed([body], Job)))
-            for index in first_indexes(body):
-                world.pod_changed(pod_of(body, index, NEW, job.created))
+            if body["metadata"]["name"] not in own:
+                _imagine(scene, body, job.created)
     return None
+
+
+def _imagine(scene: Scene, body: Body, created: str) -> None:
+    """A Job that the operator would create, and the pods that it would start with."""
+    scene.templates[body["metadata"]["uid"]] = body
+    scene.world.job_changed(next(_typed([body], Job)))
+    for index in first_indexes(body):
+        scene.world.pod_changed(pod_of(body, index, NEW, created))
 
 
 def _stop(scene: Scene, key: JobKey, reason: Reason, message: str) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from gpu_scheduler.api.allocation import annotations
+from gpu_scheduler.api.parts import parts
 from gpu_scheduler.core.decision import Place
 from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.jobs.path import Path
@@ -23,19 +24,25 @@ from gpu_scheduler.state.pods import INDEX
 def jobs_of(job: GPUJobRecord, project: ProjectName) -> list[Body]:
     """The Jobs that a GPUJob would get, as JSON."""
     assert job.spec is not None
-    rendered = render(
-        RenderInput(
-            name=job.name,
-            namespace=job.namespace,
-            uid=job.uid,
-            spec=job.spec,
-            project=project,
-            path=Path.BIND,
-            has_runtime_class=False,
-            has_priority_class=False,
+    return [
+        _created(
+            render(
+                RenderInput(
+                    name=job.name,
+                    namespace=job.namespace,
+                    uid=job.uid,
+                    spec=job.spec,
+                    role=part.role,
+                    project=project,
+                    path=Path.BIND,
+                    has_runtime_class=False,
+                    has_priority_class=False,
+                )
+            ),
+            job.created,
         )
-    )
-    return [_created(body, job.created) for body in (rendered,)]
+        for part in parts(job.spec)
+    ]
 
 
 def _created(body: dict[str, Any], created: str) -> Body:

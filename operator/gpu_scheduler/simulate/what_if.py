@@ -12,11 +12,12 @@ from typing import Any
 
 import yaml
 
+from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
 from gpu_scheduler.api.model import ApiModel, json_name
 from gpu_scheduler.api.names import API_VERSION
-from gpu_scheduler.runtime.intake import gpujob_record, project_record
+from gpu_scheduler.runtime.intake import gpuclass_record, gpujob_record, project_record
 from gpu_scheduler.simulate.cluster_objects import (
     NAMESPACED,
     Body,
@@ -36,7 +37,11 @@ _VERSIONS = {
 _SHORT = {"gj": "GPUJob", "gp": "GPUProject", "gn": "GPUNode", "gc": "GPUClass", "no": "Node"}
 _KIND_OF = {kind.lower(): kind for kind in _VERSIONS} | {k.lower() + "s": k for k in _VERSIONS}
 _KIND_OF |= {"gpuclasses": "GPUClass"} | _SHORT
-_SPECS: dict[str, type[ApiModel]] = {"GPUJob": GPUJobSpec, "GPUProject": GPUProjectSpec}
+_SPECS: dict[str, type[ApiModel]] = {
+    "GPUJob": GPUJobSpec,
+    "GPUProject": GPUProjectSpec,
+    "GPUClass": GPUClassSpec,
+}
 
 
 def add(objects: Objects, path: Path, namespace: str, now: str) -> None:
@@ -159,6 +164,8 @@ def _judge(where: str, ref: Ref, body: Body) -> None:
         problem = gpujob_record(body).problem
     elif ref.kind == "GPUProject":
         problem = project_record(body).problem
+    elif ref.kind == "GPUClass":
+        problem = gpuclass_record(body).problem
     elif ref.kind == "Node" and not _has_room(body):
         problem = "status.allocatable: needs cpu and memory, such as {cpu: '64', memory: 256Gi}"
     if problem:
