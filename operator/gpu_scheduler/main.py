@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from gpu_scheduler import __version__
+from gpu_scheduler.sweeps_cli.app import app as sweep_app
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -50,6 +51,8 @@ def operator(
     gc.set_threshold(50_000, 20, 100)
     raise typer.Exit(uvloop.run(run(settings, connection)))
 
+
+app.add_typer(sweep_app, name="sweep")
 
 agent_app = typer.Typer(pretty_exceptions_enable=False, invoke_without_command=True)
 app.add_typer(agent_app, name="agent")
