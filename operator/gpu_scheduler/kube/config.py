@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpu_scheduler.kube.connection import ConfigError, Connection, Token, read_pem
-from gpu_scheduler.kube.kubeconfig import from_kubeconfig
+from gpu_scheduler.kube.kubeconfig import Login, from_kubeconfig
 
 __all__ = ["ConfigError", "Connection", "Token", "from_kubeconfig", "load"]
 
@@ -16,9 +16,13 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
 def load(
-    environ: Mapping[str, str] = os.environ, service_account: Path = SERVICE_ACCOUNT
+    environ: Mapping[str, str] = os.environ,
+    service_account: Path = SERVICE_ACCOUNT,
+    login: Login | None = None,
 ) -> Connection:
     """The connection for this process: $KUBECONFIG, the pod's service account, ~/.kube/config.
+
+    ``login``: for commands that people call; runs the program that a kubeconfig may name.
 
     Raises:
         ConfigError: nothing found, or something in it that is not supported.
@@ -29,12 +33,12 @@ def load(
         found = next((file for file in files if file.is_file()), None)
         if found is None:
             raise ConfigError(f"KUBECONFIG={environ['KUBECONFIG']}: no such file")
-        return from_kubeconfig(found)
+        return from_kubeconfig(found, login)
     if environ.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").is_file():
         return _in_cluster(environ, service_account)
     home = Path(environ.get("HOME") or "~").expanduser() / ".kube" / "config"
     if home.is_file():
-        return from_kubeconfig(home)
+        return from_kubeconfig(home, login)
     raise ConfigError(
         f"no API server: not in a pod ({service_account}/token is missing), KUBECONFIG is not "
         f"set and {home} does not exist"

@@ -1,13 +1,14 @@
 """Reads the current context of a kubeconfig.
 
 Supported: token, tokenFile, client certificates, certificate authorities (files or data) and
-insecure-skip-tls-verify. Anything else that would change how we log in is an error that names the
-field: silence would end in a puzzling 401. Called by ``config.load``.
+insecure-skip-tls-verify; a program that logs in (exec) where the caller brings a ``Login``.
+Anything else that would change how we log in is an error that names the field: silence would end
+in a puzzling 401. Called by ``config.load``.
 """
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +25,12 @@ _USER_FIELDS = {
     "client-key-data",
 }
 
+# From a user's exec section and the cluster to fields of a user; see ``exec_login``.
+Login = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, str]]
 
-def from_kubeconfig(path: Path) -> Connection:
-    """The current context of a kubeconfig.
+
+def from_kubeconfig(path: Path, login: Login | None = None) -> Connection:
+    """The current context of a kubeconfig; ``login`` runs the program that it may name.
 
     Raises:
         ConfigError: unreadable, incomplete, or a way to log in that is not supported.
@@ -46,6 +50,10 @@ def from_kubeconfig(path: Path) -> Connection:
     user: dict[str, Any] = {}
     if context.get("user"):
         user = _named(document, "users", "user", str(context["user"]), path)
+    certificate, key = "", ""
+    if login is not None and isinstance(user.get("exec"), dict):
+        user = dict(login(user["exec"], cluster))
+        certificate, key = user.pop("client-certificate", ""), user.pop("client-key", "")
     for name in user:
         if name not in _USER_FIELDS:
             raise ConfigError(
@@ -60,8 +68,8 @@ def from_kubeconfig(path: Path) -> Connection:
     if not cluster.get("server"):
         raise ConfigError(f"{path}: clusters[{context.get('cluster')}].cluster.server is not set")
     token_file = user.get("tokenFile")
-    certificate = _pem(user, "client-certificate", path)
-    key = _pem(user, "client-key", path)
+    certificate = certificate or _pem(user, "client-certificate", path)
+    key = key or _pem(user, "client-key", path)
     if bool(certificate) != bool(key):
         raise ConfigError(f"{path}: client-certificate and client-key come together or not at all")
     return Connection(

@@ -80,8 +80,13 @@ def _on_trace(arguments: Arguments, nodes: Path, pods: Path, bar: TextIO) -> str
 
 
 def _on_cluster(arguments: Arguments) -> str:
-    from gpu_scheduler.simulate.cluster_command import ClusterRequest, simulate
-    from gpu_scheduler.simulate.cluster_table import table
+    try:
+        from gpu_scheduler.simulate.cluster_command import ClusterRequest, simulate
+        from gpu_scheduler.simulate.cluster_table import table
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.startswith("gpu_scheduler"):
+            raise
+        raise ValueError(f"{error.name} is missing: pip install 'gpu-scheduler[cli]'") from None
 
     request = ClusterRequest(
         packing=Packing(arguments.policy),

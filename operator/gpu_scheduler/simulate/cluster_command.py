@@ -15,6 +15,7 @@ from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.kube import config
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection
+from gpu_scheduler.kube.exec_login import log_in
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.simulate import what_if
 from gpu_scheduler.simulate.cluster_cycles import settle
@@ -48,7 +49,7 @@ def simulate(request: ClusterRequest) -> Report:
         SimulationError: there is none, it may not be read, or a what-if cannot be used.
     """
     try:
-        connection = config.load()
+        connection = config.load(login=log_in)
     except config.ConfigError as error:
         raise SimulationError(str(error)) from None
     objects = asyncio.run(_read(connection))
