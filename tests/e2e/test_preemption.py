@@ -141,3 +141,30 @@ def test_a_reclaimed_interactive_job_above_its_quota_runs_again_and_succeeds(
         assert [index(pod) for pod in after] == ["0", "1"]
         finish(operated, tenant, "notes", 2)
     assert_nothing_charged(tenant, "notes")
+
+
+def test_a_preempted_gang_goes_whole_runs_again_and_succeeds(
+    operated: Running, tenant: Tenant
+) -> None:
+    tenant.submit("gang", gpu=1, parallelism=2, gang=True, priority=10, retries=0, template=WORK)
+    before = running(tenant, "gang", 2)
+    with last_words(operated, before) as words:
+        tenant.submit("urgent", gpu=1, priority=90, template=WORK)
+        until(
+            lambda: tenant.status("gang").get("preemptedBy") == f"{tenant.name}/urgent",
+            lambda: f"the gang gives way: {tenant.job('gang')}",
+        )
+        assert f"{tenant.name}/urgent" in tenant.wait_reason("gang", "Preempted")
+        for number in ("0", "1"):
+            said = words[number].result(timeout=60)
+            assert said.split("\n")[:3] == ["started", "told to stop", "cleaned up"]
+    running(tenant, "urgent", 1)
+    until(lambda: tenant.status("gang")["pods"]["pending"] == 2, "both members wait", 60)
+    assert tenant.allocations("gang") == [], "one GPU is free, and no member takes it alone"
+    assert tenant.status("gang")["allocatedGPU"] == "0"
+    finish(operated, tenant, "urgent", 1)
+    after = running(tenant, "gang", 2)
+    assert [index(pod) for pod in after] == ["0", "1"]
+    assert not {p["metadata"]["uid"] for p in before} & {p["metadata"]["uid"] for p in after}
+    finish(operated, tenant, "gang", 2)
+    assert_nothing_charged(tenant, "gang")
