@@ -9,6 +9,7 @@ import asyncio
 import time
 from dataclasses import asdict
 
+from tests.perf import writes
 from tests.perf.install import gpu_nodes, pids, say
 from tests.perf.procfs import cpu_seconds, memory
 from tests.perf.schedulers import OPERATOR, start_operator
@@ -16,7 +17,8 @@ from tests.perf.throughput import Bench
 from tests.perf.workload import gpu_job
 
 _BOUND_SECONDS = 600.0
-_QUIET_SECONDS = 15.0
+_KUBELETS_SECONDS = 300.0
+_LOOK_SECONDS = 5.0
 _GPU = "0.125"
 
 
@@ -41,12 +43,12 @@ async def measure(bench: Bench) -> dict[str, object]:
             say(f"  {number} of {len(names)} GPUJobs placed")
     seconds, placing = time.monotonic() - began, cpu_seconds(_pid(bench)) - cpu
     say(f"  placed in {seconds:.0f} s with {placing:.1f} CPU seconds")
-    await asyncio.sleep(_QUIET_SECONDS)  # the fake kubelets are still turning pods Running
+    await _kubelets_rest(bench)
     loaded = memory(_pid(bench))
     idle = await _idle_percent(bench)
     bench.running.stop_process(OPERATOR)
     start = await start_operator(bench.running, {})
-    await asyncio.sleep(_QUIET_SECONDS)
+    await _kubelets_rest(bench)
     restarted = memory(_pid(bench))
     idle_after = await _idle_percent(bench)
     bench.running.stop_process(OPERATOR)
@@ -71,6 +73,15 @@ async def measure(bench: Bench) -> dict[str, object]:
             "idle_cpu_percent": idle_after,
         },
     }
+
+
+async def _kubelets_rest(bench: Bench) -> None:
+    """Wait until the fake kubelets have turned all pods Running and no status is written."""
+    async with asyncio.timeout(_KUBELETS_SECONDS):
+        before = -1
+        while (now := (await writes.read(bench.client))["PATCH pods/status"]) != before:
+            before = now
+            await asyncio.sleep(_LOOK_SECONDS)
 
 
 def _pid(bench: Bench) -> int:
