@@ -1,6 +1,9 @@
 """Roles and what follows from them: parts, host names, ranks, and what is wrong with a gang."""
 
+from pathlib import Path
+
 import pytest
+import yaml
 from tests.unit.api.cases import job, pod, roles
 from tests.unit.api.test_validate import judge
 
@@ -131,3 +134,13 @@ def test_a_template_of_a_role_is_judged_like_that_of_a_job():
     restarts = pod("a", restartPolicy="Always")
     (message,) = messages(roles({"name": "a", "gpu": 1, "template": restarts}), "train")
     assert message.startswith("spec.roles[0].template.spec.restartPolicy: must be Never or absent")
+
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+
+
+@pytest.mark.parametrize("name", ["gang-torch", "gang-tensorflow"])
+def test_the_examples_are_gangs_without_a_problem(name):
+    body = yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text())
+    assert judge(body["spec"], body["metadata"]["name"]) == []
+    assert is_gang(read(body["spec"]))
