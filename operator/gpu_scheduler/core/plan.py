@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from gpu_scheduler.core.balance import Balance, shares_now
 from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.consolidation import Consolidation
 from gpu_scheduler.core.decision import Hold, Place, Plan, Reason, Wait
 from gpu_scheduler.core.departures import Departures, Locator
 from gpu_scheduler.core.gangs.cycle import Gangs
@@ -37,6 +38,7 @@ def plan(
     now: float = 0.0,
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
     session: Session | None = None,
+    consolidate: bool = False,
 ) -> Plan:
     """Decide which waiting pods start now, where, who gives way, and why the others wait.
 
@@ -49,6 +51,7 @@ def plan(
         now: epoch seconds.
         reserve_after_seconds: a pod first in order that has waited so long gets room reserved.
         session: what is kept from cycle to cycle, and the packing policy; None = nothing is.
+        consolidate: fractional pods may be moved together for who needs several GPUs.
     """
     # 1. Copy what will be consumed, and line up the pods of each project.
     session = session or Session()
@@ -89,18 +92,23 @@ def plan(
     )
     reclaim.run(projects, queues, kept, tables.claimed, tables.barred())
 
-    # 7. Reserve room for those who have waited too long.
+    # 7. Move fractional pods together, for those who need several GPUs.
+    moves = Consolidation(session, occupants, departures, locator, reservations, gangs, now)
+    if consolidate:
+        moves.run(projects.values(), queues, kept)
+
+    # 8. Reserve room for those who have waited too long.
     again_at = reservations.make(queues, kept, reserve_after_seconds)
 
-    # 8. Say why each other job waits.
-    all_holds = (*held.kept, *reclaim.holds, *reservations.holds)
+    # 9. Say why each other job waits.
+    all_holds = (*held.kept, *reclaim.holds, *moves.holds, *reservations.holds)
     explainer = Explainer(snapshot, demands, tables, occupants, all_holds, gangs)
     waits = [wait for queue in queues for wait in _waits(queue, explainer)]
     session.note(_started(places, jobs))
     return Plan(
         tuple(places),
         tuple(waits) + _without_project(orphans),
-        tuple(reclaim.evicts),
+        (*reclaim.evicts, *moves.evicts),
         all_holds,
         shares,
         again_at,

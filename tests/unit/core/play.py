@@ -143,6 +143,7 @@ class Play:
             now=self.now,
             reserve_after_seconds=self.reserve_after_seconds,
             session=empty(self.gpus)[1],
+            consolidate=self.consolidate,
         )
 
     def carry_out(self, result: Plan) -> None:

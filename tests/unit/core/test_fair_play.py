@@ -74,6 +74,13 @@ def placed(play: Play, result: Plan, name: str) -> int:
     return sum(g.milli for p in result.places if p.pod in mine for g in p.grants)
 
 
+def promised(play: Play, result: Plan, name: str) -> int:
+    """What freed room is kept for a project: it will hold that as soon as others are gone."""
+    mine = {pod.uid: pod.shape.nominal_milli for pod in play.waiting if pod.project == name}
+    freed = [hold.pod for hold in result.holds if hold.kind is HoldKind.FREED]
+    return sum(mine.get(uid, 0) for uid in freed)
+
+
 def check_limits(play: Play, before: dict[str, int]) -> None:
     """Nobody grew past its limit; ``cluster`` raises where a device is given out twice."""
     play.cluster()
@@ -87,6 +94,7 @@ def check_losers(play: Play, result: Plan) -> None:
         if milli:
             team = play.projects[ProjectName(name)]
             left = play.held(name, staying=True) + placed(play, result, name) - milli
+            left += promised(play, result, name)
             assert left >= max(result.shares_milli[team.name], team.quota_milli)
     for evict in result.evicts:
         winner = next(pod for pod in play.waiting if pod.key == evict.beneficiary)
