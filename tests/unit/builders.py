@@ -98,6 +98,8 @@ class ClusterBuilder:
         c.free_mib[d] -= milli * c.dev_usable_mib[d] // 1000
         name = ProjectName(project)
         c.allocated_milli[name] = c.allocated_milli.get(name, 0) + milli
+        key = name, c.dev_model[d]
+        c.held_by_model[key] = c.held_by_model.get(key, 0) + milli
         return self
 
     def allocated(self, project: str, milli: int) -> "ClusterBuilder":

@@ -87,6 +87,15 @@ class JobCounts(ApiModel):
     pending: int = 0
 
 
+class ModelHoldings(ApiModel):
+    """What the project holds of a model that its quotaByModel names."""
+
+    model: str = Field(max_length=253, description="The model, as in quotaByModel.")
+    quota_gpu: str = Field("0", description="Guaranteed GPUs of it.")
+    allocated_gpu: str = Field("0", description="GPUs of it held by pods that have not ended.")
+    fair_share_gpu: str = Field("0", description="GPUs of it that the project should hold now.")
+
+
 class GPUProjectStatus(ApiModel):
     """What the project holds. GPUs are decimal strings."""
 
@@ -97,6 +106,15 @@ class GPUProjectStatus(ApiModel):
         "0",
         description="GPUs that it should hold now: what it asks for up to its quota, and its part "
         "by weight of what is left. Above it, preemptible pods may be taken back for others.",
+    )
+    by_model: list[ModelHoldings] = Field(
+        default_factory=list,
+        max_length=16,
+        description="The same of each model that quotaByModel names.",
+        json_schema_extra={
+            "x-kubernetes-list-type": "map",
+            "x-kubernetes-list-map-keys": ["model"],
+        },
     )
     pending_gpu: str = Field("0", description="GPUs that waiting pods ask for.")
     jobs: JobCounts = Field(default_factory=JobCounts, description="GPUJobs by state.")

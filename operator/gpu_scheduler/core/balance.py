@@ -1,19 +1,26 @@
 """Who holds more than its fair share and who less, as of now and with what is decided so far.
 
 Pods that are about to go count no longer; room that is kept for a pod counts already. A project
-is never taken below its fair share nor below its quota. Called by ``reclaim``.
+is never taken below its fair share nor below its quota, of GPUs and of a model that its quota
+names. Called by ``reclaim``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
 from gpu_scheduler.core import quota
-from gpu_scheduler.core.demand import Demands
+from gpu_scheduler.core.demand import Demand, Demands
 from gpu_scheduler.core.departures import Departures
-from gpu_scheduler.core.fairshare import fair_shares
+from gpu_scheduler.core.eviction import Ranked
+from gpu_scheduler.core.fairshare import fair_shares, model_shares
 from gpu_scheduler.core.gangs.cycle import Gangs
+from gpu_scheduler.core.occupants import Occupant
+from gpu_scheduler.core.pools import Allowance, Pool, Pools
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
-from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.snapshot import Picks, Snapshot
+from gpu_scheduler.core.units import gpu_from_milli
+from gpu_scheduler.core.wording import gpus
 
 
 def shares_now(
@@ -61,6 +68,35 @@ def _gang_milli(job: WaitingJob, project: Project, gangs: Gangs) -> int:
     return 0 if never else request.least_milli
 
 
+def model_shares_now(
+    pools: Pools,
+    demands: Demands,
+    projects: Mapping[ProjectName, Project],
+    queues: Iterable[Queue],
+) -> dict[Pool, dict[ProjectName, int]]:
+    """Fair shares of each model that a project names: of pods that can run on no other."""
+    if not pools.models:
+        return {}
+    asked = {
+        (name, pool): pools.held_milli(name, pool) for name in projects for pool in pools.models
+    }
+    for queue in queues:
+        for _, pod in queue.pending:
+            demand = demands.of(pod.shape)
+            pool = pools.only(demand)
+            if pool:
+                asked[queue.project.name, pool] += demand.least_milli
+    return {
+        pool: model_shares(
+            pool,
+            pools.capacity_milli(pool),
+            projects,
+            {name: asked[name, pool] for name in projects},
+        )
+        for pool in pools.models
+    }
+
+
 class Balance:
     """Held against fair share, project by project."""
 
@@ -70,9 +106,64 @@ class Balance:
         departures: Departures,
         projects: Mapping[ProjectName, Project],
         shares_milli: Mapping[ProjectName, int],
+        pools: Pools,
+        by_model: Mapping[Pool, Mapping[ProjectName, int]],
     ) -> None:
         self._snapshot, self._departures = snapshot, departures
         self._projects, self.shares_milli = projects, shares_milli
+        self._pools, self._by_model = pools, by_model
+        self.beyond = Allowance(pools, above=True)
+
+    def of(self, demand: Demand) -> "Balance":
+        """The balance that decides about a demand: that of a model, where one alone will do."""
+        pool = self._pools.only(demand)
+        return ModelBalance(self, pool) if pool else self
+
+    def anyone_over(self) -> bool:
+        """Whether something can be taken from anybody."""
+        return bool(self.most_over()) or any(
+            ModelBalance(self, pool).most_over() for pool in self._pools.models
+        )
+
+    def stand(self, name: ProjectName) -> str:
+        """What a project holds and should hold, in words."""
+        held, share = self.held_milli(name), self.shares_milli[name]
+        return f"project {name} holds {gpus(held)}, its fair share is {gpu_from_milli(share)}"
+
+    def outside_model_quota(
+        self,
+        ranked: Ranked,
+        party: Callable[[Occupant], Iterable[Occupant]],
+        picks: Callable[[Occupant], Picks],
+    ) -> Ranked:
+        """Of victims in their order, those that leave each project its quota of each model."""
+        if not self._pools.models:
+            return ranked
+        given: Counter[tuple[ProjectName, Pool]] = Counter()
+        found = []
+        for rank, pod in sorted(ranked, key=lambda each: each[0]):
+            costs: Counter[tuple[ProjectName, Pool]] = Counter()
+            for member in party(pod):
+                for _, device, milli, _ in picks(member):
+                    costs[pod.project, self._pools.of_device(device)] += milli
+            if all(given[k] + cost <= self._beyond_milli(*k) for k, cost in costs.items()):
+                given.update(costs)
+                found.append((rank, pod))
+        return found
+
+    def _beyond_milli(self, name: ProjectName, pool: Pool) -> int:
+        quota_milli = self._projects[name].quota_by_model.get(pool)
+        if quota_milli is None:
+            return quota.UNBOUNDED
+        return max(0, self._held_of(name, pool) - quota_milli)
+
+    def _held_of(self, name: ProjectName, pool: Pool) -> int:
+        leaving = sum(
+            milli
+            for (project, product), milli in self._departures.by_model.items()
+            if project == name and self._pools.of_product(product) == pool
+        )
+        return self._pools.held_milli(name, pool) - leaving
 
     def held_milli(self, name: ProjectName) -> int:
         """What a project will hold once those that leave are gone."""
@@ -101,3 +192,44 @@ class Balance:
     def _times(self, name: ProjectName) -> float:
         share = self.shares_milli[name]
         return self.held_milli(name) / share if share else float("inf")
+
+
+class ModelBalance(Balance):
+    """The same of one model: for pods that can run on no other."""
+
+    def __init__(self, whole: Balance, pool: Pool) -> None:
+        super().__init__(
+            whole._snapshot,
+            whole._departures,
+            whole._projects,
+            whole._by_model[pool],
+            whole._pools,
+            whole._by_model,
+        )
+        self._whole, self._pool = whole, pool
+
+    def held_milli(self, name: ProjectName) -> int:
+        """What a project will hold of the model once those that leave are gone."""
+        return self._held_of(name, self._pool)
+
+    def missing_milli(self, name: ProjectName) -> int:
+        """How far a project is below its fair share of the model, and of GPUs; not negative."""
+        return min(super().missing_milli(name), self._whole.missing_milli(name))
+
+    def spare_milli(self, name: ProjectName) -> int:
+        """How much of the model can be taken from a project; not negative.
+
+        From one whose quota does not name the model only what it holds above its quota of GPUs.
+        """
+        named = self._projects[name].quota_by_model.get(self._pool)
+        floor = max(self.shares_milli[name], named or 0)
+        spare = max(0, self.held_milli(name) - floor)
+        return spare if named is not None else min(spare, self._whole.spare_milli(name))
+
+    def stand(self, name: ProjectName) -> str:
+        """See ``Balance``."""
+        held, share = self.held_milli(name), self.shares_milli[name]
+        return (
+            f"project {name} holds {gpus(held)} of {self._pool}, its fair share is"
+            f" {gpu_from_milli(share)}"
+        )

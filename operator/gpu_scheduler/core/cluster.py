@@ -59,6 +59,7 @@ class Cluster:
     allocated_milli: dict[ProjectName, int] = field(default_factory=dict)  # held by pods not ended
     dev_trouble: dict[int, str] = field(default_factory=dict)  # why a device takes no new pods
     catalogue: Catalogue = NO_CATALOGUE  # what kinds of GPUs there are
+    held_by_model: dict[tuple[ProjectName, str], int] = field(default_factory=dict)  # by product
 
     def copy(self) -> "Cluster":
         """A cluster that shares the fixed arrays and owns what a plan consumes."""
@@ -79,4 +80,5 @@ class Cluster:
             self.allocated_milli.copy(),
             self.dev_trouble,
             self.catalogue,
+            self.held_by_model,
         )

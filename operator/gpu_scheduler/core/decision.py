@@ -117,3 +117,4 @@ class Plan:
     holds: tuple[Hold, ...] = ()
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
     again_at: float | None = None
+    shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = field(default_factory=dict)

@@ -74,6 +74,7 @@ class Departures:
     def __init__(self, snapshot: Snapshot, locator: Locator, leaving: Iterable[Occupant]) -> None:
         self._snapshot, self._locator = snapshot, locator
         self._coming: dict[int, _Coming] = {}
+        self.by_model: Counter[tuple[ProjectName, str]] = Counter()  # the same by product
         self.milli: Counter[ProjectName] = Counter()
         """Charged to projects until the pods are gone."""
         self.pods: set[PodUID] = set()
@@ -105,6 +106,7 @@ class Departures:
             coming.room.ephemeral_bytes + pod.ephemeral_bytes,
         )
         for _, device, milli, mib in self._locator.picks(pod):
+            self.by_model[pod.project, self._snapshot.cluster.dev_model[device]] += milli
             if device not in self._snapshot.barred:
                 before = coming.devices.get(device, (0, 0))
                 coming.devices[device] = (before[0] + milli, before[1] + mib)

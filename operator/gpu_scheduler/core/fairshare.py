@@ -6,7 +6,7 @@ largest remainder: shares sum to what there is or to what is asked for, whicheve
 nobody's share is cut to whole GPUs. Called by ``plan`` once per cycle and by the project's status.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.core.quota import ceiling_milli
@@ -38,20 +38,56 @@ def fair_shares(
 
     Where the guarantees alone are more than there is, they are scaled down in proportion.
     """
-    capacity = max(0, capacity_milli)
     asked = {
         name: min(demand_milli.get(name, 0), ceiling_milli(project))
         for name, project in projects.items()
     }
-    sure = {name: min(asked[name], project.quota_milli) for name, project in projects.items()}
-    if sum(sure.values()) > capacity:
-        quotas = {name: Ask(projects[name].quota_milli, most) for name, most in sure.items()}
-        return water_fill(capacity, quotas)
-    rest = {
-        name: Ask(project.weight, asked[name] - sure[name]) for name, project in projects.items()
-    }
-    extra = water_fill(capacity - sum(sure.values()), rest)
-    return {name: sure[name] + extra[name] for name in projects}
+    quotas = {name: project.quota_milli for name, project in projects.items()}
+    return _level_by_level(capacity_milli, asked, (quotas,), projects)
+
+
+def model_shares(
+    model: str,
+    capacity_milli: int,
+    projects: Mapping[ProjectName, Project],
+    demand_milli: Mapping[ProjectName, int],
+) -> dict[ProjectName, int]:
+    """The milli-GPU that each project should hold of one model.
+
+    Guarantees that name the model come first, then what quotas of any GPU allow those that do not
+    name it, then weights. ``demand_milli``: what each holds, and waits for on this model alone.
+    """
+    asked = {}
+    named, others = {}, {}
+    for name, project in projects.items():
+        guaranteed = project.quota_by_model.get(model)
+        most = ceiling_milli(project)
+        if guaranteed is not None and project.weight == 0:
+            most = min(most, guaranteed)
+        asked[name] = min(demand_milli.get(name, 0), most)
+        named[name] = guaranteed or 0
+        others[name] = project.quota_milli if guaranteed is None else 0
+    return _level_by_level(capacity_milli, asked, (named, others), projects)
+
+
+def _level_by_level(
+    capacity_milli: int,
+    asked: Mapping[ProjectName, int],
+    guarantees: Iterable[Mapping[ProjectName, int]],
+    projects: Mapping[ProjectName, Project],
+) -> dict[ProjectName, int]:
+    """Guarantees one after the other, each in proportion where they are too much, then weights."""
+    left = max(0, capacity_milli)
+    shares = dict.fromkeys(asked, 0)
+    for quotas in guarantees:
+        sure = {name: min(asked[name] - share, quotas[name]) for name, share in shares.items()}
+        if sum(sure.values()) > left:
+            sure = water_fill(left, {name: Ask(quotas[name], most) for name, most in sure.items()})
+        left -= sum(sure.values())
+        shares = {name: share + sure[name] for name, share in shares.items()}
+    rest = {name: Ask(projects[name].weight, asked[name] - shares[name]) for name in shares}
+    extra = water_fill(left, rest)
+    return {name: share + extra[name] for name, share in shares.items()}
 
 
 def water_fill(amount: int, asks: Mapping[ProjectName, Ask]) -> dict[ProjectName, int]:

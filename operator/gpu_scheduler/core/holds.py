@@ -15,8 +15,9 @@ from gpu_scheduler.core.departures import Departures, Locator
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.gangs.cycle import Gangs
 from gpu_scheduler.core.placed import placed
+from gpu_scheduler.core.pools import Allowance
 from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import JobKey, PodUID, WaitingJob, WaitingPod
+from gpu_scheduler.core.request import JobKey, PodUID, Project, WaitingJob, WaitingPod
 from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.rounds import Finder, Room
 from gpu_scheduler.core.snapshot import Snapshot
@@ -34,8 +35,10 @@ class Holds:
         reservations: Reservations,
         candidates: Finder,
         gangs: Gangs,
+        beyond: Allowance,
     ) -> None:
         self.kept: list[Hold] = []
+        self._beyond = beyond
         self._snapshot, self._demands, self._locator = snapshot, demands, locator
         self._departures, self._reservations = departures, reservations
         self._candidates, self._gangs = candidates, gangs
@@ -73,7 +76,7 @@ class Holds:
         room_of = _room_of(hold.kind)
         room = room_of(queue.project, self._snapshot.allocated_milli(name))
         if demand.least_milli <= room:
-            now = self._now(demand, pod, node, room)
+            now = self._now(demand, pod, node, room, queue.project)
             if now is not None:
                 joined = self._reservations.joined.setdefault(now[0], [])
                 joined.append((pod.shape, now[1].picks, name))
@@ -126,14 +129,22 @@ class Holds:
         return []
 
     def _now(
-        self, demand: Demand, pod: WaitingPod, node: int | None, room_milli: int
+        self,
+        demand: Demand,
+        pod: WaitingPod,
+        node: int | None,
+        room_milli: int,
+        project: Project,
     ) -> tuple[int, Choice] | None:
         """A place at once: on the node that was kept, else on any other."""
         if node is not None and node in demand.usable and pod.avoid.isdisjoint(self._name(node)):
             choice = self._fits(demand, node)
-            if choice is not None and sum(pick[2] for pick in choice.picks) <= room_milli:
+            may = self._beyond.judge(project)
+            fits = choice is not None and sum(pick[2] for pick in choice.picks) <= room_milli
+            if choice is not None and fits and (may is None or may(choice)):
                 return node, choice
-        return self._candidates(demand).best(pod.avoid, None if demand.exact else room_milli)
+        most = None if demand.exact else room_milli
+        return self._candidates(demand).best(pod.avoid, most, self._beyond.judge(project))
 
     def _once_they_left(self, demand: Demand, node: int) -> Choice | None:
         mark = self._snapshot.mark()

@@ -7,7 +7,7 @@ simulator.
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from gpu_scheduler.core.balance import Balance, shares_now
+from gpu_scheduler.core.balance import Balance, model_shares_now, shares_now
 from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.consolidation import Consolidation
 from gpu_scheduler.core.decision import Hold, Place, Plan, Reason, Wait
@@ -15,6 +15,7 @@ from gpu_scheduler.core.departures import Departures, Locator
 from gpu_scheduler.core.gangs.cycle import Gangs
 from gpu_scheduler.core.holds import Holds
 from gpu_scheduler.core.occupants import Occupants, Roll
+from gpu_scheduler.core.pools import Allowance, Pools
 from gpu_scheduler.core.queues import Queue, queue_up
 from gpu_scheduler.core.quota import room_above_milli, room_inside_milli
 from gpu_scheduler.core.reasons import Explainer
@@ -60,20 +61,26 @@ def plan(
     tables, locator = Tables(session), Locator(snapshot.cluster)
     gangs = Gangs(session, locator)
     queues, orphans = queue_up(projects, jobs)
+    pools = Pools(snapshot, projects)
     shares = shares_now(snapshot, demands, projects, queues, gangs)
+    by_model = model_shares_now(pools, demands, projects, queues)
+
+    within, beyond = Allowance(pools, above=False), Allowance(pools, above=True)
 
     # 2. Use, or go on keeping, the room that was kept for pods.
     leaving = occupants.leaving() if queues else ()
     departures = Departures(snapshot, locator, leaving)
-    reservations = Reservations(snapshot, demands, occupants, departures, locator, gangs, now)
-    held = Holds(snapshot, demands, departures, locator, reservations, tables.open, gangs)
+    reservations = Reservations(
+        snapshot, demands, occupants, departures, locator, gangs, within, now
+    )
+    held = Holds(snapshot, demands, departures, locator, reservations, tables.open, gangs, beyond)
     places = held.honour(holds, queues) if holds else []
     kept = {hold.pod for hold in held.kept}
 
     # 3. Start pods inside their project's quota.
     passed = kept | reservations.blocks.keys()
     common = snapshot, demands, shares, reservations, passed
-    inside = Round(*common, room_inside_milli, tables.open, gangs, lambda: None)
+    inside = Round(*common, room_inside_milli, tables.open, gangs, lambda: None, within)
     places += inside.run(queues)
 
     # 4. Keep borrowers away from the nodes for which such pods still wait.
@@ -82,11 +89,11 @@ def plan(
     tables.claim(reservations.wanted)
 
     # 5. Let projects with a weight borrow what is left.
-    above = Round(*common, room_above_milli, tables.unclaimed, gangs, tables.barred)
+    above = Round(*common, room_above_milli, tables.unclaimed, gangs, tables.barred, beyond)
     places += above.run(queues)
 
     # 6. Make room for those below their fair share, and for higher priorities.
-    balance = Balance(snapshot, departures, projects, shares)
+    balance = Balance(snapshot, departures, projects, shares, pools, by_model)
     reclaim = Reclaim(
         snapshot, demands, occupants, departures, locator, balance, reservations, gangs
     )
@@ -102,7 +109,7 @@ def plan(
 
     # 9. Say why each other job waits.
     all_holds = (*held.kept, *reclaim.holds, *moves.holds, *reservations.holds)
-    explainer = Explainer(snapshot, demands, tables, occupants, all_holds, gangs)
+    explainer = Explainer(snapshot, demands, tables, occupants, all_holds, gangs, pools)
     waits = [wait for queue in queues for wait in _waits(queue, explainer)]
     session.note(_started(places, jobs))
     return Plan(
@@ -112,6 +119,7 @@ def plan(
         all_holds,
         shares,
         again_at,
+        by_model,
     )
 
 

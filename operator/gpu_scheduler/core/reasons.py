@@ -14,6 +14,7 @@ from gpu_scheduler.core.gangs.cycle import Gangs
 from gpu_scheduler.core.gangs.reasons import GangExplainer
 from gpu_scheduler.core.gangs.request import Signature
 from gpu_scheduler.core.occupants import Occupants
+from gpu_scheduler.core.pools import Allowance, Pool, Pools
 from gpu_scheduler.core.request import Project, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.rounds import Tables
 from gpu_scheduler.core.shortage import Verdict, shortage
@@ -35,9 +36,13 @@ class Explainer:
         occupants: Occupants,
         holds: Sequence[Hold],
         gangs: Gangs,
+        pools: Pools,
     ) -> None:
         self._gangs, self._of_gang = gangs, GangExplainer(snapshot, gangs)
         self._gang_verdicts: dict[tuple[Signature, ProjectName], Verdict] = {}
+        self._pools = pools
+        self._within = Allowance(pools, above=False)
+        self._beyond = Allowance(pools, above=True)
         self._snapshot = snapshot
         self._demands = demands
         self._tables = tables
@@ -110,7 +115,16 @@ class Explainer:
 
     def _exceeds_quota(self, demand: Demand, project: Project) -> Verdict | None:
         if demand.least_milli <= quota.ceiling_milli(project):
-            return None
+            pool = self._pools.only(demand)
+            if project.weight or demand.least_milli <= project.quota_by_model.get(
+                pool, quota.UNBOUNDED
+            ):
+                return None
+            return (
+                Reason.EXCEEDS_QUOTA,
+                f"needs {_cost(demand)}; project {project.name} can never hold more than"
+                f" {self._ceiling_of(project, pool)}",
+            )
         return (
             Reason.EXCEEDS_QUOTA,
             f"needs {_cost(demand)}; project {project.name} can never hold more than"
@@ -132,6 +146,14 @@ class Explainer:
                 f"needs {_cost(demand)}; project {project.name} holds {gpu_from_milli(held)} of"
                 f" {wording.ceiling(project)}",
             )
+        if demand.least_milli > self._beyond.milli(project, demand):
+            pool = max(self._pools.of(demand), key=lambda p: project.quota_by_model.get(p, 0))
+            return (
+                Reason.WAITING_FOR_QUOTA,
+                f"needs {_cost(demand)}; project {project.name} holds"
+                f" {gpu_from_milli(self._pools.held_milli(project.name, pool))} of"
+                f" {self._ceiling_of(project, pool)}",
+            )
         found = self._tables.open(demand).best(avoid)
         if found is None:
             return None  # the quota is not what it lacks
@@ -145,7 +167,17 @@ class Explainer:
                 f" {project.name} holds {gpu_from_milli(held)} of {wording.ceiling(project)}",
             )
         if charge <= inside:
-            return None
+            may = self._within.judge(project)
+            if may is None or may(choice):
+                return None
+            pool = self._pools.of_device(choice.picks[0][1])
+            of_model = gpu_from_milli(self._pools.held_milli(project.name, pool))
+            return (
+                Reason.WAITING_FOR_QUOTA,
+                f"needs {_cost(demand)}; project {project.name} holds {of_model} of its quota"
+                f" {gpu_from_milli(project.quota_by_model.get(pool, 0))} of {pool} and cannot"
+                " borrow now: pods inside their quota wait for the same nodes",
+            )
         return (
             Reason.WAITING_FOR_QUOTA,
             f"needs {_cost(demand)}; project {project.name} holds {gpu_from_milli(held)} of its"
@@ -155,6 +187,10 @@ class Explainer:
 
     def _of_pod(self, pod: WaitingPod) -> Verdict:
         return self._finds_no_place(self._demands.of(pod.shape), pod.avoid)
+
+    def _ceiling_of(self, project: Project, pool: Pool) -> str:
+        most = gpu_from_milli(project.quota_by_model.get(pool, 0))
+        return f"its quota {most} of {pool} (weight 0: it never borrows)"
 
     def _finds_no_place(self, demand: Demand, avoid: frozenset[str]) -> Verdict:
         key = (demand, avoid)

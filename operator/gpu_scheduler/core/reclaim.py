@@ -26,7 +26,6 @@ from gpu_scheduler.core.queues import Entry, Queue
 from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.snapshot import Snapshot
-from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.core.victims import Parties, interactive_spare_milli
 from gpu_scheduler.core.wording import gpus
 
@@ -107,7 +106,7 @@ class Reclaim:
             lambda queue, request: self._reclaim_gang(queue, request, quota.UNBOUNDED, barred),
         )
         waiting = [queue for queue in queues if queue.pending]
-        if waiting and (self._balance.most_over() or self._departures.nodes):
+        if waiting and (self._balance.anyone_over() or self._departures.nodes):
             self._pass(waiting, kept, inside)
             self._pass(waiting, kept, above)
         outranked = [queue for queue in waiting if self._outranks(queue)]
@@ -161,7 +160,7 @@ class Reclaim:
                     self._reservations.lower(block)
                 continue
             kept.add(pod.uid)
-            self._evict(way.victims, job, step.reason)
+            self._evict(way.victims, job, step.reason, self._balance.of(demand))
             self._promise(job, [((pod, demand), way.node, way.choice)])
             yield way
 
@@ -189,7 +188,7 @@ class Reclaim:
                 self._reservations.lower(block)
             return None
         kept.update(uids)
-        self._evict(way.victims, job, step.reason)
+        self._evict(way.victims, job, step.reason, self._balance)
         self._promise(job, way.placement)
         return way
 
@@ -203,7 +202,7 @@ class Reclaim:
         if way is not None:
             return way
         terms = Terms(self._balance.spare_milli, self._interactive_milli, lambda given: room)
-        victims = self._of_others(queue.project.name)
+        victims = self._guarded(self._of_others(queue.project.name, self._balance))
         return self._gang_search.best(request, victims, terms, barred)
 
     def _preempt_gang(self, queue: Queue, request: GangRequest) -> GangWay | None:
@@ -215,9 +214,13 @@ class Reclaim:
         victims = self._lower(project.name, priority)
         return self._gang_search.best(request, victims, self._own(room), None, anywhere=True)
 
-    def _of_others(self, name: ProjectName) -> Ranked:
+    def _guarded(self, ranked: Ranked) -> Ranked:
+        """Those of some victims whose going leaves every project its quota of each model."""
+        return self._balance.outside_model_quota(ranked, self._parties.of, self._locator.picks)
+
+    def _of_others(self, name: ProjectName, balance: Balance) -> Ranked:
         """Victims in projects above their fair share."""
-        order = {other: i for i, other in enumerate(self._balance.most_over()) if other != name}
+        order = {other: i for i, other in enumerate(balance.most_over()) if other != name}
         return [
             (self._parties.rank(pod, i), pod)
             for other, i in order.items()
@@ -243,23 +246,27 @@ class Reclaim:
         claimed: frozenset[int] | set[int] = frozenset(),
     ) -> Way | None:
         """A way at the cost of projects above their fair share."""
-        name = queue.project.name
-        room = min(room_milli, self._balance.missing_milli(name))
+        name, balance = queue.project.name, self._balance.of(demand)
+        by_model, project = self._balance.beyond, queue.project
+        room = min(room_milli, balance.missing_milli(name), by_model.milli(project, demand))
         if demand.least_milli > room:
             return None
 
         def allowed(node: int) -> bool:
-            return node not in claimed and self._allowed(entry, demand, node)
+            free = node not in claimed and self._allowed(entry, demand, node)
+            return free and by_model.permits(project, demand, node)
 
         coming = sorted(filter(allowed, self._departures.nodes))
         way = self._search.without(demand, coming, room)
         if way is not None:
             return way
-        victims = self._of_others(name)
+        victims = self._of_others(name, balance)
         if not victims:
             return None
-        terms = Terms(self._balance.spare_milli, self._interactive_milli, lambda given: room)
-        return self._search.best(demand, self._by_node(victims, allowed), terms)
+        terms = Terms(balance.spare_milli, self._interactive_milli, lambda given: room)
+        nodes = self._by_node(victims, allowed)
+        guarded = {node: kept for node, each in nodes.items() if (kept := self._guarded(each))}
+        return self._search.best(demand, guarded, terms)
 
     def _preempt(self, queue: Queue, entry: Entry, demand: Demand) -> Way | None:
         """A way at the cost of pods of the same project with a lower priority."""
@@ -268,16 +275,24 @@ class Reclaim:
         def allowed(node: int) -> bool:
             return self._allowed(entry, demand, node)
 
+        def permitted(node: int) -> bool:
+            return self._balance.beyond.permits(project, demand, node)
+
         if not any(p.priority < job.priority for p in self._occupants.of(project.name)):
             return None
-        room = self._balance.growth_milli(project)
-        coming = sorted(n for n in self._departures.nodes if allowed(n))
+        by_model = self._balance.beyond
+        room = min(self._balance.growth_milli(project), by_model.milli(project, demand))
+        coming = sorted(n for n in self._departures.nodes if allowed(n) and permitted(n))
         way = self._search.without(demand, coming, room)
         if way is not None:
             return way
         victims, terms = self._lower(project.name, job.priority), self._own(room)
-        way = self._search.best(demand, self._by_node(victims, allowed), terms)
-        return way or self._for_room(demand, filter(allowed, demand.usable), victims, terms)
+        by_node = self._by_node(victims, allowed)
+        if self._balance.of(demand) is self._balance:  # else victims give of the model it needs
+            by_node = {node: each for node, each in by_node.items() if permitted(node)}
+        way = self._search.best(demand, by_node, terms)
+        nodes = (node for node in demand.usable if allowed(node) and permitted(node))
+        return way or self._for_room(demand, nodes, victims, terms)
 
     def _for_room(
         self, demand: Demand, nodes: Iterable[int], victims: Ranked, terms: Terms
@@ -302,12 +317,18 @@ class Reclaim:
         way = self._search.without(demand, nodes, room) if room >= demand.least_milli else None
         return way and Way(way.node, tuple(gone), way.choice)
 
-    def _evict(self, victims: Iterable[Occupant], job: WaitingJob, reason: EvictReason) -> None:
+    def _evict(
+        self,
+        victims: Iterable[Occupant],
+        job: WaitingJob,
+        reason: EvictReason,
+        balance: Balance,
+    ) -> None:
         """Decide that these go, each with its whole gang."""
         gone = list(victims)
         for victim in gone:
             if reason is EvictReason.RECLAIM:
-                why = f"{self._stand(job.project)}, {self._stand(victim.project)}"
+                why = f"{balance.stand(job.project)}, {balance.stand(victim.project)}"
             else:
                 why = f"its priority is {job.priority}, that of {victim.job} {victim.priority}"
             party = self._parties.of(victim)
@@ -331,10 +352,6 @@ class Reclaim:
             self._departures.owe(node, pod.shape, choice.picks, job.project)
             name = self._snapshot.cluster.nodes[node].name
             self.holds.append(Hold(pod.uid, job.key, name, HoldKind.FREED))
-
-    def _stand(self, name: ProjectName) -> str:
-        held, share = self._balance.held_milli(name), self._balance.shares_milli[name]
-        return f"project {name} holds {gpus(held)}, its fair share is {gpu_from_milli(share)}"
 
     def _of(self, name: ProjectName) -> list[Occupant]:
         """Those of a project's pods that may still be evicted."""

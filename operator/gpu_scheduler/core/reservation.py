@@ -21,6 +21,7 @@ from gpu_scheduler.core.gangs.request import GangRequest, Member
 from gpu_scheduler.core.gangs.reserving import Soonest
 from gpu_scheduler.core.occupants import Occupant, Occupants
 from gpu_scheduler.core.order import job_rank
+from gpu_scheduler.core.pools import Allowance
 from gpu_scheduler.core.queues import Entry, Queue
 from gpu_scheduler.core.request import PodUID, ProjectName, Shape, WaitingJob
 from gpu_scheduler.core.snapshot import Picks, Snapshot
@@ -60,8 +61,10 @@ class Reservations:
         departures: Departures,
         locator: Locator,
         gangs: Gangs,
+        within: Allowance,
         now: float,
     ) -> None:
+        self._within = within
         self.blocks: dict[PodUID, Block] = {}
         self.joined: dict[int, list[tuple[Shape, Picks, ProjectName]]] = {}
         """Pods that this cycle put on nodes before it looked at reservations."""
@@ -130,7 +133,7 @@ class Reservations:
                 if found is not None:
                     self._block_all(request, *found)
                 continue
-            node = self._best_node(self._demands.of(entry[1].shape), entry[1].avoid)
+            node = self._best_node(queue, entry)
             if node is not None:
                 self.keep(entry, node)
         return None if again == NEVER else again
@@ -219,6 +222,7 @@ class Reservations:
         if entry[1].uid in self.blocks:
             held -= self.blocks[entry[1].uid].charge_milli
         room = quota.room_inside_milli(queue.project, held)
+        room = min(room, self._within.milli(queue.project, demand))
         return bool(demand.usable) and 0 < demand.least_milli <= room
 
     def _gang_deserves(self, queue: Queue, request: GangRequest) -> bool:
@@ -228,10 +232,17 @@ class Reservations:
         room = quota.room_inside_milli(queue.project, held)
         return 0 < request.least_milli <= room and self._gangs.startable(request)
 
-    def _best_node(self, demand: Demand, avoid: frozenset[str]) -> int | None:
+    def _best_node(self, queue: Queue, entry: Entry) -> int | None:
+        demand, avoid = self._demands.of(entry[1].shape), entry[1].avoid
         nodes, free = self._snapshot.cluster.nodes, self._snapshot.node_free_milli
         taken = {block.node for block in self.blocks.values()}
-        open_nodes = [n for n in demand.usable if n not in taken and nodes[n].name not in avoid]
+        open_nodes = [
+            n
+            for n in demand.usable
+            if n not in taken
+            and nodes[n].name not in avoid
+            and self._within.permits(queue.project, demand, n)
+        ]
         found = []
         for node in nlargest(MOST_NODES, open_nodes, key=lambda n: (free[n], -n)):
             soonest = self._soonest(demand, node)

@@ -18,6 +18,7 @@ from gpu_scheduler.core.gangs.cycle import Barred, Gangs
 from gpu_scheduler.core.gangs.request import GangRequest, Signature
 from gpu_scheduler.core.order import project_rank
 from gpu_scheduler.core.placed import placed
+from gpu_scheduler.core.pools import Allowance
 from gpu_scheduler.core.queues import Entry, Queue
 from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.reservation import Reservations
@@ -97,9 +98,10 @@ class Round:
         candidates: Finder,
         gangs: Gangs,
         barred: Barred,
+        by_model: Allowance,
     ) -> None:
         """``kept``: pods for which room is kept are passed over; ``room_milli``: the rule."""
-        self._gangs, self._barred = gangs, barred
+        self._gangs, self._barred, self._by_model = gangs, barred, by_model
         self._blocked_gangs: list[tuple[GangRequest, Project]] = []
         self._blocked: dict[Blocked, dict[ProjectName, Project]] = {}  # whose pods they are
         self._snapshot = snapshot
@@ -134,7 +136,7 @@ class Round:
         return [
             each
             for each, projects in self._blocked.items()
-            if any(each[0].least_milli <= self._room(project) for project in projects.values())
+            if any(each[0].least_milli <= self._room(p, each[0]) for p in projects.values())
         ]
 
     def blocked_gangs(self) -> list[int]:
@@ -145,8 +147,9 @@ class Round:
                 nodes.update(self._gangs.placer.nodes_of(request))
         return sorted(nodes)
 
-    def _room(self, project: Project) -> int:
-        return self._room_milli(project, self._snapshot.allocated_milli(project.name))
+    def _room(self, project: Project, demand: Demand | None = None) -> int:
+        room = self._room_milli(project, self._snapshot.allocated_milli(project.name))
+        return room if demand is None else min(room, self._by_model.milli(project, demand))
 
     def _rank(self, queue: Queue) -> tuple[float, int, str]:
         name = queue.project.name
@@ -195,6 +198,8 @@ class Round:
             return None
         if not self._gangs.startable(request):
             return None
+        if not self._by_model.holds(project, request.counts.items()):
+            return None
         placement = None
         if request.signature not in stuck:
             placement = self._gangs.placer.place(request, room, self._barred())
@@ -208,22 +213,27 @@ class Round:
         return places
 
     def _find(self, demand: Demand, pod: WaitingPod, project: Project) -> tuple[int, Choice] | None:
-        room = self._room(project)
+        room = self._room(project, demand)
         if demand.least_milli > room:
             return None
-        table = self._candidates(demand)
-        found = table.best(pod.avoid, None if demand.exact else room)
-        if found is None and (demand.exact or table.best(pod.avoid) is None):
+        table, may = self._candidates(demand), self._by_model.judge(project)
+        found = table.best(pod.avoid, None if demand.exact else room, may)
+        sure = demand.exact and may is None
+        if found is None and (sure or table.best(pod.avoid) is None):
             self._blocked.setdefault((demand, pod.avoid), {})[project.name] = project
         return found
 
     def _backfill(
         self, entry: Entry, demand: Demand, project: Project
     ) -> tuple[int, Choice] | None:
-        room = self._room(project)
+        room = self._room(project, demand)
         if demand.least_milli > room:
             return None
         found = self._reservations.backfill(entry, demand, room)
+        may = self._by_model.judge(project)
+        if found is not None and may is not None and not may(found[1]):
+            self._reservations.settle(found[0])
+            return None
         if found is not None:
             self._blocked.pop((demand, entry[1].avoid), None)
         return found

@@ -5,6 +5,8 @@ those that a job avoids, those where a pod would be charged more than its projec
 Called by ``plan`` per pod and by the reasons.
 """
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -16,6 +18,14 @@ from gpu_scheduler.core.snapshot import Snapshot
 Flags = npt.NDArray[np.bool_]
 
 NOBODY: frozenset[str] = frozenset()
+
+
+def _acceptable(
+    choice: Choice, most_milli: int | None, may: Callable[[Choice], bool] | None
+) -> bool:
+    if most_milli is not None and sum(pick[2] for pick in choice.picks) > most_milli:
+        return False
+    return may is None or may(choice)
 
 
 class Candidates:
@@ -32,21 +42,23 @@ class Candidates:
         self._barred = barred
 
     def best(
-        self, avoid: frozenset[str] = NOBODY, most_milli: int | None = None
+        self,
+        avoid: frozenset[str] = NOBODY,
+        most_milli: int | None = None,
+        may: Callable[[Choice], bool] | None = None,
     ) -> tuple[int, Choice] | None:
         """The best node and its devices, or None when no candidate holds the pod now.
 
         Args:
             avoid: names of nodes to pass over.
             most_milli: pass over nodes where the pod would be charged more; None = no matter.
+            may: pass over nodes where the pod would get devices that it may not have.
         """
-        if not avoid and most_milli is None:
+        if not avoid and most_milli is None and may is None:
             return self._table.best(self._demand, self._barred)
         barred = self._without(avoid)
         found = self._table.best(self._demand, barred)
-        if most_milli is None:
-            return found
-        while found is not None and sum(p[2] for p in found[1].picks) > most_milli:
+        while found is not None and not _acceptable(found[1], most_milli, may):
             barred[self._charged_alike(found[0])] = True
             found = self._table.best(self._demand, barred)
         return found

@@ -7,7 +7,7 @@ their capacity, have nothing free here. Invariant: ``rollback(mark())`` restores
 """
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from gpu_scheduler.core.cluster import Cluster
@@ -15,6 +15,8 @@ from gpu_scheduler.core.request import ProjectName
 
 Pick = tuple[int, int, int, int]  # container, device (index in the cluster), milli, MiB
 Picks = tuple[Pick, ...]
+# Told of each change: whose, what, how much it is charged (None: what it picks), and +1 or -1.
+Watcher = Callable[[ProjectName, Picks, int | None, int], None]
 
 
 class DeviceKind(NamedTuple):
@@ -74,11 +76,13 @@ class Snapshot:
         "kind",
         "kinds",
         "node_free_milli",
+        "watcher",
     )
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster = cluster.copy()
         self._number: dict[str, int] = {}
+        self.watcher: Watcher | None = None
         self.barred: set[int] = set()  # devices that take nothing, whoever leaves them
         for device, healthy in enumerate(cluster.dev_healthy):
             if not healthy or cluster.free_milli[device] < 0 or cluster.free_mib[device] < 0:
@@ -108,6 +112,8 @@ class Snapshot:
         self._log.clear()
         own.allocated_milli = cluster.allocated_milli.copy()
         own.dev_trouble = cluster.dev_trouble
+        own.held_by_model = cluster.held_by_model
+        self.watcher = None
         stale = {
             node
             for mine, theirs in (
@@ -250,6 +256,8 @@ class Snapshot:
         cluster.free_cpu_milli[node] += sign * pod.cpu_milli
         cluster.free_memory_bytes[node] += sign * pod.memory_bytes
         cluster.free_ephemeral_bytes[node] += sign * pod.ephemeral_bytes
+        if self.watcher is not None:
+            self.watcher(project, picks, charge, -sign)
         charge = free if charge is None else charge
         cluster.allocated_milli[project] = self.allocated_milli(project) - sign * charge
         self.changed.append(node)

@@ -9,10 +9,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_scheduler.api.gpujob import Phase
+from gpu_scheduler.api.gpuproject import ModelHoldings
 from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.pools import by_length, pool_of
 from gpu_scheduler.core.request import Project, ProjectName, WaitingJob
 from gpu_scheduler.core.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.state.world import World
+
+SharesByModel = Mapping[str, Mapping[ProjectName, int]]
+NO_SHARES: SharesByModel = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +28,7 @@ class Overview:
     waiting: Mapping[ProjectName, Sequence[WaitingJob]]
     running: Mapping[ProjectName, int]
     promise: "Promise"
+    by_model: Mapping[ProjectName, list[ModelHoldings]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +55,8 @@ class Promise:
         return ""
 
 
-def look(world: World) -> Overview:
-    """The overview of this moment."""
+def look(world: World, shares_by_model: SharesByModel = NO_SHARES) -> Overview:
+    """The overview of this moment; ``shares_by_model``: fair shares by model, in milli-GPU."""
     cluster = world.snapshot()
     waiting: defaultdict[ProjectName, list[WaitingJob]] = defaultdict(list)
     for job in world.waiting_jobs():
@@ -61,7 +67,39 @@ def look(world: World) -> Overview:
             owner = world.projects.owner(record.namespace)
             if owner is not None:
                 running[owner] += 1
-    return Overview(cluster.allocated_milli, waiting, running, _promise(world, cluster))
+    return Overview(
+        cluster.allocated_milli,
+        waiting,
+        running,
+        _promise(world, cluster),
+        _by_model(world, cluster, shares_by_model),
+    )
+
+
+def _by_model(
+    world: World, cluster: Cluster, shares: SharesByModel
+) -> dict[ProjectName, list[ModelHoldings]]:
+    """Of each project that names models, what it is promised, holds and should hold of them."""
+    naming = {n: r for n, r in world.projects.records.items() if r.project.quota_by_model}
+    if not naming:
+        return {}
+    parts = {m: world.classes.part(m) for r in naming.values() for m in r.project.quota_by_model}
+    order = by_length(parts.values())
+    held: Counter[tuple[ProjectName, str]] = Counter()
+    for (name, product), milli in cluster.held_by_model.items():
+        held[name, pool_of(product, order)] += milli
+    return {
+        name: [
+            ModelHoldings(
+                model=model,
+                quota_gpu=gpu_from_milli(milli),
+                allocated_gpu=gpu_from_milli(held[name, parts[model]]),
+                fair_share_gpu=gpu_from_milli(shares.get(parts[model], {}).get(name, 0)),
+            )
+            for model, milli in sorted(record.project.quota_by_model.items())
+        ]
+        for name, record in naming.items()
+    }
 
 
 def _promise(world: World, cluster: Cluster) -> Promise:

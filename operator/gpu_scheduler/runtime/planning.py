@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
-from gpu_scheduler.core.decision import Evict, Hold, Wait
+from gpu_scheduler.core.decision import Evict, EvictReason, Hold, Plan, Wait
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, WaitingJob
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.runtime.binder import Binder
 from gpu_scheduler.state.world import World
@@ -42,6 +42,7 @@ class Planning:
         evict: Callable[[Sequence[Evict]], None] = lambda evicts: None,
         reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
         packing: Packing = Packing.FRAGMENTATION,
+        consolidate: bool = False,
         now: Callable[[], float] = time.time,
         observe_seconds: Callable[[float], None] = lambda seconds: None,
     ) -> None:
@@ -56,6 +57,7 @@ class Planning:
             evict: carries out evictions.
             reserve_after_seconds: see ``core.plan``.
             packing: how nodes and devices are chosen.
+            consolidate: see ``core.plan``.
             now: epoch seconds.
             observe_seconds: told how long each cycle took.
         """
@@ -65,12 +67,14 @@ class Planning:
         self._evict, self._now = evict, now
         self._reserve_after_seconds = reserve_after_seconds
         self._session = Session(packing)
+        self._consolidate = consolidate
         self._holds: dict[PodUID, Hold] = {}
         self._again_at: float | None = None  # epoch seconds
         self._wake = asyncio.Event()
         self._planned_version = -1
         self.waits: dict[JobKey, Wait] = {}
         self.shares_milli: Mapping[ProjectName, int] = {}
+        self.shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = {}
         self.cycles = 0
         self.paused = False  # no more cycles: the replica is about to end
 
@@ -109,7 +113,10 @@ class Planning:
             now=self._now(),
             reserve_after_seconds=self._reserve_after_seconds,
             session=self._session,
+            consolidate=self._consolidate,
         )
+        if self._consolidate:
+            self._remember(waiting, result)
         gangs = {job.key for job in waiting if job.gang is not None}
         for decision in result.places:
             pod = world.waiting.pod(decision.pod)
@@ -122,6 +129,7 @@ class Planning:
         self._holds = {uid: h for uid, h in self._holds.items() if uid in world.assumed}
         self._holds |= {hold.pod: hold for hold in result.holds}
         self.shares_milli, self._again_at = result.shares_milli, result.again_at
+        self.shares_by_model_milli = result.shares_by_model_milli
         self._take_over({wait.job: wait for wait in result.waits})
         self.cycles += 1
         self._observe(self._clock() - started)
@@ -130,6 +138,17 @@ class Planning:
     def expecting(self) -> set[JobKey]:
         """Jobs for which room is being made or kept."""
         return {hold.job for hold in self._holds.values()}
+
+    def _remember(self, waiting: Sequence[WaitingJob], result: Plan) -> None:
+        """What later cycles must know of pods that start or move now."""
+        occupants, now = self._world.occupants, self._now()
+        started = {place.pod for place in result.places}
+        for pod in (pod for job in waiting for pod in job.pods if pod.uid in started):
+            occupants.moves.placed(pod.uid, pod.shape)
+        for evict in result.evicts:
+            moving = occupants.get(evict.pod)
+            if evict.reason is EvictReason.CONSOLIDATE and moving is not None:
+                occupants.moves.moved(moving, now)
 
     def _rest_seconds(self, took_seconds: float, placed: int) -> float:
         """Time until the next cycle may begin: long cycles leave the loop to others, too."""

@@ -4,11 +4,11 @@ Called by the status writer for every project whenever a plan may have changed, 
 that the state keeps, and one pass over the project's waiting jobs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpu_scheduler.api.condition import Condition
-from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts
+from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts, ModelHoldings
 from gpu_scheduler.core.request import WaitingJob
 from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.state.projects import Claim, ProjectRecord
@@ -23,12 +23,14 @@ def project_status(
     running_jobs: int,
     conflicts: tuple[Claim, ...],
     broken: str = "",
+    by_model: Sequence[ModelHoldings] = (),
     before: Mapping[str, Any],
     now: str,
 ) -> GPUProjectStatus:
     """The status that a project should have (``before``: the one it has, as JSON).
 
-    ``broken``: why it may not get its quota although it asks for it.
+    ``broken``: why it may not get its quota although it asks for it. ``by_model``: what it holds of
+    models that its quota names.
     """
     jobs = list(waiting)
     pending = sum(pod.shape.nominal_milli for job in jobs for pod in job.pods)
@@ -37,6 +39,7 @@ def project_status(
         allocated_gpu=gpu_from_milli(allocated_milli),
         borrowed_gpu=gpu_from_milli(max(0, allocated_milli - record.project.quota_milli)),
         fair_share_gpu=gpu_from_milli(fair_share_milli),
+        by_model=list(by_model),
         pending_gpu=gpu_from_milli(pending),
         jobs=JobCounts(running=running_jobs, pending=len(jobs)),
         conditions=[

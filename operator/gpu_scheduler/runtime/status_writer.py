@@ -114,7 +114,7 @@ class StatusWriter:
         due = self._due_projects() if started >= self._projects_again_at else []
         if not due:
             return
-        overview = look(self._world)
+        overview = look(self._world, self._planning.shares_by_model_milli)
         for name in due:
             group.create_task(self._once(name, self._project(name, overview)))
         self._projects_again_at = self._clock() + 10 * (self._clock() - started)
@@ -209,6 +209,7 @@ class StatusWriter:
             waiting=overview.waiting.get(name, ()),
             running_jobs=overview.running.get(name, 0),
             broken=overview.promise.broken(record.project),
+            by_model=overview.by_model.get(name, ()),
             conflicts=world.projects.conflicts(name),
             before=before,
             now=utc_now(),

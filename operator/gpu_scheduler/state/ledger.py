@@ -5,6 +5,7 @@ nodes they name: when a node or its devices change, the arrays are laid out agai
 Invariant: the arrays equal capacity minus the sum of the charges, whatever the order of events.
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
@@ -39,6 +40,7 @@ class Ledger:
         """Start empty."""
         self.charges: dict[PodUID, Charge] = {}
         self.held_milli: dict[str, int] = {}  # per namespace
+        self.held_by_model: Counter[tuple[str, str]] = Counter()  # per namespace and product
         self._nodes: dict[str, tuple[NodeInfo, tuple[Device, ...]]] = {}
         self._foreign: dict[str, dict[PodUID, str]] = {}  # node -> holders of unknown GPUs
         self._cluster = Cluster()
@@ -134,6 +136,7 @@ class Ledger:
             if d is not None:
                 c.free_milli[d] -= sign * grant.milli
                 c.free_mib[d] -= sign * grant.mib
+                self.held_by_model[charge.namespace, c.dev_model[d]] += sign * grant.milli
 
     def _lay_out(self) -> None:
         c = Cluster()
@@ -166,5 +169,6 @@ class Ledger:
                 c.free_mib.append(device.usable_mib)
             c.first.append(len(c.dev_id))
         self._cluster, self._stale = c, False
+        self.held_by_model.clear()
         for charge in self.charges.values():
             self._apply(charge, +1)

@@ -62,11 +62,31 @@ class World:
                 held[owner] = held.get(owner, 0) + milli
         cluster.allocated_milli = held
         cluster.catalogue = self.classes.catalogue
+        by_model: dict[tuple[ProjectName, str], int] = {}
+        for (namespace, product), milli in self.ledger.held_by_model.items():
+            owner = self.projects.owner(namespace)
+            if owner is not None and milli:
+                by_model[owner, product] = by_model.get((owner, product), 0) + milli
+        cluster.held_by_model = by_model
         return cluster
 
     def planner_projects(self) -> dict[ProjectName, Project]:
         """Quotas by project."""
-        return {name: r.project for name, r in self.projects.records.items() if not r.problem}
+        return {
+            name: self._by_class(r.project)
+            for name, r in self.projects.records.items()
+            if not r.problem
+        }
+
+    def _by_class(self, project: Project) -> Project:
+        """The project with classes in place of their names; of two names for one, the sum."""
+        if not project.quota_by_model:
+            return project
+        by_part: dict[str, int] = {}
+        for model, milli in project.quota_by_model.items():
+            part = self.classes.part(model)
+            by_part[part] = by_part.get(part, 0) + milli
+        return replace(project, quota_by_model=by_part)
 
     def waiting_jobs(self) -> list[WaitingJob]:
         """Jobs with pods that need a decision."""
