@@ -92,6 +92,7 @@ class Operator:
             self.binder,
             cycle_seconds=settings.cycle_seconds,
             packing=Packing(settings.packing),
+            consolidate=settings.consolidation,
             clock=clock,
             check_capacity=self.recovery.check_capacity,
             evict=self.preemption.carry_out,

@@ -71,6 +71,9 @@ class Settings(BaseModel):
     reservation_after_seconds: float = Field(
         60.0, ge=0, description="A pod whose turn it is and that waits so long gets room reserved."
     )
+    consolidation: bool = Field(
+        False, description="Fractional pods may move together so that multi-GPU jobs can start."
+    )
     cycle_seconds: float = Field(
         0.05, ge=0, description="Pods that appear within this time of others are planned together."
     )

@@ -13,6 +13,7 @@ from gpu_scheduler.core.occupants import Occupant
 from gpu_scheduler.core.request import PodUID, ProjectName
 from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
 from gpu_scheduler.state.ledger import Charge
+from gpu_scheduler.state.moves import Moves
 from gpu_scheduler.state.pods import PodRecord
 
 
@@ -53,6 +54,7 @@ class OccupantBook:
         self._leaving: dict[PodUID, Occupant] = {}
         self._evicting: set[PodUID] = set()
         self._spared: set[PodUID] = set()
+        self.moves = Moves()
 
     def on(self, node: str) -> Iterable[Occupant]:
         """Those on a node."""
@@ -72,6 +74,7 @@ class OccupantBook:
 
     def put(self, new: Occupant) -> None:
         """Add one or take over what changed of it."""
+        new = self.moves.complete(new)
         if new.uid in self._evicting or new.uid in self._spared:
             leaving = new.leaving or new.uid in self._evicting
             new = replace(new, leaving=leaving, spared=new.uid in self._spared)
