@@ -74,6 +74,7 @@ class Planning:
         self._planned_version = -1
         self.waits: dict[JobKey, Wait] = {}
         self.shares_milli: Mapping[ProjectName, int] = {}
+        self.shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = {}
         self.cycles = 0
         self.paused = False  # no more cycles: the replica is about to end
 
@@ -128,6 +129,7 @@ class Planning:
         self._holds = {uid: h for uid, h in self._holds.items() if uid in world.assumed}
         self._holds |= {hold.pod: hold for hold in result.holds}
         self.shares_milli, self._again_at = result.shares_milli, result.again_at
+        self.shares_by_model_milli = result.shares_by_model_milli
         self._take_over({wait.job: wait for wait in result.waits})
         self.cycles += 1
         self._observe(self._clock() - started)
