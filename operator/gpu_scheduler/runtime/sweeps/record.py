@@ -1,0 +1,211 @@
+"""What the operator remembers of a sweep: a table of outcomes, and a little of trials that run.
+
+Everything here can be built anew from the GPUJob, its Jobs, its pods and its results ConfigMaps, so
+a new leader knows what the old one knew; until the ConfigMaps have been read (``loaded``) no trial
+starts. An outcome that is final never changes. Shared by everything in this package.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from gpu_scheduler.adaptive.tpe import TpeStudy
+from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.sweep import SweepSpec
+from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.sweeps.objective import Objective
+from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
+from gpu_scheduler.core.sweeps.segments import Segment
+from gpu_scheduler.core.sweeps.space import Parameters, values_of
+from gpu_scheduler.core.sweeps.stopping import Stopping
+from gpu_scheduler.core.sweeps.table import Table
+from gpu_scheduler.core.sweeps.trials import Search, parameters_of
+from gpu_scheduler.core.sweeps.verdict import FatalExit, Phase, Verdict, judge
+from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.world import World
+
+TOLD_TO_STOP = "told to stop"  # message of a STARTED row: its end, whenever it comes, is Pruned
+
+
+@dataclass(slots=True)
+class Sweep:
+    """One sweep. Trials that run are few, trials that have ended are rows of ``table``."""
+
+    key: JobKey
+    uid: str  # of the GPUJob
+    namespace: str
+    name: str
+    generation: int
+    spec: SweepSpec
+    search: Search
+    objective: Objective | None
+    stopping: Stopping | None
+    completions: int
+    table: Table
+    loaded: bool = False
+    segments: list[Segment] = field(default_factory=list)  # that have a Job, by number
+    live: dict[int, PodUID] = field(default_factory=dict)  # trials whose pod has a place
+    failures: dict[int, str] = field(default_factory=dict)  # how the last try of a trial failed
+    fatal: FatalExit | None = None
+    study: TpeStudy | None = None  # of adaptive searches, once a trial was asked for
+    dirty: set[int] = field(default_factory=set)  # segments with rows that are not stored yet
+    _verdict: Verdict | None = None  # as long as nothing has changed; running ones not counted
+
+    def running(self, trial: int) -> PodUID | None:
+        """The pod in which a trial runs or is about to; None when there is none."""
+        return self.live.get(trial)
+
+    def stop(self, trial: int) -> None:
+        """Remember, also for the next leader, that a trial was told to stop: its end is Pruned."""
+        if not self.final(trial) and not self.told_to_stop(trial):
+            known = self.table.get(trial) or Outcome(trial, TrialState.STARTED)
+            self.put(replace(known, message=TOLD_TO_STOP))
+
+    def told_to_stop(self, trial: int) -> bool:
+        """Whether ``stop`` was called for a trial that has not ended."""
+        known = self.table.get(trial)
+        return known is not None and known.message == TOLD_TO_STOP and not self.final(trial)
+
+    def final(self, trial: int) -> bool:
+        """Whether a trial has ended."""
+        known = self.table.get(trial)
+        return known is not None and known.state is not TrialState.STARTED
+
+    def put(self, outcome: Outcome) -> bool:
+        """Take over what came of a trial, unless it has ended before; whether that is news."""
+        if self.final(outcome.trial) or not self.table.put(outcome):
+            return False
+        segment = self.segment_of(outcome.trial)
+        if segment is not None:
+            self.dirty.add(segment.number)
+        if outcome.state is not TrialState.STARTED:
+            self.failures.pop(outcome.trial, None)
+            if self.study is not None:
+                self.study.tell(outcome)
+            if self.stopping is not None:
+                succeeded = outcome.state is TrialState.SUCCEEDED
+                self.stopping.ended(outcome.trial, succeeded=succeeded)
+        self._verdict = None
+        return True
+
+    def found_fatal(self, fatal: FatalExit) -> None:
+        """A trial ended with one of ``failFastExitCodes``."""
+        if self.fatal is None:
+            self.fatal, self._verdict = fatal, None
+
+    def segment_of(self, trial: int) -> Segment | None:
+        """The segment that has a trial; None when it has no Job yet."""
+        at = bisect_right(self.segments, trial, key=lambda segment: segment.first) - 1
+        found = self.segments[at] if at >= 0 else None
+        return found if found is not None and trial < found.end else None
+
+    def unfinished(self, segment: Segment) -> int:
+        """Trials of a segment that have not ended."""
+        return sum(1 for trial in range(segment.first, segment.end) if not self.final(trial))
+
+    def parameters(self, trial: int) -> Parameters | None:
+        """What a trial was given; None for one of an adaptive search that never started."""
+        if not self.search.adaptive:
+            return parameters_of(self.search, trial)
+        known = self.table.get(trial)
+        if known is None or known.parameters is None:
+            return None
+        return dict(zip(self.search.names, known.parameters, strict=False))
+
+    def given(self, trial: int, parameters: Parameters) -> None:
+        """Remember what a trial of an adaptive search was given: nobody could compute it again."""
+        if self.search.adaptive and self.table.get(trial) is None:
+            if parameters.keys() >= set(self.search.names):
+                values = values_of(parameters, self.search.names)
+                self.put(Outcome(trial, TrialState.STARTED, parameters=values))
+
+    def verdict(self, running: int | None = None) -> Verdict:
+        """How it stands; ``running``: trials that hold GPUs, if not those of ``live``."""
+        if self._verdict is None:
+            self._verdict = judge(
+                self.table.summary(),
+                completions=self.completions,
+                running=1,
+                max_failed=self.spec.max_failed_trials,
+                fatal=self.fatal,
+            )
+        found = self._verdict
+        if found.phase is Phase.RUNNING and not found.may_start:
+            left = len(self.live) if running is None else running
+            return found if left else replace(found, phase=Phase.SUCCEEDED)
+        return found
+
+    @property
+    def may_start(self) -> bool:
+        """Whether waiting trials may start."""
+        return self.loaded and self.verdict().may_start
+
+    def follow(self, generation: int, spec: GPUJobSpec) -> None:
+        """Take over a changed spec: of a sweep only the number of trials can change."""
+        self.generation, self._verdict = generation, None
+        self.completions = spec.total_pods
+
+
+class Sweeps:
+    """All sweeps. They follow from the GPUJobs of ``world``: nobody has to announce them."""
+
+    def __init__(self, world: World) -> None:
+        """Know nothing but where to look."""
+        self._world = world
+        self._known: dict[JobKey, Sweep] = {}
+        self._by_uid: dict[str, Sweep] = {}
+        self.report_url: Callable[[Sweep, int], str] = lambda sweep, trial: ""
+        """Where a trial reports to, with its token; set by whoever serves that."""
+
+    def of(self, key: JobKey) -> Sweep | None:
+        """The sweep that a GPUJob is; None when it is none, or cannot be read."""
+        job, known = self._world.gpujobs.get(key), self._known.get(key)
+        if known is not None and (job is None or job.uid != known.uid):
+            self._forget(known)
+            known = None
+        if job is None or job.spec is None or job.spec.sweep is None:
+            return known if job is not None else None
+        if known is None:
+            known = _sweep(job, job.spec, job.spec.sweep)
+            self._known[key] = self._by_uid[job.uid] = known
+        elif known.generation != job.generation:
+            known.follow(job.generation, job.spec)
+        return known
+
+    def by_uid(self, uid: str) -> Sweep | None:
+        """The sweep of the GPUJob with this uid, once it was looked at by its key."""
+        known = self._by_uid.get(uid)
+        return self.of(known.key) if known is not None else None
+
+    def all(self) -> list[Sweep]:
+        """Those known and not deleted."""
+        return [sweep for key in tuple(self._known) if (sweep := self.of(key)) is not None]
+
+    def may_start(self, key: JobKey) -> bool:
+        """Whether pods of a GPUJob may be placed; those of jobs that are no sweeps always may."""
+        sweep = self.of(key)
+        return sweep is None or sweep.may_start
+
+    def _forget(self, sweep: Sweep) -> None:
+        self._known.pop(sweep.key, None)
+        self._by_uid.pop(sweep.uid, None)
+
+
+def _sweep(job: GPUJobRecord, spec: GPUJobSpec, said: SweepSpec) -> Sweep:
+    objective = said.core_objective()
+    stopping = None
+    if said.early_stopping is not None and objective is not None:
+        stopping = said.early_stopping.stopping(objective)
+    return Sweep(
+        key=job.key,
+        uid=job.uid,
+        namespace=job.namespace,
+        name=job.name,
+        generation=job.generation,
+        spec=said,
+        search=said.search(),
+        objective=objective,
+        stopping=stopping,
+        completions=spec.total_pods,
+        table=Table(objective),
+    )
