@@ -11,6 +11,8 @@ from tests.unit.state.builders import (
     make_project,
 )
 
+from gpu_scheduler.core.request import PodUID, ProjectName
+from gpu_scheduler.runtime.intake import gpuclass_record, project_record
 from gpu_scheduler.runtime.overview import Promise, look
 from gpu_scheduler.state.world import World
 
@@ -61,3 +63,24 @@ def test_jobs_are_counted_for_the_project_that_owns_their_namespace() -> None:
 )
 def test_a_promise_that_cannot_be_kept_is_told(quota_milli: int, in_all: int, says: str) -> None:
     assert Promise(3, in_all, 8000).broken(project(quota_milli=quota_milli)) == says
+
+
+def test_models_of_a_quota_are_counted_by_class_or_part_of_the_product_name() -> None:
+    world = World()
+    world.node_changed(make_node("a", 2))  # two A100s
+    meta = {"name": "team", "uid": "t", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    quota = {"namespaces": ["team"], "quota": 2, "quotaByModel": {"big": 1, "A30": 0.5}}
+    world.project_changed(project_record({"metadata": meta, "spec": quota}))
+    big = {"name": "big", "uid": "c", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    world.class_changed(gpuclass_record({"metadata": big, "spec": {"match": "A100"}}))
+    world.gpujob_changed(make_gpujob("job", namespace="team"))
+    world.job_changed(make_job(namespace="team"))
+    world.pod_changed(make_pod(namespace="team", node="a", grants=half()))
+    name = ProjectName("team")
+    assert world.planner_projects()[name].quota_by_model == {"a100": 1000, "a30": 500}
+    assert [
+        (m.model, m.quota_gpu, m.allocated_gpu, m.fair_share_gpu)
+        for m in look(world, {"a100": {name: 750}}).by_model[name]
+    ] == [("A30", "0.5", "0", "0"), ("big", "1", "0.5", "0.75")]
+    world.pod_gone(PodUID("uid-job-0"))
+    assert look(world).by_model[name][1].allocated_gpu == "0"

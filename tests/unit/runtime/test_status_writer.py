@@ -39,6 +39,7 @@ class FakePlanning:
     def __init__(self) -> None:
         self.waits: dict[JobKey, Wait] = {}
         self.shares_milli: dict[ProjectName, int] = {}
+        self.shares_by_model_milli: dict[str, dict[ProjectName, int]] = {}
         self.cycles = 1
 
 
