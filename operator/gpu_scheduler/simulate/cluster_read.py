@@ -6,7 +6,7 @@ namespaces; what may not be read is told by name. Called by ``cluster_command``.
 
 from typing import Any
 
-from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.api.names import GROUP, LABEL_JOB, VERSION
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import JOBS, NODES, PODS, of_group
@@ -24,6 +24,7 @@ _COLLECTIONS = {
     "Job": JOBS,
     "Pod": PODS,
 }
+_SELECTORS = {"Job": LABEL_JOB}
 _OPTIONAL = {"GPUNode", "GPUClass"}  # an older installation may not have them
 
 
@@ -36,7 +37,7 @@ async def read(client: Client) -> Objects:
     found = Objects()
     for kind, path in _COLLECTIONS.items():
         try:
-            for body in await _list(client, path):
+            for body in await _list(client, path, _SELECTORS.get(kind, "")):
                 found.put(kind, body)
         except errors.NotFound:
             if kind not in _OPTIONAL:
@@ -62,9 +63,11 @@ def _plainly(kind: str, server: str, error: errors.ApiError) -> str:
     return f"{server}: listing {kind}s: {error}"
 
 
-async def _list(client: Client, path: str) -> list[Body]:
+async def _list(client: Client, path: str, selector: str) -> list[Body]:
     found: list[Body] = []
     params: dict[str, Param] = {"limit": _PAGE}
+    if selector:
+        params["labelSelector"] = selector
     while True:
         page: dict[str, Any] = await client.get(path, None, timeout_seconds=_SECONDS, **params)
         found += page["items"]

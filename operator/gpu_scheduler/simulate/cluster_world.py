@@ -80,8 +80,11 @@ def scene_of(objects: Objects, holders_in: str, now: str) -> Scene:
     for pod in _typed(objects.of("Pod"), Pod):
         world.pod_changed(pod)
     _lose(scene, objects.lost_nodes, now)
+    own: dict[str, set[str]] = {}
+    for body in scene.templates.values():
+        own.setdefault(owner_uid(body), set()).add(body["metadata"]["name"])
     for record in world.gpujobs.values():
-        _look_at(scene, record)
+        _look_at(scene, record, own.get(record.uid, set()))
     return scene
 
 
@@ -100,13 +103,12 @@ def _lose(scene: Scene, nodes: set[str], now: str) -> None:
         scene.restart(pod.uid, now)
 
 
-def _look_at(scene: Scene, job: GPUJobRecord) -> None:
-    """What the operator does when it works on a GPUJob, without the API server."""
+def _look_at(scene: Scene, job: GPUJobRecord, own: set[str]) -> None:
+    """What the operator does when it works on a GPUJob, whose own Jobs have these names."""
     world = scene.world
     if job.deleting or job.status.get("phase") in FINISHED:
         return
     project = world.projects.owner(job.namespace)
-    own = {b["metadata"]["name"] for b in scene.templates.values() if owner_uid(b) == job.uid}
     problem = job.problem or job.unknown
     if not problem and project is None:
         problem = no_project(job.namespace, world.projects.records)

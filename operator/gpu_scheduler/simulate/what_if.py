@@ -34,6 +34,8 @@ _VERSIONS = {
     "GPUClass": API_VERSION,
     "Node": "v1",
 }
+# Often in the same files; no plan depends on them.
+_PASSED_OVER = {"Namespace", "ConfigMap", "Secret", "Service", "ServiceAccount"}
 _SHORT = {"gj": "GPUJob", "gp": "GPUProject", "gn": "GPUNode", "gc": "GPUClass", "no": "Node"}
 _KIND_OF = {kind.lower(): kind for kind in _VERSIONS} | {k.lower() + "s": k for k in _VERSIONS}
 _KIND_OF |= {"gpuclasses": "GPUClass"} | _SHORT
@@ -57,6 +59,8 @@ def add(objects: Objects, path: Path, namespace: str, now: str) -> None:
         SimulationError: the file or an object in it cannot be used.
     """
     for where, body in _documents(path):
+        if isinstance(body, dict) and body.get("kind") in _PASSED_OVER:
+            continue
         _add(objects, where, body, namespace, now)
         objects.changes.append(f"with {ref_of(body['kind'], body)} ({path.name})")
 

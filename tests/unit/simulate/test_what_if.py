@@ -16,6 +16,7 @@ from gpu_scheduler.simulate.cluster_objects import Body, Objects, SimulationErro
 from gpu_scheduler.simulate.cluster_report import Report
 from gpu_scheduler.simulate.cluster_table import WIDTH, table
 
+EXAMPLES = Path(__file__).parents[3] / "examples"
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
 
@@ -167,6 +168,17 @@ def test_a_job_that_is_gone_leaves_its_gpus(what: What):
     assert report.changes == ["without GPUJob team-a/low", "with GPUJob team-a/train (0.yaml)"]
 
 
+def test_every_example_can_be_tried(what: What):
+    files = sorted(EXAMPLES.rglob("*.yaml"))
+    jobs = [path for path in files if "kind: GPUJob" in path.read_text()]
+    assert len(jobs) > 8
+    for path in files:
+        request = ClusterRequest(add=[EXAMPLES / "project.yaml", path])
+        report = simulate_objects(request, cluster(), "https://example", "default", NOW)
+        assert bool(report.starts or report.waits) == (path in jobs), path
+        assert "Invalid" not in {wait["reason"] for wait in report.waits}, path
+
+
 def test_a_quota_is_changed_by_a_project_of_the_same_name(what: What):
     report = what(cluster(), project(quota=1, limit=1), gpujob(gpu=1, parallelism=2))
     assert [wait["reason"] for wait in report.waits] == ["WaitingForQuota"]
@@ -188,6 +200,14 @@ def test_the_roles_of_a_gang_start_together_or_not_at_all(what: What):
     assert len(report.starts) == 4
     report = what(cluster(*running("other", 1)), gang)
     assert report.starts == [] and [wait["job"] for wait in report.waits] == ["team-a/gang"]
+
+
+def test_a_sweep_starts_as_many_trials_as_it_may_at_once(what: What):
+    parameters = {"lr": {"values": [0.1, 0.2, 0.3]}}
+    objective = {"metric": "loss", "goal": "minimize"}
+    sweep = {"algorithm": "grid", "objective": objective, "parameters": parameters}
+    report = what(cluster(), gpujob("hpo", gpu=1, parallelism=2, sweep=sweep))
+    assert len(report.starts) == 2
 
 
 def test_who_cannot_start_as_things_are_is_named_with_the_reason(what: What):
