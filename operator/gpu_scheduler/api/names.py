@@ -58,8 +58,10 @@ CAP_PRELOAD_PATH = "/etc/ld.so.preload"
 # Conditions on pods, set through pods/status.
 CONDITION_DISRUPTION = "DisruptionTarget"  # Kubernetes' own: the failure is not the program's
 CONDITION_TIME_LIMIT = f"{GROUP}/TimeLimitExceeded"
+CONDITION_PRUNED = f"{GROUP}/Pruned"  # of a trial that was told to stop early
 
 LEASE = "gpu-scheduler-leader"
+LABEL_LEADER = f"{GROUP}/leader"  # of the replica that leads; the Service for reports selects it
 
 # The agents' heartbeats: one Lease per node, in the operator's namespace.
 AGENT_LEASE_PREFIX = "gpu-node-"

@@ -1,14 +1,14 @@
 """Taking a pod off its node, and marking why a pod failed so that the Job counts it rightly.
 
 An eviction (unlike a deletion) and a pod marked DisruptionTarget consume no retry; a pod marked
-with our time-limit condition ends its index without another try. Both rest on the rules of the
-Job's podFailurePolicy (``render``), which the Job controller applies about a second after a pod
-failed: mark at once. Called by the runtime.
+with our time-limit condition, or as pruned, ends its index without another try. All rest on the
+rules of the Job's podFailurePolicy (``render``), which the Job controller applies about a second
+after a pod failed: mark at once. Called by the runtime.
 """
 
 from datetime import datetime
 
-from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
+from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_PRUNED, CONDITION_TIME_LIMIT
 from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.objects import Meta
@@ -55,6 +55,17 @@ def mark_time_limit(pod: Meta, message: str, now: datetime) -> Write:
         now: current time, with a time zone.
     """
     return _mark(pod, CONDITION_TIME_LIMIT, "TimeLimitExceeded", message, now)
+
+
+def mark_pruned(pod: Meta, message: str, now: datetime) -> Write:
+    """Say that this trial was told to stop: however it ends, it is not tried again.
+
+    Args:
+        pod: the pod's metadata.
+        message: a sentence for people.
+        now: current time, with a time zone.
+    """
+    return _mark(pod, CONDITION_PRUNED, "EarlyStopping", message, now)
 
 
 def _mark(pod: Meta, condition: str, reason: str, message: str, now: datetime) -> Write:

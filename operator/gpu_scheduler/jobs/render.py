@@ -12,6 +12,7 @@ from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import (
     CAP_VOLUME,
     CONDITION_DISRUPTION,
+    CONDITION_PRUNED,
     CONDITION_TIME_LIMIT,
     LABEL_FIRST_RANK,
     MOUNT_PATH,
@@ -41,6 +42,8 @@ from gpu_scheduler.jobs.volume import downward_volume, mount, volume_name
 
 # The first rule that matches decides. An eviction is nobody's fault, even after the time limit.
 _FAILURE_POLICY = (("Ignore", CONDITION_DISRUPTION), ("FailIndex", CONDITION_TIME_LIMIT))
+# Before those: a trial that was told to stop is over, even if somebody evicts its pod then.
+_PRUNED = ("FailIndex", CONDITION_PRUNED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,8 +109,10 @@ def render(job: RenderInput) -> dict[str, Any]:
 
 
 def _failure_rules(spec: GPUJobSpec) -> list[dict[str, Any]]:
-    codes = spec.sweep.fail_fast_exit_codes if spec.sweep else None
-    return [*(_rule(*each) for each in _FAILURE_POLICY), *fail_fast_rules(codes or ())]
+    sweep = spec.sweep
+    first = [_PRUNED] if sweep and sweep.early_stopping else []
+    codes = (sweep.fail_fast_exit_codes if sweep else None) or ()
+    return [*(_rule(*each) for each in (*first, *_FAILURE_POLICY)), *fail_fast_rules(codes)]
 
 
 def _rule(action: str, condition: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from functools import lru_cache
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
 from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.kube.objects import Condition, Pod
 from gpu_scheduler.kube.quantity import whole
 
@@ -59,6 +60,8 @@ class PodRecord:
     unschedulable: Condition | None  # kube-scheduler's verdict on an ungated pod
     foreign_gpus: bool  # asks the device plugin for GPUs by itself
     holds: str = ""  # device that it holds for us against the device plugin's other customers
+    report_token: str = ""  # with which a trial that runs may report
+    pruned: str = ""  # when this trial was told to stop early; empty = it was not
 
 
 def _owner_job(pod: Pod) -> str:
@@ -125,12 +128,16 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
     released = not pod.spec.scheduling_gates and pod.spec.scheduler_name != names.SCHEDULER_NAME
     node = pod.spec.node_name or (allocation.node if allocation and released else "")
     scheduled: Condition | None = None
-    disrupted = False
+    disrupted, pruned = False, ""
     for condition in status.conditions:
         if condition.type == "PodScheduled":
             scheduled = condition
         elif condition.type in _DISRUPTED and condition.status == "True":
             disrupted = True
+        elif condition.type == names.CONDITION_PRUNED and condition.status == "True":
+            pruned = condition.last_transition_time
+    stage = _stage(pod, placed=bool(node))
+    reports = meta.annotations.get(names.REPORT_URL, "") if stage is not Stage.ENDED else ""
     return PodRecord(
         uid=PodUID(meta.uid),
         namespace=meta.namespace,
@@ -138,7 +145,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         version=int(meta.resource_version or 0),
         job_uid=_owner_job(pod),
         index=_index(pod),
-        stage=_stage(pod, placed=bool(node)),
+        stage=stage,
         node=node,
         allocation=allocation if node else None,
         bound=bool(pod.spec.node_name),
@@ -155,4 +162,6 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         else None,
         foreign_gpus=allocation is None and not holds and _asks_device_plugin(pod),
         holds=holds,
+        report_token=token_of(reports),
+        pruned=pruned,
     )

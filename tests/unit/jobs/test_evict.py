@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta, timezone
 
 from tests.unit.jobs.pods import make_pod
 
-from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_time_limit
+from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_pruned, mark_time_limit
 
 POD = make_pod().metadata
 NOW = datetime(2026, 3, 1, 12, 0, 0, 5, tzinfo=UTC)
@@ -46,6 +46,12 @@ def test_time_limit_has_a_condition_of_its_own() -> None:
     condition = mark_time_limit(POD, "ran 3600 s", NOW).body["status"]["conditions"][0]
     assert condition["type"] == "gpu-scheduler.io/TimeLimitExceeded"
     assert condition["reason"] == "TimeLimitExceeded"
+
+
+def test_a_trial_that_was_told_to_stop_has_a_condition_of_its_own() -> None:
+    condition = mark_pruned(POD, "hopeless", NOW).body["status"]["conditions"][0]
+    assert condition["type"] == "gpu-scheduler.io/Pruned"
+    assert condition["message"] == "hopeless"
 
 
 def test_times_are_written_in_utc() -> None:

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.jobs.golden_jobs import CASES, FOLDER, TEMPLATE, make_input, text_of
+from tests.unit.jobs.golden_jobs import CASES, FOLDER, SWEEP, TEMPLATE, make_input, text_of
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.jobs.path import Path
@@ -76,6 +76,16 @@ def test_time_limit_of_the_job_wins_over_the_template() -> None:
     assert pod_spec(render(make_input(spec)))["activeDeadlineSeconds"] == 5
     limited = render(make_input({**spec, "timeLimitSeconds": 60}))
     assert pod_spec(limited)["activeDeadlineSeconds"] == 60
+
+
+def test_a_trial_that_was_told_to_stop_is_over_before_an_eviction_is_forgiven() -> None:
+    def first_rule(**sweep: object) -> str:
+        job = render(make_input({**SHORT, "sweep": {**SWEEP, **sweep}, "completions": 4}))
+        rule = job["spec"]["podFailurePolicy"]["rules"][0]
+        return f"{rule['action']} {rule['onPodConditions'][0]['type']}"
+
+    assert first_rule(earlyStopping={"type": "median"}) == "FailIndex gpu-scheduler.io/Pruned"
+    assert first_rule() == "Ignore DisruptionTarget"
 
 
 def test_runtime_class_only_where_the_cluster_has_it_and_the_user_chose_none() -> None:

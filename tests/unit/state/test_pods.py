@@ -1,9 +1,9 @@
 """How a pod is judged: stage, place, and what it may claim to hold."""
 
 import pytest
-from tests.unit.state.builders import UNSCHEDULABLE, forged, half, make_pod
+from tests.unit.state.builders import CREATED, UNSCHEDULABLE, forged, half, make_pod
 
-from gpu_scheduler.api.names import ALLOCATION, CONDITION_TIME_LIMIT
+from gpu_scheduler.api.names import ALLOCATION, CONDITION_PRUNED, CONDITION_TIME_LIMIT, REPORT_URL
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.pods import Stage, record
 
@@ -99,6 +99,21 @@ def test_asking_the_device_plugin_for_none_is_not_asking() -> None:
 def test_a_mark_counts_when_it_is_true(kind: str, status: str) -> None:
     pod = make_pod(node="a", phase="Failed", conditions=({"type": kind, "status": status},))
     assert record(pod).disrupted == (status == "True")
+
+
+@pytest.mark.parametrize("status", ["True", "False"])
+def test_a_trial_that_was_told_to_stop_says_since_when(status: str) -> None:
+    mark = {"type": CONDITION_PRUNED, "status": status, "lastTransitionTime": CREATED}
+    pod = record(make_pod(node="a", phase="Running", conditions=(mark,)))
+    assert pod.pruned == (CREATED if status == "True" else "")
+    assert not pod.disrupted
+
+
+@pytest.mark.parametrize(("phase", "known"), [("Running", True), ("Succeeded", False)])
+def test_the_token_of_a_trial_is_kept_while_it_runs(phase: str, known: bool) -> None:
+    url = {REPORT_URL: f"http://reports.example/reports/uid-1/3/{'ab' * 16}"}
+    pod = record(make_pod(node="a", grants=half(), phase=phase, annotations_=url))
+    assert pod.report_token == ("ab" * 16 if known else "")
 
 
 def test_only_unschedulable_is_a_verdict_of_the_stock_scheduler() -> None:

@@ -1,29 +1,33 @@
-"""The token with which a trial reports: it fits that trial of that sweep and no other.
+"""Where a trial reports: an address with a token in it that its pod alone is given.
 
-Computed from a secret of the installation, so nothing is stored and every replica can check it.
-Called when a trial is placed, and for every report that comes in.
+The token is drawn when the pod is placed and stands in that pod's annotations, as everything does
+that a restarted operator has to know: there is no secret that could be lost or shared. A pod that
+takes another's place gets a token of its own. Called at placement and for every report.
 """
 
 import hmac
-from hashlib import blake2b
+import secrets
+from collections.abc import Callable
 
-_PERSON = b"sweep-report"
-
-
-def token(secret: bytes, sweep_uid: str, trial: int) -> str:
-    """The token of a trial, 32 hexadecimal digits.
-
-    Raises:
-        ValueError: a secret of less than 16 bytes, which could be guessed, or of more than 64.
-    """
-    if not 16 <= len(secret) <= 64:
-        raise ValueError("a secret has 16 to 64 bytes")
-    text = f"{sweep_uid}/{trial}".encode()
-    return blake2b(text, digest_size=16, key=secret, person=_PERSON).hexdigest()
+TOKEN_BYTES = 16
 
 
-def fits(secret: bytes, sweep_uid: str, trial: int, given: str) -> bool:
-    """Whether ``given`` is the token of that trial; takes as long for every wrong one."""
-    return hmac.compare_digest(
-        token(secret, sweep_uid, trial).encode(), given.encode(errors="replace")
-    )
+def address(
+    base: str, sweep_uid: str, trial: int, draw: Callable[[int], bytes] = secrets.token_bytes
+) -> str:
+    """A new address under ``base``; empty, like ``base``, where nothing takes reports."""
+    if not base:
+        return ""
+    return f"{base.rstrip('/')}/{sweep_uid}/{trial}/{draw(TOKEN_BYTES).hex()}"
+
+
+def token_of(address: str) -> str:
+    """The token in an address; empty when there is none."""
+    token = address.rpartition("/")[2]
+    return token if len(token) == 2 * TOKEN_BYTES else ""
+
+
+def fits(expected: str, given: str) -> bool:
+    """Whether ``given`` is the token; takes as long for every wrong one. None fits an empty one."""
+    same = hmac.compare_digest(expected.encode(), given.encode(errors="replace"))
+    return same and bool(expected)
