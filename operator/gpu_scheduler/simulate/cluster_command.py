@@ -74,7 +74,7 @@ def simulate_objects(
         what_if.add(objects, path, namespace, now)
     scene = scene_of(objects, request.operator_namespace, now)
     outcome = settle(scene, request.packing, now)
-    return report(scene, outcome, server, objects.changes, before)
+    return report(scene, outcome, server, objects, before)
 
 
 async def _read(connection: Connection) -> Objects:

@@ -45,10 +45,18 @@ def owner_uid(body: Body) -> str:
 
 @dataclass(slots=True)
 class Objects:
-    """What there is. ``changes``: the what-ifs, in words, in order."""
+    """What there is.
+
+    Attributes:
+        bodies: the objects.
+        changes: the what-ifs, in words, in order.
+        added: objects that were added.
+        lost_nodes: nodes that were taken away.
+    """
 
     bodies: dict[Ref, Body] = field(default_factory=dict)
     changes: list[str] = field(default_factory=list)
+    added: set[Ref] = field(default_factory=set)
     lost_nodes: set[str] = field(default_factory=set)
 
     def of(self, kind: str) -> Iterator[Body]:

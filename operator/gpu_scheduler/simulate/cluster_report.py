@@ -3,7 +3,7 @@
 Amounts are decimal strings as in the API's status. Pure. Called by ``cluster_command``.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,9 @@ from gpu_scheduler.core.decision import Reason
 from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.core.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.simulate.cluster_cycles import GivesWay, Outcome
+from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.cluster_world import Scene
+from gpu_scheduler.state.jobs import job_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,11 @@ def picture(cluster: Cluster) -> Picture:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is printed."""
+    """What is printed. ``asked_about``: the jobs that were added, which tables show first."""
 
     server: str
     changes: Sequence[str]
+    asked_about: Set[str]
     before: Picture
     after: Picture
     starts: list[dict[str, Any]]
@@ -67,13 +70,14 @@ class Report:
 
 
 def report(
-    scene: Scene, outcome: Outcome, server: str, changes: Sequence[str], before: Picture
+    scene: Scene, outcome: Outcome, server: str, objects: Objects, before: Picture
 ) -> Report:
     """Everything that came out, in the order of the decisions."""
     after = picture(scene.world.snapshot())
     return Report(
         server=server,
-        changes=changes,
+        changes=objects.changes,
+        asked_about={job_key(r.namespace, r.name) for r in objects.added if r.kind == "GPUJob"},
         before=before,
         after=after,
         starts=_starts(scene, outcome),

@@ -54,9 +54,13 @@ def _section(title: str, count: int, noun: str, lines: Iterable[str]) -> str:
 
 def _starts(report: Report) -> Iterator[str]:
     rows = []
-    for key, group in groupby(report.starts, key=_start_key):
+    for key, group in groupby(_asked_first(report, report.starts), key=_start_key):
         rows.append((key[0], str(len(list(group))), *key[1:]))
     yield from _columns(("JOB", "PODS", "NODE", "GPU", "SHARE", "WHEN"), rows)
+
+
+def _asked_first(report: Report, entries: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return sorted(entries, key=lambda each: each["job"] not in report.asked_about)
 
 
 def _start_key(start: dict[str, Any]) -> tuple[str, ...]:
@@ -75,7 +79,7 @@ def _gives_way(report: Report) -> Iterator[str]:
 
 
 def _waits(report: Report) -> Iterator[str]:
-    for each in report.waits[:_MOST_ROWS]:
+    for each in _asked_first(report, report.waits)[:_MOST_ROWS]:
         position = each["queuePosition"]
         place = f", number {position} of project {each['project']}" if position else ""
         yield f"  {each['job']}: {each['reason']}{place}"

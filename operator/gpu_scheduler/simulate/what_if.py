@@ -147,6 +147,7 @@ def _add(objects: Objects, where: str, body: object, namespace: str, now: str) -
         _complete_node(body)
     _judge(where, ref, body)
     objects.put(kind, body)
+    objects.added.add(ref)
 
 
 def _complete_node(body: dict[str, Any]) -> None:

@@ -296,5 +296,16 @@ def test_long_tables_are_cut_and_say_so(what: What):
     assert "and 18 more (-o json has them all)" in text
 
 
+def test_a_job_that_is_asked_about_comes_first(what: What):
+    there = []
+    for i in range(60):
+        job = gpujob(f"j{i:02}", gpu=0.05)
+        job["metadata"] |= {"uid": f"uid-{i}", "creationTimestamp": "2026-01-01T00:00:00Z"}
+        there.append(job)
+    report = what(cluster(*there), gpujob("mine", gpu=0.5))
+    assert report.starts[-1]["job"] == "team-a/mine"
+    assert table(report).splitlines()[5].split()[0] == "team-a/mine"
+
+
 def test_nothing_to_do_is_said(what: What):
     assert "Nothing waits." in table(what(cluster()))
