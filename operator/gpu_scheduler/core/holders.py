@@ -39,9 +39,9 @@ def of_devices(
 
 
 def of_project(project: ProjectName, occupants: Occupants) -> str:
-    """The jobs that hold a project's share: 'held by a/x (2), a/y (0.5)'."""
+    """The jobs that hold a project's share: 'held by a/x (2), a/y (0.5, until … at the latest)'."""
     pods = [pod for pod in occupants.of(project) if pod.grants]
-    return _held_by(pods, lambda pods: f" ({wording.cpu(sum(pod.milli for pod in pods))})")
+    return _held_by(pods, _part)
 
 
 def kept_for(hold: Hold, demand: Demand) -> str:
@@ -86,6 +86,12 @@ def _until(pods: list[Occupant]) -> str:
     if any(pod.leaving for pod in pods):
         return " (ending)"
     return "" if end == NEVER else f" (until {_time(end)} at the latest)"
+
+
+def _part(pods: list[Occupant]) -> str:
+    when = _until(pods).strip(" ()")
+    held = wording.cpu(sum(pod.milli for pod in pods))
+    return f" ({held}, {when})" if when else f" ({held})"
 
 
 def _time(epoch_seconds: float) -> str:

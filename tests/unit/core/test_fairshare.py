@@ -115,3 +115,13 @@ def test_nobody_gets_more_per_weight_than_another_who_still_wants(
             if theirs.weight:  # a milli apart by rounding
                 level = Fraction(found[name] + 1, ask.weight)
                 assert Fraction(max(0, found[other] - 1), theirs.weight) <= level
+
+
+def test_a_thousand_projects_share_to_the_last_milli():
+    teams = [(project(f"p{i:04}", 10, weight=i % 3), 5000) for i in range(1000)]
+    found = shares(1_000_000, *teams)
+    assert sum(found.values()) == 1_000_000
+    assert {found[f"p{i:04}"] for i in range(0, 1000, 3)} == {10}  # without a weight: the quota
+    # 990,000 milli above the quotas, by weights 1 and 2 of 333 projects each.
+    assert {found[f"p{i:04}"] - 10 for i in range(1, 1000, 3)} <= {990, 991}
+    assert {found[f"p{i:04}"] - 10 for i in range(2, 1000, 3)} <= {1981, 1982}

@@ -1,5 +1,7 @@
 """Every reason and its sentence. Reasons are API: users read and script against them."""
 
+from dataclasses import replace
+
 import pytest
 from tests.unit.builders import (
     A30,
@@ -14,12 +16,16 @@ from tests.unit.builders import (
 )
 
 from gpu_scheduler.core.cluster import Taint
-from gpu_scheduler.core.decision import Reason, Wait
+from gpu_scheduler.core.decision import Grant, Reason, Wait
+from gpu_scheduler.core.occupants import Occupant, Roll
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.request import (
     DeviceRequest,
+    JobKey,
     NodeFilter,
+    PodUID,
     Project,
+    ProjectName,
     Requirement,
     Shape,
     Term,
@@ -351,3 +357,24 @@ def test_the_same_state_gives_the_same_sentence_in_the_next_cycle():
         return plan(builder.obj(), projects(), jobs).waits
 
     assert waits(after=False) == waits(after=True)
+
+
+def test_who_holds_a_projects_share_is_told_with_when_a_time_limit_frees_it():
+    builder = ClusterBuilder().node("a", 4)
+    pods = []
+    for number, ends in enumerate((None, 7200.0, 3600.0)):
+        name = f"h{number}"
+        builder.held(f"a/{number}", 1000, "team-a")
+        grants = (Grant(0, f"a/{number}", 1000, 40448),)
+        held = Occupant(
+            PodUID(name), name, JobKey(f"ns/{name}"), ProjectName("team-a"), "a", grants
+        )
+        pods.append(replace(held, ends=ends))
+    team = projects(project(quota_milli=3000, weight=0))
+    result = plan(builder.obj(), team, [job("j", shape(1000))], occupants=Roll(pods))
+    assert result.waits[0].reason is Reason.WAITING_FOR_QUOTA
+    assert result.waits[0].message == (
+        "needs 1 GPU; project team-a holds 3 of its quota 3 (weight 0: it never borrows); held by"
+        " ns/h2 (1, until 1970-01-01T01:00:00Z at the latest), ns/h1 (1, until"
+        " 1970-01-01T02:00:00Z at the latest), ns/h0 (1)"
+    )
