@@ -20,6 +20,7 @@ from cluster import Running
         ("create", "pods/eviction", ""),
         ("patch", "pods/status", ""),
         ("get", "persistentvolumeclaims", ""),
+        ("create", "services", ""),
         ("list", "customresourcedefinitions", "apiextensions.k8s.io"),
     ],
 )
@@ -35,6 +36,7 @@ def test_the_operator_may(operator: Caller, verb: str, resource: str, group: str
         ("delete", "pods", ""),
         ("create", "pods/exec", ""),
         ("patch", "nodes", ""),
+        ("delete", "services", ""),
         ("patch", "gpujobs", "gpu-scheduler.io"),
         ("create", "gpuprojects", "gpu-scheduler.io"),
         ("get", "leases", "coordination.k8s.io"),
