@@ -226,3 +226,20 @@ def test_models_may_be_named_by_class(admin: Caller, tenant: Tenant) -> None:
     tenant.submit("job", gpu=0.5, gpuModels=["inference"])
     (allocation,) = tenant.wait_placed("job")
     assert allocation.grants[0].mib == 12288
+
+
+def test_a_quota_of_a_model_binds_by_the_name_of_its_class(admin: Caller, tenant: Tenant) -> None:
+    create(admin, "big", match="A100")
+    tenant.set_project(weight=0, quotaByModel={"big": 2})
+    tenant.submit("job", gpu=1, gpuModels=["big"], parallelism=3)
+    tenant.wait_placed("job", 2)
+    message = tenant.wait_reason("job", "WaitingForQuota")
+    assert "holds 2 of its quota 2 of a100 (weight 0: it never borrows)" in message, message
+    held = {"model": "big", "quotaGPU": "2", "allocatedGPU": "2", "fairShareGPU": "2"}
+    until(
+        lambda: tenant.project_status().get("byModel") == [held],
+        lambda: f"the status counts by model: {tenant.project_status()}",
+    )
+    tenant.submit("any", gpu=1, parallelism=2)  # the A30 is left, and one more A100 is not
+    tenant.wait_placed("any", 1)
+    assert tenant.allocations("any")[0].grants[0].mib == 24576
