@@ -9,7 +9,10 @@ from tests.unit.core.play import Play, Pod
 from tests.unit.core.test_fair_play import TEAMS, check_limits, check_losers, taken
 
 from gpu_scheduler.core.decision import EvictReason, HoldKind, Plan
+from gpu_scheduler.core.packing.mix import DEFAULT
+from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.request import ProjectName, Topology
+from gpu_scheduler.core.session import Session
 
 SHAPES = (
     shape(1000),
@@ -179,3 +182,23 @@ def test_no_plan_undoes_an_earlier_one_with_gangs_as_victims(case: tuple[Play, l
             assert evict.job not in lost_to.get(evict.beneficiary, ())
             lost_to.setdefault(evict.job, set()).add(evict.beneficiary)
     assert not play.plan().evicts
+
+
+@settings(max_examples=300, deadline=None, phases=[Phase.explicit, Phase.generate])
+@given(plays())
+def test_a_plan_with_gangs_does_not_depend_on_what_the_planner_kept(case: tuple[Play, list[Pod]]):
+    play, later = case
+    for cycle in range(4):
+        anew = plan(
+            play.cluster(),
+            play.projects,
+            play.jobs()[::-1],
+            occupants=play.roll(),
+            holds=play.holds,
+            now=play.now,
+            reserve_after_seconds=play.reserve_after_seconds,
+            session=Session(mix=DEFAULT),
+        )
+        assert play.cycle() == anew
+        if cycle == 0:
+            play.wait(*later)

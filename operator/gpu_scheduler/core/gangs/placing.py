@@ -11,6 +11,7 @@ from collections.abc import Container, Iterator, Mapping
 import numpy as np
 import numpy.typing as npt
 
+from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.departures import Locator
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.gangs.domains import Division
@@ -35,6 +36,7 @@ class Placer:
         self._snapshot = session.snapshot
         self._free: Ints | None = None  # milli per node, as of the first `_seen` changes
         self._seen = 0
+        self._usable: dict[Demand, frozenset[int]] = {}
 
     def place(
         self, request: GangRequest, room_milli: int, barred: Flags | None = None
@@ -66,7 +68,7 @@ class Placer:
             node = nodes[pod.uid]
             choice = None
             if snapshot.cluster.nodes[node].name not in pod.avoid and (
-                snapshot.has_room(node, demand.shape) and node in demand.usable
+                snapshot.has_room(node, demand.shape) and node in self._usable_by(demand)
             ):
                 choice = demand.chooser.choose(node)
             cost += sum(pick[2] for pick in choice.picks) if choice else 0
@@ -119,6 +121,12 @@ class Placer:
                 yield from demand.could
             else:
                 yield from (n for n in demand.could if int(division.of_node[n]) in allowed)
+
+    def _usable_by(self, demand: Demand) -> frozenset[int]:
+        nodes = self._usable.get(demand)
+        if nodes is None:
+            nodes = self._usable[demand] = frozenset(demand.usable)
+        return nodes
 
     def _one_domain(self, request: GangRequest, nodes: set[int]) -> bool:
         topology = request.topology
