@@ -14,6 +14,8 @@ from cluster import Running
         ("delete", "gpujobs", "gpu-scheduler.io"),
         ("patch", "gpujobs/status", "gpu-scheduler.io"),
         ("patch", "gpuprojects/status", "gpu-scheduler.io"),
+        ("watch", "gpuclasses", "gpu-scheduler.io"),
+        ("patch", "gpuclasses/status", "gpu-scheduler.io"),
         ("create", "jobs", "batch"),
         ("create", "pods", ""),
         ("create", "pods/binding", ""),
@@ -39,6 +41,7 @@ def test_the_operator_may(operator: Caller, verb: str, resource: str, group: str
         ("delete", "services", ""),
         ("patch", "gpujobs", "gpu-scheduler.io"),
         ("create", "gpuprojects", "gpu-scheduler.io"),
+        ("patch", "gpuclasses", "gpu-scheduler.io"),
         ("get", "leases", "coordination.k8s.io"),
         ("create", "clusterrolebindings", "rbac.authorization.k8s.io"),
         ("impersonate", "users", ""),
@@ -60,6 +63,7 @@ def test_people_write_jobs_but_neither_status_nor_projects_nor_bindings(editor: 
     assert not editor.may("patch", "gpujobs/status", PROJECT, group=ours)
     assert not editor.may("create", "gpuprojects", group=ours)
     assert not editor.may("patch", "gpunodes", group=ours)
+    assert not editor.may("create", "gpuclasses", group=ours)
     assert not editor.may("create", "pods/binding", PROJECT)
     assert not editor.may("create", "bindings", PROJECT)
 
