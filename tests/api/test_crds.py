@@ -41,7 +41,7 @@ DRY = "?dryRun=All&fieldValidation=Strict"
 @pytest.fixture(scope="module")
 def admin(control_plane: Running) -> Caller:
     control_plane.kubectl("apply", "-f", str(ROOT / "crds"))
-    for plural in ("gpujobs", "gpuprojects", "gpunodes"):
+    for plural in ("gpujobs", "gpuprojects", "gpunodes", "gpuclasses"):
         name = f"customresourcedefinition/{plural}.gpu-scheduler.io"
         control_plane.kubectl("wait", "--for=condition=Established", name, "--timeout=30s")
     return Caller(control_plane.server, control_plane.ca_file, control_plane.token("admin"))
@@ -111,7 +111,9 @@ def test_every_example_is_accepted(admin, path):
             continue
         body["metadata"].pop("namespace", None)
         scope = "namespaces/default/" if body["kind"] == "GPUJob" else ""
-        answer = admin.create(f"{CUSTOM}/{scope}{body['kind'].lower()}s{DRY}", body)
+        kind = body["kind"].lower()
+        plural = kind + ("es" if kind.endswith("s") else "s")
+        answer = admin.create(f"{CUSTOM}/{scope}{plural}{DRY}", body)
         assert answer.ok, answer.message
 
 
