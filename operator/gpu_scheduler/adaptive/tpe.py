@@ -3,8 +3,9 @@
 A trial keeps the values that it was first given, so a retry has the same. They are not a function
 of the seed alone: they depend on which results were there, so whoever asks must store them, and
 after a restart the study is built anew from what was stored. Trials that run count as if they had a
-bad result, or all that start at once would look at the same place. Called by the runtime, which
-keeps one study per sweep; needs the extra ``tpe``.
+bad result, or all that start at once would look at the same place. Asking takes some 40 ms at 1,000
+trials and 170 ms at 5,000 (6 parameters): not on the event loop. Called by the runtime, which keeps
+one study per sweep; needs the extra ``tpe``.
 """
 
 from collections.abc import Callable, Iterable

@@ -35,16 +35,39 @@ class Header:
     parameters: tuple[str, ...] = ()  # of adaptive searches
 
 
+class Rows:
+    """The outcomes of one segment; a row is written once, however often the text is asked for."""
+
+    def __init__(self, header: Header, outcomes: Iterable[Outcome] = ()) -> None:
+        self._header = header
+        self._outcomes: dict[int, Outcome] = {}
+        self._lines: dict[int, str] = {}
+        for outcome in outcomes:
+            self.put(outcome)
+
+    def put(self, outcome: Outcome) -> None:
+        """Add an outcome, or replace that of the same trial."""
+        self._outcomes[outcome.trial] = outcome
+        self._lines[outcome.trial] = _row(outcome, _MESSAGE_BYTES)
+
+    def text(self) -> str:
+        """All rows by trial, below ``MAX_BYTES``."""
+        order = sorted(self._lines)
+        text = "\n".join([self._first(), *(self._lines[trial] for trial in order), ""])
+        if len(text.encode()) <= MAX_BYTES:
+            return text
+        short = (_row(self._outcomes[trial], _SHORT_BYTES) for trial in order)
+        return "\n".join([self._first(), *short, ""])
+
+    def _first(self) -> str:
+        header = self._header
+        first = {"v": VERSION, "segment": header.segment, "metrics": list(header.metrics)}
+        return _json(first | ({"parameters": list(header.parameters)} if header.parameters else {}))
+
+
 def encode(header: Header, outcomes: Iterable[Outcome]) -> str:
     """The text of a segment, by trial."""
-    ordered = sorted(outcomes, key=lambda outcome: outcome.trial)
-    first = {"v": VERSION, "segment": header.segment, "metrics": list(header.metrics)}
-    if header.parameters:
-        first["parameters"] = list(header.parameters)
-    lines = [_json(first), *(_row(outcome, _MESSAGE_BYTES) for outcome in ordered)]
-    if sum(len(line.encode()) + 1 for line in lines) > MAX_BYTES:
-        lines[1:] = [_row(outcome, _SHORT_BYTES) for outcome in ordered]
-    return "\n".join(lines) + "\n"
+    return Rows(header, outcomes).text()
 
 
 def decode(text: str) -> tuple[Header, list[Outcome]]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from enum import StrEnum
+from functools import lru_cache
 from hashlib import blake2b
 from itertools import count
 
@@ -156,7 +157,15 @@ def _primes() -> Iterator[int]:
 
 
 def _logarithmic(low: float, high: float, u: float) -> float:
+    first, width = _logarithms(low, high)
     with localcontext(prec=_DIGITS):
-        first, last = Decimal(low).ln(), Decimal(high).ln()
-        value = float((first + Decimal(u) * (last - first)).exp())
+        value = float((first + Decimal(u) * width).exp())
     return min(max(value, low), high)
+
+
+@lru_cache(maxsize=256)
+def _logarithms(low: float, high: float) -> tuple[Decimal, Decimal]:
+    """Logarithm of the lower bound, and the distance to that of the upper one."""
+    with localcontext(prec=_DIGITS):
+        first = Decimal(low).ln()
+        return first, Decimal(high).ln() - first

@@ -9,7 +9,7 @@ from tests.unit.core.sweeps.builders import broken, done
 
 from gpu_scheduler.core.sweeps import rows
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
-from gpu_scheduler.core.sweeps.rows import BadRowsError, Header, decode, encode
+from gpu_scheduler.core.sweeps.rows import BadRowsError, Header, Rows, decode, encode
 
 MEBIBYTE = 1 << 20
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -40,6 +40,22 @@ def test_the_text_is_short_and_a_person_can_read_it():
         '[1000,"Succeeded",0.25]\n'
         '[1001,"Failed",null,[],"exit code 1"]\n'
     )
+
+
+def test_rows_that_come_one_by_one_give_the_same_text():
+    header, outcomes = Header(0, ("a",)), [done(2, 1.0), broken(0), done(1, 3.0)]
+    kept = Rows(header)
+    for outcome in [broken(2, "first try"), *outcomes]:
+        kept.put(outcome)
+        kept.text()
+    assert kept.text() == encode(header, outcomes)
+
+
+def test_equal_outcomes_of_different_types_are_not_mixed_up():
+    rows = [Outcome(0, TrialState.STARTED, parameters=(value,)) for value in (True, 1, 1.0)]
+    texts = [encode(Header(0), [row]).splitlines()[1] for row in rows]
+    assert [json.loads(text)[-1] for text in texts] == [[True], [1], [1.0]]
+    assert len(set(texts)) == 3
 
 
 def widest(trial: int, message: str) -> Outcome:
