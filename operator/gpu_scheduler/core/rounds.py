@@ -141,10 +141,14 @@ class Round:
 
     def blocked_gangs(self) -> list[int]:
         """The nodes of gangs that would still fit their project."""
+        alike = {
+            request.signature: request
+            for request, project in self._blocked_gangs
+            if request.least_milli <= self._room(project)
+        }
         nodes: set[int] = set()
-        for request, project in self._blocked_gangs:
-            if request.least_milli <= self._room(project):
-                nodes.update(self._gangs.placer.nodes_of(request))
+        for request in alike.values():
+            nodes.update(self._gangs.placer.nodes_of(request))
         return sorted(nodes)
 
     def _room(self, project: Project, demand: Demand | None = None) -> int:

@@ -73,10 +73,16 @@ class GangSearch:
 
         ``anywhere``: also pods on nodes that the gang cannot use, for the room in their project.
         """
+        if not ranked or self.trials <= 0:
+            return None
         found: list[tuple[Cost, int, GangWay]] = []
         order = {pod.uid: i for i, (_, pod) in enumerate(sorted(ranked, key=lambda e: e[0]))}
+        orders = self._orders(ranked)
         for mask in self._placer.masks(request, barred, hopeful=False):
-            for pods in self._orders(ranked):
+            for pods in orders:
+                if self.trials <= 0:
+                    break
+                self.trials -= 1
                 may = self._eligible(request, pods, terms, mask, anywhere)
                 way = self._fewest(request, may, terms, mask)
                 if way is not None:
