@@ -8,6 +8,7 @@ both paths alike. Called by ``binding`` and ``gate``.
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from types import MappingProxyType
 
 from gpu_scheduler.api import allocation
 from gpu_scheduler.api.names import LABEL_FIRST_RANK, RANK
@@ -25,13 +26,15 @@ _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
 _PREFIX = re.compile(rf"{_LABEL}(?:\.{_LABEL})*")
 
 
-def placement(pod: Pod, node: str, grants: Iterable[Grant]) -> dict[str, str]:
-    """What the one write that places ``pod`` sets.
+def placement(
+    pod: Pod, node: str, grants: Iterable[Grant], more: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """What the one write that places ``pod`` sets; ``more``: beside the allocation.
 
     Raises:
         NotPlaceableError: a key is malformed, or the pod's annotations would exceed 256 KiB.
     """
-    added = allocation.annotations(node, grants) | _rank(pod)
+    added = {**allocation.annotations(node, grants), **_rank(pod), **more}
     check({**pod.metadata.annotations, **added}, added)
     return added
 

@@ -6,7 +6,8 @@ uid alone is the precondition: a label that somebody changes meanwhile is no rea
 Called by ``place``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 
 from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.jobs.annotation import placement
@@ -15,8 +16,10 @@ from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.objects import Pod
 
 
-def bind(pod: Pod, node: str, grants: Iterable[Grant]) -> Write:
-    """Start ``pod`` on ``node`` with these devices.
+def bind(
+    pod: Pod, node: str, grants: Iterable[Grant], more: Mapping[str, str] = MappingProxyType({})
+) -> Write:
+    """Start ``pod`` on ``node`` with these devices; ``more``: annotations beside the allocation.
 
     Raises:
         NotPlaceableError: the annotations would be refused (see ``annotation``).
@@ -29,7 +32,7 @@ def bind(pod: Pod, node: str, grants: Iterable[Grant]) -> Write:
             "name": meta.name,
             "namespace": meta.namespace,
             "uid": meta.uid,
-            "annotations": placement(pod, node, grants),
+            "annotations": placement(pod, node, grants, more),
         },
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},
     }

@@ -8,7 +8,8 @@ server lets nobody add to it: it stays empty. After this patch there is no way b
 Called by ``place``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from gpu_scheduler.api.names import GATE
@@ -35,7 +36,14 @@ def foreign_gates(pod: Pod) -> tuple[str, ...]:
     return tuple(gate.name for gate in pod.spec.scheduling_gates if gate.name != GATE)
 
 
-def ungate(pod: Pod, node: str, grants: Iterable[Grant], *, hostname: str = "") -> Write:
+def ungate(
+    pod: Pod,
+    node: str,
+    grants: Iterable[Grant],
+    *,
+    hostname: str = "",
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Write:
     """Release ``pod`` to ``node`` with these devices.
 
     Args:
@@ -44,6 +52,7 @@ def ungate(pod: Pod, node: str, grants: Iterable[Grant], *, hostname: str = "") 
         grants: what the pod gets there.
         hostname: value of the node's label ``kubernetes.io/hostname``. When given, the pin is a
             node selector instead of ``matchFields``, which Karpenter rejects.
+        more: annotations that the same write sets beside the allocation.
 
     Raises:
         NotPlaceableError: a gate of somebody else is left, or the annotations would be refused.
@@ -56,7 +65,7 @@ def ungate(pod: Pod, node: str, grants: Iterable[Grant], *, hostname: str = "") 
         "metadata": {
             "uid": meta.uid,
             "resourceVersion": meta.resource_version,
-            "annotations": placement(pod, node, grants),
+            "annotations": placement(pod, node, grants, more),
             "managedFields": _UNTRACKED,
         },
         "spec": {"schedulingGates": [{"$patch": "delete", "name": GATE}], **pin},

@@ -4,8 +4,9 @@
 it makes the write, because a decision may be a planning cycle old. Called by the runtime.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import StrEnum
+from types import MappingProxyType
 
 from gpu_scheduler.api.names import SCHEDULER_NAME
 from gpu_scheduler.core.decision import Grant
@@ -40,7 +41,13 @@ def obstacle(pod: Pod) -> str:
 
 
 def place(
-    pod: Pod, node: str, grants: Iterable[Grant], *, pin: Pin = Pin.AFFINITY, hostname: str = ""
+    pod: Pod,
+    node: str,
+    grants: Iterable[Grant],
+    *,
+    pin: Pin = Pin.AFFINITY,
+    hostname: str = "",
+    more: Mapping[str, str] = MappingProxyType({}),
 ) -> Write:
     """The one write that starts ``pod`` on ``node`` with these devices.
 
@@ -50,6 +57,7 @@ def place(
         grants: what the pod gets there.
         pin: how a gated pod is tied to the node.
         hostname: value of the node's label ``kubernetes.io/hostname``, for ``Pin.HOSTNAME``.
+        more: annotations that the same write sets beside the allocation.
 
     Raises:
         NotPlaceableError: there is an obstacle, or the write would be refused.
@@ -57,7 +65,8 @@ def place(
     if reason := obstacle(pod):
         raise NotPlaceableError(f"{pod.metadata.namespace}/{pod.metadata.name}: {reason}")
     if not gated(pod):
-        return bind(pod, node, grants)
+        return bind(pod, node, grants, more)
     if pin is Pin.HOSTNAME and not hostname:
         raise NotPlaceableError(f"node {node} has no label kubernetes.io/hostname to pin a pod by")
-    return ungate(pod, node, grants, hostname=hostname if pin is Pin.HOSTNAME else "")
+    pinned_by = hostname if pin is Pin.HOSTNAME else ""
+    return ungate(pod, node, grants, hostname=pinned_by, more=more)

@@ -124,6 +124,27 @@ class Condition(_Struct, frozen=True):
     last_transition_time: str = ""
 
 
+class Terminated(_Struct, frozen=True):
+    """state.terminated of a container."""
+
+    exit_code: int = 0
+    reason: str = ""
+    message: str = ""
+
+
+class ContainerState(_Struct, frozen=True):
+    """state of a container."""
+
+    terminated: Terminated | None = None
+
+
+class ContainerStatus(_Struct, frozen=True):
+    """status.containerStatuses[]; decoded for the few who read it, see ``PodStatus``."""
+
+    name: str = ""
+    state: ContainerState = ContainerState()
+
+
 class PodStatus(_Struct, frozen=True):
     """status of a pod."""
 
@@ -132,7 +153,7 @@ class PodStatus(_Struct, frozen=True):
     message: str = ""
     start_time: str = ""
     conditions: tuple[Condition, ...] = ()
-    container_statuses: tuple[msgspec.Raw, ...] = ()  # only whether there are any
+    container_statuses: tuple[msgspec.Raw, ...] = ()  # ContainerStatus
 
 
 class Pod(_Struct, frozen=True):

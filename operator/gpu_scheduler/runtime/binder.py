@@ -10,7 +10,7 @@ planning loop.
 import asyncio
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NoReturn
 
@@ -62,9 +62,14 @@ class Binder:
         wake: Callable[[], None],
         observe_seconds: Callable[[float], None] = lambda seconds: None,
         gang_failed: Failed = lambda job, why, placed: None,
+        more: Callable[[Place], Mapping[str, str]] = lambda decision: {},
         clock: Callable[[], float],
     ) -> None:
-        """``wake`` is called when a placement was taken back, ``observe_seconds`` per write."""
+        """``wake`` is called when a placement was taken back, ``observe_seconds`` per write.
+
+        ``more`` says what a placement sets beside the allocation.
+        """
+        self._more = more
         self._gang_failed = gang_failed
         self._gangs: dict[JobKey, _Together] = {}
         self._world, self._client = world, client
@@ -159,7 +164,10 @@ class Binder:
         hostname = ""
         if self._pin is Pin.HOSTNAME:
             hostname = self._world.node_labels(decision.node).get(HOSTNAME_LABEL, "")
-        return place(pod, decision.node, decision.grants, pin=self._pin, hostname=hostname)
+        more = self._more(decision)
+        return place(
+            pod, decision.node, decision.grants, pin=self._pin, hostname=hostname, more=more
+        )
 
     async def _resolve(self, decision: Place, pod: Pod, result: str, *, refused: bool) -> None:
         """Find out what became of a decision whose write failed, and act on that.

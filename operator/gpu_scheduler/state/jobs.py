@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
 from gpu_scheduler.core.request import DeviceRequest, JobKey
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.state.asks import Ask, asks_of
@@ -91,11 +92,18 @@ class JobRecord:
     annotations: Mapping[str, str] = field(default_factory=dict)
     role: str = ""  # of the GPUJob; empty where it has no roles
     completed_indexes: str = ""  # such as '1,3-5'
+    lost_indexes: str = ""  # those of failed_indexes
+    first_trial: int = 0  # of a sweep's segment; index + this = trial
 
     @property
     def completed(self) -> Iterator[int]:
         """Indexes that have succeeded."""
         return (i for each in _ranges(self.completed_indexes) for i in each)
+
+    @property
+    def lost(self) -> Iterator[int]:
+        """Indexes that have failed for good."""
+        return (i for each in _ranges(self.lost_indexes) for i in each)
 
 
 def _ranges(indexes: str) -> Iterator[range]:
@@ -109,6 +117,10 @@ def _ranges(indexes: str) -> Iterator[range]:
 def _role(job: str, gpujob: str) -> str:
     """The role whose Job this is, by its name (``api.parts``)."""
     return job.removeprefix(f"{gpujob}-") if job != gpujob else ""
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() else 0
 
 
 def job_record(job: Job) -> JobRecord | None:
@@ -138,6 +150,8 @@ def job_record(job: Job) -> JobRecord | None:
         failure=(failed.message or failed.reason or "failed") if failed else "",
         finished=terminal.last_transition_time if terminal else "",
         annotations=meta.annotations,
-        role=_role(meta.name, owner.name),
+        role=_role(meta.name, owner.name) if SEGMENT not in meta.annotations else "",
         completed_indexes=status.completed_indexes,
+        lost_indexes=status.failed_indexes,
+        first_trial=_number(meta.annotations.get(FIRST_TRIAL, "")),
     )

@@ -217,6 +217,7 @@ class WaitingRoom:
     def _place_in_line(self, entry: _Entry, job: GPUJobRecord) -> tuple[int, str, str]:
         ask = job.asks.get(self._role(entry))
         rank = entry.record.index + (ask.first_rank if ask is not None else 0)
+        rank += self._owner[entry.record.job_uid].first_trial
         return (rank, entry.record.created, entry.record.name)
 
     def _shape(self, entry: _Entry, job: GPUJobRecord) -> Shape:

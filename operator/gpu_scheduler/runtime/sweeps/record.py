@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.adaptive.tpe import TpeStudy
 from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.names import SEGMENT
 from gpu_scheduler.api.sweep import SweepSpec
 from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.core.sweeps.objective import Objective
@@ -21,7 +22,8 @@ from gpu_scheduler.core.sweeps.stopping import Stopping
 from gpu_scheduler.core.sweeps.table import Table
 from gpu_scheduler.core.sweeps.trials import Search, parameters_of
 from gpu_scheduler.core.sweeps.verdict import FatalExit, Phase, Verdict, judge
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.runtime.sweeps.endings import result_container
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.world import World
 
 TOLD_TO_STOP = "told to stop"  # message of a STARTED row: its end, whenever it comes, is Pruned
@@ -41,6 +43,7 @@ class Sweep:
     objective: Objective | None
     stopping: Stopping | None
     completions: int
+    container: str  # that says the result
     table: Table
     loaded: bool = False
     segments: list[Segment] = field(default_factory=list)  # that have a Job, by number
@@ -88,10 +91,29 @@ class Sweep:
         self._verdict = None
         return True
 
+    def restore(self, outcome: Outcome) -> None:
+        """Take over a stored row; what is final here already stays."""
+        if not self.final(outcome.trial):
+            self.table.put(outcome)
+            self._verdict = None
+
     def found_fatal(self, fatal: FatalExit) -> None:
         """A trial ended with one of ``failFastExitCodes``."""
         if self.fatal is None:
             self.fatal, self._verdict = fatal, None
+
+    def know(self, job: JobRecord) -> bool:
+        """Learn which trials a Job has; False when it is no segment of a sweep."""
+        number = job.annotations.get(SEGMENT, "")
+        if not (number.isascii() and number.isdecimal()):
+            return False
+        segment = Segment(int(number), job.first_trial, job.completions)
+        if segment not in self.segments:
+            self.segments = sorted(
+                [s for s in self.segments if s.number != segment.number] + [segment],
+                key=lambda each: each.number,
+            )
+        return True
 
     def segment_of(self, trial: int) -> Segment | None:
         """The segment that has a trial; None when it has no Job yet."""
@@ -207,5 +229,6 @@ def _sweep(job: GPUJobRecord, spec: GPUJobSpec, said: SweepSpec) -> Sweep:
         objective=objective,
         stopping=stopping,
         completions=spec.total_pods,
+        container=result_container(spec),
         table=Table(objective),
     )

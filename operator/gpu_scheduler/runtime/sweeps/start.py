@@ -1,0 +1,63 @@
+"""The parameters of a trial at the moment when its pod is placed: they travel in that one write.
+
+Values of most searches are computed; an adaptive one is asked here, once per trial: whoever is
+tried again gets what it had. Called by the binder.
+"""
+
+import logging
+from collections.abc import Mapping
+
+from gpu_scheduler.adaptive.tpe import TpeStudy
+from gpu_scheduler.core.decision import Place
+from gpu_scheduler.core.sweeps.space import Parameters
+from gpu_scheduler.core.sweeps.trials import NoSuchTrialError
+from gpu_scheduler.jobs.hparams import annotations
+from gpu_scheduler.jobs.write import NotPlaceableError
+from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+
+class Start:
+    """Gives trials their parameters."""
+
+    def __init__(self, world: World, sweeps: Sweeps) -> None:
+        """Both are only read, but for what adaptive searches give away."""
+        self._world, self._sweeps = world, sweeps
+
+    def annotations(self, decision: Place) -> Mapping[str, str]:
+        """What the write that places a pod sets besides; nothing for pods of no sweep.
+
+        Raises:
+            NotPlaceableError: it is no trial of its sweep, or the search has no values for it.
+        """
+        sweep, pod = self._sweeps.of(decision.job), self._world.pods.get(decision.pod)
+        if sweep is None:
+            return {}
+        job = self._world.jobs.get(pod.job_uid) if pod is not None else None
+        if pod is None or job is None or not sweep.know(job):
+            raise NotPlaceableError(f"{decision.job}: a pod of no segment of this sweep")
+        trial = job.first_trial + pod.index
+        if not sweep.may_start or sweep.final(trial):
+            raise NotPlaceableError(f"{decision.job}: trial {trial} is not to start")
+        try:
+            parameters = self._parameters(sweep, trial)
+        except NoSuchTrialError as error:
+            raise NotPlaceableError(f"{decision.job}: {error}") from error
+        url = self._sweeps.report_url(sweep, trial)
+        return annotations(trial, sweep.completions, parameters, url)
+
+    def _parameters(self, sweep: Sweep, trial: int) -> Parameters:
+        known = sweep.parameters(trial)
+        if known is not None:
+            return known
+        if sweep.objective is None:
+            raise NoSuchTrialError(f"trial {trial}: an adaptive search needs an objective")
+        if sweep.study is None:
+            sweep.study = TpeStudy(
+                sweep.search.space, sweep.objective, sweep.search.seed, sweep.table
+            )
+        parameters = sweep.study.ask(trial)
+        sweep.given(trial, parameters)
+        return parameters
