@@ -68,7 +68,7 @@ def _judge(entries: Mapping[str, object], objective: Objective, text: str) -> Re
         there = ", ".join(sorted(entries)) or "nothing"
         return _missing(f"the result has no {objective.metric}; it has {excerpt(there)}", text)
     value = entries[objective.metric]
-    number = _as_float(value)
+    number = as_float(value)
     if number is None:
         return _missing(f"{objective.metric} is {_type_name(value)}, not a number", text)
     if not isfinite(number):
@@ -85,7 +85,8 @@ def _json_object(line: str) -> dict[str, object] | None:
     return parsed if isinstance(parsed, dict) else None
 
 
-def _as_float(value: object) -> float | None:
+def as_float(value: object) -> float | None:
+    """A JSON number, integers past all doubles as infinity; None for anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -95,7 +96,7 @@ def _as_float(value: object) -> float | None:
 
 
 def _finite(value: object) -> float | None:
-    number = _as_float(value)
+    number = as_float(value)
     return number if number is not None and isfinite(number) else None
 
 
