@@ -1,0 +1,37 @@
+"""The label on the operator's own pod that says whether it leads.
+
+The Service for reports selects it, so that they go to the leader alone. A replica takes the label
+off when it starts and puts it on when it leads: losing the Lease ends the process, and a pod whose
+container starts again is not ready before. A label that cannot be written is tried again; nothing
+but reports depends on it. Called by ``replica``.
+"""
+
+import asyncio
+import logging
+
+from gpu_scheduler.api.names import LABEL_LEADER
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.paths import pod as pod_path
+
+log = logging.getLogger(__name__)
+
+_FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
+
+
+async def keep(client: Client, namespace: str, pod: str, *, leads: bool) -> None:
+    """Set or remove the label, as often as it takes; ``pod`` empty: there is no pod to label."""
+    if not pod:
+        return
+    body = {"metadata": {"labels": {LABEL_LEADER: "true" if leads else None}}}
+    delay = _FIRST_DELAY_SECONDS
+    while True:
+        try:
+            return await client.merge_patch(pod_path(namespace, pod), body)
+        except errors.ApiError as error:
+            if isinstance(error, errors.NotLeader | errors.NotFound):
+                log.warning("the label %s of %s: %s", LABEL_LEADER, pod, error)
+                return None
+            log.warning("the label %s of %s: %s; again", LABEL_LEADER, pod, error)
+        await asyncio.sleep(delay)
+        delay = min(2 * delay, _MAX_DELAY_SECONDS)

@@ -1,0 +1,156 @@
+"""Ending hopeless trials: told to stop first, ended when they do not.
+
+That a trial was told is written on its pod before it is told. So whatever becomes of the pod and of
+this process afterwards, the Job does not try that index again and the trial counts as Pruned: the
+Job's podFailurePolicy looks at our mark before it looks for an eviction. A pod that still runs
+``graceSeconds`` later is evicted, with two seconds to say goodbye. Called by ``reports``.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import NoReturn
+
+import orjson
+
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.jobs.evict import evict, mark_pruned
+from gpu_scheduler.jobs.write import Write
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import Meta
+from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.state.jobs import epoch_seconds
+from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+GOODBYE_SECONDS = 2  # between SIGTERM and SIGKILL: it has had its grace already
+_LOOK_SECONDS = 0.5
+_MARK_SECONDS = 3.0  # longer than that no report waits for its answer
+_SETTLE_SECONDS = 3.0  # between tries to end a pod: so long the watch may take to show it going
+
+
+def _wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class Pruning:
+    """Knows which running trials were told to stop."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        events: Events,
+        *,
+        clock: Callable[[], float],
+        now: Callable[[], datetime] = _wall_clock,
+    ) -> None:
+        """``clock`` measures the grace, ``now`` dates the mark."""
+        self._world, self._client, self._events = world, client, events
+        self._clock, self._now = clock, now
+        self._told: dict[PodUID, float] = {}  # since when, on our clock
+        self._marking: dict[PodUID, asyncio.Task[bool]] = {}
+        self._ending: dict[PodUID, asyncio.Task[None]] = {}
+        self.ended = 0
+        """Trials that did not stop by themselves and were evicted."""
+
+    def told(self, pod: PodRecord) -> bool:
+        """Whether the trial in this pod was told to stop."""
+        return bool(pod.pruned) or pod.uid in self._told
+
+    async def tell(self, pod: PodRecord, why: str) -> bool:
+        """Write on the pod that its trial was told to stop; whether that is stored now."""
+        if self.told(pod):
+            return True
+        task = self._marking.get(pod.uid)
+        if task is None:
+            task = asyncio.get_running_loop().create_task(self._mark(pod, why))
+            self._marking[pod.uid] = task
+            task.add_done_callback(lambda _: self._marking.pop(pod.uid, None))
+        try:
+            async with asyncio.timeout(_MARK_SECONDS):
+                return await asyncio.shield(task)
+        except TimeoutError:
+            return False
+
+    async def run(self) -> NoReturn:
+        """End what does not stop, for ever; begins with what an earlier leader told."""
+        for pod in self._world.pods.values():
+            if pod.pruned and pod.stage is not Stage.ENDED:
+                ago = self._now().timestamp() - epoch_seconds(pod.pruned)
+                self._told[pod.uid] = self._clock() - max(0.0, ago)
+        while True:
+            self.look()
+            await asyncio.sleep(_LOOK_SECONDS)
+
+    def look(self) -> None:
+        """End pods whose grace is over; forget those that have ended."""
+        now = self._clock()
+        for uid, since in list(self._told.items()):
+            pod = self._world.pods.get(uid)
+            if pod is None or pod.stage is Stage.ENDED:
+                del self._told[uid]
+            elif not pod.deleting and uid not in self._ending:
+                grace = self._grace_seconds(pod)
+                if grace is not None and now - since >= grace:
+                    self._end(pod, grace)
+
+    def _grace_seconds(self, pod: PodRecord) -> int | None:
+        """None: its GPUJob is gone, and so will the pod be."""
+        key = self._world.job_of(pod)
+        job = self._world.gpujobs.get(key) if key is not None else None
+        sweep = job.spec.sweep if job is not None and job.spec is not None else None
+        if sweep is None or sweep.early_stopping is None:
+            return None
+        return sweep.early_stopping.grace_seconds
+
+    def _end(self, pod: PodRecord, grace: int) -> None:
+        why = f"{pod.name} was told to stop and still runs after {grace} s: ended"
+        task = asyncio.get_running_loop().create_task(self._evict(pod, why))
+        self._ending[pod.uid] = task
+        task.add_done_callback(lambda _: self._ending.pop(pod.uid, None))
+
+    async def _evict(self, pod: PodRecord, why: str) -> None:
+        try:
+            await self._send(evict(_meta(pod), grace_seconds=GOODBYE_SECONDS))
+            self._say(pod, why)
+        except (errors.NotFound, errors.Conflict):
+            pass  # it went by itself
+        except errors.ApiError as error:
+            log.warning("ending a pruned trial, %s/%s: %s", pod.namespace, pod.name, error)
+        await asyncio.sleep(_SETTLE_SECONDS)
+
+    def _say(self, pod: PodRecord, why: str) -> None:
+        self.ended += 1
+        log.info("%s/%s: %s", pod.namespace, pod.name, why)
+        key = self._world.job_of(pod)
+        job = self._world.gpujobs.get(key) if key is not None else None
+        if job is not None:
+            subject = Subject("GPUJob", job.namespace, job.name, job.uid)
+            self._events.say(subject, "Normal", "TrialEnded", why)
+
+    async def _mark(self, pod: PodRecord, why: str) -> bool:
+        try:
+            await self._send(mark_pruned(_meta(pod), why, self._now()))
+        except errors.ApiError as error:
+            # Also when it is gone, or we lead no more: then nobody is told, and nothing is lost.
+            log.info("not told to stop: %s/%s: %s", pod.namespace, pod.name, error)
+            return False
+        self._told[pod.uid] = self._clock()
+        return True
+
+    async def _send(self, write: Write) -> None:
+        await self._client.request(
+            write.method,
+            write.path,
+            body=orjson.dumps(write.body),
+            content_type=write.content_type,
+        )
+
+
+def _meta(pod: PodRecord) -> Meta:
+    return Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)

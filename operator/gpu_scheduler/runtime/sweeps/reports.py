@@ -1,0 +1,158 @@
+"""What running trials report, and the answer to each.
+
+Every report has one defined answer, whatever is in it; a sentence says what was wrong. The rules of
+early stopping live in memory: after a change of leaders they begin with nothing, so for a while
+fewer trials are stopped, and that is all that a lost report can do. Called by ``web.reports``, and
+by the write that places a trial.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from math import isfinite
+
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.sweeps.tokens import address, fits
+from gpu_scheduler.runtime.sweeps.pruning import Pruning
+from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
+from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.world import World
+
+PER_SECOND = 5.0  # reports of a trial, for long; so many more at once are let through:
+BURST = 20.0
+_MAX_STEP = 2**53
+_FORGET_ABOVE = 10_000  # allowances kept before those that are full again are dropped
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Of HTTP: a status, what the body says, and after how long to try again (0: not said)."""
+
+    status: int
+    body: dict[str, object]
+    retry_after_seconds: int = 0
+
+
+class BadReportError(ValueError):
+    """A report that means nothing; the message says why."""
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """Reports that a pod may send now, as of a time."""
+
+    left: float
+    at: float
+
+
+def _refusal(status: int, sentence: str, retry_after_seconds: int = 0) -> Answer:
+    return Answer(status, {"error": sentence}, retry_after_seconds)
+
+
+@dataclass(slots=True)
+class Reports:
+    """Takes reports. ``base_url``: where trials reach them; empty: nowhere, none is taken."""
+
+    world: World
+    sweeps: Sweeps
+    pruning: Pruning
+    base_url: str
+    clock: Callable[[], float]
+    _allowances: dict[PodUID, _Allowance] = field(default_factory=dict)
+
+    def url(self, sweep: Sweep, trial: int) -> str:
+        """A new address for the pod that is being placed."""
+        return address(self.base_url, sweep.uid, trial)
+
+    async def take(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
+        """Judge a report that came in under an address."""
+        sweep = self.sweeps.by_uid(sweep_uid)
+        if sweep is None:
+            return _refusal(404, "there is no such sweep")
+        uid = sweep.running(trial)
+        pod = self.world.pods.get(uid) if uid is not None else None
+        if pod is None or pod.stage is Stage.ENDED:
+            return _refusal(410, f"trial {trial} does not run")
+        if not fits(pod.report_token, token):
+            return _refusal(403, f"this is not the token of the pod that runs trial {trial}")
+        if not self._allowed(pod.uid):
+            sentence = f"a trial may report {PER_SECOND:g} times a second; report less often"
+            return _refusal(429, sentence, retry_after_seconds=1)
+        metric = sweep.objective.metric if sweep.objective else None
+        try:
+            step, value = read(body, metric)
+        except BadReportError as error:
+            return _refusal(400, str(error))
+        return Answer(200, {"stop": await self._stop(sweep, trial, pod, step, value)})
+
+    async def _stop(
+        self, sweep: Sweep, trial: int, pod: PodRecord, step: int, value: float | None
+    ) -> bool:
+        if self.pruning.told(pod):
+            sweep.stop(trial)
+            return True
+        if sweep.stopping is None or value is None or sweep.final(trial):
+            return False
+        if not sweep.stopping.report(trial, step, value):
+            return False
+        metric = sweep.objective.metric if sweep.objective else ""
+        why = f"trial {trial} had {metric} {value:g} at step {step}, worse than the others"
+        if not await self.pruning.tell(pod, why):
+            return False  # not stored, so not said: its next report will be
+        sweep.stop(trial)
+        return True
+
+    def _allowed(self, uid: PodUID) -> bool:
+        now = self.clock()
+        allowance = self._allowances.get(uid)
+        if allowance is None:
+            if len(self._allowances) >= _FORGET_ABOVE:
+                self._forget(now)
+            allowance = self._allowances[uid] = _Allowance(BURST, now)
+        allowance.left = min(BURST, allowance.left + (now - allowance.at) * PER_SECOND)
+        allowance.at = now
+        if allowance.left < 1:
+            return False
+        allowance.left -= 1
+        return True
+
+    def _forget(self, now: float) -> None:
+        full_after = BURST / PER_SECOND
+        self._allowances = {
+            uid: kept for uid, kept in self._allowances.items() if now - kept.at < full_after
+        }
+
+
+def read(body: bytes, metric: str | None) -> tuple[int, float | None]:
+    """Step and objective of a report; no objective where the sweep has none.
+
+    Raises:
+        BadReportError: it is not ``{"step": 3, "metrics": {"val_loss": 0.4}}``.
+    """
+    try:
+        said = json.loads(body)
+    except (ValueError, RecursionError):
+        raise BadReportError("the report is not JSON") from None
+    if not isinstance(said, dict):
+        raise BadReportError('the report is not an object like {"step": 3, "metrics": {…}}')
+    step, metrics = said.get("step"), said.get("metrics")
+    if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= _MAX_STEP:
+        raise BadReportError("step must be a whole number from 0 on")
+    if not isinstance(metrics, dict):
+        raise BadReportError("metrics must be an object of numbers by name")
+    if metric is None:
+        return step, None
+    if metric not in metrics:
+        raise BadReportError(f"metrics has no {metric}, which is the objective of this sweep")
+    value = metrics[metric]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise BadReportError(f"metrics.{metric} must be a number")
+    try:
+        number = float(value)
+    except OverflowError:  # an integer of more than 308 digits
+        number = float("inf")
+    if not isfinite(number):
+        raise BadReportError(
+            f"metrics.{metric} is not finite; a trial that has diverged can end by itself"
+        )
+    return step, number

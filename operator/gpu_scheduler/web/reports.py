@@ -1,0 +1,49 @@
+"""The port to which trials report: ``POST /reports/SWEEP/TRIAL/TOKEN``, and nothing else.
+
+A port of its own, because every tenant's pods must reach it and none of them the admin port. Bodies
+are small and must come quickly. A stand-by says 503 with a time to try again: it knows nothing of
+what other trials have reported. Addresses hold tokens and are logged nowhere.
+"""
+
+import asyncio
+from collections.abc import Callable
+
+from aiohttp import web
+
+from gpu_scheduler.runtime.sweeps.reports import Answer, Reports
+
+MAX_BODY_BYTES = 16 * 1024
+_BODY_SECONDS = 5.0
+_STANDBY = Answer(503, {"error": "this replica does not lead; try again"}, retry_after_seconds=2)
+
+
+def app(leading: Callable[[], Reports | None]) -> web.Application:
+    """The application; ``leading`` gives who judges reports, None while this replica does not."""
+
+    async def report(request: web.Request) -> web.Response:
+        reports = leading()
+        if reports is None:
+            return _response(_STANDBY)
+        try:
+            async with asyncio.timeout(_BODY_SECONDS):
+                body = await request.read()
+        except TimeoutError:
+            return _response(Answer(408, {"error": f"no body within {_BODY_SECONDS:g} s"}))
+        except web.HTTPRequestEntityTooLarge:
+            sentence = f"a report has at most {MAX_BODY_BYTES} bytes"
+            return _response(Answer(413, {"error": sentence}))
+        where = request.match_info
+        return _response(
+            await reports.take(where["sweep"], int(where["trial"]), where["token"], body)
+        )
+
+    made = web.Application(client_max_size=MAX_BODY_BYTES)
+    made.add_routes([web.post("/reports/{sweep}/{trial:[0-9]{1,6}}/{token}", report)])
+    return made
+
+
+def _response(answer: Answer) -> web.Response:
+    headers = {}
+    if answer.retry_after_seconds:
+        headers["Retry-After"] = str(answer.retry_after_seconds)
+    return web.json_response(answer.body, status=answer.status, headers=headers)

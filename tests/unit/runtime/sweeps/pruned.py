@@ -1,0 +1,104 @@
+"""A sweep with two trials that run, and everything that judges their reports."""
+
+from typing import Any
+
+import orjson
+from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.test_recovery import FakeEvents
+from tests.unit.runtime.virtual_loop import clock
+from tests.unit.state.builders import half, make_gpujob, make_job, make_node, make_pod, make_project
+
+from gpu_scheduler.api.names import CONDITION_PRUNED, REPORT_URL
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.sweeps.tokens import token_of
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.sweeps.pruning import Pruning
+from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
+from gpu_scheduler.runtime.sweeps.reports import Answer, Reports
+from gpu_scheduler.state.world import World
+
+BASE = "http://reports.example/reports"
+UID = "gpujob-uid"
+GRACE_SECONDS = 10
+STOPPING = {"type": "asha", "minResource": 1, "reductionFactor": 2, "graceSeconds": GRACE_SECONDS}
+TOLD_AT = "2026-03-01T12:00:00Z"
+
+
+def told(at: str = TOLD_AT) -> dict[str, str]:
+    """The mark on a pod that was told to stop."""
+    return {"type": CONDITION_PRUNED, "status": "True", "lastTransitionTime": at}
+
+
+class Case:
+    """``early_stopping`` None: the sweep stops nothing; trials 0 and 1 run in job-0 and job-1."""
+
+    def __init__(self, early_stopping: dict[str, Any] | None = STOPPING, **sweep: Any) -> None:
+        self.world = World()
+        self.answer: Any = {}
+        self.client = FakeClient(self._reply)
+        self.events = FakeEvents()
+        self.pruning = Pruning(
+            self.world,
+            self.client,  # type: ignore[arg-type]
+            self.events,  # type: ignore[arg-type]
+            clock=clock,
+        )
+        self.sweeps = Sweeps(self.world)
+        self.reports = Reports(self.world, self.sweeps, self.pruning, BASE, clock)
+        spec = {
+            "algorithm": "random",
+            "objective": {"metric": "loss"},
+            "parameters": {"lr": {"uniform": [0, 1]}},
+        } | sweep
+        if early_stopping is not None:
+            spec["earlyStopping"] = early_stopping
+        self.world.node_changed(make_node("a"))
+        self.world.project_changed(make_project())
+        record = make_gpujob(parallelism=2, completions=8, sweep=spec)
+        assert record.spec is not None, record.problem
+        self.world.gpujob_changed(record)
+        self.world.job_changed(make_job(completions=8))
+        found = self.sweeps.of(record.key)
+        assert found is not None
+        self.sweep: Sweep = found
+        self.addresses = [self.reports.url(self.sweep, trial) for trial in (0, 1)]
+        for trial in (0, 1):
+            self.see(self.pod(trial))
+            self.sweep.live[trial] = PodUID(f"uid-job-{trial}")
+
+    def pod(self, trial: int, version: int = 1, **settings: Any) -> Pod:
+        """The pod of a trial, on its node and with its address."""
+        given: dict[str, Any] = {"node": "a", "grants": half(), "phase": "Running", "ran": True}
+        given |= settings
+        address = {REPORT_URL: self.addresses[trial]}
+        return make_pod(f"job-{trial}", index=trial, version=version, annotations_=address, **given)
+
+    def see(self, pod: Pod) -> None:
+        """The watch shows a pod."""
+        self.world.pod_changed(pod)
+
+    async def report(
+        self,
+        trial: int,
+        loss: float = 0.5,
+        *,
+        step: int = 1,
+        token: str | None = None,
+        body: bytes | None = None,
+    ) -> Answer:
+        """What the program of a trial is answered."""
+        if body is None:
+            body = orjson.dumps({"step": step, "metrics": {"loss": loss}})
+        given = token_of(self.addresses[trial]) if token is None else token
+        return await self.reports.take(UID, trial, given, body)
+
+    def _reply(self, sent: Sent) -> Any:
+        return self.answer(sent) if callable(self.answer) else self.answer
+
+    @property
+    def evictions(self) -> list[str]:
+        return [sent.path.split("/")[-2] for sent in self.client.of("POST", "/eviction")]
+
+    @property
+    def marks(self) -> list[str]:
+        return [sent.path.split("/")[-2] for sent in self.client.of("PATCH", "/status")]

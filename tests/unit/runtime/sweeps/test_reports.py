@@ -1,0 +1,211 @@
+"""Every report has one answer, and only the pod that runs a trial speaks for it."""
+
+import asyncio
+import json
+
+import pytest
+from tests.unit.runtime.fake_client import AWAY, NOT_FOUND
+from tests.unit.runtime.sweeps.pruned import BASE, UID, Case, told
+from tests.unit.runtime.virtual_loop import clock, virtual
+from tests.unit.state.builders import make_pod
+
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
+from gpu_scheduler.core.sweeps.tokens import token_of
+from gpu_scheduler.runtime.sweeps import reports
+from gpu_scheduler.runtime.sweeps.reports import BURST, PER_SECOND, read
+
+
+@virtual
+async def test_a_good_trial_goes_on_and_a_hopeless_one_is_told_to_stop() -> None:
+    case = Case()
+    assert (await case.report(0, 0.1)).body == {"stop": False}
+    answer = await case.report(1, 0.9)
+    assert (answer.status, answer.body) == (200, {"stop": True})
+    assert case.sweep.told_to_stop(1) and not case.sweep.told_to_stop(0)
+
+
+@virtual
+async def test_that_it_was_told_is_on_the_pod_before_it_is_told() -> None:
+    case = Case()
+    await case.report(0, 0.1)
+    await case.report(1, 0.9, step=3)
+    (mark,) = case.client.sent
+    assert mark.path.endswith("/team-a/pods/job-1/status")
+    condition = mark.body["status"]["conditions"][0]
+    assert condition["type"] == "gpu-scheduler.io/Pruned"
+    assert condition["message"] == "trial 1 had loss 0.9 at step 3, worse than the others"
+
+
+@pytest.mark.parametrize("trouble", [AWAY, NOT_FOUND])
+def test_what_could_not_be_written_is_not_said_and_said_the_next_time(trouble: object) -> None:
+    @virtual
+    async def next_time() -> None:
+        case = Case()
+        await case.report(0, 0.1)
+        case.answer = trouble
+        assert (await case.report(1, 0.9)).body == {"stop": False}
+        assert not case.sweep.told_to_stop(1)
+        case.answer = {}
+        assert (await case.report(1, 0.9, step=2)).body == {"stop": True}
+
+    next_time()
+
+
+@virtual
+async def test_it_is_told_again_as_often_as_it_asks_with_one_write() -> None:
+    case = Case()
+    await case.report(0, 0.1)
+    for step in (1, 2, 3):
+        assert (await case.report(1, 0.9, step=step)).body == {"stop": True}
+    assert (await case.report(1, 0.01, step=4)).body == {"stop": True}, "however good it gets"
+    assert case.marks == ["job-1"]
+
+
+@virtual
+async def test_a_new_leader_says_what_the_old_one_said() -> None:
+    case = Case()
+    case.see(case.pod(1, version=2, conditions=(told(),)))
+    assert (await case.report(1, 0.1)).body == {"stop": True}
+    assert case.sweep.told_to_stop(1)
+    assert not case.client.sent
+
+
+@virtual
+async def test_without_early_stopping_nothing_is_stopped() -> None:
+    case = Case(None)
+    await case.report(0, 0.1)
+    assert (await case.report(1, 0.9)).body == {"stop": False}
+
+
+@virtual
+async def test_a_wrong_token_and_that_of_another_trial_are_refused() -> None:
+    case = Case()
+    for token in ("0" * 32, "x", "é", token_of(case.addresses[0])):
+        answer = await case.report(1, token=token)
+        assert answer.status == 403, token
+        assert "trial 1" in str(answer.body["error"])
+    assert not case.client.sent
+
+
+@virtual
+async def test_a_pod_that_took_anothers_place_has_a_token_of_its_own() -> None:
+    case = Case()
+    before = token_of(case.addresses[1])
+    case.see(case.pod(1, version=2, phase="Failed"))
+    case.addresses[1] = case.reports.url(case.sweep, 1)
+    case.see(make_pod("job-1-again", node="a", annotations_={}))
+    assert (await case.report(1, token=before)).status == 410
+    again = case.pod(1, version=3, uid="uid-again")
+    case.see(again)
+    case.sweep.live[1] = PodUID("uid-again")
+    assert (await case.report(1, token=before)).status == 403
+    assert (await case.report(1)).status == 200
+
+
+@virtual
+async def test_trials_and_sweeps_that_do_not_run_are_told_apart() -> None:
+    case = Case()
+    assert (await case.reports.take("other-uid", 0, "x", b"{}")).status == 404
+    assert (await case.reports.take(UID, 5, "x", b"{}")).status == 410
+    del case.world.gpujobs[case.sweep.key]
+    assert (await case.report(0)).status == 404
+
+
+@virtual
+async def test_a_trial_that_is_in_the_table_already_is_not_pruned() -> None:
+    case = Case()
+    await case.report(0, 0.1)
+    case.sweep.put(Outcome(1, TrialState.SUCCEEDED, 0.9))
+    assert (await case.report(1, 0.9)).body == {"stop": False}
+    assert not case.client.sent
+
+
+@virtual
+async def test_a_trial_that_reports_too_often_is_told_when_to_try_again() -> None:
+    case = Case()
+    answers = [(await case.report(0, step=step)).status for step in range(int(BURST) + 5)]
+    assert answers == [200] * int(BURST) + [429] * 5
+    assert (await case.report(0)).retry_after_seconds == 1
+    assert (await case.report(1)).status == 200, "another trial is not to blame"
+    await asyncio.sleep(1)
+    answers = [(await case.report(0)).status for _ in range(int(PER_SECOND) + 1)]
+    assert answers == [200] * int(PER_SECOND) + [429]
+
+
+@virtual
+async def test_strangers_use_up_nobodys_allowance() -> None:
+    case = Case()
+    for _ in range(100):
+        assert (await case.report(0, token="0" * 32)).status == 403
+    assert (await case.report(0)).status == 200
+
+
+def test_allowances_of_pods_that_report_no_more_are_dropped(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(reports, "_FORGET_ABOVE", 2)
+
+    @virtual
+    async def dropped() -> None:
+        case = Case()
+        case.reports._allowances[PodUID("gone")] = reports._Allowance(0.0, clock())
+        await case.report(0)
+        await asyncio.sleep(60)
+        await case.report(1)
+        assert set(case.reports._allowances) == {"uid-job-1"}
+
+    dropped()
+
+
+@virtual
+async def test_an_address_is_drawn_anew_each_time_and_is_empty_where_nothing_listens() -> None:
+    case = Case()
+    first, again = (case.reports.url(case.sweep, 7) for _ in range(2))
+    assert first.startswith(f"{BASE}/{UID}/7/") and first != again
+    case.reports.base_url = ""
+    assert case.reports.url(case.sweep, 7) == ""
+
+
+GOOD = {"step": 3, "metrics": {"loss": 0.4, "accuracy": "?"}}
+
+
+def test_a_report_has_a_step_and_the_objective() -> None:
+    assert read(json.dumps(GOOD).encode(), "loss") == (3, 0.4)
+    assert read(b'{"step": 0, "metrics": {}}', None) == (0, None)
+
+
+BAD = {
+    b"": "not JSON",
+    b"\xff\xfe\x00": "not JSON",
+    b'{"step": 1': "not JSON",
+    b"[" * 100_000: "not JSON",
+    b"[]": "not an object",
+    b"{}": "step must be",
+    b'{"step": -1, "metrics": {"loss": 1}}': "step must be",
+    b'{"step": 1.5, "metrics": {"loss": 1}}': "step must be",
+    b'{"step": true, "metrics": {"loss": 1}}': "step must be",
+    b'{"step": 9007199254740993, "metrics": {"loss": 1}}': "step must be",
+    b'{"step": 1}': "metrics must be",
+    b'{"step": 1, "metrics": 4}': "metrics must be",
+    b'{"step": 1, "metrics": {"accuracy": 1}}': "no loss",
+    b'{"step": 1, "metrics": {"loss": "low"}}': "must be a number",
+    b'{"step": 1, "metrics": {"loss": true}}': "must be a number",
+    b'{"step": 1, "metrics": {"loss": null}}': "must be a number",
+    b'{"step": 1, "metrics": {"loss": NaN}}': "not finite",
+    b'{"step": 1, "metrics": {"loss": -Infinity}}': "not finite",
+    b'{"step": 1, "metrics": {"loss": 1e999}}': "not finite",
+    b'{"step": 1, "metrics": {"loss": 1' + b"0" * 400 + b"}}": "not finite",
+}
+
+
+@pytest.mark.parametrize("body", BAD, ids=lambda body: repr(body[:50]))
+def test_a_report_that_means_nothing_is_refused_with_a_sentence(body: bytes) -> None:
+    @virtual
+    async def refused() -> None:
+        case = Case()
+        answer = await case.report(0, body=body)
+        assert answer.status == 400
+        assert BAD[body] in str(answer.body["error"])
+
+    refused()

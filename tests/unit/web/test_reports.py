@@ -1,0 +1,140 @@
+"""The port for reports, over HTTP: nothing but reports, and none for long."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, web
+from aiohttp.test_utils import TestClient, TestServer
+
+from gpu_scheduler.runtime.sweeps.reports import Answer
+from gpu_scheduler.web import reports as module
+from gpu_scheduler.web.admin import serve
+from gpu_scheduler.web.reports import MAX_BODY_BYTES, app
+
+HttpClient = TestClient[web.Request, web.Application]
+PATH = "/reports/uid-1/3/secret-token"
+
+
+class Judge:
+    """Stands in for the runtime: remembers what it was asked."""
+
+    def __init__(self, answer: Answer) -> None:
+        self.answer = answer
+        self.asked: list[tuple[str, int, str, bytes]] = []
+
+    async def take(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
+        self.asked.append((sweep_uid, trial, token, body))
+        return self.answer
+
+
+@asynccontextmanager
+async def served(judge: Judge | None) -> AsyncIterator[HttpClient]:
+    leading: Any = lambda: judge  # noqa: E731
+    async with TestClient(TestServer(app(leading))) as client:
+        yield client
+
+
+async def test_a_report_is_judged_by_what_its_address_and_body_say() -> None:
+    judge = Judge(Answer(200, {"stop": True}))
+    async with served(judge) as client:
+        answer = await client.post(PATH, data=b'{"step": 1}')
+        assert (answer.status, await answer.json()) == (200, {"stop": True})
+        assert "Retry-After" not in answer.headers
+    assert judge.asked == [("uid-1", 3, "secret-token", b'{"step": 1}')]
+
+
+async def test_any_content_type_will_do() -> None:
+    judge = Judge(Answer(200, {"stop": False}))
+    async with served(judge) as client:
+        for kind in ("application/x-www-form-urlencoded", "application/json", "x/y"):
+            answer = await client.post(PATH, data=b"{}", headers={"Content-Type": kind})
+            assert answer.status == 200
+    assert [body for *_, body in judge.asked] == [b"{}"] * 3
+
+
+async def test_a_refusal_says_why_and_when_to_try_again() -> None:
+    async with served(Judge(Answer(429, {"error": "too often"}, 7))) as client:
+        answer = await client.post(PATH, data=b"{}")
+        assert (answer.status, await answer.json()) == (429, {"error": "too often"})
+        assert answer.headers["Retry-After"] == "7"
+
+
+async def test_a_stand_by_asks_to_try_again() -> None:
+    async with served(None) as client:
+        answer = await client.post(PATH, data=b"{}")
+        assert answer.status == 503
+        assert int(answer.headers["Retry-After"]) > 0
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+async def test_a_large_body_is_refused_before_it_is_judged(chunked: bool) -> None:
+    judge = Judge(Answer(200, {}))
+    body = b"x" * (MAX_BODY_BYTES + 1)
+
+    async def stream() -> AsyncIterator[bytes]:
+        yield body
+
+    async with served(judge) as client:
+        answer = await client.post(PATH, data=stream() if chunked else body)
+        assert answer.status == 413
+        assert str(MAX_BODY_BYTES) in (await answer.json())["error"]
+    assert judge.asked == []
+
+
+async def test_a_body_that_does_not_come_is_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "_BODY_SECONDS", 0.05)
+    judge, never = Judge(Answer(200, {})), asyncio.Event()
+
+    async def stalled() -> AsyncIterator[bytes]:
+        yield b"{"
+        await never.wait()
+
+    async with served(judge) as client:
+        answer = await client.post(PATH, data=stalled())
+        assert answer.status == 408
+    assert judge.asked == []
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/reports/u/x/t", "/reports/u/-1/t", "/reports/u/1234567/t", "/reports/u/1", "/metrics"],
+)
+async def test_what_is_no_address_of_a_trial_is_not_found(path: str) -> None:
+    judge = Judge(Answer(200, {}))
+    async with served(judge) as client:
+        assert (await client.post(path, data=b"{}")).status == 404
+    assert judge.asked == []
+
+
+async def test_nothing_can_be_read() -> None:
+    async with served(Judge(Answer(200, {}))) as client:
+        for method in ("GET", "PUT", "PATCH", "DELETE"):
+            assert (await client.request(method, PATH)).status == 405
+
+
+class Broken(Judge):
+    async def take(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
+        raise RuntimeError("a defect")
+
+
+@pytest.mark.parametrize(
+    "judge", [Judge(Answer(200, {})), Judge(Answer(403, {})), Broken(Answer(200, {})), None]
+)
+async def test_tokens_reach_no_log(judge: Judge | None, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    leading: Any = lambda: judge  # noqa: E731
+    runner = await serve(app(leading), "127.0.0.1", 0)
+    host, port = runner.addresses[0][:2]
+    async with ClientSession() as session:
+        async with session.post(f"http://{host}:{port}{PATH}", data=b"{}") as answer:
+            assert answer.status in (200, 403, 500, 503)
+    await runner.cleanup()
+    assert "secret-token" not in caplog.text
+    if isinstance(judge, Broken):
+        assert "a defect" in caplog.text, "the log is looked at"
