@@ -344,26 +344,39 @@ def test_what_a_dead_leader_left_half_placed_is_released_when_the_rest_has_no_pl
 
 
 def test_a_gang_gives_way_as_a_whole_and_comes_back_as_a_whole(site: Site, team: Team) -> None:
-    borrower, owner = team(quota=0), team(quota=2)
+    tenant = team(quota=8)
+    roles = [{"name": "work", "replicas": 4, "gpu": 1}, {"name": "ps"}]
     nodes = [node(f"rtx-{i}", "Quadro-RTX-6000", 2) for i in range(2)]
     with with_nodes(site.admin, *nodes):
-        borrower.submit(
-            "gang",
-            gpuModels=["RTX"],
-            retries=0,
-            roles=[{"name": "work", "replicas": 4, "gpu": 1}, {"name": "ps"}],
-        )
-        borrower.wait_placed("gang", 5)
-        owner.submit("own", gpu=1, gpuModels=["RTX"], template=template(runs(4)))
-        owner.wait_placed("own")
-        assert borrower.wait_reason("gang", "Preempted").startswith(f"gave way to {owner.name}/own")
-        until(lambda: not bound(borrower, "gang"), "no member stays, with or without a GPU")
-        owner.wait_phase("own", "Succeeded")
-        borrower.wait_placed("gang", 5, 60)
-        until(lambda: not borrower.status("gang").get("preemptedBy"), "it has all it had")
-        assert charged(borrower, "gang-work", "gang-ps") == 0
-        borrower.remove("gang")
-        until(lambda: not borrower.pods(), "the pods are gone", 90)
+        tenant.submit("gang", gpuModels=["RTX"], priority=10, retries=0, roles=roles)
+        tenant.wait_placed("gang", 5)
+        tenant.submit("urgent", gpu=1, gpuModels=["RTX"], priority=90, template=template(runs(10)))
+        tenant.wait_placed("urgent")
+        message = tenant.wait_reason("gang", "Preempted")
+        assert f"way to {tenant.name}/urgent" in message
+        assert bound(tenant, "gang") == []  # no member stays, with or without a GPU
+        tenant.wait_phase("urgent", "Succeeded")
+        tenant.wait_placed("gang", 5, 60)
+        until(lambda: not tenant.status("gang").get("preemptedBy"), "it has all it had")
+        assert charged(tenant, "gang-work", "gang-ps") == 0
+        tenant.remove("gang")
+        until(lambda: not tenant.pods("gang"), "the pods are gone", 90)
+
+
+def test_a_gang_that_borrows_gives_gpus_back_as_a_whole(site: Site, team: Team) -> None:
+    borrower, owner = team(quota=0), team(quota=8)
+    for name in ("one", "two"):
+        borrower.submit(name, gang=True, parallelism=4, gpu=1, retries=0)
+        borrower.wait_placed(name, 4)
+    owner.submit("own", gpu=1, parallelism=4)
+    owner.wait_placed("own", 4)
+    left = {name: len(bound(borrower, name)) for name in ("one", "two")}
+    assert sorted(left.values()) == [0, 4], left
+    (gone,) = (name for name, pods in left.items() if not pods)
+    assert f"{owner.name}/own" in borrower.wait_reason(gone, "Preempted")
+    owner.remove("own")
+    borrower.wait_placed(gone, 4, 120)
+    assert charged(borrower, "one", "two") == 0
 
 
 def test_when_a_role_fails_for_good_nobody_goes_on(site: Site, team: Team) -> None:
