@@ -10,9 +10,9 @@ from collections.abc import Callable
 
 from aiohttp import web
 
+from gpu_scheduler.core.sweeps.reports import MAX_REPORT_BYTES
 from gpu_scheduler.runtime.sweeps.reports import Answer, Reports
 
-MAX_BODY_BYTES = 16 * 1024
 _BODY_SECONDS = 5.0
 _STANDBY = Answer(503, {"error": "this replica does not lead; try again"}, retry_after_seconds=2)
 
@@ -30,14 +30,14 @@ def app(leading: Callable[[], Reports | None]) -> web.Application:
         except TimeoutError:
             return _response(Answer(408, {"error": f"no body within {_BODY_SECONDS:g} s"}))
         except web.HTTPRequestEntityTooLarge:
-            sentence = f"a report has at most {MAX_BODY_BYTES} bytes"
+            sentence = f"a report has at most {MAX_REPORT_BYTES:,} bytes"
             return _response(Answer(413, {"error": sentence}))
         where = request.match_info
         return _response(
             await reports.take(where["sweep"], int(where["trial"]), where["token"], body)
         )
 
-    made = web.Application(client_max_size=MAX_BODY_BYTES)
+    made = web.Application(client_max_size=MAX_REPORT_BYTES)
     made.add_routes([web.post("/reports/{sweep}/{trial:[0-9]{1,6}}/{token}", report)])
     return made
 

@@ -10,10 +10,11 @@ import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestClient, TestServer
 
+from gpu_scheduler.core.sweeps.reports import MAX_REPORT_BYTES
 from gpu_scheduler.runtime.sweeps.reports import Answer
 from gpu_scheduler.web import reports as module
 from gpu_scheduler.web.admin import serve
-from gpu_scheduler.web.reports import MAX_BODY_BYTES, app
+from gpu_scheduler.web.reports import app
 
 HttpClient = TestClient[web.Request, web.Application]
 PATH = "/reports/uid-1/3/secret-token"
@@ -73,7 +74,7 @@ async def test_a_stand_by_asks_to_try_again() -> None:
 @pytest.mark.parametrize("chunked", [False, True])
 async def test_a_large_body_is_refused_before_it_is_judged(chunked: bool) -> None:
     judge = Judge(Answer(200, {}))
-    body = b"x" * (MAX_BODY_BYTES + 1)
+    body = b"x" * (MAX_REPORT_BYTES + 1)
 
     async def stream() -> AsyncIterator[bytes]:
         yield body
@@ -81,7 +82,7 @@ async def test_a_large_body_is_refused_before_it_is_judged(chunked: bool) -> Non
     async with served(judge) as client:
         answer = await client.post(PATH, data=stream() if chunked else body)
         assert answer.status == 413
-        assert str(MAX_BODY_BYTES) in (await answer.json())["error"]
+        assert f"{MAX_REPORT_BYTES:,}" in (await answer.json())["error"]
     assert judge.asked == []
 
 

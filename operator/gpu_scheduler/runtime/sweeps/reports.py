@@ -6,12 +6,13 @@ fewer trials are stopped, and that is all that a lost report can do. Called by `
 by the write that places a trial.
 """
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from math import isfinite
+from math import isfinite, nan
 
 from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.sweeps.objective import Objective
+from gpu_scheduler.core.sweeps.reports import BadReportError, Report, parse_report
 from gpu_scheduler.core.sweeps.tokens import address, fits
 from gpu_scheduler.runtime.sweeps.pruning import Pruning
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
@@ -20,7 +21,6 @@ from gpu_scheduler.state.world import World
 
 PER_SECOND = 5.0  # reports of a trial, for long; so many more at once are let through:
 BURST = 20.0
-_MAX_STEP = 2**53
 _FORGET_ABOVE = 10_000  # allowances kept before those that are full again are dropped
 
 
@@ -31,10 +31,6 @@ class Answer:
     status: int
     body: dict[str, object]
     retry_after_seconds: int = 0
-
-
-class BadReportError(ValueError):
-    """A report that means nothing; the message says why."""
 
 
 @dataclass(slots=True)
@@ -78,25 +74,29 @@ class Reports:
         if not self._allowed(pod.uid):
             sentence = f"a trial may report {PER_SECOND:g} times a second; report less often"
             return _refusal(429, sentence, retry_after_seconds=1)
-        metric = sweep.objective.metric if sweep.objective else None
+        if sweep.objective is None:
+            return Answer(200, {"stop": False})  # there is nothing to compare by
         try:
-            step, value = read(body, metric)
+            report = parse_report(body, sweep.objective)
         except BadReportError as error:
             return _refusal(400, str(error))
-        return Answer(200, {"stop": await self._stop(sweep, trial, pod, step, value)})
+        stop = await self._stop(sweep, sweep.objective, trial, pod, report)
+        return Answer(200, {"stop": stop})
 
     async def _stop(
-        self, sweep: Sweep, trial: int, pod: PodRecord, step: int, value: float | None
+        self, sweep: Sweep, objective: Objective, trial: int, pod: PodRecord, report: Report
     ) -> bool:
         if self.pruning.told(pod):
             sweep.stop(trial)
             return True
-        if sweep.stopping is None or value is None or sweep.final(trial):
+        if sweep.stopping is None or sweep.final(trial):
             return False
-        if not sweep.stopping.report(trial, step, value):
+        step, value = report.step, report.value
+        # An infinite value is a trial that goes wrong, also where it has the sign of a good one.
+        if not sweep.stopping.report(trial, step, value if isfinite(value) else nan):
             return False
-        metric = sweep.objective.metric if sweep.objective else ""
-        why = f"trial {trial} had {metric} {value:g} at step {step}, worse than the others"
+        said = f"{objective.metric} {value:g} at step {step}"
+        why = f"trial {trial} had {said}, worse than the others"
         if not await self.pruning.tell(pod, why):
             return False  # not stored, so not said: its next report will be
         sweep.stop(trial)
@@ -121,38 +121,3 @@ class Reports:
         self._allowances = {
             uid: kept for uid, kept in self._allowances.items() if now - kept.at < full_after
         }
-
-
-def read(body: bytes, metric: str | None) -> tuple[int, float | None]:
-    """Step and objective of a report; no objective where the sweep has none.
-
-    Raises:
-        BadReportError: it is not ``{"step": 3, "metrics": {"val_loss": 0.4}}``.
-    """
-    try:
-        said = json.loads(body)
-    except (ValueError, RecursionError):
-        raise BadReportError("the report is not JSON") from None
-    if not isinstance(said, dict):
-        raise BadReportError('the report is not an object like {"step": 3, "metrics": {…}}')
-    step, metrics = said.get("step"), said.get("metrics")
-    if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step <= _MAX_STEP:
-        raise BadReportError("step must be a whole number from 0 on")
-    if not isinstance(metrics, dict):
-        raise BadReportError("metrics must be an object of numbers by name")
-    if metric is None:
-        return step, None
-    if metric not in metrics:
-        raise BadReportError(f"metrics has no {metric}, which is the objective of this sweep")
-    value = metrics[metric]
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise BadReportError(f"metrics.{metric} must be a number")
-    try:
-        number = float(value)
-    except OverflowError:  # an integer of more than 308 digits
-        number = float("inf")
-    if not isfinite(number):
-        raise BadReportError(
-            f"metrics.{metric} is not finite; a trial that has diverged can end by itself"
-        )
-    return step, number
