@@ -153,7 +153,9 @@ class Round:
 
     def _room(self, project: Project, demand: Demand | None = None) -> int:
         room = self._room_milli(project, self._snapshot.allocated_milli(project.name))
-        return room if demand is None else min(room, self._by_model.milli(project, demand))
+        if demand is None or not project.quota_by_model:
+            return room
+        return min(room, self._by_model.milli(project, demand))
 
     def _rank(self, queue: Queue) -> tuple[float, int, str]:
         name = queue.project.name
@@ -220,7 +222,8 @@ class Round:
         room = self._room(project, demand)
         if demand.least_milli > room:
             return None
-        table, may = self._candidates(demand), self._by_model.judge(project)
+        table = self._candidates(demand)
+        may = self._by_model.judge(project) if project.quota_by_model else None
         found = table.best(pod.avoid, None if demand.exact else room, may)
         sure = demand.exact and may is None
         if found is None and (sure or table.best(pod.avoid) is None):
