@@ -15,6 +15,7 @@ from gpu_scheduler.core.request import Gang, JobKey, PodUID, Project, ProjectNam
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.state import devices, nodes
 from gpu_scheduler.state.agents import AgentBook, Reports
+from gpu_scheduler.state.charging import charge
 from gpu_scheduler.state.classes import ClassBook, ClassRecord, settle
 from gpu_scheduler.state.gangs import gang_of
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
@@ -22,7 +23,6 @@ from gpu_scheduler.state.ledger import Charge, Ledger
 from gpu_scheduler.state.occupants import OccupantBook, occupant
 from gpu_scheduler.state.pods import PodRecord, Stage, record
 from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
-from gpu_scheduler.state.shape import pod_resources
 from gpu_scheduler.state.waiting import WaitingRoom
 
 
@@ -118,7 +118,9 @@ class World:
             self.holders[new.uid] = new
         if new.job_uid:
             self.pods_of_job.setdefault(new.job_uid, {})[new.uid] = None
-        self._charge(old, new, pod)
+        if new.stage is Stage.ENDED or new.node:
+            self.assumed.pop(new.uid, None)
+        self.version += charge(self.ledger, old, new, pod)
         self._occupy(new)
         key = self.job_of(new)
         if new.stage is Stage.WAITING and new.uid not in self.assumed:
@@ -353,24 +355,6 @@ class World:
             if key is not None:
                 self.touched.add(key)
 
-    def _charge(self, old: PodRecord | None, new: PodRecord, pod: Pod) -> None:
-        was_foreign = old is not None and old.foreign_gpus
-        if new.node and (new.foreign_gpus or was_foreign):
-            holds = new.foreign_gpus and new.stage is not Stage.ENDED
-            label = f"{new.namespace}/{new.name}" if holds else None
-            if self.ledger.set_foreign(new.uid, new.node, label):
-                self.version += 1
-        if new.stage is Stage.ENDED:
-            self.assumed.pop(new.uid, None)
-            if self.ledger.release_pod(new.uid):
-                self.version += 1
-        elif new.node:
-            self.assumed.pop(new.uid, None)
-            grants = new.allocation.grants if new.allocation else ()
-            charge = Charge(new.node, new.namespace, *pod_resources(pod), grants)
-            if self.ledger.charge_pod(new.uid, charge):
-                self.version += 1
-
     def _refresh_node(self, name: str) -> None:
         node = self._nodes.get(name)
         if node is None:
@@ -386,13 +370,13 @@ class World:
 
     def _occupy(self, pod: PodRecord) -> None:
         """Tell the planner what a pod holds, or that it holds nothing."""
-        charge = self.ledger.charges.get(pod.uid)
+        held = self.ledger.charges.get(pod.uid)
         key = self.job_of(pod)
         job = self.gpujobs.get(key) if key is not None else None
-        if charge is None or not charge.grants or job is None or pod.uid in self.assumed:
+        if held is None or not held.grants or job is None or pod.uid in self.assumed:
             self.occupants.drop(pod.uid)
         else:
-            self.occupants.put(occupant(pod, charge, job, self.projects.owner(pod.namespace)))
+            self.occupants.put(occupant(pod, held, job, self.projects.owner(pod.namespace)))
 
     def _occupy_by(self, job_uid: str) -> None:
         for uid in self.pods_of_job.get(job_uid, ()):
