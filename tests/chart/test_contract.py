@@ -54,10 +54,11 @@ def test_the_operator_takes_every_setting_of_the_chart(objects: list[Object]) ->
 
 def test_the_chart_has_the_operators_defaults(objects: list[Object]) -> None:
     env = {entry["name"]: entry["value"] for entry in operator_env(objects) if "value" in entry}
-    # The chart knows its own image, which the operator cannot.
-    image = {f"{PREFIX}{name}": env[f"{PREFIX}{name}"] for name in ("CAP_IMAGE", "CAP_PULL_POLICY")}
+    # The chart knows its own image and its Service, which the operator cannot.
+    known = ("CAP_IMAGE", "CAP_PULL_POLICY", "REPORT_PORT", "REPORT_URL")
+    of_the_chart = {f"{PREFIX}{name}": env[f"{PREFIX}{name}"] for name in known}
     settings = load({**env, f"{PREFIX}IDENTITY": "x"})
-    assert settings == load({f"{PREFIX}IDENTITY": "x", **image})
+    assert settings == load({f"{PREFIX}IDENTITY": "x", **of_the_chart})
     assert settings.cap_image
 
 
@@ -99,6 +100,20 @@ def test_the_operator_takes_the_settings_of_holders(render: Render) -> None:
     assert settings.holders_owner == deployment["metadata"]["name"]
     classes = {each["metadata"]["name"] for each in of_kind(objects, "PriorityClass")}
     assert settings.holders_priority_class in classes
+
+
+def test_reports_go_to_the_service_of_the_release(objects: list[Object]) -> None:
+    env = {entry["name"]: entry.get("value", "from-the-pod") for entry in operator_env(objects)}
+    settings = load(env)
+    (service,) = (s for s in of_kind(objects, "Service") if names.LABEL_LEADER in str(s["spec"]))
+    meta, (port,) = service["metadata"], service["spec"]["ports"]
+    host = f"{meta['name']}.{meta['namespace']}.svc:{port['port']}"
+    assert settings.report_url == f"http://{host}/reports"
+    (deployment,) = of_kind(objects, "Deployment")
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    ports = {each["name"]: each["containerPort"] for each in container["ports"]}
+    assert ports[port["targetPort"]] == settings.report_port
+    assert settings.pod == "from-the-pod"
 
 
 def test_no_runtime_class_can_be_said(render: Render) -> None:

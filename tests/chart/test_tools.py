@@ -20,4 +20,4 @@ def test_the_charts_own_unit_tests_pass() -> None:
         check=False,
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
-    assert "Test Suites: 10 passed, 10 total" in answer.stdout, "a suite was not found"
+    assert "Test Suites: 11 passed, 11 total" in answer.stdout, "a suite was not found"

@@ -37,6 +37,10 @@ class Settings(BaseModel):
     retry_seconds: float = Field(2.0, ge=0.05, description="Between tries to get or renew it.")
     admin_port: int = Field(8080, ge=0, le=65535, description="Health and metrics; 0 = off.")
     admin_host: str = Field("0.0.0.0", description="Address that the admin port listens on.")
+    report_port: int = Field(0, ge=0, le=65535, description="Trials' reports; 0 = off.")
+    report_host: str = Field("0.0.0.0", description="Address that the report port listens on.")
+    report_url: str = Field("", description="Where pods reach that port, as far as /reports.")
+    pod: str = Field("", description="Own pod, labelled while this replica leads; empty = none.")
     log_level: Literal["debug", "info", "warning", "error"] = Field("info")
     runtime_class: str = Field(
         "nvidia", description="RuntimeClass of GPU pods when it exists; empty = none."
@@ -78,6 +82,9 @@ class Settings(BaseModel):
         0.05, ge=0, description="Pods that appear within this time of others are planned together."
     )
     status_seconds: float = Field(1.0, ge=0.05, description="Least time between status writes.")
+    results_seconds: float = Field(
+        5.0, ge=0.05, description="Least time between writes of the results of 1,000 trials."
+    )
     resync_seconds: float = Field(300.0, ge=1, description="Full re-list of our own objects.")
     write_concurrency: int = Field(50, ge=1, le=1000, description="Placing writes in flight.")
     identity: str = Field("", description="Name in the Lease; default: the pod's name.")
@@ -102,6 +109,8 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
         name = PREFIX + "_".join(str(part) for part in first["loc"]).upper()
         raise SettingsError(f"{name}: {first['msg']}") from None
     _check_election(settings)
+    if settings.report_port and not settings.report_url:
+        raise SettingsError(f"{PREFIX}REPORT_URL: is needed with {PREFIX}REPORT_PORT")
     if settings.holders != "off" and not settings.holders_image:
         raise SettingsError(f"{PREFIX}HOLDERS_IMAGE: is needed with {PREFIX}HOLDERS")
     return settings

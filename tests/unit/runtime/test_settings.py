@@ -53,6 +53,14 @@ def test_an_empty_runtime_class_means_none() -> None:
     assert load({}).runtime_class == "nvidia"
 
 
+def test_a_port_for_reports_needs_an_address_that_pods_can_call() -> None:
+    with pytest.raises(SettingsError, match=f"{PREFIX}REPORT_URL"):
+        load({"GPUSCHED_REPORT_PORT": "8081"})
+    url = "http://reports.example/reports"
+    settings = load({"GPUSCHED_REPORT_PORT": "8081", "GPUSCHED_REPORT_URL": url})
+    assert (settings.report_port, settings.report_url) == (8081, url)
+
+
 def test_every_setting_is_described_or_speaks_for_itself() -> None:
     for name, field in Settings.model_fields.items():
         assert field.description or name == "log_level"
