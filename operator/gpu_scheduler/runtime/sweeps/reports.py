@@ -65,6 +65,8 @@ class Reports:
         sweep = self.sweeps.by_uid(sweep_uid)
         if sweep is None:
             return _refusal(404, "there is no such sweep")
+        if not sweep.loaded:
+            return _refusal(503, "the results of this sweep are being read", retry_after_seconds=1)
         uid = sweep.running(trial)
         pod = self.world.pods.get(uid) if uid is not None else None
         if pod is None or pod.stage is Stage.ENDED:

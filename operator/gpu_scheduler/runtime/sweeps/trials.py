@@ -181,6 +181,8 @@ class Trials:
         pod = seen.pod
         if sweep.search.adaptive:
             self._remember(sweep, trial, seen.hparams)
+        if pod.pruned:
+            sweep.stop(trial)  # an earlier leader may have told it
         if seen.ending is None:
             if pod.allocation is not None:
                 sweep.live[trial] = pod.uid

@@ -61,6 +61,7 @@ class Case:
         found = self.sweeps.of(record.key)
         assert found is not None
         self.sweep: Sweep = found
+        self.sweep.loaded = True
         self.addresses = [self.reports.url(self.sweep, trial) for trial in (0, 1)]
         for trial in (0, 1):
             self.see(self.pod(trial))
@@ -70,8 +71,10 @@ class Case:
         """The pod of a trial, on its node and with its address."""
         given: dict[str, Any] = {"node": "a", "grants": half(), "phase": "Running", "ran": True}
         given |= settings
-        address = {REPORT_URL: self.addresses[trial]}
-        return make_pod(f"job-{trial}", index=trial, version=version, annotations_=address, **given)
+        annotations = {REPORT_URL: self.addresses[trial]} | given.pop("annotations_", {})
+        return make_pod(
+            f"job-{trial}", index=trial, version=version, annotations_=annotations, **given
+        )
 
     def see(self, pod: Pod) -> None:
         """The watch shows a pod."""

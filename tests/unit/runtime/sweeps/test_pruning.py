@@ -4,14 +4,20 @@ import asyncio
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.runtime.fake_client import AWAY, BUSY, NOT_FOUND
 from tests.unit.runtime.sweeps.pruned import GRACE_SECONDS, Case, told
-from tests.unit.runtime.virtual_loop import Running, virtual
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.builders import make_job
 
+from gpu_scheduler.api.names import FIRST_TRIAL, HPARAMS, SEGMENT, TRIAL
 from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.sweeps.outcome import TrialState
+from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.runtime.sweeps.pruning import GOODBYE_SECONDS
+from gpu_scheduler.runtime.sweeps.trials import Trials
 
 
 async def prune(case: Case, trial: int = 1) -> None:
@@ -152,3 +158,50 @@ async def test_a_pod_whose_sweep_is_gone_is_left_to_those_who_delete_it() -> Non
         del case.world.gpujobs[case.sweep.key]
         await asyncio.sleep(100)
     assert case.evictions == []
+
+
+def segment(**status: Any) -> Job:
+    """The Job of the first segment."""
+    made = make_job(completions=8, **status)
+    marked = msgspec.structs.replace(made.metadata, annotations={SEGMENT: "0", FIRST_TRIAL: "0"})
+    return msgspec.structs.replace(made, metadata=marked)
+
+
+@pytest.mark.parametrize("mark", [(told(),), ()], ids=["told", "not told"])
+@pytest.mark.parametrize(
+    ("phase", "otherwise"),
+    [("Succeeded", TrialState.RESULT_MISSING), ("Failed", TrialState.FAILED)],
+)
+def test_a_new_leader_knows_from_the_pod_that_a_trial_was_pruned(
+    phase: str, otherwise: TrialState, mark: tuple[dict[str, str], ...]
+) -> None:
+    @virtual
+    async def knows() -> None:
+        case = Case()
+        trials = Trials(
+            case.world,
+            case.sweeps,
+            changed=lambda key: None,
+            wake=lambda: None,
+            clock=clock,
+        )
+        case.world.job_changed(segment(version=2))
+        ended = case.pod(
+            1,
+            version=2,
+            phase=phase,
+            conditions=mark,
+            annotations_={TRIAL: "1", HPARAMS: '{"lr": 0.5}'},
+        )
+        record = case.world.pod_changed(ended)
+        assert record is not None
+        trials.observe(ended, record)
+        given_up = segment(version=3, failed_indexes="1" if phase == "Failed" else "")
+        seen = case.world.job_changed(given_up)
+        assert seen is not None
+        trials.job_changed(seen)
+        outcome = case.sweep.table.get(1)
+        assert outcome is not None
+        assert outcome.state is (TrialState.PRUNED if mark else otherwise)
+
+    knows()

@@ -112,6 +112,14 @@ async def test_trials_and_sweeps_that_do_not_run_are_told_apart() -> None:
 
 
 @virtual
+async def test_a_new_leader_that_still_reads_results_asks_to_try_again() -> None:
+    case = Case()
+    case.sweep.loaded = False
+    answer = await case.report(0)
+    assert (answer.status, answer.retry_after_seconds) == (503, 1)
+
+
+@virtual
 async def test_a_trial_that_is_in_the_table_already_is_not_pruned() -> None:
     case = Case()
     await case.report(0, 0.1)
