@@ -24,6 +24,7 @@ from gpu_scheduler.api.model import ApiModel, JsonSchema, rules
 from gpu_scheduler.api.roles import Framework, Role, TopologySpec
 from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_SPEC, SHAPE_NAME
 from gpu_scheduler.api.sweep import SweepSpec
+from gpu_scheduler.api.sweep_status import SweepStatus
 
 MAIN_CONTAINER = "main"  # name of the one container of the short form
 MAX_PODS = 100_000  # per job: the limit of an Indexed Job with retries per index
@@ -280,6 +281,7 @@ class GPUJobStatus(ApiModel):
     placements: list[Placement] = Field(
         default_factory=list, max_length=8, description="Where pods run: the newest eight."
     )
+    sweep: SweepStatus | None = Field(None, description="Of a sweep: what came of its trials.")
     conditions: list[Condition] = Field(
         default_factory=list,
         max_length=16,

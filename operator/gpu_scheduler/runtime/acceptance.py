@@ -15,6 +15,7 @@ from gpu_scheduler.api.names import CAP_CONTAINER, PRIORITY_CLASS
 from gpu_scheduler.api.parts import Part, parts
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.sweeps.segments import Segment
 from gpu_scheduler.jobs import path as paths
 from gpu_scheduler.jobs.cap import CapImage, users_field
 from gpu_scheduler.jobs.conflicts import problems
@@ -113,8 +114,10 @@ class Acceptance:
         wanted = spec.isolation or self._isolation
         return self._cap_image if wanted == Isolation.INTERPOSER else None
 
-    async def rendered(self, job: GPUJobRecord, project: ProjectName) -> tuple[Accepted, ...]:
-        """The Jobs as they would be created now, in the order of the roles."""
+    async def rendered(
+        self, job: GPUJobRecord, project: ProjectName, segment: Segment | None = None
+    ) -> tuple[Accepted, ...]:
+        """The Jobs as they would be created now, in the order of the roles; of a sweep one."""
         if job.spec is None:
             raise ValueError(f"{job.key} has no readable spec")
         found = []
@@ -130,6 +133,7 @@ class Acceptance:
                 uid=job.uid,
                 spec=job.spec,
                 role=part.role,
+                segment=segment,
                 project=project,
                 path=path,
                 runtime_class=self._runtime_class,

@@ -42,6 +42,9 @@ from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.runtime.sinks import JobSink, NodeSink, PodSink
 from gpu_scheduler.runtime.status_writer import StatusWriter
+from gpu_scheduler.runtime.sweeps.pruning import Pruning
+from gpu_scheduler.runtime.sweeps.reports import Reports
+from gpu_scheduler.runtime.sweeps.sweeping import Sweeping
 from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
@@ -74,6 +77,14 @@ class Operator:
             avoid_seconds=settings.avoid_seconds,
             clock=clock,
         )
+        self.sweeping = Sweeping(
+            self.world,
+            client,
+            self.queue,
+            wake=self._wake,
+            results_seconds=settings.results_seconds,
+            clock=clock,
+        )
         self.binder = Binder(
             self.world,
             client,
@@ -82,6 +93,7 @@ class Operator:
             wake=self._wake,
             observe_seconds=observations.bind_seconds,
             gang_failed=lambda job, why, placed: self.gangs.placement_failed(job, why, placed),
+            more=self.sweeping.start.annotations,
             clock=clock,
         )
         self.preemption = Preemption(
@@ -96,6 +108,7 @@ class Operator:
             clock=clock,
             check_capacity=self.recovery.check_capacity,
             evict=self.preemption.carry_out,
+            may_start=self.sweeping.sweeps.may_start,
             reserve_after_seconds=settings.reservation_after_seconds,
             observe_seconds=observations.cycle_seconds,
         )
@@ -118,23 +131,29 @@ class Operator:
             devices_changed=DeviceEvents(self.world, self.events).changed,
         )
         self.overcap = OverCap(self.world, self.recovery, clock=clock)
+        self.pruning = Pruning(self.world, client, self.events, clock=clock)
+        sweeps, url = self.sweeping.sweeps, settings.report_url if settings.report_port else ""
+        self.reports = Reports(self.world, sweeps, self.pruning, url, clock)
+        sweeps.report_url = self.reports.url
         self.holders = _holders(self.world, client, settings, clock)
         self.heartbeats = Heartbeats(self.world, self._wake, clock=clock)
+        acceptance = Acceptance(
+            client,
+            placement=settings.placement,
+            runtime_class=settings.runtime_class,
+            isolation=settings.isolation,
+            cap_image=CapImage(settings.cap_image, settings.cap_pull_policy)
+            if settings.cap_image
+            else None,
+            clock=clock,
+        )
         self.reconciler = Reconciler(
             self.world,
             client,
-            Acceptance(
-                client,
-                placement=settings.placement,
-                runtime_class=settings.runtime_class,
-                isolation=settings.isolation,
-                cap_image=CapImage(settings.cap_image, settings.cap_pull_policy)
-                if settings.cap_image
-                else None,
-                clock=clock,
-            ),
+            acceptance,
             self.queue,
             wake=self._wake,
+            sweeps=self.sweeping.segments(acceptance),
         )
         self.status = StatusWriter(
             self.world,
@@ -144,6 +163,7 @@ class Operator:
             self.events,
             self.preemption,
             finished=self.queue.add,
+            judged=self.sweeping.judged,
             status_seconds=settings.status_seconds,
             clock=clock,
         )
@@ -156,10 +176,15 @@ class Operator:
                 client,
                 JOBS,
                 Job,
-                JobSink(self.world, self._wake, self.queue.add),
+                JobSink(self.world, self._wake, self.queue.add, self.sweeping.trials),
                 params={"labelSelector": LABEL_JOB},
             ),
-            Reflector(client, PODS, Pod, PodSink(self.world, self.recovery, self._wake)),
+            Reflector(
+                client,
+                PODS,
+                Pod,
+                PodSink(self.world, self.recovery, self._wake, self.sweeping.trials),
+            ),
         ]
         # Not waited for: until a Lease has been seen for its term, its agent counts as alive.
         self.leases = Reflector(
@@ -199,6 +224,8 @@ class Operator:
             group.create_task(self.heartbeats.run())
             group.create_task(self.overcap.run())
             group.create_task(self.holders.run())
+            group.create_task(self.sweeping.run())
+            group.create_task(self.pruning.run())
             group.create_task(self.status.run())
             group.create_task(self.class_status.run())
             group.create_task(self.events.run())

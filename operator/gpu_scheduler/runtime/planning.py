@@ -40,6 +40,7 @@ class Planning:
         clock: Callable[[], float],
         check_capacity: Callable[[], bool],
         evict: Callable[[Sequence[Evict]], None] = lambda evicts: None,
+        may_start: Callable[[JobKey], bool] = lambda job: True,
         reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
         packing: Packing = Packing.FRAGMENTATION,
         consolidate: bool = False,
@@ -55,6 +56,7 @@ class Planning:
             clock: monotonic seconds.
             check_capacity: evicts from devices above capacity; True when that has just begun.
             evict: carries out evictions.
+            may_start: whether waiting pods of a job are to be placed at all.
             reserve_after_seconds: see ``core.plan``.
             packing: how nodes and devices are chosen.
             consolidate: see ``core.plan``.
@@ -64,7 +66,7 @@ class Planning:
         self._world, self._binder = world, binder
         self._cycle_seconds, self._clock = cycle_seconds, clock
         self._check_capacity, self._observe = check_capacity, observe_seconds
-        self._evict, self._now = evict, now
+        self._evict, self._now, self._may_start = evict, now, may_start
         self._reserve_after_seconds = reserve_after_seconds
         self._session = Session(packing)
         self._consolidate = consolidate
@@ -103,7 +105,7 @@ class Planning:
             self._planned_version = -1
             self._wake.set()
             return 0
-        waiting = world.waiting_jobs()
+        waiting = [job for job in world.waiting_jobs() if self._may_start(job.key)]
         result = plan(
             world.snapshot(),
             world.planner_projects(),

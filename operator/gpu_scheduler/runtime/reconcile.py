@@ -28,6 +28,7 @@ from gpu_scheduler.runtime.creation import (
 )
 from gpu_scheduler.runtime.intake import GPUJOBS
 from gpu_scheduler.runtime.queue import WorkQueue
+from gpu_scheduler.runtime.sweeps.segments import Segments
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.world import World
 
@@ -48,9 +49,11 @@ class Reconciler:
         queue: WorkQueue[JobKey],
         *,
         wake: Callable[[], None],
+        sweeps: Segments | None = None,
         now: Callable[[], float] = time.time,
     ) -> None:
         """``now``: epoch seconds, to tell when a finished job's time to live is over."""
+        self._sweeps = sweeps
         self._world, self._client, self._acceptance = world, client, acceptance
         self._queue, self._wake, self._now = queue, wake, now
 
@@ -73,7 +76,10 @@ class Reconciler:
         if job is None or job.deleting:
             return
         running = list(self._world.jobs_of(key))
-        if self._finished(job, running):
+        sweeps = self._sweeps if job.spec is not None and job.spec.sweep is not None else None
+        if sweeps is not None and await sweeps.ended(job):
+            return await self._expire(job, [])
+        if sweeps is None and self._finished(job, running):
             await self._end(job, running)
             await self._expire(job, running)
             return
@@ -87,12 +93,23 @@ class Reconciler:
         problem = self._world.projects.records[project].problem
         if problem:
             return self._refuse(job, f"GPUProject {project} cannot be used: {problem}")
+        if sweeps is not None:
+            return await self._sweep(job, sweeps, project)
         own = {j.role: j for j in running if j.owner_uid == job.uid and not j.deleting}
         if job.asks.keys() - own.keys():
             await self._create(job, own.keys(), project)
         else:
             self._refuse(job, "")
             await self._follow(job, own, project)
+
+    async def _sweep(self, job: GPUJobRecord, sweeps: Segments, project: ProjectName) -> None:
+        try:
+            problem = await sweeps.follow(job, project)
+        except NotCreatableError as error:
+            problem = str(error)
+        self._refuse(job, problem or "")
+        if problem:
+            self._queue.add_after(job.key, _RECHECK_SECONDS)
 
     def _finished(self, job: GPUJobRecord, running: list[JobRecord]) -> bool:
         own = [j for j in running if j.owner_uid == job.uid]

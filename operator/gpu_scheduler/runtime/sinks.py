@@ -5,6 +5,7 @@ from typing import Protocol
 
 from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Node, Pod
+from gpu_scheduler.runtime.sweeps.trials import Trials
 from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.state.world import World
 
@@ -22,21 +23,32 @@ class PodObserver(Protocol):
 class PodSink:
     """Pods."""
 
-    def __init__(self, world: World, observer: PodObserver, wake: Callable[[], None]) -> None:
-        """``wake``: the planner may have something to do."""
+    def __init__(
+        self,
+        world: World,
+        observer: PodObserver,
+        wake: Callable[[], None],
+        trials: Trials | None = None,
+    ) -> None:
+        """``wake``: the planner may have something to do; ``trials``: looks after sweeps."""
         self._world, self._observer, self._wake = world, observer, wake
+        self._trials = trials
 
     def changed(self, obj: Pod) -> None:
         """A pod was added or changed."""
         record = self._world.pod_changed(obj)
         if record is not None:
             self._observer.observe(record)
+            if self._trials is not None:
+                self._trials.observe(obj, record)
             self._wake()
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A pod is gone."""
         self._world.pod_gone(PodUID(uid))
         self._observer.gone(PodUID(uid))
+        if self._trials is not None:
+            self._trials.gone(PodUID(uid))
         self._wake()
 
     def replaced(self) -> None:
@@ -68,15 +80,22 @@ class JobSink:
     """Jobs of GPUJobs."""
 
     def __init__(
-        self, world: World, wake: Callable[[], None], changed: Callable[[JobKey], None]
+        self,
+        world: World,
+        wake: Callable[[], None],
+        changed: Callable[[JobKey], None],
+        trials: Trials | None = None,
     ) -> None:
         """``changed`` is told of GPUJobs whose Job has ended or is gone."""
         self._world, self._wake, self._changed = world, wake, changed
+        self._trials = trials
 
     def changed(self, obj: Job) -> None:
         """A Job was added or changed."""
         record = self._world.job_changed(obj)
         if record is not None:
+            if self._trials is not None:
+                self._trials.job_changed(record)
             self._wake()
             if record.complete or record.failure or record.deleting:
                 self._changed(record.owner)
@@ -85,6 +104,8 @@ class JobSink:
         """A Job is gone; a GPUJob that still wants one gets a new one."""
         record = self._world.jobs.get(uid)
         self._world.job_gone(uid)
+        if self._trials is not None:
+            self._trials.job_gone(uid)
         if record is not None:
             self._changed(record.owner)
 

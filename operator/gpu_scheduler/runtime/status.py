@@ -9,12 +9,14 @@ from typing import Any
 
 from gpu_scheduler.api.condition import Condition
 from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
+from gpu_scheduler.api.sweep_status import SweepStatus
 from gpu_scheduler.core.decision import Reason, Wait
 from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.runtime import protection
 from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.protection import Watched
+from gpu_scheduler.runtime.sweeps.status import Judged
 from gpu_scheduler.state.agents import worst
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
@@ -32,6 +34,7 @@ def gpujob_status(
     now: str,
     watched: Watched | None = None,
     preempted: Preempted | None = None,
+    sweep: Judged | None = None,
 ) -> GPUJobStatus:
     """The status that a GPUJob should have.
 
@@ -44,6 +47,7 @@ def gpujob_status(
         now: RFC 3339.
         watched: what agents know.
         preempted: for whom pods of it had to go.
+        sweep: what came of its trials, where it is a sweep and that is known.
     """
     watched = watched or Watched()
     own = [j for j in jobs if j.owner_uid == job.uid]
@@ -52,7 +56,11 @@ def gpujob_status(
     roles = job.asks.keys() or {""}
     complete = {j.role for j in own if j.complete} >= roles
     failure = next((_failure(j) for j in own if j.failure), "")
-    ended = _ended(job, complete, failure)
+    if sweep is not None:  # the verdict over trials, not that of the Jobs
+        complete, failure = sweep.ended is Phase.SUCCEEDED, sweep.failure
+    elif job.spec is not None and job.spec.sweep is not None:
+        complete, failure = False, ""  # until its results have been read
+    ended = _ended(job, complete, failure) if sweep is None else sweep.ended
     running = sum(1 for p in live if p.stage is Stage.RUNNING)
     succeeded = sum(j.succeeded for j in own)
     failed = sum(j.failed for j in own)
@@ -68,6 +76,10 @@ def gpujob_status(
     else:
         pending = 0 if ended or phase is Phase.SUSPENDED else len(live) - running
         counts = PodCounts(pending=pending, running=running, succeeded=succeeded, failed=failed)
+    if sweep is not None:
+        counts = sweep.counts(counts.pending, counts.running)
+        if not ended and not reason and sweep.reason:
+            reason, message = sweep.reason, sweep.message
     milli = sum(g.milli for p in held if p.allocation for g in p.allocation.grants)
     nodes = list(dict.fromkeys(p.node for p in held))
     return GPUJobStatus(
@@ -80,12 +92,19 @@ def gpujob_status(
         pods=counts,
         allocated_gpu=gpu_from_milli(milli),
         placements=[_placement(p, watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
+        sweep=sweep.status if sweep is not None else _sweep_before(job),
         conditions=_conditions(job, phase, complete, failure, held, watched, now),
         project=project,
         gpu=f"{gpu_from_milli(milli)}/{_asked(job)}",
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
         node=_nodes(nodes),
     )
+
+
+def _sweep_before(job: GPUJobRecord) -> SweepStatus | None:
+    """What its status said of a sweep whose results have not been read yet."""
+    before = job.status.get("sweep")
+    return SweepStatus.model_validate(before) if before else None
 
 
 def preempted_by(

@@ -28,6 +28,8 @@ from gpu_scheduler.runtime.project_status import project_status
 from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.runtime.reconcile import FINISHED
 from gpu_scheduler.runtime.status import gpujob_status
+from gpu_scheduler.runtime.sweeps.status import Judged
+from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
@@ -70,10 +72,12 @@ class StatusWriter:
         preemption: Preemption,
         *,
         finished: Callable[[JobKey], None],
+        judged: Callable[[GPUJobRecord], Judged | None] = lambda job: None,
         status_seconds: float,
         clock: Callable[[], float],
     ) -> None:
-        """``finished`` is told of each job whose end was written."""
+        """``finished`` is told of each job whose end was written; ``judged`` looks at sweeps."""
+        self._judged = judged
         self._world, self._client, self._planning = world, client, planning
         self._intake, self._events, self._finished = intake, events, finished
         self._preemption = preemption
@@ -168,6 +172,7 @@ class StatusWriter:
             now=utc_now(),
             watched=self._watched,
             preempted=self._preemption.of(key),
+            sweep=self._judged(job),
         )
         if status.preempted_by is None:
             self._preemption.forget(key)

@@ -1,0 +1,204 @@
+"""The Jobs of a sweep: one for each segment, opened when the one before runs out of trials.
+
+Level-triggered: what should be follows from the table of outcomes, the spec and the Jobs that
+exist. A Job whose trials may all run keeps the width it was made with, since its own end narrows
+it; only where two segments share the sweep's parallelism the later one is patched. Widths shrink
+before others grow, so the pods of all segments together never exceed it. Called by the reconciler.
+"""
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+from gpu_scheduler.adaptive.tpe import TpeMissingError, TpeStudy
+from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.sweeps.segments import SEGMENT_TRIALS, Segment, widths
+from gpu_scheduler.core.sweeps.verdict import Phase
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import Job
+from gpu_scheduler.kube.paths import job as job_path
+from gpu_scheduler.runtime.acceptance import Acceptance, Refused
+from gpu_scheduler.runtime.creation import create_job
+from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
+from gpu_scheduler.runtime.sweeps.results import Results
+from gpu_scheduler.runtime.sweeps.trials import Trials
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+_FINISHED = ("Succeeded", "Failed")
+
+
+class Segments:
+    """Makes the Jobs of sweeps follow their GPUJobs."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        acceptance: Acceptance,
+        sweeps: Sweeps,
+        trials: Trials,
+        results: Results,
+        *,
+        wake: Callable[[], None],
+    ) -> None:
+        """``wake``: the planner may have something to do."""
+        self._world, self._client, self._acceptance = world, client, acceptance
+        self._sweeps, self._trials, self._results = sweeps, trials, results
+        self._wake = wake
+
+    async def ended(self, job: GPUJobRecord) -> bool:
+        """Whether the sweep is over; then nothing of it runs on.
+
+        Raises:
+            ApiError: the API server could not be asked; try again.
+        """
+        sweep = await self._known(job)
+        if sweep is None or not (is_over(job, sweep) or self._verdict_ended(sweep)):
+            return False
+        for own in self._own(job):
+            if not (own.suspend or own.complete or own.failure):
+                await self._patch(own, {"suspend": True})
+        return True
+
+    async def follow(self, job: GPUJobRecord, project: ProjectName) -> str | None:
+        """Open segments and adapt those that run; what is wrong, None if nothing.
+
+        Raises:
+            ApiError: the API server could not be asked; try again.
+            StaleJobError: try again soon.
+            NotCreatableError: the user has to do something.
+        """
+        sweep = await self._known(job)
+        if sweep is None or job.spec is None:
+            return None
+        if refused := self._cannot_search(sweep):
+            return refused
+        existing = sorted(self._own(job), key=lambda own: own.first_trial)
+        wanted = _wanted(sweep, existing, job.spec) if sweep.may_start else []
+        if wanted and not existing:
+            judged = await self._acceptance.judge(job, project)
+            if isinstance(judged, Refused):
+                return judged.message
+        await self._adapt(job.spec, sweep, existing, wanted)
+        for segment in wanted:
+            await self._open(job, project, segment)
+        return None
+
+    async def _known(self, job: GPUJobRecord) -> Sweep | None:
+        """The sweep, with what is stored of it."""
+        sweep = self._sweeps.of(job.key)
+        if sweep is None:
+            return None
+        for own in self._own(job):
+            sweep.know(own)
+        if not sweep.loaded:
+            await self._results.load(sweep)
+            self._trials.loaded(sweep)
+        return sweep
+
+    def _own(self, job: GPUJobRecord) -> list[JobRecord]:
+        return [
+            j for j in self._world.jobs_of(job.key) if j.owner_uid == job.uid and not j.deleting
+        ]
+
+    def _verdict_ended(self, sweep: Sweep) -> bool:
+        return sweep.verdict(running(self._world, sweep)).phase is not Phase.RUNNING
+
+    def _cannot_search(self, sweep: Sweep) -> str:
+        if not sweep.search.adaptive or sweep.study is not None or sweep.objective is None:
+            return ""
+        try:
+            TpeStudy(sweep.search.space, sweep.objective, 0)
+        except TpeMissingError as error:
+            return f"spec.sweep.algorithm: {error}"
+        return ""
+
+    async def _adapt(
+        self, spec: GPUJobSpec, sweep: Sweep, existing: list[JobRecord], wanted: list[Segment]
+    ) -> None:
+        """Patch widths and suspension; what becomes narrower goes first."""
+        left = [sweep.unfinished(Segment(0, own.first_trial, own.completions)) for own in existing]
+        patches: list[tuple[int, JobRecord, dict[str, Any]]] = []
+        shares = widths(left, spec.parallelism)
+        for own, share, unfinished in zip(existing, shares, left, strict=True):
+            if own.complete or own.failure or not unfinished:
+                continue
+            most = min(spec.parallelism, own.completions)
+            width = most if share == unfinished else share
+            changes: dict[str, Any] = {}
+            if own.parallelism != width:
+                changes["parallelism"] = width
+            if own.suspend != spec.suspend:
+                changes["suspend"] = spec.suspend
+            if changes:
+                patches.append((width - own.parallelism, own, changes))
+        for _, own, changes in sorted(patches, key=lambda each: each[0]):
+            await self._patch(own, changes)
+
+    async def _open(self, job: GPUJobRecord, project: ProjectName, segment: Segment) -> None:
+        (accepted,) = await self._acceptance.rendered(job, project, segment)
+        sweep = self._sweeps.of(job.key)
+        if sweep is None or job.spec is None:
+            return
+        busy = sum(sweep.unfinished(s) for s in sweep.segments if s.number < segment.number)
+        left = max(0, job.spec.parallelism - busy)
+        body = dict(accepted.job)
+        body["spec"] = body["spec"] | {"parallelism": min(left, segment.size)}
+        made = self._world.job_changed(await create_job(self._client, job, body))
+        if made is not None:
+            self._trials.job_changed(made)
+        log.info("%s: trials %d to %d are open", job.key, segment.first, segment.end - 1)
+        self._wake()
+
+    async def _patch(self, own: JobRecord, changes: dict[str, Any]) -> None:
+        body = {"metadata": {"uid": own.uid}, "spec": changes}
+        path = job_path(own.namespace, own.name)
+        self._world.job_changed(await self._client.merge_patch(path, body, Job))
+        self._wake()
+
+
+def is_over(job: GPUJobRecord, sweep: Sweep) -> bool:
+    """Whether its status says that it has ended, and no trials were added since.
+
+    That stays true when Jobs and results are gone.
+    """
+    phase = job.status.get("phase")
+    if phase not in _FINISHED:
+        return False
+    trials = int((job.status.get("sweep") or {}).get("trials") or 0)
+    return phase == "Failed" or sweep.completions <= trials
+
+
+def running(world: World, sweep: Sweep) -> int:
+    """Trials that hold GPUs, or are about to."""
+    return len(sweep.live) + sum(1 for place in world.assumed.values() if place.job == sweep.key)
+
+
+def _wanted(sweep: Sweep, existing: list[JobRecord], spec: GPUJobSpec) -> list[Segment]:
+    """Segments to open now. One whose trials have all ended needs no Job, if somebody deleted it.
+
+    The next one opens when fewer trials are left than may run at once.
+    """
+    have = {own.first_trial: own.completions for own in existing}
+    known: list[Segment] = []  # with a Job, or nothing left to do
+    wanted: list[Segment] = []
+    unfinished, first = 0, 0
+    while first < spec.total_pods:
+        number = len(known) + len(wanted)
+        until = min((f for f in have if f > first), default=spec.total_pods)
+        size = have.get(first) or min(SEGMENT_TRIALS, until - first)
+        segment = Segment(number, first, size)
+        left = sweep.unfinished(segment)
+        if first in have or not left:
+            known.append(segment)
+        elif first < max(have, default=0) or unfinished < spec.parallelism:
+            wanted.append(segment)
+        else:
+            break
+        unfinished += left
+        first = segment.end
+    return wanted

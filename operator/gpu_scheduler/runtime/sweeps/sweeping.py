@@ -1,0 +1,80 @@
+"""All that a leader does for sweeps, put together; what the operator's other parts call is here."""
+
+import asyncio
+from collections.abc import Callable
+from typing import NoReturn
+
+from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.queue import WorkQueue
+from gpu_scheduler.runtime.sweeps.logs import Logs
+from gpu_scheduler.runtime.sweeps.lookup import Lookup
+from gpu_scheduler.runtime.sweeps.record import Sweeps
+from gpu_scheduler.runtime.sweeps.results import Results
+from gpu_scheduler.runtime.sweeps.segments import Segments, is_over, running
+from gpu_scheduler.runtime.sweeps.start import Start
+from gpu_scheduler.runtime.sweeps.status import Judged, judged
+from gpu_scheduler.runtime.sweeps.trials import Trials
+from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.world import World
+
+_GATHER_SECONDS = 0.5  # ends of trials, before the Jobs of their sweep are looked at
+
+
+class Sweeping:
+    """The parts, and the tasks that they need."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        queue: WorkQueue[JobKey],
+        *,
+        wake: Callable[[], None],
+        results_seconds: float,
+        clock: Callable[[], float],
+    ) -> None:
+        """``queue``: of GPUJobs whose Jobs are to be looked at."""
+        self._world, self._client, self._wake = world, client, wake
+        self.sweeps = Sweeps(world)
+        self.trials = Trials(
+            world,
+            self.sweeps,
+            changed=lambda key: queue.add_after(key, _GATHER_SECONDS),
+            wake=wake,
+            clock=clock,
+        )
+        self.start = Start(world, self.sweeps)
+        self.results = Results(client, self.sweeps, seconds=results_seconds, clock=clock)
+        self._logs = Logs(client, self.trials)
+        self.trials.read_log = self._logs.read
+        self._lookup = Lookup(client, self.trials)
+
+    def segments(self, acceptance: Acceptance) -> Segments:
+        """What makes the Jobs of sweeps."""
+        return Segments(
+            self._world,
+            self._client,
+            acceptance,
+            self.sweeps,
+            self.trials,
+            self.results,
+            wake=self._wake,
+        )
+
+    def judged(self, job: GPUJobRecord) -> Judged | None:
+        """A sweep as its status shows it; None where that is not known (any more)."""
+        sweep = self.sweeps.of(job.key)
+        if sweep is None or not sweep.loaded:
+            return None
+        found = judged(sweep, running(self._world, sweep))
+        return None if found.ended is None and is_over(job, sweep) else found
+
+    async def run(self) -> NoReturn:
+        """Work for ever; ends with NotLeader when the fence closes."""
+        async with asyncio.TaskGroup() as group:
+            group.create_task(self.results.run())
+            group.create_task(self._logs.run())
+            group.create_task(self._lookup.run())
+        raise AssertionError("they do not end")
