@@ -181,4 +181,4 @@ def test_an_operator_that_dies_amid_an_eviction_does_not_evict_twice(
     assert len(staying(a, "work")) == 6
     until(lambda: a.status("work").get("preemptedBy") == f"{b.name}/work", "it still says so")
     assert failed(a, "work") == 0
-    assert site.preemptions() == {"reclaim": 0, "priority": 0}  # of the new process
+    assert set(site.preemptions().values()) == {0}  # of the new process
