@@ -24,6 +24,7 @@ SHAPES = (
     shape(500, cpu_milli=70_000),
 )
 TOPOLOGIES = (None, None, Topology("zone"), Topology("zone", required=False))
+# Without shrinking: an example is a whole history, and to make one smaller takes minutes.
 EXAMPLES = settings(max_examples=2000, deadline=None, phases=[Phase.explicit, Phase.generate])
 
 
