@@ -20,11 +20,14 @@ from gpu_scheduler.controllers import handlers
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.lease import Elector
+from gpu_scheduler.runtime.leader_label import follow
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.settings import Settings
+from gpu_scheduler.runtime.sweeps.reports import Reports
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.metrics import Metrics
+from gpu_scheduler.web.reports import app as reports_app
 
 log = logging.getLogger(__name__)
 
@@ -56,7 +59,10 @@ async def run(settings: Settings, connection: Connection) -> int:
             concurrency=settings.write_concurrency + _READS_IN_FLIGHT,
         ) as client:
             metrics = Metrics(client)
-            admin = await _serve(settings, metrics)
+            servers = await _serve(settings, metrics)
+            leads = asyncio.Event()
+            labelled = follow(election, settings.lease_namespace, settings.pod, leads)
+            labelling = asyncio.create_task(labelled, name="label")
             try:
                 log.info("standing by as %s", identity)
                 if not await _before(stop, elector.acquire()):
@@ -65,21 +71,30 @@ async def run(settings: Settings, connection: Connection) -> int:
                 log.info("leading")
                 leader = Operator(client, settings, metrics)
                 metrics.operator = leader
+                leads.set()
                 return await _lead(leader, elector, connection, stop)
             finally:
-                if admin is not None:
-                    await admin.cleanup()
+                labelling.cancel()
+                for server in servers:
+                    await server.cleanup()
 
 
-async def _serve(settings: Settings, metrics: Metrics) -> web.AppRunner | None:
-    if not settings.admin_port:
-        return None
-
+async def _serve(settings: Settings, metrics: Metrics) -> list[web.AppRunner]:
     def state() -> str:
         return "leader" if metrics.operator else "standby"
 
-    application = admin_app(metrics.registry, ready=lambda: "", state=state)
-    return await serve(application, settings.admin_host, settings.admin_port)
+    def reports() -> Reports | None:
+        leader = metrics.operator
+        return leader.reports if leader is not None and leader.synced.is_set() else None
+
+    servers = []
+    if settings.admin_port:
+        application = admin_app(metrics.registry, ready=lambda: "", state=state)
+        servers.append(await serve(application, settings.admin_host, settings.admin_port))
+    if settings.report_port:
+        application = reports_app(reports)
+        servers.append(await serve(application, settings.report_host, settings.report_port))
+    return servers
 
 
 async def _lead(

@@ -3,9 +3,12 @@
 import asyncio
 import os
 import signal
+import socket
 
+from aiohttp import ClientSession
 from tests.unit.kube.fake_server import Answer, FakeServer
 
+from gpu_scheduler.api.names import LABEL_LEADER
 from gpu_scheduler.replica import run
 from gpu_scheduler.runtime.settings import Settings
 
@@ -53,3 +56,37 @@ async def test_a_server_that_is_away_does_not_keep_a_stand_by_from_ending() -> N
         await server.changes.until(lambda: len(server.seen) >= 1)
         terminate()
         assert await finished(replica) == 0
+
+
+async def test_a_stand_by_takes_the_leaders_label_off_its_pod_and_no_reports() -> None:
+    async with FakeServer() as server:
+        server.put(LEASE, {"spec": {"holderIdentity": "other", "leaseDurationSeconds": 15}})
+        pod = "/api/v1/namespaces/gpu-scheduler/pods/operator-0"
+        server.put(pod, {"metadata": {"name": "operator-0"}})
+        port = _free_port()
+        settings = Settings(
+            identity="me",
+            admin_port=0,
+            report_port=port,
+            report_host="127.0.0.1",
+            report_url="http://reports.example/reports",
+            pod="operator-0",
+        )
+        replica = asyncio.create_task(run(settings, server.connection))
+        await server.changes.until(lambda: any(seen.method == "PATCH" for seen in server.seen))
+        (patch,) = (seen for seen in server.seen if seen.method == "PATCH")
+        assert patch.path == pod
+        assert patch.body == {"metadata": {"labels": {LABEL_LEADER: None}}}
+        async with ClientSession() as session:
+            report = session.post(f"http://127.0.0.1:{port}/reports/u/1/t", data=b"{}")
+            async with report as answer:
+                assert answer.status == 503
+        terminate()
+        assert await finished(replica) == 0
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -19,19 +19,23 @@ log = logging.getLogger(__name__)
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
 
 
-async def keep(client: Client, namespace: str, pod: str, *, leads: bool) -> None:
-    """Set or remove the label, as often as it takes; ``pod`` empty: there is no pod to label."""
-    if not pod:
-        return
-    body = {"metadata": {"labels": {LABEL_LEADER: "true" if leads else None}}}
+async def follow(client: Client, namespace: str, pod: str, leads: asyncio.Event) -> None:
+    """Remove the label, and set it once this replica ``leads``; ``pod`` empty: do nothing."""
+    if pod:
+        await _keep(client, namespace, pod, None)
+        await leads.wait()
+        await _keep(client, namespace, pod, "true")
+
+
+async def _keep(client: Client, namespace: str, pod: str, value: str | None) -> None:
+    body = {"metadata": {"labels": {LABEL_LEADER: value}}}
     delay = _FIRST_DELAY_SECONDS
     while True:
         try:
             return await client.merge_patch(pod_path(namespace, pod), body)
         except errors.ApiError as error:
-            if isinstance(error, errors.NotLeader | errors.NotFound):
-                log.warning("the label %s of %s: %s", LABEL_LEADER, pod, error)
+            log.warning("the label %s of pod %s: %s", LABEL_LEADER, pod, error)
+            if isinstance(error, errors.NotFound):
                 return None
-            log.warning("the label %s of %s: %s; again", LABEL_LEADER, pod, error)
         await asyncio.sleep(delay)
         delay = min(2 * delay, _MAX_DELAY_SECONDS)
