@@ -25,6 +25,12 @@ def pack(size: Ints, bucket: Ints, left: Ints, node: Ints) -> Ints:
     return found
 
 
+def without_ties(key: Ints) -> Ints:
+    """Keys in which what is left on device and node does not count."""
+    found: Ints = key >> (LEFT_BITS + NODE_BITS)
+    return found
+
+
 def left_of(key: int) -> int:
     """What the key says is left on the device."""
     return (key >> NODE_BITS) & MOST_LEFT

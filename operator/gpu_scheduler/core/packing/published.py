@@ -1,9 +1,9 @@
 """The scores of the two baselines that the paper on FGD published results for.
 
 Source: Weng et al., USENIX ATC 2023, and the simulator published with it: FGD turns the change of
-fragmentation into whole points of a sigmoid, best fit adds what is left of CPU and GPU, each as
-a share of the largest node. With the ties of docs/packing.md both come within 0.5 points of the
-published values.
+fragmentation into whole points of a sigmoid, and of nodes with equal points takes the first in a
+random order; best fit adds what is left of CPU and GPU, each as a share of the largest node.
+docs/packing.md holds both against the published values.
 """
 
 import numpy as np

@@ -51,6 +51,16 @@ class Scoring:
             left, node = keys.MOST_LEFT - left, keys.MOST_LEFT - node
         return keys.pack(after.size, bucket, left, node)
 
+    def first(self, row: Ints) -> int:
+        """The node to take, by the keys of all nodes; among equals the first.
+
+        The published FGD knows no best fit between nodes, only their order. That decides which
+        models are used up: best fit fills small nodes first, and the scarce models are there.
+        """
+        if self.packing is Packing.FGD:
+            row = keys.without_ties(row)
+        return int(row.argmin())
+
     def left_of(self, key: int) -> int:
         """What a key says is left on the devices."""
         left = keys.left_of(key)

@@ -63,7 +63,7 @@ class ScoreTable:
             return None
         if barred is not None:
             row = np.where(barred, keys.BLOCKED, row)
-        node = int(row.argmin())
+        node = self._scoring.first(row)
         key = int(row[node])
         if key == keys.BLOCKED:
             return None

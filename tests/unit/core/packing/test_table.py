@@ -76,7 +76,7 @@ class Scan:
         if self._packing is Packing.FGD:
             growth = definitions.fragmentation(after, self._mix)
             growth -= definitions.fragmentation(before, self._mix)
-            return size, int(sigmoid_points(np.array([growth]))[0]), left, after.total
+            return size, int(sigmoid_points(np.array([growth]))[0]), 0, 0  # then the order of nodes
         if self._packing is Packing.BEST_FIT:
             score = after.cpu * SCALE // self._most_cpu + after.total * SCALE // 4000
             return size, score, left, after.total
@@ -141,6 +141,13 @@ def test_the_only_node_for_rare_large_pods_is_left_alone():
     mix = mix_of({shape(1000, cpu_milli=1000): 99, large: 1})
     assert best(builder, shape(1000), Packing.FRAGMENTATION, mix)[0] == "small"
     assert best(builder, shape(1000), Packing.FGD, mix)[0] == "large"  # too rare to be typical
+
+
+def test_between_nodes_of_equal_points_fgd_takes_the_first_and_the_default_the_fullest():
+    builder = ClusterBuilder().node("empty", 4).node("fuller", 4).held("fuller/0", 1000)
+    mix = mix_of({shape(1000): 1})
+    assert best(builder, shape(1000), Packing.FGD, mix)[0] == "empty"
+    assert best(builder, shape(1000), Packing.FRAGMENTATION, mix)[0] == "fuller"
 
 
 def test_the_sigmoid_of_the_published_program_makes_whole_points():
