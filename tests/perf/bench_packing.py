@@ -1,12 +1,13 @@
 """How well the policies pack: the openb trace under the published protocol, all 17 variants.
 
 ``python -m tests.perf.bench_packing`` or ``make bench-packing``. Each run's result is kept in
-build/packing under a name that changes with the sources, so a second call only does what is
-missing; the whole takes one to two hours on one core. Writes the table between the markers of
-docs/packing.md when every run of it is there.
+build/packing under a name that changes with the sources of a simulation, so a second call only
+does what is missing; docs/packing.md says how long the whole takes. Writes the table between the
+markers of that page when every run of it is there.
 """
 
 import argparse
+import ast
 import csv
 import hashlib
 import json
@@ -26,6 +27,8 @@ from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.simulate.command import Request, simulate
 
 ROOT = Path(__file__).resolve().parents[2]
+SOURCES = ROOT / "operator"
+DECIDES = "gpu_scheduler.simulate.command"  # what it imports, at any depth, decides a result
 TRACE = ROOT / "tests" / "fixtures" / "traces" / "openb"
 KEPT, PAGE = ROOT / "build" / "packing", ROOT / "docs" / "packing.md"
 SEEDS = range(42, 52)
@@ -83,13 +86,27 @@ class Run:
 
 
 def version() -> str:
-    """A name for the sources that decide a result: the modules that a simulation imports."""
+    """A name for the sources that decide a result, whatever else this program has imported."""
     digest = hashlib.sha256(platform.python_version().encode())
-    for name in sorted(name for name in sys.modules if name.startswith("gpu_scheduler.")):
-        file = sys.modules[name].__file__
-        if file is not None:
-            digest.update(Path(file).read_bytes())
+    for path in sorted(sources(DECIDES, SOURCES)):
+        digest.update(path.read_bytes())
     return digest.hexdigest()[:12]
+
+
+def sources(name: str, folder: Path) -> set[Path]:
+    """The file of a module and those of the modules in ``folder`` that it imports, at any depth."""
+    found: set[Path] = set()
+    waiting = [name]
+    while waiting:
+        path = folder.joinpath(*waiting.pop().split("."))
+        path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
+        if path in found or not path.exists():
+            continue
+        found.add(path)
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.module:
+                waiting += [node.module, *(f"{node.module}.{name.name}" for name in node.names)]
+    return found
 
 
 def published() -> dict[tuple[str, str], float]:
