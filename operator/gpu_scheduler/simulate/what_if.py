@@ -166,7 +166,8 @@ def _judge(where: str, ref: Ref, body: Body) -> None:
                 raise SimulationError(f"{where}: {ref}: spec.{name}: there is no such field")
     problem = ""
     if ref.kind == "GPUJob":
-        problem = gpujob_record(body).problem
+        job = gpujob_record(body)
+        problem = "" if job.unknown else job.problem  # of shapes all classes decide, later
     elif ref.kind == "GPUProject":
         problem = project_record(body).problem
     elif ref.kind == "GPUClass":

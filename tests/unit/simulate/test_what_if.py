@@ -179,6 +179,21 @@ def test_every_example_can_be_tried(what: What):
         assert "Invalid" not in {wait["reason"] for wait in report.waits}, path
 
 
+def test_a_shape_may_be_of_a_class_that_comes_later_and_else_is_named(what: What):
+    job = gpujob(shape="pair")
+    del job["spec"]["gpu"]
+    pair = {
+        "apiVersion": API_VERSION,
+        "kind": "GPUClass",
+        "metadata": {"name": "any"},
+        "spec": {"shapes": {"pair": 2}},
+    }
+    assert [len(start["devices"]) for start in what(cluster(), job, pair).starts] == [2]
+    waits = what(cluster(), job).waits
+    assert [wait["reason"] for wait in waits] == ["Invalid"]
+    assert "no GPUClass has a shape pair" in waits[0]["message"]
+
+
 def test_a_quota_is_changed_by_a_project_of_the_same_name(what: What):
     report = what(cluster(), project(quota=1, limit=1), gpujob(gpu=1, parallelism=2))
     assert [wait["reason"] for wait in report.waits] == ["WaitingForQuota"]
