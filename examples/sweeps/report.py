@@ -1,13 +1,16 @@
 """Report to a sweep from inside a trial. Copy this file; it needs the standard library only.
 
-if report(step=epoch, val_loss=loss):  # at any step; True: stop, this trial is hopeless
-sys.exit(0)
-result(val_loss=loss)                  # once, at the end
+In a program:
+
+    if report(step=epoch, val_loss=loss):  # at any step; True: stop, this trial is hopeless
+        sys.exit(0)
+    result(val_loss=loss)  # once, at the end
 """
 
 import json
 import os
 import sys
+import time
 import urllib.error
 import urllib.request
 
@@ -18,13 +21,20 @@ def report(step: int, **metrics: float) -> bool:
     if not url:
         return False
     body = json.dumps({"step": step, "metrics": metrics}).encode()
-    request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-    try:
-        with urllib.request.urlopen(request, timeout=5) as answer:
-            return bool(json.load(answer).get("stop"))
-    except (urllib.error.URLError, OSError, ValueError) as error:
-        print(f"report: {error}", file=sys.stderr)
-        return False
+    for left in (2, 1, 0):
+        try:
+            with urllib.request.urlopen(url, body, timeout=5) as answer:
+                said = json.load(answer)
+                return isinstance(said, dict) and said.get("stop") is True
+        except urllib.error.HTTPError as error:
+            if error.code == 503 and left:  # the operator changes leaders
+                time.sleep(float(error.headers.get("Retry-After", 1)))
+                continue
+            print(f"report: {error.code} {error.read(500)!r}", file=sys.stderr)
+        except (OSError, ValueError) as error:
+            print(f"report: {error}", file=sys.stderr)
+        break
+    return False
 
 
 def result(**metrics: float) -> None:
