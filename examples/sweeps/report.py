@@ -23,7 +23,8 @@ def report(step: int, **metrics: float) -> bool:
     body = json.dumps({"step": step, "metrics": metrics}).encode()
     for left in (2, 1, 0):
         try:
-            with urllib.request.urlopen(url, body, timeout=5) as answer:
+            request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+            with urllib.request.urlopen(request, timeout=5) as answer:
                 said = json.load(answer)
                 return isinstance(said, dict) and said.get("stop") is True
         except urllib.error.HTTPError as error:
