@@ -19,8 +19,8 @@ from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
 from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.state.world import World
 
-PER_SECOND = 5.0  # reports of a trial, for long; so many more at once are let through:
-BURST = 20.0
+PER_SECOND = 10.0  # reports of a trial, for long; so many more at once are let through:
+BURST = 100.0
 _FORGET_ABOVE = 10_000  # allowances kept before those that are full again are dropped
 
 
