@@ -141,6 +141,17 @@ def _counts(operator: Operator) -> Iterable[Metric]:
     for reason in EvictReason:
         preemptions.add_metric([reason], operator.preemption.counts[reason])
     yield preemptions
+    reports = CounterMetricFamily(
+        "gpusched_trial_reports", "Reports of trials by HTTP status.", labels=["code"]
+    )
+    for code, count in sorted(operator.reports.answers.items()):
+        reports.add_metric([str(code)], count)
+    yield reports
+    yield CounterMetricFamily(
+        "gpusched_pruned_trials_ended",
+        "Trials that were told to stop, did not, and were evicted.",
+        value=operator.pruning.ended,
+    )
     yield from _holders(operator)
     violations = CounterMetricFamily(
         "gpusched_memory_limit_violations",

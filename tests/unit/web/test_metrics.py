@@ -30,11 +30,13 @@ NAMES = {
     "gpusched_project_allocated_gpus",
     "gpusched_project_fair_share_gpus",
     "gpusched_project_quota_gpus",
+    "gpusched_pruned_trials_ended",
     "gpusched_rejected_pods",
     "gpusched_retries_charged_by_race",
     "gpusched_scheduling_attempts",
     "gpusched_scheduling_cycle_seconds",
     "gpusched_stuck_pods",
+    "gpusched_trial_reports",
     "gpusched_waiting_pods",
 }
 
@@ -73,6 +75,8 @@ def make(leader: bool = True) -> Metrics:
         operator.binder.results["placed"] += 2
         operator.recovery.counts["charged_by_race"] += 1
         operator.overcap.violations["team-a", "evict"] += 2
+        operator.reports.answers[403] += 2
+        operator.pruning.ended += 1
         metrics.bind_seconds(0.003)
     return metrics
 
@@ -116,6 +120,8 @@ def test_what_happened_is_counted() -> None:
     assert seen["gpusched_preemptions_total", (("reason", "reclaim"),)] == 0
     assert seen["gpusched_retries_charged_by_race_total", ()] == 1
     assert seen["gpusched_overbooked_pods_total", ()] == 0
+    assert seen["gpusched_trial_reports_total", (("code", "403"),)] == 2
+    assert seen["gpusched_pruned_trials_ended_total", ()] == 1
     assert seen["gpusched_bind_seconds_count", ()] == 1
     assert seen["gpusched_scheduling_cycle_seconds_count", ()] == 1
 

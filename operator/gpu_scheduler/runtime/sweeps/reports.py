@@ -6,6 +6,7 @@ fewer trials are stopped, and that is all that a lost report can do. Called by `
 by the write that places a trial.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite, nan
@@ -54,6 +55,7 @@ class Reports:
     pruning: Pruning
     base_url: str
     clock: Callable[[], float]
+    answers: Counter[int] = field(default_factory=Counter)  # by status
     _allowances: dict[PodUID, _Allowance] = field(default_factory=dict)
 
     def url(self, sweep: Sweep, trial: int) -> str:
@@ -62,6 +64,11 @@ class Reports:
 
     async def take(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
         """Judge a report that came in under an address."""
+        answer = await self._answer(sweep_uid, trial, token, body)
+        self.answers[answer.status] += 1
+        return answer
+
+    async def _answer(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
         sweep = self.sweeps.by_uid(sweep_uid)
         if sweep is None:
             return _refusal(404, "there is no such sweep")

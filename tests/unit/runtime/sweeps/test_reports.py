@@ -85,6 +85,7 @@ async def test_a_wrong_token_and_that_of_another_trial_are_refused() -> None:
         assert answer.status == 403, token
         assert "trial 1" in str(answer.body["error"])
     assert not case.client.sent
+    assert case.reports.answers == {403: 4}
 
 
 @virtual
