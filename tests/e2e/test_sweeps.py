@@ -1,0 +1,347 @@
+"""The examples of sweeps in real containers: they search, report, and are stopped.
+
+The operator's image has Python and numpy and is on the node already; the programs come in a
+ConfigMap. Without a kube-proxy a stand-in for DNS leads the name of a Service straight to its
+endpoint, which is the leader's pod.
+"""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.api.caller import Caller
+from tests.api.pod_watch import PodWatch
+from tests.api.tenant import Json, Tenant, until
+from tests.e2e.metrics import leader, wait_leader
+from tests.e2e.name_server import NameServer
+
+from cluster import Running, node_layout
+from demo import install
+from gpu_scheduler.api.names import (
+    CONDITION_PRUNED,
+    HPARAMS,
+    LABEL_LEADER,
+    RESULTS_KEY,
+    TRIAL,
+    results_name,
+)
+from gpu_scheduler.core.sweeps.outcome import TrialState
+from gpu_scheduler.core.sweeps.rows import decode
+
+ROOT = Path(__file__).parents[2]
+EXAMPLES = ROOT / "examples" / "sweeps"
+IMAGE = f"{install.REPOSITORY}:{install.TAG}"
+SERVICE = f"{install.RELEASE}-reports"
+TRIALS = 8
+FREE_WITHIN_SECONDS = 5
+
+# Reports for ever, unless it is told to stop and is one that listens, or is good and done.
+STUBBORN = """
+import os, signal, sys, time
+from report import report, result
+kind = os.environ["HPARAM_KIND"]
+if kind == "deaf":
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+loss = 0.1 if kind == "good" else 9.0
+for step in range(1, 10_000):
+    if report(step, loss=loss) and kind != "deaf":
+        sys.exit(0)
+    if kind == "good" and step == 100:
+        break
+    time.sleep(0.2)
+result(loss=loss)
+"""
+
+
+@pytest.fixture
+def names(admin: Caller) -> Iterator[NameServer]:
+    """DNS for the Service of reports."""
+    known: dict[str, str] = {}
+    asked = 0.0
+
+    def addresses() -> dict[str, str]:
+        nonlocal asked, known
+        if time.monotonic() - asked > 1:  # trials report often, and ask before each report
+            asked = time.monotonic()
+            known = {f"{SERVICE}.{install.RELEASE}.svc": each for each in endpoints(admin)}
+        return known
+
+    with NameServer(node_layout.ADDRESS, addresses) as server:
+        yield server
+
+
+@pytest.fixture
+def team(tenant: Tenant) -> Tenant:
+    """A tenant whose pods can mount the programs."""
+    files = {path.name: path.read_text() for path in EXAMPLES.glob("*.py")}
+    body = {"metadata": {"name": "code"}, "data": {**files, "stubborn.py": STUBBORN}}
+    assert tenant.admin.create(f"/api/v1/namespaces/{tenant.name}/configmaps", body).ok
+    return tenant
+
+
+def program(name: str, arguments: list[str]) -> Json:
+    """A pod template that runs one of the programs."""
+    container = {
+        "name": "main",
+        "image": IMAGE,
+        "imagePullPolicy": "Never",
+        "command": ["/opt/venv/bin/python", f"/code/{name}", *arguments],
+        "env": [{"name": "OMP_NUM_THREADS", "value": "1"}],
+        "volumeMounts": [{"name": "code", "mountPath": "/code"}],
+    }
+    volumes = [{"name": "code", "configMap": {"name": "code"}}]
+    return {"spec": {"containers": [container], "volumes": volumes}}
+
+
+def submit(
+    tenant: Tenant, example: str, name: str, *, algorithm: str = "", completions: int | None = None
+) -> None:
+    """An example as it stands, with programs and image of this tier."""
+    spec = yaml.safe_load((EXAMPLES / example).read_text())["spec"]
+    spec["template"] = program("train.py", spec.pop("args"))
+    del spec["image"]
+    spec["isolation"] = "framework"  # numpy has no use for what holds caps
+    spec["parallelism"] = 8
+    if algorithm:
+        spec["sweep"]["algorithm"] = algorithm
+    if completions is not None:
+        spec["completions"] = completions
+    tenant.submit(name, **spec)
+
+
+def values(tenant: Tenant, job: str) -> dict[int, float]:
+    """The objective of each trial that succeeded."""
+    path = f"/api/v1/namespaces/{tenant.name}/configmaps/{results_name(job, 0)}"
+    outcomes = decode(tenant.admin.get(path).body["data"][RESULTS_KEY])[1]
+    allowed = (TrialState.SUCCEEDED, TrialState.PRUNED)
+    assert {o.state for o in outcomes} <= set(allowed), outcomes
+    return {o.trial: o.value for o in outcomes if o.value is not None}
+
+
+def stored(tenant: Tenant, job: str, trials: int) -> dict[int, float]:
+    """``values`` once all trials are stored."""
+    status = tenant.wait_phase(job, "Succeeded", 150)
+    counts = status["sweep"]["counts"]
+    assert counts["succeeded"] + counts.get("pruned", 0) == trials, counts
+    wanted = counts["succeeded"]
+    return until(
+        lambda: len(found := values(tenant, job)) >= wanted and found,
+        f"the results of {job} are stored",
+    )
+
+
+def given(tenant: Tenant, job: str) -> dict[int, Json]:
+    """The parameters of each trial."""
+    notes = [pod["metadata"]["annotations"] for pod in tenant.pods(job)]
+    return {int(each[TRIAL]): json.loads(each[HPARAMS]) for each in notes}
+
+
+def worst_quarter(grid: dict[int, float]) -> float:
+    """The best objective in the worst quarter of the grid."""
+    assert len(grid) == 12
+    return sorted(grid.values())[-3]
+
+
+def test_random_and_halton_beat_the_worst_quarter_of_the_grid_and_can_be_repeated(
+    team: Tenant, names: NameServer
+) -> None:
+    submit(team, "grid.yaml", "grid")
+    submit(team, "random.yaml", "random", completions=TRIALS)
+    submit(team, "random.yaml", "halton", algorithm="halton", completions=TRIALS)
+    line = worst_quarter(stored(team, "grid", 12))
+    assert min(stored(team, "random", TRIALS).values()) < line
+    assert min(stored(team, "halton", TRIALS).values()) < line
+    assert f"{SERVICE}.{install.RELEASE}.svc" in names.asked, "trials report by the chart's address"
+
+    submit(team, "grid.yaml", "grid-again", completions=4)
+    submit(team, "random.yaml", "random-again", completions=4)
+    submit(team, "random.yaml", "halton-again", algorithm="halton", completions=4)
+    for job in ("grid", "random", "halton"):
+        team.wait_phase(f"{job}-again", "Succeeded", 90)
+        first, again = given(team, job), given(team, f"{job}-again")
+        assert again == {trial: first[trial] for trial in range(4)}
+        before, after = values(team, job), values(team, f"{job}-again")
+        both = before.keys() & after.keys()
+        assert both
+        for trial in both:
+            assert after[trial] == pytest.approx(before[trial], rel=1e-6)
+
+
+def test_a_hopeless_trial_stops_or_is_ended_and_others_use_its_gpu(
+    team: Tenant, names: NameServer
+) -> None:
+    grace = 3
+    kinds = ["good", "good", "listens", "deaf"]
+    team.submit(
+        "mixed",
+        gpu=0.5,
+        parallelism=4,
+        isolation="framework",
+        template=program("stubborn.py", []),
+        sweep={
+            "algorithm": "list",
+            "objective": {"metric": "loss"},
+            "trials": [{"kind": kind} for kind in kinds],
+            "earlyStopping": {"type": "asha", "reductionFactor": 2, "graceSeconds": grace},
+        },
+    )
+    team.wait_placed("mixed", 4)
+    waiting = program("stubborn.py", [])
+    waiting["spec"]["containers"][0]["command"] = ["sleep", "600"]
+    waiting["spec"]["terminationGracePeriodSeconds"] = 1
+    team.submit("next", gpu=0.5, parallelism=2, completions=2, template=waiting)
+    seen: set[int] = set()
+    until(lambda: seen.update(told(team)) or seen == {2, 3}, lambda: f"both are told; {seen}", 60)
+    team.wait_placed("next", 2, grace + FREE_WITHIN_SECONDS)
+    team.remove("next")
+    status = team.wait_phase("mixed", "Succeeded", 60)
+    counts = status["sweep"]["counts"]
+    assert (counts["succeeded"], counts["pruned"]) == (2, 2)
+    assert sum(counts.values()) == 4, counts
+    assert any(event["reason"] == "TrialEnded" for event in team.events("mixed"))
+
+
+def told(tenant: Tenant) -> set[int]:
+    """Trials that were told to stop, of all pods that are there."""
+    return {
+        int(pod["metadata"]["annotations"][TRIAL])
+        for pod in tenant.pods("mixed")
+        for condition in pod["status"].get("conditions", ())
+        if condition["type"] == CONDITION_PRUNED
+    }
+
+
+def test_reports_go_to_the_leader_alone_also_when_its_container_starts_again(
+    operated: Running, admin: Caller
+) -> None:
+    def addresses() -> set[str]:
+        return set(endpoints(admin))
+
+    def address_of(pod: str) -> str:
+        path = f"/api/v1/namespaces/{install.RELEASE}/pods/{pod}"
+        return str(admin.get(path).body["status"].get("podIP"))
+
+    first = wait_leader(operated)
+    until(lambda: addresses() == {address_of(first)}, lambda: f"the leader; {addresses()}")
+    operated.kubectl("exec", "-n", install.RELEASE, first, "--", "sh", "-c", "kill 1")
+    second = until(lambda: (now := leader(operated)) != first and now, "another one leads", 60)
+    until(lambda: addresses() == {address_of(second)}, lambda: f"the new one; {addresses()}", 60)
+    labelled = f"--selector={LABEL_LEADER}=true"
+    names = operated.kubectl("get", "pods", "-n", install.RELEASE, labelled, "-o", "name").stdout
+    assert names.split() == [f"pod/{second}"]
+
+
+def endpoints(admin: Caller) -> list[str]:
+    """Where the Service for reports leads."""
+    path = f"/apis/discovery.k8s.io/v1/namespaces/{install.RELEASE}/endpointslices"
+    query = f"?labelSelector=kubernetes.io/service-name%3D{SERVICE}"
+    return [
+        address
+        for each in admin.get(path + query).body["items"]
+        for endpoint in each.get("endpoints") or ()
+        if endpoint["conditions"].get("ready")
+        for address in endpoint["addresses"]
+    ]
+
+
+@pytest.mark.parametrize("gpu", [1, 2])
+def test_hpo1_ends_with_four_successes_in_the_folder_that_its_trials_share(
+    operated: Running, tenant: Tenant, tmp_path: Path, gpu: int
+) -> None:
+    spec = yaml.safe_load((ROOT / "examples" / "hpo1.yaml").read_text())["spec"]
+    pod = spec["template"]["spec"]
+    pod["volumes"][0]["hostPath"]["path"] = str(tmp_path)
+    command = pod["containers"][0]["command"]
+    command[-1] = command[-1].replace("quickstart 10", "QUICKSTART_SECONDS=1 quickstart")
+    with PodWatch(operated, tenant.name) as watch:
+        tenant.submit("hpo1", **(spec | {"gpu": gpu}))
+        status = tenant.wait_phase("hpo1", "Succeeded", 90)
+    assert status["pods"]["succeeded"] == 4
+    assert sorted(path.name for path in tmp_path.iterdir()) == [f"trial-{i}" for i in range(4)]
+    assert watch.peak.placements == 4, "no trial was run twice"
+    assert watch.peak.pods == 2 // gpu  # the node has two GPUs
+    assert watch.peak.gpu_milli == 2000
+
+
+@pytest.fixture
+def operator_with_optuna(operated: Running, tmp_path: Path) -> Iterator[None]:
+    """An operator on this host with the rights of the one in the cluster, which rests meanwhile.
+
+    The image has no optuna; this environment has.
+    """
+    where = ("-n", install.RELEASE)
+    deployment = f"deployment/{install.RELEASE}"
+    operated.kubectl("scale", deployment, "--replicas=0", *where)
+    selector = f"--selector=app.kubernetes.io/name={install.RELEASE}"
+    operated.kubectl("wait", "--for=delete", "pods", selector, "--timeout=60s", *where)
+    process = _operator(operated, tmp_path)
+    try:
+        log = tmp_path / "log"
+        until(lambda: " synced: " in log.read_text(), log.read_text, 60)
+        yield
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(timeout=30)
+        operated.kubectl("scale", deployment, "--replicas=2", *where)
+        operated.kubectl("rollout", "status", deployment, "--timeout=120s", *where)
+
+
+def _operator(cluster: Running, folder: Path) -> subprocess.Popen[bytes]:
+    token = cluster.kubectl("create", "token", install.RELEASE, "-n", install.RELEASE).stdout
+    config = {
+        "apiVersion": "v1",
+        "kind": "Config",
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
+        "clusters": [
+            {
+                "name": "c",
+                "cluster": {
+                    "server": cluster.server,
+                    "certificate-authority": str(cluster.ca_file),
+                },
+            }
+        ],
+        "users": [{"name": "u", "user": {"token": token.strip()}}],
+    }
+    file = folder / "kubeconfig"
+    file.write_text(json.dumps(config))
+    with socket.socket() as probe:
+        probe.bind((node_layout.ADDRESS, 0))
+        port = probe.getsockname()[1]
+    settings = {
+        "ADMIN_PORT": "0",
+        "IDENTITY": "host",
+        "LEASE_NAMESPACE": install.RELEASE,
+        "REPORT_HOST": node_layout.ADDRESS,
+        "REPORT_PORT": str(port),
+        "REPORT_URL": f"http://{node_layout.ADDRESS}:{port}/reports",
+    }
+    with (folder / "log").open("wb") as log:
+        return subprocess.Popen(
+            [sys.executable, "-m", "gpu_scheduler.main", "operator"],
+            env={
+                **os.environ,
+                "KUBECONFIG": str(file),
+                "PYTHONPATH": str(ROOT / "operator"),
+                **{f"GPUSCHED_{name}": value for name, value in settings.items()},
+            },
+            stdout=log,
+            stderr=log,
+        )
+
+
+def test_tpe_beats_the_worst_quarter_of_the_grid(team: Tenant, operator_with_optuna: None) -> None:
+    submit(team, "grid.yaml", "grid")
+    submit(team, "tpe.yaml", "tpe", completions=12)
+    line = worst_quarter(stored(team, "grid", 12))
+    status = team.wait_phase("tpe", "Succeeded", 150)
+    assert status["sweep"]["best"]["value"] < line
