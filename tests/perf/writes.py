@@ -25,13 +25,15 @@ Writes = Counter[str]
 """Writes by "VERB resource/subresource"."""
 
 
-def parse(metrics: str) -> Writes:
-    """All writes in the text of /metrics."""
+def parse(metrics: str, *, stored: bool = False) -> Writes:
+    """All writes in the text of /metrics; ``stored``: those that changed an object alone."""
     found: Writes = Counter()
     for line in _LINE.finditer(metrics):
         labels = dict(_LABEL.findall(line["labels"]))
         verb, resource = labels.get("verb", ""), labels.get("resource", "")
         if verb not in VERBS or not resource or resource in _REVIEWS:
+            continue
+        if stored and (labels.get("dry_run") or not labels.get("code", "").startswith("2")):
             continue
         subresource = labels.get("subresource", "")
         name = f"{resource}/{subresource}" if subresource else resource
@@ -55,9 +57,10 @@ def by_kind(writes: Mapping[str, int]) -> dict[str, int]:
     return found
 
 
-async def read(client: Client) -> Writes:
+async def read(client: Client, *, stored: bool = False) -> Writes:
     """What the API server has counted until now."""
-    return parse((await client.request("GET", "/metrics", accept="text/plain")).decode())
+    text = (await client.request("GET", "/metrics", accept="text/plain")).decode()
+    return parse(text, stored=stored)
 
 
 async def settled(client: Client, *, pause_seconds: float = 0.5, tries: int = 20) -> Writes:
