@@ -8,6 +8,7 @@ seen is a trial that was started again; the same step once more is a report sent
 """
 
 from abc import ABC, abstractmethod
+from array import array
 from bisect import bisect_left, insort
 from collections import deque
 from dataclasses import dataclass, field
@@ -16,7 +17,9 @@ from statistics import median
 
 from gpu_scheduler.core.sweeps.objective import Objective
 
-CURVES = 500  # of ended trials, the newest, that Median compares with: memory stays bounded
+# Memory stays bounded, however many trials there are and however often they report.
+CURVES = 500  # of ended trials, the newest, that Median compares with
+POINTS = 256  # of a curve
 
 
 class Stopping(ABC):
@@ -62,18 +65,22 @@ class Stopping(ABC):
 
 @dataclass(slots=True)
 class _Curve:
-    """Costs of one trial by step, as running means."""
+    """Costs of one trial by step, as running means; of a long one every second, fourth … step."""
 
-    steps: list[int] = field(default_factory=list)
-    means: list[float] = field(default_factory=list)
+    steps: "array[int]" = field(default_factory=lambda: array("q"))
+    means: "array[float]" = field(default_factory=lambda: array("d"))
+    count: int = 0
     best: float = float("inf")
 
     def add(self, step: int, cost: float) -> None:
-        count = len(self.means)
-        mean = self.means[-1] if count else 0.0
+        mean = self.means[-1] if self.count else 0.0
+        self.count += 1
         self.steps.append(step)
-        self.means.append(cost if not count else (mean * count + cost) / (count + 1))
+        self.means.append((mean * (self.count - 1) + cost) / self.count if self.count > 1 else cost)
         self.best = min(self.best, cost)
+        if len(self.steps) > POINTS:  # what is left is exact, and the last step is among it
+            first = (len(self.steps) - 1) % 2
+            self.steps, self.means = self.steps[first::2], self.means[first::2]
 
     def mean_until(self, step: int) -> float | None:
         """Mean of the reports up to a step; None when there is none."""

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.core.sweeps.builders import ACCURACY, LOSS
 
-from gpu_scheduler.core.sweeps.stopping import CURVES, Asha, Median, Stopping
+from gpu_scheduler.core.sweeps.stopping import CURVES, POINTS, Asha, Median, Stopping
 
 
 def run(stopping: Stopping, trial: int, curve: list[float], *, first: int = 0) -> int | None:
@@ -112,6 +112,27 @@ def test_curves_of_ended_trials_are_bounded():
     assert len(stopping._ended) == CURVES
     assert not stopping._running
     assert not stopping._last_step
+
+
+def test_a_trial_that_reports_for_ever_takes_no_more_room():
+    stopping = Median(LOSS, min_trials=1)
+    for step in range(20 * POINTS):
+        stopping.report(0, step, 1.0)
+        curve = stopping._running[0]
+        assert len(curve.steps) == len(curve.means) <= POINTS
+        assert curve.steps[-1] == step
+
+
+def test_a_long_curve_still_has_the_mean_of_all_reports():
+    random = Random(1)
+    costs = [random.random() for _ in range(5 * POINTS)]
+    stopping = Median(LOSS, min_trials=1)
+    assert run(stopping, 0, costs) is None
+    for step in (POINTS, 3 * POINTS, 5 * POINTS - 1):
+        near = max(s for s in stopping._ended[0].steps if s <= step)
+        assert step - near < 8  # it was thinned out three times
+        mean = sum(costs[: near + 1]) / (near + 1)
+        assert stopping._ended[0].mean_until(step) == pytest.approx(mean)
 
 
 def test_a_rung_lets_the_best_third_go_on():
