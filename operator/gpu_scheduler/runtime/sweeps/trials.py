@@ -178,6 +178,13 @@ class Trials:
         self.end(sweep, Outcome(trial, state, reading.value, reading.also, message))
 
     def _take(self, sweep: Sweep, trial: int, seen: Seen) -> None:
+        self._judge(sweep, trial, seen)
+        if seen.pod.phase == "Succeeded" and sweep.final(trial):
+            # All that counts is in the table now, and a Job keeps its pods to its end: nobody
+            # needs to remember thousands of them.
+            self._world.pod_gone(seen.pod.uid)
+
+    def _judge(self, sweep: Sweep, trial: int, seen: Seen) -> None:
         pod = seen.pod
         if sweep.search.adaptive:
             self._remember(sweep, trial, seen.hparams)

@@ -174,3 +174,15 @@ def test_values_of_an_adaptive_search_are_remembered_from_the_pods() -> None:
     assert case.sweep.parameters(0) == {"lr": 0.25}
     case.pod(0, message=GOOD, hparams='{"lr": 0.25}', version=2)
     assert case.outcome(0) == Outcome(0, TrialState.SUCCEEDED, 0.5, parameters=(0.25,))
+
+
+def test_a_pod_whose_trial_is_over_is_not_remembered() -> None:
+    case = Case()
+    case.job()
+    for trial in range(4):
+        case.pod(trial)
+        case.pod(trial, message=GOOD, version=2)
+        case.pod(trial, message=GOOD, version=3)  # the Job controller has counted it
+    assert case.world.pods == {} and case.world.pods_of_job == {}
+    assert case.trials._live == {} and case.trials._later == {}
+    assert case.sweep.table.summary().ended == 4
