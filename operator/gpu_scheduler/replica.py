@@ -26,6 +26,7 @@ from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.runtime.sweeps.reports import Reports
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
+from gpu_scheduler.web.bounded import Listener
 from gpu_scheduler.web.metrics import Metrics
 from gpu_scheduler.web.reports import app as reports_app
 
@@ -79,7 +80,7 @@ async def run(settings: Settings, connection: Connection) -> int:
                     await server.cleanup()
 
 
-async def _serve(settings: Settings, metrics: Metrics) -> list[web.AppRunner]:
+async def _serve(settings: Settings, metrics: Metrics) -> list[web.AppRunner | Listener]:
     def state() -> str:
         return "leader" if metrics.operator else "standby"
 
@@ -87,13 +88,14 @@ async def _serve(settings: Settings, metrics: Metrics) -> list[web.AppRunner]:
         leader = metrics.operator
         return leader.reports if leader is not None and leader.synced.is_set() else None
 
-    servers = []
+    servers: list[web.AppRunner | Listener] = []
     if settings.admin_port:
         application = admin_app(metrics.registry, ready=lambda: "", state=state)
         servers.append(await serve(application, settings.admin_host, settings.admin_port))
     if settings.report_port:
-        application = reports_app(reports)
-        servers.append(await serve(application, settings.report_host, settings.report_port))
+        listener = Listener(reports_app(reports))
+        await listener.start(settings.report_host, settings.report_port)
+        servers.append(listener)
     return servers
 
 

@@ -13,7 +13,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from gpu_scheduler.core.sweeps.reports import MAX_REPORT_BYTES
 from gpu_scheduler.runtime.sweeps.reports import Answer
 from gpu_scheduler.web import reports as module
-from gpu_scheduler.web.admin import serve
+from gpu_scheduler.web.bounded import Listener
 from gpu_scheduler.web.reports import app
 
 HttpClient = TestClient[web.Request, web.Application]
@@ -130,12 +130,12 @@ class Broken(Judge):
 async def test_tokens_reach_no_log(judge: Judge | None, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     leading: Any = lambda: judge  # noqa: E731
-    runner = await serve(app(leading), "127.0.0.1", 0)
-    host, port = runner.addresses[0][:2]
+    listener = Listener(app(leading))
+    port = await listener.start("127.0.0.1", 0)
     async with ClientSession() as session:
-        async with session.post(f"http://{host}:{port}{PATH}", data=b"{}") as answer:
+        async with session.post(f"http://127.0.0.1:{port}{PATH}", data=b"{}") as answer:
             assert answer.status in (200, 403, 500, 503)
-    await runner.cleanup()
+    await listener.cleanup()
     assert "secret-token" not in caplog.text
     if isinstance(judge, Broken):
         assert "a defect" in caplog.text, "the log is looked at"
