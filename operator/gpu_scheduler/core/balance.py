@@ -1,12 +1,13 @@
 """Who holds more than its fair share and who less, as of now and with what is decided so far.
 
 Pods that are about to go count no longer; room that is kept for a pod counts already. A project
-is never taken below its fair share nor below its quota, of GPUs and of a model that its quota
-names. Called by ``reclaim``.
+is never taken below its quota, of GPUs and of a model that its quota names, and below its fair
+share only for a pod that is guaranteed (ADR 0025). Called by ``reclaim``.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from copy import copy
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.demand import Demand, Demands
@@ -113,6 +114,13 @@ class Balance:
         self._projects, self.shares_milli = projects, shares_milli
         self._pools, self._by_model = pools, by_model
         self.beyond = Allowance(pools, above=True)
+        self._keeps_shares = True
+
+    def down_to_quotas(self) -> "Balance":
+        """The same for a pod inside its project's quota: others keep theirs, and nothing else."""
+        twin = copy(self)
+        twin._keeps_shares = False
+        return twin
 
     def of(self, demand: Demand) -> "Balance":
         """The balance that decides about a demand: that of a model, where one alone will do."""
@@ -175,7 +183,9 @@ class Balance:
 
     def spare_milli(self, name: ProjectName) -> int:
         """How much can be taken from a project; not negative."""
-        floor = max(self.shares_milli[name], self._projects[name].quota_milli)
+        floor = self._projects[name].quota_milli
+        if self._keeps_shares:
+            floor = max(floor, self.shares_milli[name])
         return max(0, self.held_milli(name) - floor)
 
     def most_over(self) -> list[ProjectName]:
@@ -207,6 +217,11 @@ class ModelBalance(Balance):
             whole._by_model,
         )
         self._whole, self._pool = whole, pool
+        self._keeps_shares = whole._keeps_shares
+
+    def down_to_quotas(self) -> "Balance":
+        """See ``Balance``."""
+        return ModelBalance(self._whole.down_to_quotas(), self._pool)
 
     def held_milli(self, name: ProjectName) -> int:
         """What a project will hold of the model once those that leave are gone."""
@@ -222,7 +237,7 @@ class ModelBalance(Balance):
         From one whose quota does not name the model only what it holds above its quota of GPUs.
         """
         named = self._projects[name].quota_by_model.get(self._pool)
-        floor = max(self.shares_milli[name], named or 0)
+        floor = max(self.shares_milli[name] if self._keeps_shares else 0, named or 0)
         spare = max(0, self.held_milli(name) - floor)
         return spare if named is not None else min(spare, self._whole.spare_milli(name))
 

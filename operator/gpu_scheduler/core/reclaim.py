@@ -2,8 +2,9 @@
 
 Pods inside quota come first, then those that would borrow what is theirs by fair share, then
 higher priorities inside a project. A pod gets help only if it ends at most at its project's fair
-share and every victim's project stays at or above its own, so no plan can undo the one before.
-Nobody is evicted for room that comes anyway. Called by ``plan`` after both rounds.
+share and every victim's project stays at or above its own, or, where a pod inside quota finds no
+other way, at its quota; so no plan can undo the one before. Nobody is evicted for room that comes
+anyway. Called by ``plan`` after both rounds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -93,21 +94,32 @@ class Reclaim:
         def room(project: Project) -> int:
             return quota.room_inside_milli(project, self._balance.held_milli(project.name))
 
-        inside = Step(
-            EvictReason.RECLAIM,
-            lambda queue, entry, demand: self._reclaim(queue, entry, demand, room(queue.project)),
-            lambda queue, request: self._reclaim_gang(queue, request, room(queue.project)),
+        shares, quotas = self._balance, self._balance.down_to_quotas()
+        inside, guaranteed = (
+            Step(
+                EvictReason.RECLAIM,
+                lambda queue, entry, demand, terms=terms: self._reclaim(  # type: ignore[misc]
+                    queue, entry, demand, room(queue.project), terms
+                ),
+                lambda queue, request, terms=terms: self._reclaim_gang(  # type: ignore[misc]
+                    queue, request, room(queue.project), terms
+                ),
+            )
+            for terms in (shares, quotas)
         )
         above = Step(
             EvictReason.RECLAIM,
             lambda queue, entry, demand: self._reclaim(
-                queue, entry, demand, quota.UNBOUNDED, claimed
+                queue, entry, demand, quota.UNBOUNDED, shares, claimed
             ),
-            lambda queue, request: self._reclaim_gang(queue, request, quota.UNBOUNDED, barred),
+            lambda queue, request: self._reclaim_gang(
+                queue, request, quota.UNBOUNDED, shares, barred
+            ),
         )
         waiting = [queue for queue in queues if queue.pending]
-        if waiting and (self._balance.anyone_over() or self._departures.nodes):
+        if waiting and (quotas.anyone_over() or self._departures.nodes):
             self._pass(waiting, kept, inside)
+            self._pass(waiting, kept, guaranteed)
             self._pass(waiting, kept, above)
         outranked = [queue for queue in waiting if self._outranks(queue)]
         higher = Step(EvictReason.PRIORITY, self._preempt, self._preempt_gang)
@@ -193,16 +205,21 @@ class Reclaim:
         return way
 
     def _reclaim_gang(
-        self, queue: Queue, request: GangRequest, room_milli: int, barred: Flags | None = None
+        self,
+        queue: Queue,
+        request: GangRequest,
+        room_milli: int,
+        balance: Balance,
+        barred: Flags | None = None,
     ) -> GangWay | None:
-        room = min(room_milli, self._balance.missing_milli(queue.project.name))
+        room = min(room_milli, balance.missing_milli(queue.project.name))
         if request.least_milli > room:
             return None
         way = self._gang_search.without(request, room, barred)
         if way is not None:
             return way
-        terms = Terms(self._balance.spare_milli, self._interactive_milli, lambda given: room)
-        victims = self._guarded(self._of_others(queue.project.name, self._balance))
+        terms = Terms(balance.spare_milli, self._interactive_milli, lambda given: room)
+        victims = self._guarded(self._of_others(queue.project.name, balance))
         return self._gang_search.best(request, victims, terms, barred)
 
     def _preempt_gang(self, queue: Queue, request: GangRequest) -> GangWay | None:
@@ -219,7 +236,7 @@ class Reclaim:
         return self._balance.outside_model_quota(ranked, self._parties.of, self._locator.picks)
 
     def _of_others(self, name: ProjectName, balance: Balance) -> Ranked:
-        """Victims in projects above their fair share."""
+        """Victims in projects from which something can be taken."""
         order = {other: i for i, other in enumerate(balance.most_over()) if other != name}
         return [
             (self._parties.rank(pod, i), pod)
@@ -243,10 +260,11 @@ class Reclaim:
         entry: Entry,
         demand: Demand,
         room_milli: int,
+        whole: Balance,
         claimed: frozenset[int] | set[int] = frozenset(),
     ) -> Way | None:
-        """A way at the cost of projects above their fair share."""
-        name, balance = queue.project.name, self._balance.of(demand)
+        """A way at the cost of projects from which the balance lets something be taken."""
+        name, balance = queue.project.name, whole.of(demand)
         by_model, project = self._balance.beyond, queue.project
         room = min(room_milli, balance.missing_milli(name), by_model.milli(project, demand))
         if demand.least_milli > room:

@@ -88,14 +88,33 @@ def check_limits(play: Play, before: dict[str, int]) -> None:
         assert play.held(name) <= max(quota.ceiling_milli(team), before[name])
 
 
+def winners_over(play: Play, result: Plan, name: str) -> set[str]:
+    """Projects for which pods of this one are reclaimed."""
+    owner = {pod.key: pod.project for pod in play.waiting}
+    return {
+        owner[evict.beneficiary]
+        for evict in result.evicts
+        if evict.reason is EvictReason.RECLAIM and play.running[evict.pod][0].project == name
+    }
+
+
+def inside_quota(play: Play, result: Plan, name: str) -> bool:
+    """Whether a project ends inside its quota with all that the plan gives and promises it."""
+    after = play.held(name, staying=True) + placed(play, result, name)
+    after += promised(play, result, name)
+    return after <= play.projects[ProjectName(name)].quota_milli
+
+
 def check_losers(play: Play, result: Plan) -> None:
-    """Nobody is taken below its quota or its fair share; pods give way to whom they may."""
+    """Nobody is taken below its quota, nor below its fair share but for a pod inside quota."""
     for name, milli in taken(play, result, EvictReason.RECLAIM).items():
         if milli:
             team = play.projects[ProjectName(name)]
             left = play.held(name, staying=True) + placed(play, result, name) - milli
             left += promised(play, result, name)
-            assert left >= max(result.shares_milli[team.name], team.quota_milli)
+            assert left >= team.quota_milli
+            if not any(inside_quota(play, result, who) for who in winners_over(play, result, name)):
+                assert left >= result.shares_milli[team.name]
     for evict in result.evicts:
         winner = next(pod for pod in play.waiting if pod.key == evict.beneficiary)
         loser = play.running[evict.pod][0]

@@ -60,6 +60,42 @@ def test_pods_inside_quota_are_never_taken():
     assert play.plan().evicts == ()
 
 
+def test_a_guarantee_is_met_where_what_was_lent_cannot_be_divided():
+    """The borrower is left below its fair share: its one pod holds more than that exceeds it."""
+    owner, borrower = project("a", 4000), project("b", 0)
+    play = Play((4,), projects(owner, borrower))
+    play.place(Pod("big", "b", shape(1000, count=4)), "n0/0", "n0/1", "n0/2", "n0/3")
+    play.wait(*(Pod(f"w{i}", "a", WHOLE, created=i) for i in range(3)))
+    assert evicted(play.cycle()) == ["big"]
+    assert sorted(started(play.cycle())) == ["w0", "w1", "w2"]
+    for _ in range(5):
+        assert play.cycle().evicts == ()
+
+
+def test_a_quota_is_not_taken_for_a_guarantee_and_a_share_not_for_a_borrower():
+    for owner, borrower in (
+        (project("a", 4000), project("b", 1000)),
+        (project("a", 0), project("b", 0)),
+    ):
+        play = Play((4,), projects(owner, borrower))
+        play.place(Pod("big", "b", shape(1000, count=4)), "n0/0", "n0/1", "n0/2", "n0/3")
+        play.wait(Pod("w", "a", WHOLE))
+        assert play.plan().evicts == ()
+
+
+def test_who_can_give_and_keep_its_share_gives_first():
+    those = project("a", 2000), project("b", 0, weight=2), project("c", 0)
+    play = Play((4, 3), projects(*those))
+    play.place(Pod("big", "b", shape(1000, count=4)), "n0/0", "n0/1", "n0/2", "n0/3")
+    for i in range(3):
+        play.now = 100.0 + i
+        play.place(Pod(f"c{i}", "c", WHOLE), f"n1/{i}")
+    play.wait(Pod("w", "a", WHOLE))
+    result = play.plan()
+    assert (result.shares_milli[those[1].name], result.shares_milli[those[2].name]) == (4000, 2000)
+    assert evicted(result) == ["c2"]
+
+
 def test_an_interactive_pod_is_taken_only_above_its_quota():
     play = full(4, project("a", 2000), project("b", 2000), interactive=True)
     play.wait(*(Pod(f"w{i}", "a", WHOLE, created=i) for i in range(4)))
