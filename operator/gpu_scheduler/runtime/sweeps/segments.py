@@ -7,7 +7,7 @@ before others grow, so the pods of all segments together never exceed it. Called
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from gpu_scheduler.adaptive.tpe import TpeMissingError, TpeStudy
@@ -83,9 +83,10 @@ class Segments:
             judged = await self._acceptance.judge(job, project)
             if isinstance(judged, Refused):
                 return judged.message
-        await self._adapt(job.spec, sweep, existing, wanted)
+        shares = _shares(sweep, existing, wanted, job.spec.parallelism)
+        await self._adapt(job.spec, sweep, existing, shares)
         for segment in wanted:
-            await self._open(job, project, segment)
+            await self._open(job, project, segment, shares[segment.first])
         return None
 
     async def _known(self, job: GPUJobRecord) -> Sweep | None:
@@ -118,18 +119,14 @@ class Segments:
         return ""
 
     async def _adapt(
-        self, spec: GPUJobSpec, sweep: Sweep, existing: list[JobRecord], wanted: list[Segment]
+        self, spec: GPUJobSpec, sweep: Sweep, existing: list[JobRecord], shares: Mapping[int, int]
     ) -> None:
         """Patch widths and suspension; what becomes narrower goes first."""
-        left = [sweep.unfinished(Segment(0, own.first_trial, own.completions)) for own in existing]
         patches: list[tuple[int, JobRecord, dict[str, Any]]] = []
-        shares = widths(left, spec.parallelism)
-        for own, share, unfinished in zip(existing, shares, left, strict=True):
-            if own.complete or own.failure or not unfinished:
+        for own in existing:
+            if own.complete or own.failure or not sweep.unfinished(_segment(own)):
                 continue
-            most = min(spec.parallelism, own.completions)
-            width = most if share == unfinished else share
-            changes: dict[str, Any] = {}
+            width, changes = shares[own.first_trial], {}
             if own.parallelism != width:
                 changes["parallelism"] = width
             if own.suspend != spec.suspend:
@@ -139,15 +136,12 @@ class Segments:
         for _, own, changes in sorted(patches, key=lambda each: each[0]):
             await self._patch(own, changes)
 
-    async def _open(self, job: GPUJobRecord, project: ProjectName, segment: Segment) -> None:
+    async def _open(
+        self, job: GPUJobRecord, project: ProjectName, segment: Segment, width: int
+    ) -> None:
         (accepted,) = await self._acceptance.rendered(job, project, segment)
-        sweep = self._sweeps.of(job.key)
-        if sweep is None or job.spec is None:
-            return
-        busy = sum(sweep.unfinished(s) for s in sweep.segments if s.number < segment.number)
-        left = max(0, job.spec.parallelism - busy)
         body = dict(accepted.job)
-        body["spec"] = body["spec"] | {"parallelism": min(left, segment.size)}
+        body["spec"] = body["spec"] | {"parallelism": width}
         made = self._world.job_changed(await create_job(self._client, job, body))
         if made is not None:
             self._trials.job_changed(made)
@@ -178,27 +172,41 @@ def running(world: World, sweep: Sweep) -> int:
     return len(sweep.live) + sum(1 for place in world.assumed.values() if place.job == sweep.key)
 
 
+def _segment(job: JobRecord) -> Segment:
+    return Segment(0, job.first_trial, job.completions)
+
+
+def _shares(
+    sweep: Sweep, existing: list[JobRecord], wanted: list[Segment], parallelism: int
+) -> dict[int, int]:
+    """How wide each Job is to be, by its first trial."""
+    ordered = sorted([*map(_segment, existing), *wanted], key=lambda segment: segment.first)
+    left = [sweep.unfinished(segment) for segment in ordered]
+    return {
+        segment.first: min(parallelism, segment.size) if share == unfinished else share
+        for segment, share, unfinished in zip(ordered, widths(left, parallelism), left, strict=True)
+    }
+
+
 def _wanted(sweep: Sweep, existing: list[JobRecord], spec: GPUJobSpec) -> list[Segment]:
     """Segments to open now. One whose trials have all ended needs no Job, if somebody deleted it.
 
     The next one opens when fewer trials are left than may run at once.
     """
-    have = {own.first_trial: own.completions for own in existing}
-    known: list[Segment] = []  # with a Job, or nothing left to do
+    have = {own.first_trial for own in existing}
+    sizes = {s.first: s.size for s in sweep.segments} | {
+        own.first_trial: own.completions for own in existing
+    }
     wanted: list[Segment] = []
-    unfinished, first = 0, 0
+    unfinished, first, number = 0, 0, 0
     while first < spec.total_pods:
-        number = len(known) + len(wanted)
-        until = min((f for f in have if f > first), default=spec.total_pods)
-        size = have.get(first) or min(SEGMENT_TRIALS, until - first)
-        segment = Segment(number, first, size)
+        until = min((f for f in sizes if f > first), default=spec.total_pods)
+        segment = Segment(number, first, sizes.get(first) or min(SEGMENT_TRIALS, until - first))
         left = sweep.unfinished(segment)
-        if first in have or not left:
-            known.append(segment)
-        elif first < max(have, default=0) or unfinished < spec.parallelism:
+        if first not in have and left:
+            if first > max(have, default=-1) and unfinished >= spec.parallelism:
+                break
             wanted.append(segment)
-        else:
-            break
         unfinished += left
-        first = segment.end
+        first, number = segment.end, number + 1
     return wanted

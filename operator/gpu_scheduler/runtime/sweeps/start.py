@@ -39,7 +39,7 @@ class Start:
         if pod is None or job is None or not sweep.know(job):
             raise NotPlaceableError(f"{decision.job}: a pod of no segment of this sweep")
         trial = job.first_trial + pod.index
-        if not sweep.may_start or sweep.final(trial):
+        if not sweep.may_start:
             raise NotPlaceableError(f"{decision.job}: trial {trial} is not to start")
         try:
             parameters = self._parameters(sweep, trial)

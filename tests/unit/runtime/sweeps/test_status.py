@@ -1,0 +1,72 @@
+"""What a status says of a sweep, and how large that can become."""
+
+import json
+from typing import Any
+
+from tests.unit.runtime.sweeps.cases import Case
+
+from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
+from gpu_scheduler.runtime.status import gpujob_status
+from gpu_scheduler.runtime.sweeps.record import Sweep
+from gpu_scheduler.runtime.sweeps.status import judged
+
+NOW = "2026-01-02T00:00:00Z"
+
+
+def shown(sweep: Sweep, running: int = 0) -> Any:
+    return judged(sweep, running).status.to_json()
+
+
+def test_counts_best_top_and_errors() -> None:
+    case = Case(completions=20)
+    case.job(size=20)
+    for trial in range(12):
+        case.sweep.put(Outcome(trial, TrialState.SUCCEEDED, abs(trial - 5.0)))
+    for trial in range(12, 19):
+        case.sweep.put(Outcome(trial, TrialState.FAILED, message=f"why {trial}"))
+    status = shown(case.sweep, running=1)
+    assert status["trials"] == 20
+    assert status["counts"] == {
+        "running": 1,
+        "succeeded": 12,
+        "pruned": 0,
+        "failed": 7,
+        "resultMissing": 0,
+        "objectiveNotFinite": 0,
+    }
+    assert [t["trial"] for t in status["top"]] == [5, 4, 6, 3, 7, 2, 8, 1, 9, 0]
+    assert status["best"]["trial"] == 5 and status["best"]["parameters"].keys() == {"lr"}
+    assert [e["message"] for e in status["errors"]] == [f"why {t}" for t in (18, 17, 16, 15, 14)]
+
+
+def test_a_status_stays_below_20_kb_whatever_is_in_the_sweep() -> None:
+    """64 parameters with names and values as long as they may be, in all of the best ten."""
+    long = {f"p{i:02}{'x' * 46}": {"constant": f"{i}" + "ä" * 1000} for i in range(64)}
+    case = Case(completions=100, parameters=long)
+    case.job(size=100)
+    for trial in range(100):
+        state = TrialState.SUCCEEDED if trial < 50 else TrialState.RESULT_MISSING
+        value = float(trial) / 3 if trial < 50 else None
+        case.sweep.put(Outcome(trial, state, value, message="ü" * 1000))
+    job = case.world.gpujobs[case.sweep.key]
+    status = gpujob_status(
+        job,
+        (),
+        (),
+        project=None,
+        wait=None,
+        now=NOW,
+        sweep=judged(case.sweep, 0),
+    )
+    size = len(json.dumps(status.to_json(), ensure_ascii=False).encode())
+    assert 10_000 < size < 20_000, size
+
+
+def test_of_parameters_the_best_shows_all_names_since_a_merge_patch_keeps_old_ones() -> None:
+    long = {f"p{i:02}{'x' * 46}": {"constant": "y" * 1000} for i in range(64)}
+    case = Case(parameters=long)
+    case.job()
+    case.sweep.put(Outcome(0, TrialState.SUCCEEDED, 1.0))
+    status = shown(case.sweep)
+    assert status["best"]["parameters"].keys() == long.keys()
+    assert 0 < len(status["top"][0]["parameters"]) < 64
