@@ -275,7 +275,7 @@ def test_hpo1_ends_with_four_successes_in_the_folder_that_its_trials_share(
 def operator_with_optuna(operated: Running, tmp_path: Path) -> Iterator[None]:
     """An operator on this host with the rights of the one in the cluster, which rests meanwhile.
 
-    The image has no optuna; this environment has.
+    The image of this tier has no optuna; this environment has.
     """
     where = ("-n", install.RELEASE)
     deployment = f"deployment/{install.RELEASE}"
