@@ -305,7 +305,7 @@ def test_kubectl_explain_tells_what_gpu_means(admin, control_plane):
 @pytest.mark.parametrize(
     ("short", "header"),
     [
-        ("gj", "NAME PROJECT TYPE STATUS GPU(ALLOC/REQ) PODS(RUN/DONE/TOTAL) REASON NODE AGE"),
+        ("gj", "NAME PROJECT TYPE STATUS GPU(ALLOC/REQ) PODS(RUN/DONE/TOTAL) BEST REASON NODE AGE"),
         ("gp", "NAME QUOTA LIMIT ALLOCATED BORROWED PENDING AGE"),
         ("gn", "NAME MODEL GPUS DRIVER ISOLATION AGE"),
     ],

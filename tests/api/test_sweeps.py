@@ -395,3 +395,86 @@ def test_every_bad_message_has_its_state_and_a_sentence(site: Site, team: Team) 
         "objectiveNotFinite": 2,
     }
     assert [e["trial"] for e in status["sweep"]["errors"]] == [7, 6, 4, 3, 2]
+
+
+def test_an_adaptive_search_keeps_the_values_that_it_gave(site: Site, team: Team) -> None:
+    """Its results are its values, so what is stored can be compared with what the pods had."""
+    tenant = team(quota=8)
+    tpe = RANDOM | {"algorithm": "tpe", "objective": {"metric": "lr"}}
+    said = {"kwok.x-k8s.io/termination-message-of": HPARAMS}
+    pods = template(runs(1) | said)
+    seen: dict[int, Json] = {}
+    wrong: list[int] = []
+
+    def check(pods: Pods) -> None:
+        for trial, values in given(list(pods.values())).items():
+            if seen.setdefault(trial, values) != values:
+                wrong.append(trial)
+
+    with PodWatch(site.running, tenant.name, check):
+        spec: Json = {"gpu": 0.5, "parallelism": 3, "completions": 18, "sweep": tpe}
+        tenant.submit("learns", template=pods, **spec)
+        until(lambda: len(seen) >= 7, "trials go on", 60)
+        site.replica.kill()
+        site.restart()
+        status = tenant.wait_phase("learns", "Succeeded", 90)
+    assert wrong == [] and seen.keys() == set(range(18))
+    stored = until(lambda: len(r := rows(tenant, "learns")) == 18 and r, "all rows are stored")
+    for trial, values in seen.items():
+        assert stored[trial].parameters == (values["lr"],)
+        assert stored[trial].value == values["lr"]
+    assert len({values["lr"] for values in seen.values()}) == 18
+    best = min(seen, key=lambda trial: seen[trial]["lr"])
+    assert status["sweep"]["best"] == {
+        "trial": best,
+        "value": seen[best]["lr"],
+        "parameters": {"lr": repr(seen[best]["lr"])},
+    }
+
+
+def test_trials_past_the_first_thousand_have_a_job_and_results_of_their_own(
+    site: Site, team: Team
+) -> None:
+    """Completions raised late make a segment of their own, which opens when one can run."""
+    tenant = team(quota=8)
+    spec: Json = {"gpu": 0.5, "parallelism": 2, "completions": 2, "sweep": RANDOM}
+    tenant.submit("more", template=template(), **spec)
+    pods = wait_running(tenant, "more", 0, 1)
+    assert tenant.patch("more", completions=5).ok
+    end(tenant, pods[0], '{"loss": 4}')
+    pods = wait_running(tenant, "more", 1, 2)
+    assert tenant.batch_job("more-s1")["spec"]["completions"] == 3
+    assert tenant.batch_job("more-s1")["spec"]["parallelism"] == 1, "trial 1 still runs"
+    end(tenant, pods[1], '{"loss": 3}')
+    pods = wait_running(tenant, "more", 2, 3)
+    for trial in (2, 3):
+        end(tenant, pods[trial], json.dumps({"loss": 3 - trial}))
+    end(tenant, wait_running(tenant, "more", 4)[4], '{"loss": 7}')
+    status = tenant.wait_phase("more", "Succeeded")
+    assert status["sweep"]["best"]["trial"] == 3
+    until(lambda: rows(tenant, "more", 1).keys() == {2, 3, 4}, "the second segment is stored")
+    assert rows(tenant, "more", 0).keys() == {0, 1}
+
+
+def test_a_log_that_cannot_be_read_is_a_missing_result_with_the_reason(team: Team) -> None:
+    tenant = team(quota=8)
+    logs = RANDOM | {"resultFrom": {"logRegex": "loss=([0-9.]+)"}}
+    tenant.submit("logs", gpu=0.5, completions=1, sweep=logs, template=says("loss=1"))
+    status = tenant.wait_phase("logs", "Failed", 60)  # nodes that are played have no logs
+    (error,) = status["sweep"]["errors"]
+    assert error["state"] == "ResultMissing" and "log" in error["message"], error
+    assert status["message"] == "none of 1 trials succeeded"
+
+
+def test_a_finished_sweep_is_deleted_when_its_time_is_over_with_all_that_it_owns(
+    site: Site, team: Team
+) -> None:
+    tenant = team(quota=8)
+    spec: Json = {"gpu": 0.5, "completions": 1, "ttlSecondsAfterFinished": 2, "sweep": RANDOM}
+    tenant.submit("brief", template=says({"loss": 1}), **spec)
+    tenant.wait_phase("brief", "Succeeded")
+    assert until(lambda: rows(tenant, "brief"), "its rows are stored")
+    until(lambda: tenant.job("brief")["kind"] == "Status", "the GPUJob is gone")
+    path = f"/api/v1/namespaces/{tenant.name}/configmaps/{results_name('brief', 0)}"
+    until(lambda: tenant.admin.get(path).status == 404, "its results are gone", 60)
+    until(lambda: not tenant.pods(), "its pods are gone", 60)

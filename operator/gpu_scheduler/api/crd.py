@@ -117,6 +117,7 @@ KINDS = (
             ("STATUS", ".status.phase"),
             ("GPU(alloc/req)", ".status.gpu"),
             ("PODS(run/done/total)", ".status.podSummary"),
+            ("BEST", ".status.sweep.best.value"),
             ("REASON", ".status.reason"),
             ("NODE", ".status.node"),
         ),
