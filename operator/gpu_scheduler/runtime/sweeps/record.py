@@ -52,6 +52,7 @@ class Sweep:
     fatal: FatalExit | None = None
     study: TpeStudy | None = None  # of adaptive searches, once a trial was asked for
     dirty: set[int] = field(default_factory=set)  # segments with rows that are not stored yet
+    _over: dict[int, set[int]] = field(default_factory=dict)  # first trial -> one past the last
     _verdict: Verdict | None = None  # as long as nothing has changed; running ones not counted
 
     def running(self, trial: int) -> PodUID | None:
@@ -123,7 +124,12 @@ class Sweep:
 
     def unfinished(self, segment: Segment) -> int:
         """Trials of a segment that have not ended."""
-        return sum(1 for trial in range(segment.first, segment.end) if not self.final(trial))
+        if segment.end in self._over.get(segment.first, ()):
+            return 0  # ends are final: a hundred segments that are done cost nothing
+        left = sum(1 for trial in range(segment.first, segment.end) if not self.final(trial))
+        if not left:
+            self._over.setdefault(segment.first, set()).add(segment.end)
+        return left
 
     def parameters(self, trial: int) -> Parameters | None:
         """What a trial was given; None for one of an adaptive search that never started."""
