@@ -1,6 +1,8 @@
+import msgspec
 import pytest
 from tests.unit.state.builders import make_gpujob, make_job
 
+from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
 from gpu_scheduler.core.request import DeviceRequest
 from gpu_scheduler.state.jobs import epoch_seconds, job_record
 
@@ -45,3 +47,12 @@ def test_indexes_that_failed_for_good_are_counted(text: str, count: int) -> None
     found = job_record(make_job(failed_indexes=text))
     assert found is not None
     assert found.failed_indexes == count
+
+
+def test_the_job_of_a_segment_has_no_role_and_says_which_trials_it_runs() -> None:
+    job = make_job("search-s2", owner="search", failed_indexes="1,3-4")
+    notes = {SEGMENT: "2", FIRST_TRIAL: "2000"}
+    meta = msgspec.structs.replace(job.metadata, annotations=notes)
+    found = job_record(msgspec.structs.replace(job, metadata=meta))
+    assert found is not None
+    assert (found.role, found.first_trial, list(found.lost)) == ("", 2000, [1, 3, 4])

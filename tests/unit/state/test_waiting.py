@@ -1,5 +1,7 @@
 """Pods that wait: found in any order of news, kept off nodes for a while, worked out again."""
 
+from dataclasses import replace
+
 from tests.unit.state.builders import make_gpujob, make_job, make_pod
 
 from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, WaitingJob
@@ -41,6 +43,14 @@ def test_pods_come_in_the_order_of_their_index() -> None:
     for index in (10, 2, 0):
         room.enter(make_pod(f"job-{index}", index=index))
     assert room.names() == ["job-0", "job-2", "job-10"]
+
+
+def test_pods_of_later_segments_of_a_sweep_come_later() -> None:
+    room = Room()
+    for uid, first, index in (("late", 1000, 0), ("early", 0, 999)):
+        job = replace(job_of(uid), first_trial=first)
+        room.enter(make_pod(f"{uid}-{index}", job=uid, index=index), job)
+    assert room.names() == ["early-999", "late-0"]
 
 
 def test_a_pod_that_came_before_its_job_waits_for_it() -> None:

@@ -1,7 +1,9 @@
 """The Jobs of a sweep: which are made, how wide they are, and when nothing is made any more."""
 
+import sys
 from typing import Any
 
+import pytest
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.sweeps.cases import KEY, Case, segment_job
 from tests.unit.runtime.virtual_loop import virtual
@@ -170,3 +172,15 @@ async def test_a_sweep_whose_status_says_that_it_ended_never_runs_again() -> Non
     assert not await case.segments.ended(record), "a trial was added since"
     record.status = {"phase": "Failed", "sweep": {"trials": 3}}
     assert await case.segments.ended(record)
+
+
+@virtual
+async def test_without_optuna_an_adaptive_search_is_refused_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)  # as if it were not installed
+    case = Making(algorithm="tpe")
+    problem = await case.follow()
+    assert problem is not None and problem.startswith("spec.sweep.algorithm: ")
+    assert "gpu-scheduler[tpe]" in problem and "halton" in problem
+    assert case.client.sent == []

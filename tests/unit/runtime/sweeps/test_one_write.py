@@ -1,0 +1,88 @@
+"""Parameters travel in the write that places a pod, on both paths, and the planner asks first."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from tests.unit.runtime.fake_client import FakeClient
+from tests.unit.runtime.sweeps.cases import KEY, Case, trial_pod
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.builders import make_place
+
+from gpu_scheduler.api.names import ALLOCATION, GATE, HPARAMS, TRIAL
+from gpu_scheduler.jobs.place import Pin
+from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.runtime.sweeps.start import Start
+
+
+def waiting(case: Case, **settings: Any) -> Any:
+    pod = trial_pod(2, node="", grants=(), phase="Pending", **settings)
+    case.world.pod_changed(pod)
+    return pod
+
+
+@pytest.mark.parametrize("gates", [None, (GATE,)])
+def test_one_write_has_the_devices_and_the_parameters(gates: tuple[str, ...] | None) -> None:
+    @virtual
+    async def run() -> None:
+        case, client = Case(), FakeClient()
+        case.job()
+        pod = waiting(case, gates=gates)
+        binder = Binder(
+            case.world,
+            client,  # type: ignore[arg-type]
+            concurrency=1,
+            pin=Pin.AFFINITY,
+            wake=lambda: None,
+            more=Start(case.world, case.sweeps).annotations,
+            clock=clock,
+        )
+        case.world.assume(make_place("job-2"))
+        binder.submit(make_place("job-2"), pod)
+        async with Running(binder.run()):
+            await asyncio.sleep(1)
+        (sent,) = client.sent
+        notes = sent.body["metadata"]["annotations"]
+        assert notes.keys() >= {ALLOCATION, TRIAL, HPARAMS} and notes[TRIAL] == "2"
+
+    run()
+
+
+@pytest.mark.parametrize(
+    ("hold", "placed"),
+    [
+        (lambda case: None, 1),
+        (lambda case: setattr(case.sweep, "loaded", False), 0),
+        (lambda case: case.pod(1, message='{"loss": 0}'), 0),
+    ],
+    ids=["it may start", "results are not read yet", "the target is reached"],
+)
+def test_the_planner_places_trials_only_when_they_may_start(
+    hold: Callable[[Case], None], placed: int
+) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case(objective={"metric": "loss", "target": 0.1})
+        case.job()
+        waiting(case)
+        hold(case)
+        given: list[Any] = []
+
+        class Given:
+            def submit(self, decision: Any, pod: Any, *, gang: bool) -> None:
+                given.append(decision)
+
+        planning = Planning(
+            case.world,
+            Given(),  # type: ignore[arg-type]
+            cycle_seconds=0,
+            clock=clock,
+            check_capacity=lambda: False,
+            may_start=case.sweeps.may_start,
+        )
+        planning.cycle()
+        assert [decision.job for decision in given] == [KEY] * placed
+
+    run()
