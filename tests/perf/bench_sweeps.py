@@ -63,6 +63,7 @@ _LEASE = {
     "GPUSCHED_RETRY_SECONDS": "0.5",
 }
 _STALLED_SECONDS = 120.0
+_STARTS = 5
 _KWOK = "kwok.x-k8s.io"
 
 
@@ -98,13 +99,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
 async def _measure(running: Running, options: argparse.Namespace) -> dict[str, Any]:
     result: dict[str, Any] = {"options": vars(options), "broken": []}
     async with _eyes(running) as eyes:
-        await start_operator(running, _LEASE)
+        await _start(running)
         result["memory_empty"] = asdict(memory(_pid(running)))
         width = options.parallelism
         result["small"] = await _sweep(eyes, "small", options.small, width, kills=0)
         result["large"] = await _sweep(eyes, "large", options.trials, width, options.kills)
         running.stop_process(OPERATOR)
-        await start_operator(running, _LEASE)
+        await _start(running)
         await asyncio.sleep(10)
         result["memory_restarted"] = asdict(memory(_pid(running)))
         if options.huge:
@@ -168,7 +169,7 @@ async def _sweep(
         say(f"  {name}: kill {number} after {ended} trials, {time.monotonic() - began:.0f} s")
         os.kill(_pid(eyes.running), signal.SIGKILL)
         eyes.running.stop_process(OPERATOR)
-        await start_operator(eyes.running, _LEASE)
+        await _start(eyes.running)
     await _until_ended(eyes, name, trials)
     await _until(lambda: eyes.jobs.status[name].phase == "Succeeded")
     seconds = time.monotonic() - began
@@ -282,13 +283,26 @@ def _preview(trials: int) -> dict[str, float]:
     return found
 
 
+async def _start(running: Running) -> None:
+    """Start the operator; on a machine that is too busy for it, again."""
+    for attempt in range(_STARTS):
+        try:
+            await start_operator(running, _LEASE)
+            return
+        except (TimeoutError, RuntimeError) as error:
+            if attempt == _STARTS - 1:
+                raise
+            say(f"  the operator did not start: {type(error).__name__}; again")
+            running.stop_process(OPERATOR)
+
+
 async def _keep_running(eyes: Eyes) -> None:
     """Start an operator that has lost its Lease again, as a kubelet would."""
     if not process.is_alive(eyes.running.processes[OPERATOR]):
         say("  the operator has ended by itself (a busy machine?): starting it again")
         eyes.ended_by_itself += 1
         eyes.running.stop_process(OPERATOR)
-        await start_operator(eyes.running, _LEASE)
+        await _start(eyes.running)
 
 
 async def _until(condition: Callable[[], bool]) -> None:
