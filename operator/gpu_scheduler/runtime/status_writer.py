@@ -75,8 +75,13 @@ class StatusWriter:
         judged: Callable[[GPUJobRecord], Judged | None] = lambda job: None,
         status_seconds: float,
         clock: Callable[[], float],
+        now: Callable[[], str] = utc_now,
     ) -> None:
-        """``finished`` is told of each job whose end was written; ``judged`` looks at sweeps."""
+        """``finished`` is told of each job whose end was written; ``judged`` looks at sweeps.
+
+        ``clock`` tells when to write, ``now`` dates conditions.
+        """
+        self._now = now
         self._judged = judged
         self._world, self._client, self._planning = world, client, planning
         self._intake, self._events, self._finished = intake, events, finished
@@ -169,7 +174,7 @@ class StatusWriter:
             world.records(key),
             project=world.projects.owner(job.namespace),
             wait=self._planning.waits.get(key),
-            now=utc_now(),
+            now=self._now(),
             watched=self._watched,
             preempted=self._preemption.of(key),
             sweep=self._judged(job),
@@ -217,7 +222,7 @@ class StatusWriter:
             by_model=overview.by_model.get(name, ()),
             conflicts=world.projects.conflicts(name),
             before=before,
-            now=utc_now(),
+            now=self._now(),
         ).to_json()
         patch = difference(before, status)
         if not patch:

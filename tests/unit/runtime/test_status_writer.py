@@ -76,6 +76,7 @@ class Case:
             finished=self.finished.append,
             status_seconds=INTERVAL,
             clock=clock,
+            now=lambda: "2026-01-01T00:00:00Z",
         )
 
     def written(self, path: str = JOB_PATH) -> list[Sent]:
