@@ -80,6 +80,8 @@ def gpujob_status(
         counts = sweep.counts(counts.pending, counts.running)
         if not ended and not reason and sweep.reason:
             reason, message = sweep.reason, sweep.message
+    if ended is Phase.SUCCEEDED and job.spec is not None and job.spec.sweep is not None:
+        message = sweep.message if sweep is not None else str(job.status.get("message", ""))
     milli = sum(g.milli for p in held if p.allocation for g in p.allocation.grants)
     nodes = list(dict.fromkeys(p.node for p in held))
     return GPUJobStatus(
@@ -93,7 +95,7 @@ def gpujob_status(
         allocated_gpu=gpu_from_milli(milli),
         placements=[_placement(p, watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
         sweep=sweep.status if sweep is not None else _sweep_before(job),
-        conditions=_conditions(job, phase, complete, failure, held, watched, now),
+        conditions=_conditions(job, phase, complete, failure, held, watched, now, message),
         project=project,
         gpu=f"{gpu_from_milli(milli)}/{_asked(job)}",
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
@@ -217,6 +219,7 @@ def _conditions(
     held: list[PodRecord],
     watched: Watched,
     now: str,
+    message: str,
 ) -> list[Condition]:
     before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}
     placed = bool(held)
@@ -226,7 +229,7 @@ def _conditions(
         *protection.conditions(held, watched, before),
     ]
     if complete or phase is Phase.SUCCEEDED:
-        wanted.append(("Complete", True, "Succeeded", "every index succeeded"))
+        wanted.append(("Complete", True, "Succeeded", message or "every index succeeded"))
     if phase is Phase.FAILED:
         wanted.append(("Failed", True, "FailedIndexes", failure or _message(before, "Failed")))
     return [_condition(before.get(w[0]), *w, job.generation, now) for w in wanted]

@@ -70,3 +70,19 @@ def test_of_parameters_the_best_shows_all_names_since_a_merge_patch_keeps_old_on
     status = shown(case.sweep)
     assert status["best"]["parameters"].keys() == long.keys()
     assert 0 < len(status["top"][0]["parameters"]) < 64
+
+
+def test_a_sweep_that_succeeded_says_how_also_before_its_results_are_read_again() -> None:
+    case = Case(completions=3)
+    case.job(size=3)
+    for trial, state in enumerate([TrialState.SUCCEEDED, TrialState.FAILED, TrialState.PRUNED]):
+        case.sweep.put(Outcome(trial, state, 1.0))
+    job = case.world.gpujobs[case.sweep.key]
+    now: Any = {"project": None, "wait": None, "now": NOW}
+    status = gpujob_status(job, (), (), **now, sweep=judged(case.sweep, 0)).to_json()
+    assert (status["phase"], status["message"]) == ("Succeeded", "3 trials ended, 1 failed")
+    complete = next(c for c in status["conditions"] if c["type"] == "Complete")
+    assert complete["message"] == "3 trials ended, 1 failed"
+    assert status["pods"] == {"pending": 0, "running": 0, "succeeded": 2, "failed": 1}
+    job.status = status
+    assert gpujob_status(job, (), (), **now, sweep=None).to_json() == status
