@@ -210,7 +210,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         wanted = [run for run in wanted if run.path(name).exists()]
     found = {}
     for number, run in enumerate(wanted, 1):
-        _tell(f"{number} of {len(wanted)}: {run.policy} on {run.variant}, seed {run.seed}")
+        load = "" if run.load is None else f", load {run.load:g}"
+        _tell(f"{number} of {len(wanted)}: {run.policy} on {run.variant}, seed {run.seed}{load}")
         found[run] = run.figures(name)
     text = page(found, options.seeds, where)
     print(text)  # noqa: T201
