@@ -61,6 +61,7 @@ class Trials:
         self._live: dict[PodUID, tuple[JobKey, int]] = {}
         self._judged: dict[str, tuple[str, str, str]] = {}  # Job uid -> what it said last
         self._unsettled: dict[tuple[JobKey, int], float] = {}  # since when, monotonic seconds
+        self._reading: set[tuple[JobKey, int]] = set()  # trials whose log is being read
         self.read_log: ReadLog = lambda sweep, trial, seen: None
         """Told of each trial that succeeded and whose result is in its log."""
 
@@ -135,6 +136,8 @@ class Trials:
             job = self._job_of(sweep, trial)
             if job is None or not sweep.loaded or self._clock() - since < seconds:
                 continue
+            if (key, trial) in self._reading:
+                continue
             due.setdefault(job.uid, (sweep, job, []))[2].append(trial)
         return list(due.values())
 
@@ -147,6 +150,9 @@ class Trials:
             pod = self._world.pod_changed(obj)
             if pod is not None:
                 self.observe(obj, pod)
+            else:  # the watch was faster than this answer
+                pod = self._world.pods.get(PodUID(obj.metadata.uid))
+            if pod is not None:
                 there.setdefault(job.first_trial + pod.index, []).append(pod)
         completed = {job.first_trial + index for index in job.completed}
         for trial in trials:
@@ -172,6 +178,7 @@ class Trials:
 
     def read(self, sweep: Sweep, trial: int, reading: Reading) -> None:
         """What a trial's program said, from wherever it was read; it ended well."""
+        self._reading.discard((sweep.key, trial))
         state, message = reading.state, reading.message
         if sweep.told_to_stop(trial):
             state, message = TrialState.PRUNED, ""
@@ -204,6 +211,7 @@ class Trials:
         if pod.phase != "Succeeded":
             self._failed(sweep, trial, seen.ending)
         elif sweep.spec.result_from is not None and not sweep.told_to_stop(trial):
+            self._reading.add((sweep.key, trial))
             self.read_log(sweep, trial, seen)
         else:
             message = seen.ending.messages.get(sweep.container, "")

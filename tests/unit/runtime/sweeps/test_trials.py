@@ -4,6 +4,7 @@ import pytest
 from tests.unit.runtime.sweeps.cases import KEY, Case, trial_pod
 
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
+from gpu_scheduler.core.sweeps.results import Reading
 from gpu_scheduler.runtime.sweeps.trials import LOST, VANISHED
 
 GOOD = '{"loss": 0.5}'
@@ -186,3 +187,21 @@ def test_a_pod_whose_trial_is_over_is_not_remembered() -> None:
     assert case.world.pods == {} and case.world.pods_of_job == {}
     assert case.trials._live == {} and case.trials._later == {}
     assert case.sweep.table.summary().ended == 4
+
+
+def test_an_answer_that_is_older_than_the_watch_loses_no_result() -> None:
+    case = Case(resultFrom={"logRegex": "loss=(.+)"})
+    job = case.job(completed_indexes="0")
+    case.pod(0, message="", version=5)  # its log is being read
+    case.trials.resolve(case.sweep, job, [0], [trial_pod(0, message="", version=4)])
+    assert case.sweep.table.get(0) is None
+
+
+def test_a_trial_whose_log_is_being_read_is_not_looked_for() -> None:
+    case = Case(resultFrom={"logRegex": "loss=(.+)"})
+    case.job(completed_indexes="0")
+    case.pod(0, message="")
+    case.now += 100
+    assert case.trials.overdue(3.0) == []
+    case.trials.read(case.sweep, 0, Reading(TrialState.SUCCEEDED, 2.0))
+    assert case.outcome(0).value == 2.0
