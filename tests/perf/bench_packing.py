@@ -207,7 +207,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     wanted = runs([Packing(p) for p in options.policies], options.variants, options.seeds)
     whole = wanted == runs(POLICIES, VARIANTS, list(SEEDS))
     if options.kept:
-        wanted = [run for run in wanted if run.path(name).exists()]
+        there = [run for run in wanted if run.path(name).exists()]
+        whole, wanted = whole and there == wanted, there
     found = {}
     for number, run in enumerate(wanted, 1):
         load = "" if run.load is None else f", load {run.load:g}"

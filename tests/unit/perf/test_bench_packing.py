@@ -1,6 +1,10 @@
+import json
 from pathlib import Path
 
-from tests.perf.bench_packing import DECIDES, SOURCES, sources
+import pytest
+from tests.perf import bench_packing
+from tests.perf.bench_packing import DECIDES, POLICIES, SEEDS, SOURCES, VARIANTS, runs, sources
+from tests.perf.report import BEGIN, END
 
 
 def names(found: set[Path], folder: Path) -> set[str]:
@@ -24,3 +28,24 @@ def test_each_policy_is_among_the_sources_and_what_runs_in_a_cluster_is_not() ->
     found = names(sources(DECIDES, SOURCES), SOURCES / "gpu_scheduler")
     assert found >= {"core/packing/published.py", "core/packing/scarcity.py", "core/devices.py"}
     assert not {name.split("/")[0] for name in found} & {"runtime", "kube", "state", "api", "web"}
+
+
+def test_a_table_with_gaps_is_printed_but_does_not_replace_the_one_in_the_docs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{BEGIN}\nold\n{END}\n")
+    monkeypatch.setattr(bench_packing, "PAGE", page)
+    monkeypatch.setattr(bench_packing, "KEPT", tmp_path)
+    every = runs(POLICIES, VARIANTS, list(SEEDS))
+    paths = [run.path(bench_packing.version()) for run in every]
+    paths[0].parent.mkdir()
+    figures = {"unallocatedPercent": 4.56, "lostDemandPercent": 0.0, "lostMultiGPUPercent": 0.0}
+    for path in paths[1:]:
+        path.write_text(json.dumps(figures))
+    bench_packing.main(["--kept"])
+    assert "| default | – | 4.56 |" in capsys.readouterr().out
+    assert "old" in page.read_text()
+    paths[0].write_text(json.dumps(figures))
+    bench_packing.main(["--kept"])
+    assert "| default | 4.56 | 4.56 |" in page.read_text()
