@@ -37,8 +37,8 @@ def test_a_table_with_gaps_is_printed_but_does_not_replace_the_one_in_the_docs(
     page.write_text(f"{BEGIN}\nold\n{END}\n")
     monkeypatch.setattr(bench_packing, "PAGE", page)
     monkeypatch.setattr(bench_packing, "KEPT", tmp_path)
-    every = runs(POLICIES, VARIANTS, list(SEEDS))
-    paths = [run.path(bench_packing.version()) for run in every]
+    name = bench_packing.version()
+    paths = [run.path(name) for run in runs(POLICIES, VARIANTS, list(SEEDS))]
     paths[0].parent.mkdir()
     figures = {"unallocatedPercent": 4.56, "lostDemandPercent": 0.0, "lostMultiGPUPercent": 0.0}
     for path in paths[1:]:
