@@ -171,7 +171,11 @@ def label_namespace(tenant: Tenant, **labels: str) -> Answer:
 def test_the_restricted_pod_security_level_accepts_what_is_rendered(tenant: Tenant) -> None:
     assert label_namespace(tenant, enforce="restricted").ok
     tenant.submit("careless", gpu=0.5, template=here())
-    assert "violates PodSecurity" in tenant.wait_reason("careless", "Invalid")
+    # At first the operator may not know the project yet, which is Invalid as well.
+    until(
+        lambda: "violates PodSecurity" in tenant.status("careless").get("message", ""),
+        lambda: f"the level is named; status {tenant.status('careless')}",
+    )
     tenant.submit("careful", gpu=0.5, template=here(securityContext=RESTRICTED))
     tenant.wait_placed("careful")
     (pod,) = tenant.pods("careful")
