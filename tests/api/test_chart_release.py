@@ -55,5 +55,5 @@ def test_a_release_comes_changes_goes_and_comes_back(cluster: Running) -> None:
     assert "team-a" in cluster.kubectl("get", "gpuprojects").stdout
 
     release(cluster, "install")
-    assert len(named(cluster, "validatingadmissionpolicies")) == 4
+    assert len(named(cluster, "validatingadmissionpolicies")) == 5
     assert "team-a" in cluster.kubectl("get", "gpuprojects").stdout

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.api.conftest import administrator, own_cluster
 from tests.api.pod_watch import Pods, PodWatch
-from tests.api.replica import QUICK_LEASE, Replica
+from tests.api.replica import CALM_LEASE, Replica
 from tests.api.tenant import Json, Tenant, template, until
 
 from cluster import Running
@@ -48,7 +48,7 @@ class Site:
     def start(self, name: str, port: int) -> Replica:
         """A replica that takes reports at this port; trials are told that of the first one."""
         settings = {
-            **QUICK_LEASE,
+            **CALM_LEASE,
             "results_seconds": "0.5",
             "report_port": str(port),
             "report_host": "127.0.0.1",
