@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import time
 import signal
 from collections.abc import Callable
 
@@ -127,6 +128,7 @@ def test_a_reused_process_number_is_not_the_process(box: Container) -> None:
         (slot,) = box.ledger().slots
         content = bytearray(box.ledger().content)
     at = 4096 + slot.number * 320
+    time.sleep(2 / os.sysconf("SC_CLK_TCK"))  # a start time is a tick: two may begin in one
     living = box.start(["sleep", "60"])
     try:
         content[at : at + 4] = living.pid.to_bytes(4, "little")  # alive, but another start time
