@@ -2,8 +2,8 @@
 
 import multiprocessing
 import os
-import time
 import signal
+import time
 from collections.abc import Callable
 
 import pytest
