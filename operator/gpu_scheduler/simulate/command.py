@@ -12,6 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import TextIO
 
+from gpu_scheduler import picture
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.units import DEVICE_MILLI
 from gpu_scheduler.simulate import plot
@@ -48,10 +49,10 @@ def simulate(request: Request, bar: TextIO) -> Result:
 
     Raises:
         TraceError: a file cannot be used.
-        plot.PlotError: the picture cannot be made.
+        picture.PlotError: the picture cannot be made.
     """
     if request.plot is not None:
-        plot.check(request.plot)
+        picture.check(request.plot, "--plot")
     nodes, pods = read_nodes(request.nodes), read_pods(request.pods)
     capacity = sum(node.gpus for node in nodes) * DEVICE_MILLI
     if not capacity:

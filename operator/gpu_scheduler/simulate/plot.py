@@ -6,28 +6,6 @@ Needs matplotlib, which the extra ``plot`` installs; it is imported when a pictu
 from collections.abc import Sequence
 from pathlib import Path
 
-FORMATS = (".png", ".svg", ".pdf")
-
-
-class PlotError(ValueError):
-    """The picture cannot be made; the message says why."""
-
-
-def check(path: Path) -> None:
-    """Refuse before the simulation what would fail after it.
-
-    Raises:
-        PlotError: another format, no such folder, or matplotlib is not installed.
-    """
-    if path.suffix not in FORMATS:
-        raise PlotError(f"{path}: a picture ends with {', '.join(FORMATS)}")
-    if not path.parent.is_dir():
-        raise PlotError(f"{path}: there is no folder {path.parent}")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise PlotError("--plot needs matplotlib: pip install 'gpu-scheduler[plot]'") from None
-
 
 def draw(path: Path, title: str, points: Sequence[tuple[float, float]]) -> None:
     """Write the picture; ``points`` are demand and allocated, in percent of the cluster."""

@@ -64,11 +64,12 @@ def plot(
     ] = None,
 ) -> None:
     """Draw the best value so far and parallel coordinates of the trials."""
+    from gpu_scheduler import picture
     from gpu_scheduler.sweeps_cli import cluster, plot
 
     def show() -> str:
         path = output or Path(f"{job}.png")
-        plot.check(path)
+        picture.check(path)
         plot.draw(cluster.fetch(job, namespace), path)
         return str(path)
 

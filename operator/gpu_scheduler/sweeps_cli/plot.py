@@ -26,29 +26,8 @@ from gpu_scheduler.sweeps_cli.record import NoResultsError, Record
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-FORMATS = (".png", ".svg", ".pdf")
 MOST_LINES = 1000  # of trials drawn: the best ones; more would be one dark area
 _MARGIN = 0.03  # of an axis, above and below its values
-
-
-class PlotError(ValueError):
-    """The picture cannot be made; the message says why."""
-
-
-def check(path: Path) -> None:
-    """Refuse before anything is read what would fail after it.
-
-    Raises:
-        PlotError: another format, no such folder, or matplotlib is not installed.
-    """
-    if path.suffix not in FORMATS:
-        raise PlotError(f"{path}: a picture ends with {', '.join(FORMATS)}")
-    if not path.parent.is_dir():
-        raise PlotError(f"{path}: there is no folder {path.parent}")
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise PlotError("a picture needs matplotlib: pip install 'gpu-scheduler[plot]'") from None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ import yaml
 from tests.unit.api.sweep_cases import listed, sweep
 from typer.testing import CliRunner, Result
 
+from gpu_scheduler import picture
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.rows import Header, encode
 from gpu_scheduler.core.sweeps.trials import parameters_of
@@ -229,5 +230,5 @@ def test_axes_of_a_picture_hold_each_value_where_it_belongs():
     ("name", "says"), [("a.gif", "ends with .png"), ("missing/a.png", "no folder")]
 )
 def test_a_picture_that_cannot_be_written_is_refused_before_anything_is_read(tmp_path, name, says):
-    with pytest.raises(plot.PlotError, match=says):
-        plot.check(tmp_path / name)
+    with pytest.raises(picture.PlotError, match=says):
+        picture.check(tmp_path / name)
