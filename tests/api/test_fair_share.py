@@ -12,11 +12,9 @@ from dataclasses import dataclass
 import pytest
 from tests.api.caller import Caller
 from tests.api.conftest import administrator, own_cluster
-from tests.api.replica import Replica
+from tests.api.replica import CALM_LEASE, Replica
 from tests.api.tenant import Json, Tenant, runs, template, until
 
-# A replica that is gone is replaced soon, and a busy machine does not cost the Lease.
-LEASE = {"lease_seconds": "6.0", "renew_deadline_seconds": "5.0", "retry_seconds": "0.3"}
 SLOW_TO_GO = {"kwok.x-k8s.io/termination-seconds": "12"}
 INDEX = "batch.kubernetes.io/job-completion-index"
 
@@ -48,7 +46,7 @@ def free_port() -> int:
 def site() -> Iterator[Site]:
     with own_cluster("share") as running:
         port = free_port()
-        settings = {**LEASE, "admin_port": str(port), "admin_host": "127.0.0.1"}
+        settings = {**CALM_LEASE, "admin_port": str(port), "admin_host": "127.0.0.1"}
         replica = Replica(running, settings=settings).start()
         try:
             replica.wait_leading()

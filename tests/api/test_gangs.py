@@ -3,25 +3,20 @@
 import json
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from tests.api.caller import Caller
-from tests.api.conftest import administrator, own_cluster
 from tests.api.fake_nodes import node, remove, with_nodes
 from tests.api.pod_watch import Pods, PodWatch, placed
-from tests.api.replica import Replica
+from tests.api.replica import CALM_LEASE
+from tests.api.site import Site, Team, site_with, team_on
 from tests.api.tenant import Json, Tenant, runs, template, until
 
-from cluster import Running
 from gpu_scheduler.api.names import LABEL_JOB, RANK
 
 STUCK_SECONDS = 3
-# A leader that is gone is replaced soon, and a busy machine does not cost the Lease.
-LEASE = {"lease_seconds": "6.0", "renew_deadline_seconds": "5.0", "retry_seconds": "0.3"}
-SETTINGS = {**LEASE, "stuck_seconds": str(STUCK_SECONDS)}
+SETTINGS = {**CALM_LEASE, "stuck_seconds": str(STUCK_SECONDS)}
 ZONE = {"key": "topology.kubernetes.io/zone"}
 FORTY: dict[str, Any] = {
     "gpuModels": ["T4"],
@@ -33,42 +28,15 @@ FORTY: dict[str, Any] = {
 }
 
 
-@dataclass(slots=True)
-class Site:
-    """A cluster whose operator a test may kill."""
-
-    running: Running
-    admin: Caller
-    replica: Replica
-
-    def restart(self) -> None:
-        self.replica.start().wait_leading()
-
-
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    with own_cluster("gangs") as running:
-        replica = Replica(running, settings=SETTINGS).start()
-        try:
-            replica.wait_leading()
-            yield Site(running, administrator(running), replica)
-        finally:
-            if replica.process is not None:
-                replica.stop()
-
-
-Team = Callable[..., Tenant]
+    with site_with("gangs", SETTINGS) as made:
+        yield made
 
 
 @pytest.fixture
 def team(site: Site) -> Iterator[Team]:
-    with ExitStack() as stack:
-
-        def make(**project: Any) -> Tenant:
-            made = Tenant(site.admin).create(**project)
-            stack.callback(made.delete)
-            return made
-
+    with team_on(site) as make:
         yield make
 
 

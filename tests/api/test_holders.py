@@ -15,9 +15,9 @@ import pytest
 import yaml
 from tests.api.caller import Caller
 from tests.api.conftest import CLUSTERS, administrator, install
-from tests.api.replica import LEASE_NAMESPACE, Replica
+from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE, Replica
 from tests.api.tenant import Json, Tenant, until
-from tests.api.test_fair_share import LEASE, free_port
+from tests.api.test_fair_share import free_port
 
 from cluster import Running, Settings, up
 from gpu_scheduler.api.names import LABEL_HOLDS
@@ -91,7 +91,7 @@ def deployment(admin: Caller) -> Iterator[None]:
 @contextmanager
 def operator(site: Running, holders: str = "devices", **more: str) -> Iterator[Replica]:
     settings = {
-        **LEASE,
+        **CALM_LEASE,
         "holders": holders,
         "holders_image": "example/operator:1",
         "holders_keep_seconds": "2",

@@ -2,27 +2,19 @@
 
 import itertools
 import json
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
-from tests.api.caller import Caller
-from tests.api.conftest import administrator, own_cluster
 from tests.api.pod_watch import Pods, PodWatch
-from tests.api.replica import Replica
+from tests.api.replica import CALM_LEASE
+from tests.api.site import Site, Team, site_with, team_on
 from tests.api.tenant import Json, Tenant, runs, template, until
 
-from cluster import Running
 from gpu_scheduler.api.names import HPARAMS, RESULTS_KEY, TRIAL, results_name
 from gpu_scheduler.core.sweeps.outcome import Outcome
 from gpu_scheduler.core.sweeps.rows import decode
 
-# Longer than elsewhere: a leader that loses its Lease on a busy machine ends, and nobody here
-# starts another one.
-LEASE = {"lease_seconds": "6.0", "renew_deadline_seconds": "5.0", "retry_seconds": "0.3"}
-SETTINGS = {**LEASE, "results_seconds": "0.5"}
+SETTINGS = {**CALM_LEASE, "results_seconds": "0.5"}
 LR, BATCH = [0.001, 0.01, 0.1], [32, 64, 128, 256]
 GRID: Json = {
     "algorithm": "grid",
@@ -39,42 +31,15 @@ RANDOM: Json = {
 }
 
 
-@dataclass(slots=True)
-class Site:
-    """A cluster whose operator a test may kill."""
-
-    running: Running
-    admin: Caller
-    replica: Replica
-
-    def restart(self) -> None:
-        self.replica.start().wait_leading()
-
-
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
-    with own_cluster("sweeps") as running:
-        replica = Replica(running, settings=SETTINGS).start()
-        try:
-            replica.wait_leading()
-            yield Site(running, administrator(running), replica)
-        finally:
-            if replica.process is not None:
-                replica.stop()
-
-
-Team = Callable[..., Tenant]
+    with site_with("sweeps", SETTINGS) as made:
+        yield made
 
 
 @pytest.fixture
 def team(site: Site) -> Iterator[Team]:
-    with ExitStack() as stack:
-
-        def make(**project: Any) -> Tenant:
-            made = Tenant(site.admin).create(**project)
-            stack.callback(made.delete)
-            return made
-
+    with team_on(site) as make:
         yield make
 
 
