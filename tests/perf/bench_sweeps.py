@@ -111,7 +111,8 @@ async def _measure(running: Running, options: argparse.Namespace) -> dict[str, A
         if options.huge:
             result["huge"] = await _huge(eyes, options.huge, options.run, width)
         for name in ("small", "large", "huge"):
-            result["broken"] += [f"{name}: {each}" for each in result.get(name, {})["broken"]]
+            broken = result.get(name, {}).get("broken", ())
+            result["broken"] += [f"{name}: {each}" for each in broken]
         running.stop_process(OPERATOR)
     return result
 
@@ -207,7 +208,7 @@ async def _sweep(
         )
         if not holds
     ]
-    return {
+    result = {
         "trials": trials,
         "kills": kills,
         "leaders_ended_by_themselves": eyes.ended_by_itself,
@@ -226,6 +227,8 @@ async def _sweep(
         "memory": used,
         "broken": broken,
     }
+    say(json.dumps(result))  # the next part may take long
+    return result
 
 
 async def _huge(eyes: Eyes, trials: int, run: int, parallelism: int) -> dict[str, Any]:
