@@ -1,26 +1,23 @@
 """The copies term: what stays unused when a node is filled with copies of one typical pod.
 
 Fragmentation asks whether one more pod fits; this asks how many, and so sees a node run out of CPU
-before it runs out of GPU. The mean over the mix. Ours; docs/packing.md says what it is worth.
+before it runs out of GPU. The mean over the mix. What is worked out here is the rest, what copies
+use. Ours; docs/packing.md says what it is worth.
 """
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core.packing.policy import WEIGHT
-
 Small = npt.NDArray[np.int32]
 
 
-def left_unused(by_gpu: Small, by_cpu: Small, gain: Small, total: Small) -> Small:
-    """Free GPU that copies leave unused, in milli-GPU times WEIGHT.
+def used(by_gpu: Small, by_cpu: Small, gain: Small) -> Small:
+    """Free GPU that copies use, in milli-GPU times WEIGHT.
 
     Args:
         by_gpu: [states, shapes] copies for which the devices are enough.
         by_cpu: [states, shapes] copies for which the CPU is enough.
         gain: [shapes] milli-GPU that one copy uses, times its weight; 0 for pods without a GPU.
-        total: [states] free milli.
     """
-    used: Small = np.minimum(by_gpu, by_cpu) @ gain
-    found: Small = total * WEIGHT - used
+    found: Small = np.minimum(by_gpu, by_cpu) @ gain
     return found

@@ -21,7 +21,13 @@ _BIAS = 1 << (BUCKET_BITS - 1)
 def pack(size: Ints, bucket: Ints, left: Ints, node: Ints) -> Ints:
     """Keys; a bucket is between -2**19 and 2**19, the others are not negative."""
     biased = bucket + _BIAS
-    found: Ints = (((size << BUCKET_BITS | biased) << LEFT_BITS | left) << NODE_BITS) | node
+    found: Ints = (((size << BUCKET_BITS | biased) << LEFT_BITS | left) << NODE_BITS) + node
+    return found
+
+
+def in_bucket(packed: Ints, bucket: Ints) -> Ints:
+    """Keys that were packed with bucket 0, in another."""
+    found: Ints = packed + (bucket << (LEFT_BITS + NODE_BITS))
     return found
 
 

@@ -1,8 +1,8 @@
 """The typical shapes on one kind of node: what a state of such a node costs.
 
-Per device, what the terms need to know of it (scraps and seats for each need of the mix, copies for
-each shape) depends on its free milli alone and stands in a look-up table; a node's is the sum over
-its devices. Placing a pod changes one device, or several alike, so its outcome is the base plus a
+Per device, what the terms need to know of it (what it seats of each need of the mix, copies of each
+shape) depends on its free milli alone and stands in a look-up table; a node's is the sum over its
+devices. Placing a pod changes one device, or several alike, so its outcome is the base plus a
 difference of two rows. In 32 bits: with weights that sum to WEIGHT nothing comes near 2**31.
 Called by ``column`` and ``row``.
 """
@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from gpu_scheduler.core.assign import share
 from gpu_scheduler.core.devices import accepts
-from gpu_scheduler.core.packing.copies import left_unused
-from gpu_scheduler.core.packing.fragmentation import fragmented
+from gpu_scheduler.core.packing.copies import used
+from gpu_scheduler.core.packing.fragmentation import usable
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.request import Shape
 from gpu_scheduler.core.snapshot import DeviceKind, NodeKind
@@ -41,68 +41,79 @@ class KindLoad:
     """The mix on nodes with the same devices.
 
     ``devices`` are the distinct devices of the kind; ``tables[i][x]`` describes device ``i`` with
-    ``x`` milli free: scraps and seats for all needs, copies for all shapes.
+    ``x`` milli free: what of it all needs can use, seats for those of several devices, copies for
+    all shapes.
     """
 
     def __init__(self, kind: NodeKind, mix: Mix) -> None:
         self.devices = list(dict.fromkeys(kind))
         self.device_of = [self.devices.index(device) for device in kind]
-        needs: dict[Need, int] = {}
-        shapes: list[tuple[int, int, int]] = []  # need, CPU, weight
-        for shape, weight in mix.typical:
-            if shape.devices:
-                need = _need(shape, self.devices)
-                shapes.append((needs.setdefault(need, len(needs)), shape.cpu_milli, weight))
-        self.steps = np.array(sorted({cpu for _, cpu, _ in shapes}), dtype=np.int64)
+        pods = [(_need(s, self.devices), s.cpu_milli, w) for s, w in mix.typical if s.devices]
+        needs = sorted(dict.fromkeys(need for need, _, _ in pods), key=lambda need: need.count > 1)
+        self.steps = np.array(sorted({cpu for _, cpu, _ in pods}), dtype=np.int64)
         self._weight = np.zeros((len(self.steps) + 1, len(needs)), dtype=np.int32)
-        for need_at, cpu, weight in shapes:
-            self._weight[np.searchsorted(self.steps, cpu) + 1 :, need_at] += weight
-        every = list(needs)
-        need_of = [every[need_at] for need_at, _, _ in shapes]
-        self._count = np.array([need.count for need in every], dtype=np.int32)
-        self._count_of = np.array([need.count for need in need_of], dtype=np.int32)
-        self._alone = bool((self._count == 1).all())
-        self._cpu = np.array([max(1, cpu) for _, cpu, _ in shapes], dtype=np.int64)
-        gain = [w * n.count * _charge(n) for (_, _, w), n in zip(shapes, need_of, strict=True)]
+        for need, cpu, weight in pods:
+            self._weight[np.searchsorted(self.steps, cpu) + 1 :, needs.index(need)] += weight
+        self._count = np.array([need.count for need in needs if need.count > 1], dtype=np.int32)
+        self._count_of = np.array([need.count for need, _, _ in pods], dtype=np.int32)
+        self._cpu = np.array([max(1, cpu) for _, cpu, _ in pods], dtype=np.float64)
+        gain = [weight * need.count * _charge(need) for need, _, weight in pods]
         self._gain = np.array(gain, dtype=np.int32)
-        self.tables = [_table(every, need_of, i) for i in range(len(self.devices))]
+        self._needs, self._seats = len(needs), len(needs) + len(self._count)
+        need_of = [need for need, _, _ in pods]
+        self.tables = [_table(needs, need_of, i) for i in range(len(self.devices))]
 
     @property
     def width(self) -> int:
         """Numbers in the description of a node."""
-        return 2 * len(self._count) + len(self._gain)
+        return self._seats + len(self._gain)
 
     def base(self, free_milli: list[int]) -> Small:
         """The description of a node from the free milli of its devices, in their order."""
         if len(self.tables) == 1:
-            found: Small = self.tables[0][free_milli].sum(axis=0, dtype=np.int32)
+            of_each = self.tables[0].take(free_milli, axis=0)
+            found: Small = np.add.reduce(of_each, axis=0, dtype=np.int32)
             return found
         found = np.zeros(self.width, dtype=np.int32)
         for device, free in zip(self.device_of, free_milli, strict=True):
             found += self.tables[device][free]
         return found
 
-    def ranks(self, cpu_milli: Ints) -> Ints:
-        """For each free CPU, how many of the mix's CPU requests are within it."""
-        return np.searchsorted(self.steps, cpu_milli, side="right")
+    def allowed(self, cpu_milli: Ints) -> "Allowed":
+        """What of the mix each amount of free CPU is enough for."""
+        ranks = np.searchsorted(self.steps, cpu_milli, side="right")
+        # In floating point, where numpy divides faster: exact below 2**53.
+        copies = np.minimum(cpu_milli[:, None] / self._cpu, MOST_COPIES).astype(np.int32)
+        return Allowed(self._weight[ranks], copies)
 
-    def by_cpu(self, cpu_milli: Ints) -> Small:
-        """[states, shapes] Copies of each typical shape for which the CPU is enough."""
-        found: Small = np.minimum(cpu_milli[:, None] // self._cpu, MOST_COPIES).astype(np.int32)
-        return found
+    def usable(self, nodes: Small, weight: Small) -> Small:
+        """What typical pods can use of nodes so described, in milli-GPU times WEIGHT."""
+        seated, seats = nodes[:, : self._needs], nodes[:, self._needs : self._seats]
+        return usable(seated, seats, self._count, weight)
 
-    def fragmentation(self, nodes: Small, total: Small, rank: Ints) -> Small:
-        """F_n of nodes so described, in milli-GPU times WEIGHT."""
-        n = len(self._count)
-        scraps, seats = nodes[:, :n], nodes[:, n : 2 * n]
-        return fragmented(scraps, seats, self._count, total, self._weight[rank])
-
-    def unused(self, nodes: Small, total: Small, by_cpu: Small) -> Small:
-        """What copies leave unused on nodes so described, in milli-GPU times WEIGHT."""
-        by_gpu = nodes[:, 2 * len(self._count) :]
-        if not self._alone:
+    def used(self, nodes: Small, copies: Small) -> Small:
+        """What copies use of nodes so described, in milli-GPU times WEIGHT."""
+        by_gpu = nodes[:, self._seats :]
+        if len(self._count):
             by_gpu = by_gpu // self._count_of
-        return left_unused(by_gpu, by_cpu, self._gain, total)
+        return used(by_gpu, copies, self._gain)
+
+
+@dataclass(slots=True)
+class Allowed:
+    """What amounts of free CPU are enough for, a row each.
+
+    Attributes:
+        weight: [amounts, needs] of the shapes that could run.
+        copies: [amounts, shapes] that could run at once.
+    """
+
+    weight: Small
+    copies: Small
+
+    def take(self, rows: Ints) -> "Allowed":
+        """The same for some of the amounts, or for some of them several times."""
+        return Allowed(self.weight.take(rows, axis=0), self.copies.take(rows, axis=0))
 
 
 @lru_cache(maxsize=64)
@@ -127,9 +138,11 @@ def _charge(need: Need) -> int:
 
 
 def _table(needs: list[Need], need_of: list[Need], device: int) -> Small:
-    """[free milli, needs + needs + shapes]: scraps, seats, copies of one device."""
+    """[free milli, needs + needs of several + shapes]: seated, seats, copies of one device."""
     free = np.arange(DEVICE_MILLI + 1, dtype=np.int32)[:, None]
     milli = np.array([need.milli[device] for need in needs], dtype=np.int32)
     each = np.array([need.milli[device] for need in need_of], dtype=np.int32)
+    several = np.array([need.count > 1 for need in needs], dtype=np.bool_)
     seats = (free >= milli).astype(np.int32)
-    return np.concatenate([free * (1 - seats), seats, free // np.maximum(1, each)], axis=1)
+    copies = free // np.maximum(1, each)
+    return np.concatenate([free * seats, seats[:, several], copies], axis=1)

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gpu_scheduler.core.packing.load import Allowed
+
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
 
@@ -18,36 +20,30 @@ class Outcomes:
     """Placements, one per row.
 
     Attributes:
+        fixed: what ``Scoring.fixed`` says of rank, device and what the pod takes.
         state: number of the node's state in the batch.
-        total: milli-GPU left on the node.
-        left: milli left on the devices that the pod takes.
+        total: milli-GPU free on the node before, one for each placement or the same for all.
+        taken: milli-GPU that the pod takes.
         cpu: milli-CPU left on the node.
         gpu: 1 when the pod takes a device, else 0.
         scarce: milli-GPU to pay for the node's scarcity.
-        size: rank of the device, for requests in MiB.
     """
 
-    state: Ints
-    total: Ints
-    left: Ints
+    fixed: Ints
+    state: Ints | int
+    total: Ints | int
+    taken: Ints
     cpu: Ints
     gpu: Ints
     scarce: Ints
-    size: Ints
 
 
 @dataclass(slots=True)
 class Described:
-    """The states of a batch, and after them the outcomes, as ``KindLoad`` describes nodes.
-
-    ``cpu_at`` points into ``ranks`` and ``by_cpu``, where each amount of free CPU stands once.
-    """
+    """The states of a batch, and after them the outcomes, as ``KindLoad`` describes nodes."""
 
     nodes: Small
-    total: Small
-    cpu_at: Ints
-    ranks: Ints
-    by_cpu: Small
+    allowed: Allowed
 
 
 @dataclass(slots=True)

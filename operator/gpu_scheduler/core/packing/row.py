@@ -43,13 +43,14 @@ def row_keys(
         state, which = np.array(where, dtype=np.int64).T
         left = np.array([p.left for p in placements], dtype=np.int64)[which]
         rest = np.array([sum(p.free_milli) for p in placements], dtype=np.int64)[which]
+        taken = total[state] - rest
         size = np.array([p.size for p in placements], dtype=np.int64)[which]
         if base is not None:
             after = np.stack([kind.load.base(p.free_milli) for p in placements])[which]
     else:
         state, place = _fitting(kind, free, cpu >= cpu_milli, milli, count)
         held = free[state, place] if count else np.zeros_like(state)
-        left, rest = held - milli, total[state] - milli * count
+        left, taken = held - milli, np.full(len(state), milli * count)
         size = np.full(len(state), size_number)
         if base is not None:
             after = base[state]
@@ -60,9 +61,19 @@ def row_keys(
     if len(state):
         described = None
         if base is not None and after is not None:
-            described = _described(kind, base, after, total, rest, cpu, state, cpu_milli)
-        gpu = np.full(len(state), int(milli > 0))
-        outcomes = Outcomes(state, rest, left, cpu[state] - cpu_milli, gpu, scarce[state], size)
+            amounts = np.concatenate([cpu, np.maximum(0, cpu - cpu_milli)])
+            of_each = np.concatenate([np.arange(len(cpu)), state + len(cpu)])
+            allowed = kind.load.allowed(amounts).take(of_each)
+            described = Described(np.concatenate([base, after]), allowed)
+        outcomes = Outcomes(
+            fixed=kind.scoring.fixed(left, size, taken),
+            state=state,
+            total=total[state],
+            taken=taken,
+            cpu=cpu[state] - cpu_milli,
+            gpu=np.full(len(state), int(milli > 0)),
+            scarce=scarce[state],
+        )
         found = kind.scoring.keys(kind.load, described, outcomes, kind.devices)
         np.minimum.at(result, state, found)
     return result
@@ -90,23 +101,3 @@ def _base(kind: KindScores, free: Ints) -> Small:
         return np.stack([kind.load.base(row) for row in free.tolist()])
     found: Small = kind.load.tables[0][free].sum(axis=1, dtype=np.int32)
     return found
-
-
-def _described(
-    kind: KindScores,
-    base: Small,
-    after: Small,
-    total: Ints,
-    rest: Ints,
-    cpu: Ints,
-    state: Ints,
-    cpu_milli: int,
-) -> Described:
-    amounts = np.concatenate([cpu, cpu - cpu_milli])
-    return Described(
-        np.concatenate([base, after]),
-        np.concatenate([total, rest]).astype(np.int32),
-        np.concatenate([np.arange(len(cpu)), state + len(cpu)]),
-        kind.load.ranks(amounts),
-        kind.load.by_cpu(amounts),
-    )

@@ -32,24 +32,38 @@ class Scoring:
         """Whether outcomes have to be described."""
         return self.packing in (Packing.FRAGMENTATION, Packing.FGD)
 
+    def fixed(self, left: Ints, size: Ints, taken: Ints) -> Ints:
+        """The part of a key that does not depend on the rest of the node.
+
+        Args:
+            left: milli left on the devices that the pod takes.
+            size: rank of the device, for requests in MiB.
+            taken: milli that the pod takes of the node.
+        """
+        zero = np.zeros_like(left)
+        if self.packing is Packing.SPREAD:
+            return keys.pack(size, zero, keys.MOST_LEFT - left, keys.MOST_LEFT + taken)
+        return keys.pack(size, zero, left, -taken)
+
     def keys(
         self, load: KindLoad, described: Described | None, after: Outcomes, devices: int
     ) -> Ints:
         """The key of each outcome on nodes with so many devices."""
-        left, node = after.left, after.total
+        total = after.total
         if described is not None and self.packing is Packing.FRAGMENTATION:
-            bucket = growth(load, described, after.state, COPIES_PERCENT) + after.scarce * UNIT
-            bucket = bucket // (BUCKET_MILLI * UNIT) * after.gpu  # without a GPU: least free GPU
+            cost = growth(load, described, after, COPIES_PERCENT) + after.scarce * UNIT
+            bucket = cost // (BUCKET_MILLI * UNIT) * after.gpu  # without a GPU: least free GPU
         elif described is not None:
-            bucket = sigmoid_points(growth(load, described, after.state, 0) // 100)
+            bucket = sigmoid_points(growth(load, described, after, 0) // 100)
         elif self.packing is Packing.BEST_FIT:
-            bucket = left_over(after.cpu, self.most_cpu, after.total, self.most_gpu)
+            rest = total - after.taken
+            bucket = left_over(after.cpu, self.most_cpu, rest, self.most_gpu)
         else:
-            room = np.where(after.gpu, after.total, after.cpu)
+            room = np.where(after.gpu, total - after.taken, after.cpu)
             most = np.where(after.gpu, max(1, devices * DEVICE_MILLI), max(1, self.most_cpu))
             bucket = -(room * SCALE // most)
-            left, node = keys.MOST_LEFT - left, keys.MOST_LEFT - node
-        return keys.pack(after.size, bucket, left, node)
+            total = -total
+        return keys.in_bucket(after.fixed + total, bucket)
 
     def first(self, row: Ints) -> int:
         """The node to take, by the keys of all nodes; among equals the first.
@@ -67,14 +81,16 @@ class Scoring:
         return keys.MOST_LEFT - left if self.packing is Packing.SPREAD else left
 
 
-def growth(load: KindLoad, described: Described, state: Ints, copies_percent: int) -> Ints:
-    """By how much the cost of the node grows, in UNITs of a milli-GPU."""
-    nodes, total = described.nodes, described.total
-    part = load.fragmentation(nodes, total, described.ranks[described.cpu_at])
-    cost = part.astype(np.int64) * (100 - copies_percent)
+def growth(load: KindLoad, described: Described, after: Outcomes, copies_percent: int) -> Ints:
+    """By how much the cost of the node grows, in UNITs of a milli-GPU.
+
+    What it costs is what of its free GPU is of no use; so the cost grows by what use is lost,
+    less what the pod itself takes.
+    """
+    nodes, allowed = described.nodes, described.allowed
+    use = load.usable(nodes, allowed.weight).astype(np.int64) * (100 - copies_percent)
     if copies_percent:
-        by_cpu = described.by_cpu[described.cpu_at]
-        cost += load.unused(nodes, total, by_cpu).astype(np.int64) * copies_percent
-    states = len(nodes) - len(state)
-    found: Ints = cost[states:] - cost[state]
+        use += load.used(nodes, allowed.copies).astype(np.int64) * copies_percent
+    states = len(nodes) - len(after.taken)
+    found: Ints = use[after.state] - use[states:] - after.taken * UNIT
     return found

@@ -29,10 +29,9 @@ def test_fragmentation_is_what_its_definition_says(case: tuple[Mix, NodeKind, li
     mix, kind, states = case
     load = KindLoad(kind, mix)
     nodes = np.stack([load.base(list(state.free)) for state in states])
-    total = np.array([state.total for state in states], dtype=np.int32)
-    rank = load.ranks(np.array([state.cpu for state in states]))
-    found = load.fragmentation(nodes, total, rank).tolist()
-    assert found == [definitions.fragmentation(state, mix) for state in states]
+    allowed = load.allowed(np.array([state.cpu for state in states]))
+    found = load.usable(nodes, allowed.weight).tolist()
+    assert found == [s.total * WEIGHT - definitions.fragmentation(s, mix) for s in states]
 
 
 @settings(deadline=None)
@@ -43,27 +42,24 @@ def test_what_copies_leave_unused_is_what_its_definition_says(
     mix, kind, states = case
     load = KindLoad(kind, mix)
     nodes = np.stack([load.base(list(state.free)) for state in states])
-    total = np.array([state.total for state in states], dtype=np.int32)
-    by_cpu = load.by_cpu(np.array([state.cpu for state in states]))
-    found = load.unused(nodes, total, by_cpu).tolist()
-    assert found == [definitions.unused(state, mix) for state in states]
+    allowed = load.allowed(np.array([state.cpu for state in states]))
+    found = load.used(nodes, allowed.copies).tolist()
+    assert found == [s.total * WEIGHT - definitions.unused(s, mix) for s in states]
 
 
 def test_half_a_device_is_useless_to_who_wants_a_whole_one():
     mix = mix_of({shape(1000, cpu_milli=1000): 1})
     load = KindLoad((device("Tesla-T4"),) * 2, mix)
     nodes = np.stack([load.base([500, 1000]), load.base([1000, 1000]), load.base([500, 500])])
-    total = np.array([1500, 2000, 1000])
-    cpu = load.ranks(np.array([1000, 1000, 1000]))
-    assert (load.fragmentation(nodes, total, cpu) // WEIGHT).tolist() == [500, 0, 1000]
-    no_cpu = load.ranks(np.array([999, 999, 999]))
-    assert (load.fragmentation(nodes, total, no_cpu) // WEIGHT).tolist() == [1500, 2000, 1000]
+    enough, too_little = load.allowed(np.array([1000] * 3)), load.allowed(np.array([999] * 3))
+    assert (load.usable(nodes, enough.weight) // WEIGHT).tolist() == [1000, 2000, 0]
+    assert load.usable(nodes, too_little.weight).tolist() == [0, 0, 0]
 
 
 def test_copies_see_the_cpu_run_out_before_the_gpu():
     mix = mix_of({shape(1000, cpu_milli=6000): 1})
     load = KindLoad((device("Tesla-T4"),) * 4, mix)
     nodes = np.stack([load.base([1000] * 4)] * 2)
-    total, cpu = np.array([4000, 4000]), np.array([24_000, 12_000])
-    assert (load.fragmentation(nodes, total, load.ranks(cpu)) // WEIGHT).tolist() == [0, 0]
-    assert (load.unused(nodes, total, load.by_cpu(cpu)) // WEIGHT).tolist() == [0, 2000]
+    allowed = load.allowed(np.array([24_000, 12_000]))
+    assert (load.usable(nodes, allowed.weight) // WEIGHT).tolist() == [4000, 4000]
+    assert (load.used(nodes, allowed.copies) // WEIGHT).tolist() == [4000, 2000]
