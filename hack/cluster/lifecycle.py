@@ -130,6 +130,7 @@ def _start(settings: Settings) -> Running:
                 node_grace_seconds=settings.node_grace_seconds,
                 listen_all=settings.real_node,
             ),
+            settings.crds,
         )
         for path in settings.nodes:
             running.add_nodes(path)

@@ -1,7 +1,7 @@
 """What one local cluster is: its name, its nodes and how its control plane is tuned.
 
 Two `up` with equal settings mean the same cluster; `fingerprint` is what is compared,
-and it covers the contents of node files, not their names.
+and it covers the contents of files, not their names.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ class Settings:
     Attributes:
         name: names its run folder and its kubeconfig context.
         nodes: YAML files of Node objects that kwok plays.
+        crds: YAML files of CustomResourceDefinitions that are served before the controllers
+            start: the garbage collector looks for new kinds only every 30 seconds.
         qps: requests per second (and burst) that kube-controller-manager and kube-scheduler
             allow themselves; None leaves their defaults of 20 and 50.
         real_node: also one real node, which takes port 443 of the machine.
@@ -37,6 +39,7 @@ class Settings:
 
     name: str = "dev"
     nodes: tuple[Path, ...] = ()
+    crds: tuple[Path, ...] = ()
     qps: int | None = None
     real_node: bool = False
     audit: bool = False
@@ -52,13 +55,17 @@ class Settings:
             )
         if self.qps is not None and self.qps < 1:
             raise ClusterError(f"qps {self.qps}: at least 1, or left out for the defaults")
-        for path in self.nodes:
-            if not path.is_file():
-                raise ClusterError(f"nodes: there is no file {path}")
+        for what, paths in (("nodes", self.nodes), ("crds", self.crds)):
+            for path in paths:
+                if not path.is_file():
+                    raise ClusterError(f"{what}: there is no file {path}")
 
     def fingerprint(self) -> str:
         """Equal for settings that ask for the same cluster."""
-        contents = [hashlib.sha256(path.read_bytes()).hexdigest() for path in self.nodes]
+        contents = [
+            [hashlib.sha256(path.read_bytes()).hexdigest() for path in paths]
+            for paths in (self.nodes, self.crds)
+        ]
         asked = [
             self.name, contents, self.qps, self.real_node, self.audit,
             list(self.feature_gates), self.node_grace_seconds, self.port,

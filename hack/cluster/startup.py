@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from functools import partial
+from pathlib import Path
+from typing import Any
+
+import yaml
 
 from cluster import control_plane, credentials
 from cluster.api_client import ApiClient, Object
@@ -13,13 +18,14 @@ from cluster.running import Running
 
 # What the users with stock roles may do, in every namespace.
 _BINDINGS = {"edit-user": "edit", "view-user": "view"}
+_CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
-def start_control_plane(running: Running, plan: Plan) -> None:
+def start_control_plane(running: Running, plan: Plan, crds: Sequence[Path] = ()) -> None:
     """Starts every program and returns when pods can be created and scheduled.
 
     Raises:
-        ClusterError: a program ended or was not ready in time.
+        ClusterError: a program ended or was not ready in time, or a CRD was refused.
     """
     folder = plan.folder
     _run(running, "etcd", control_plane.etcd(plan))
@@ -34,6 +40,7 @@ def start_control_plane(running: Running, plan: Plan) -> None:
         (folder / "audit-policy.yaml").write_text(control_plane.AUDIT_POLICY)
     _run(running, "kube-apiserver", control_plane.api_server(plan))
     running.wait_ready()
+    _define(running, crds)
     _run(running, "kube-controller-manager", control_plane.controller_manager(plan))
     _run(running, "kube-scheduler", control_plane.scheduler(plan))
     _run(running, "kwok", control_plane.kwok(plan))
@@ -53,6 +60,25 @@ def start_control_plane(running: Running, plan: Plan) -> None:
 
 def _run(running: Running, name: str, arguments: tuple[str, ...]) -> None:
     running.run_process(name, (str(running.binary(name)), *arguments))
+
+
+def _define(running: Running, crds: Sequence[Path]) -> None:
+    """Creates CRDs and waits until discovery, from which controllers learn of kinds, has them."""
+    bodies = [body for path in crds for body in yaml.safe_load_all(path.read_text()) if body]
+    with running.client() as client:
+        for body in bodies:
+            client.create(_CRDS, body)
+        for body in bodies:
+            running.wait_for("kube-apiserver", partial(_is_served, client, body["spec"]))
+
+
+def _is_served(client: ApiClient, spec: Any) -> bool:
+    group, version, plural = spec["group"], spec["versions"][0]["name"], spec["names"]["plural"]
+    groups: Any = client.get("/apis")["groups"]
+    if not any(each["name"] == group for each in groups):
+        return False
+    resources: Any = client.get(f"/apis/{group}/{version}")["resources"]
+    return any(each["name"] == plural for each in resources)
 
 
 def _bind(user: str, role: str) -> Object:

@@ -17,18 +17,23 @@ from tests.api.tenant import Tenant
 from cluster import Running, Settings, up
 
 CLUSTERS = Path(__file__).parents[1] / "fixtures" / "clusters"
+SERVERS = CLUSTERS / "dell-saas.yaml"
+CRDS = tuple(sorted((Path(__file__).parents[2] / "crds").glob("*.yaml")))
 
 
 @pytest.fixture(scope="session")
 def control_plane(worker_id: str) -> Iterator[Running]:
-    """A cluster with the four Dell servers of two A100s each."""
-    name = f"api-{os.getpid()}-{worker_id}"
-    nodes = (CLUSTERS / "dell-saas.yaml",)
-    running = up(Settings(name=name, nodes=nodes, owner=os.getpid()))
+    """A cluster with our CRDs and the four Dell servers of two A100s each."""
+    running = up(settings(f"api-{os.getpid()}-{worker_id}"))
     try:
         yield running
     finally:
         running.stop()
+
+
+def settings(name: str, nodes: Path = SERVERS) -> Settings:
+    """A cluster with our CRDs that ends with this test run."""
+    return Settings(name=name, nodes=(nodes,), crds=CRDS, owner=os.getpid())
 
 
 @pytest.fixture
@@ -44,12 +49,12 @@ def namespace(control_plane: Running) -> Iterator[str]:
 
 
 @contextmanager
-def own_cluster(purpose: str) -> Iterator[Running]:
-    """A cluster of Dell servers with our CRDs, for tests that break things."""
-    name, nodes = f"{purpose}-{os.getpid()}", (CLUSTERS / "dell-saas.yaml",)
-    running = up(Settings(name=name, nodes=nodes, owner=os.getpid()))
+def own_cluster(purpose: str, nodes: Path = SERVERS) -> Iterator[Running]:
+    """A cluster that waits for an operator: our CRDs, and a namespace for the Lease."""
+    running = up(settings(f"{purpose}-{os.getpid()}", nodes))
     try:
-        install(running)
+        admin = administrator(running)
+        assert admin.create("/api/v1/namespaces", {"metadata": {"name": LEASE_NAMESPACE}}).ok
         yield running
     finally:
         running.stop()
@@ -65,13 +70,6 @@ def scheduled() -> Iterator[Running]:
             yield running
         finally:
             replica.stop()
-
-
-def install(running: Running) -> None:
-    """What the operator needs to start: CRDs and a namespace for its Lease."""
-    running.kubectl("apply", "-f", str(Path(__file__).parents[2] / "crds"))
-    running.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
-    running.kubectl("create", "namespace", LEASE_NAMESPACE)
 
 
 def administrator(running: Running) -> Caller:

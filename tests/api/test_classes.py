@@ -1,12 +1,11 @@
 """GPUClasses on a real control plane: three servers with two A100s each, one with an A30."""
 
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from tests.api.caller import Answer, Caller
-from tests.api.conftest import CLUSTERS, administrator, install
+from tests.api.conftest import CLUSTERS, administrator, own_cluster
 from tests.api.replica import Replica
 from tests.api.tenant import GROUP, Json, Tenant, template, until
 from tests.unit.api.cases import Spec, Wrong
@@ -18,7 +17,7 @@ from tests.unit.api.class_cases import (
     WRONG_SHAPES,
 )
 
-from cluster import Running, Settings, up
+from cluster import Running
 
 CLASSES = f"{GROUP}/gpuclasses"
 DRY = "?dryRun=All&fieldValidation=Strict"
@@ -27,18 +26,13 @@ DRY = "?dryRun=All&fieldValidation=Strict"
 @pytest.fixture(scope="module")
 def mixed() -> Iterator[Running]:
     """A cluster of two models with an operator."""
-    nodes = (CLUSTERS / "dell-selfhosted.yaml",)
-    running = up(Settings(name=f"classes-{os.getpid()}", nodes=nodes, owner=os.getpid()))
-    try:
-        install(running)
+    with own_cluster("classes", CLUSTERS / "dell-selfhosted.yaml") as running:
         replica = Replica(running).start()
         try:
             replica.wait_leading()
             yield running
         finally:
             replica.stop()
-    finally:
-        running.stop()
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 Two fake nodes of two GPUs each, which the stock scheduler knows as ``nvidia.com/gpu`` too.
 """
 
-import os
 import urllib.request
 import uuid
 from collections.abc import Iterator
@@ -14,12 +13,12 @@ from typing import Any
 import pytest
 import yaml
 from tests.api.caller import Caller
-from tests.api.conftest import CLUSTERS, administrator, install
+from tests.api.conftest import SERVERS, administrator, own_cluster
 from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE, Replica
 from tests.api.tenant import Json, Tenant, until
 from tests.api.test_fair_share import free_port
 
-from cluster import Running, Settings, up
+from cluster import Running
 from gpu_scheduler.api.names import LABEL_HOLDS
 
 DEPLOYMENT, CLASS = "gpu-scheduler", "gpu-scheduler-holder"
@@ -29,7 +28,7 @@ GPU = "nvidia.com/gpu"
 
 def nodes_of_both(folder: Path) -> Path:
     """Two of the Dell servers, with a device plugin."""
-    found = list(yaml.safe_load_all((CLUSTERS / "dell-saas.yaml").read_text()))[:2]
+    found = list(yaml.safe_load_all(SERVERS.read_text()))[:2]
     for node in found:
         resources = {**node["status"]["capacity"], GPU: "2"}
         node["status"] = {"capacity": resources, "allocatable": resources}
@@ -41,9 +40,7 @@ def nodes_of_both(folder: Path) -> Path:
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     nodes = nodes_of_both(tmp_path_factory.mktemp("nodes"))
-    running = up(Settings(name=f"holders-{os.getpid()}", nodes=(nodes,), owner=os.getpid()))
-    try:
-        install(running)
+    with own_cluster("holders", nodes) as running:
         admin = administrator(running)
         body = {"metadata": {"name": CLASS}, "value": 1000000, "preemptionPolicy": "Never"}
         assert admin.create("/apis/scheduling.k8s.io/v1/priorityclasses", body).ok
@@ -52,8 +49,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
             "the namespace has a service account",
         )
         yield running
-    finally:
-        running.stop()
 
 
 @pytest.fixture

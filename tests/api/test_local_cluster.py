@@ -5,14 +5,13 @@ import signal
 import subprocess
 import uuid
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
+from tests.api.conftest import CLUSTERS, settings
 
 from cluster import Running, Settings, connect, down, fake_nodes, up
 from cluster.process import is_alive, marked_with
 
-CLUSTERS = Path(__file__).parents[1] / "fixtures" / "clusters"
 JOB = """
 apiVersion: batch/v1
 kind: Job
@@ -38,7 +37,7 @@ def name() -> Iterator[str]:
 
 
 def other_up(name: str) -> Running:
-    return up(Settings(name=name, nodes=(CLUSTERS / "dell-selfhosted.yaml",), owner=os.getpid()))
+    return up(settings(name, CLUSTERS / "dell-selfhosted.yaml"))
 
 
 @pytest.fixture
@@ -107,7 +106,7 @@ def test_up_takes_down_what_a_test_run_that_was_killed_left(
         left = up(Settings(name=name, owner=run.pid))
         processes = left.processes.values()
         run.kill()
-    up(Settings(name=control_plane.name, nodes=(CLUSTERS / "dell-saas.yaml",)))
+    assert up(settings(control_plane.name)).processes == control_plane.processes
     assert connect(name) is None
     assert not any(is_alive(process) for process in processes)
 

@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 import pytest
 from tests.api.caller import Answer, Caller
+from tests.api.conftest import administrator
 from tests.unit.jobs.golden_jobs import CASES, make_input
 
 from cluster import Running
@@ -38,7 +39,7 @@ VOID = {"gpu-scheduler.io/c0-devices": "void"}
 
 @pytest.fixture
 def api(control_plane: Running) -> Caller:
-    return Caller(control_plane.server, control_plane.ca_file, control_plane.token("admin"))
+    return administrator(control_plane)
 
 
 def bare(job: RenderInput, namespace: str) -> RenderInput:

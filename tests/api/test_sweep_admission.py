@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.api.caller import Answer, Caller
+from tests.api.caller import Answer
+from tests.api.conftest import administrator
 from tests.unit.api.cases import Spec, job
 from tests.unit.api.sweep_cases import RIGHT, WRONG_FOR_PYTHON, listed, sweep
 
@@ -39,9 +40,6 @@ def gpujob(spec: Spec) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def admin(control_plane: Running, tmp_path_factory: pytest.TempPathFactory) -> Any:
     """An administrator, once the policy has taken effect; it is gone afterwards."""
-    control_plane.kubectl("apply", "-f", str(ROOT / "crds"))
-    name = "customresourcedefinition/gpujobs.gpu-scheduler.io"
-    control_plane.kubectl("wait", "--for=condition=Established", name, "--timeout=30s")
     chart = ROOT / "charts" / "gpu-scheduler"
     only = "templates/admission-sweeps.yaml"
     done = control_plane.helm("template", "sweep-admission", str(chart), "--show-only", only)
@@ -49,7 +47,7 @@ def admin(control_plane: Running, tmp_path_factory: pytest.TempPathFactory) -> A
     path.write_text(done.stdout)
     assert len(list(yaml.safe_load_all(done.stdout))) == 2
     control_plane.kubectl("apply", "-f", str(path))
-    admin = Caller(control_plane.server, control_plane.ca_file, control_plane.token("admin"))
+    admin = administrator(control_plane)
     try:
         deadline = time.monotonic() + 30
         while admin.create(PATH + DRY, gpujob(REFUSED["a value that is a list"].spec)).ok:

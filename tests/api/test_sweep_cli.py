@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.api.caller import Caller
+from tests.api.conftest import administrator
 from tests.unit.api.sweep_cases import sweep
 
 from cluster import Running
@@ -43,10 +43,7 @@ def cli(control_plane: Running) -> Any:
 @pytest.fixture(scope="module", autouse=True)
 def recorded(control_plane: Running) -> None:
     """A sweep of 23 segments, each with two results; one without results; a job without a sweep."""
-    control_plane.kubectl("apply", "-f", str(ROOT / "crds"))
-    name = "customresourcedefinition/gpujobs.gpu-scheduler.io"
-    control_plane.kubectl("wait", "--for=condition=Established", name, "--timeout=30s")
-    admin = Caller(control_plane.server, control_plane.ca_file, control_plane.token("admin"))
+    admin = administrator(control_plane)
 
     def create(path: str, kind: str, version: str, meta: dict[str, Any], **rest: Any) -> None:
         body = {"apiVersion": version, "kind": kind, "metadata": meta} | rest

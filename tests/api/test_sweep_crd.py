@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.api.caller import Answer, Caller
+from tests.api.conftest import administrator
 from tests.unit.api.cases import Spec, Wrong
 from tests.unit.api.sweep_cases import RIGHT, WRONG, WRONG_FOR_SCHEMA, listed, sweep
 
@@ -25,10 +26,7 @@ STRICT = "?dryRun=All&fieldValidation=Strict"
 
 @pytest.fixture(scope="module")
 def admin(control_plane: Running) -> Caller:
-    control_plane.kubectl("apply", "-f", str(ROOT / "crds"))
-    name = "customresourcedefinition/gpujobs.gpu-scheduler.io"
-    control_plane.kubectl("wait", "--for=condition=Established", name, "--timeout=30s")
-    return Caller(control_plane.server, control_plane.ca_file, control_plane.token("admin"))
+    return administrator(control_plane)
 
 
 def gpujob(spec: Spec, name: str = "sweep") -> dict[str, Any]:

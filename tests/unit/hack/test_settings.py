@@ -13,18 +13,26 @@ def test_a_name_that_is_no_folder_name_is_refused(name: str) -> None:
         Settings(name=name)
 
 
-def test_a_missing_node_file_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match=r"none\.yaml"):
-        Settings(nodes=(tmp_path / "none.yaml",))
+@pytest.mark.parametrize("files", ["nodes", "crds"])
+def test_a_missing_file_is_named(files: str, tmp_path: Path) -> None:
+    with pytest.raises(ClusterError, match=rf"{files}: .*none\.yaml"):
+        Settings(**{files: (tmp_path / "none.yaml",)})
 
 
-def test_equal_wishes_have_equal_fingerprints(tmp_path: Path) -> None:
+@pytest.mark.parametrize("files", ["nodes", "crds"])
+def test_equal_wishes_have_equal_fingerprints(files: str, tmp_path: Path) -> None:
     for name in ("a.yaml", "b.yaml"):
         (tmp_path / name).write_text("kind: Node")
-    first = Settings(nodes=(tmp_path / "a.yaml",))
-    assert first.fingerprint() == Settings(nodes=(tmp_path / "b.yaml",)).fingerprint()
+    first = Settings(**{files: (tmp_path / "a.yaml",)})
+    assert first.fingerprint() == Settings(**{files: (tmp_path / "b.yaml",)}).fingerprint()
     (tmp_path / "b.yaml").write_text("kind: Node # changed")
-    assert first.fingerprint() != Settings(nodes=(tmp_path / "b.yaml",)).fingerprint()
+    assert first.fingerprint() != Settings(**{files: (tmp_path / "b.yaml",)}).fingerprint()
+
+
+def test_kinds_that_are_there_from_the_start_make_another_cluster(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text("kind: X")
+    path = (tmp_path / "a.yaml",)
+    assert Settings(nodes=path).fingerprint() != Settings(crds=path).fingerprint()
 
 
 @pytest.mark.parametrize(
