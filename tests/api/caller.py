@@ -1,12 +1,17 @@
-"""One user of the API server: a request is sent and the answer comes back, refusals included."""
+"""One user of the API server: a request is sent and the answer comes back, refusals included.
+
+Tests ask often, so a connection is kept: a new one costs both sides more than most requests.
+"""
 
 import json
 import ssl
-import urllib.error
-import urllib.request
+import threading
+import weakref
 from dataclasses import dataclass
+from http.client import HTTPSConnection
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 MERGE_PATCH = "application/merge-patch+json"
 
@@ -28,12 +33,13 @@ class Answer:
 
 
 class Caller:
-    """Sends requests with one bearer token."""
+    """Sends requests with one bearer token, over one connection for each thread."""
 
     def __init__(self, server: str, ca_file: Path, token: str) -> None:
-        self._server = server
+        self._address = urlsplit(server).netloc
         self._tls = ssl.create_default_context(cafile=str(ca_file))
         self._token = token
+        self._of_thread = threading.local()
 
     def get(self, path: str) -> Answer:
         return self.send("GET", path)
@@ -69,15 +75,33 @@ class Caller:
         body: dict[str, Any] | None = None,
         content_type: str = "application/json",
     ) -> Answer:
-        request = urllib.request.Request(
-            self._server + path,
-            data=None if body is None else json.dumps(body).encode(),
-            method=method,
-            headers={"Authorization": f"Bearer {self._token}", "Content-Type": content_type},
-        )
+        data = None if body is None else json.dumps(body).encode()
+        headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
+        connection = self._connection()
+        again = connection.sock is not None  # the server may have gone since it was used
         try:
-            with urllib.request.urlopen(request, context=self._tls, timeout=30) as response:
-                return Answer(response.status, json.load(response))
-        except urllib.error.HTTPError as error:
-            with error:
-                return Answer(error.code, json.load(error))
+            return _exchange(connection, method, path, data, headers)
+        except (ConnectionError, ssl.SSLEOFError):
+            if not again:
+                raise
+            return _exchange(connection, method, path, data, headers)
+
+    def _connection(self) -> HTTPSConnection:
+        found: HTTPSConnection | None = getattr(self._of_thread, "connection", None)
+        if found is None:
+            found = HTTPSConnection(self._address, timeout=30, context=self._tls)
+            weakref.finalize(self, found.close)
+            self._of_thread.connection = found
+        return found
+
+
+def _exchange(
+    connection: HTTPSConnection, method: str, path: str, data: bytes | None, headers: dict[str, str]
+) -> Answer:
+    try:
+        connection.request(method, path, data, headers)
+        response = connection.getresponse()
+        return Answer(response.status, json.loads(response.read()))
+    except BaseException:
+        connection.close()  # half an answer would be read as the next one
+        raise
