@@ -8,6 +8,7 @@ reflector.
 """
 
 import logging
+import sys
 from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar
 
@@ -56,7 +57,7 @@ class Mirror(Generic[T]):
     def upsert(self, obj: T) -> None:
         """An object that exists now; one the sink has in this very version is not repeated."""
         meta = obj.metadata
-        key = (meta.namespace, meta.name)
+        key = (sys.intern(meta.namespace), meta.name)
         known = self._known.get(key)
         if known is not None:
             if known[0] != meta.uid:
@@ -77,19 +78,20 @@ class Mirror(Generic[T]):
             del self._known[key]
             self._gone(key, known[0])
 
-    def replace(self, objects: Iterable[T], unreadable: Iterable[Meta]) -> None:
+    def replace(self, objects: Iterable[T], others: Iterable[Meta]) -> None:
         """Everything that exists now, in one go; ends with ``replaced``.
 
         Deletions are told first, and nothing else runs in between: a sink that counted a half
         told list would see two objects where one took the other's place, or neither.
 
         Args:
-            objects: The complete list.
-            unreadable: Objects that exist but could not be decoded; the sink keeps what it has.
+            objects: The complete list, but for the others.
+            others: Objects that exist too, told already or not readable; the sink keeps what it
+                has.
         """
         objects = list(objects)
         listed = {(m.namespace, m.name): m.uid for m in (obj.metadata for obj in objects)}
-        listed.update({(m.namespace, m.name): m.uid for m in unreadable})
+        listed.update({(m.namespace, m.name): m.uid for m in others})
         vanished = [key for key, (uid, _) in self._known.items() if listed.get(key) != uid]
         for key in vanished:
             uid, _ = self._known.pop(key)

@@ -2,7 +2,9 @@
 
 The list has no resourceVersion, which means "the most recent": a new leader must see what its
 predecessor wrote last, so a list from a lagging cache (resourceVersion=0) will not do. All pages
-are of one snapshot; if that gets too old on the way (410), the list starts from scratch. A watch
+are of one snapshot; if that gets too old on the way (410), the list starts from scratch. The first
+list is told page by page, so that a large collection is never in memory decoded; nobody relies on
+a sink before ``synced``. A watch
 goes on from the last version heard of (bookmarks move it while nothing else does), and only a 410
 costs a new list. An object that cannot be decoded is counted and its key logged, no more. Run by
 the runtime, one per kind.
@@ -150,8 +152,9 @@ class Reflector(Generic[T]):
             await self._sleep(delay)
 
     async def _list(self) -> None:
+        first = not self.synced.is_set()
         objects: list[T] = []
-        unreadable: list[Meta] = []
+        listed: list[Meta] = []  # beside ``objects``: told already, or unreadable
         params = {**self._params, "limit": self._page_size}
         self._slice_end = self._clock() + _SLICE_SECONDS
         while True:
@@ -161,17 +164,23 @@ class Reflector(Generic[T]):
             self._heard_at = self._clock()
             for number, raw in enumerate(page.items or (), start=1):
                 try:
-                    objects.append(self._decoder.decode(raw))
+                    obj = self._decoder.decode(raw)
                 except _UNREADABLE:
                     meta = self._unreadable(raw)
                     if meta is not None:
-                        unreadable.append(meta)
+                        listed.append(_key_of(meta))
+                else:
+                    if first:
+                        self._mirror.upsert(obj)
+                        listed.append(_key_of(obj.metadata))
+                    else:
+                        objects.append(obj)
                 if number % _SLICE_OBJECTS == 0:
                     await self._let_others_run()
             if not page.metadata.continue_:
                 break
             params["continue"] = page.metadata.continue_
-        self._mirror.replace(objects, unreadable)
+        self._mirror.replace(objects, listed)
         self._version = page.metadata.resource_version
         self._error_events = 0
         self.counts["list"] += 1
@@ -248,3 +257,8 @@ class Reflector(Generic[T]):
         if self._clock() >= self._slice_end:
             await asyncio.sleep(0)
             self._slice_end = self._clock() + _SLICE_SECONDS
+
+
+def _key_of(meta: Meta) -> Meta:
+    """Metadata without labels and annotations."""
+    return Meta(name=meta.name, namespace=meta.namespace, uid=meta.uid)

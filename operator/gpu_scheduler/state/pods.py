@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from sys import intern
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
@@ -67,7 +68,7 @@ class PodRecord:
 def _owner_job(pod: Pod) -> str:
     for owner in pod.metadata.owner_references:
         if owner.controller and owner.kind == "Job":
-            return owner.uid
+            return intern(owner.uid)
     return ""
 
 
@@ -140,18 +141,18 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
     reports = meta.annotations.get(names.REPORT_URL, "") if stage is not Stage.ENDED else ""
     return PodRecord(
         uid=PodUID(meta.uid),
-        namespace=meta.namespace,
+        namespace=intern(meta.namespace),
         name=meta.name,
         version=int(meta.resource_version or 0),
         job_uid=_owner_job(pod),
         index=_index(pod),
         stage=stage,
-        node=node,
+        node=intern(node),
         allocation=allocation if node else None,
         bound=bool(pod.spec.node_name),
         deleting=bool(meta.deletion_timestamp),
         created=meta.creation_timestamp,
-        phase=status.phase,
+        phase=intern(status.phase),
         reason=status.reason,
         message=status.message,
         started=status.start_time,

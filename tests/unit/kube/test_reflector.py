@@ -106,22 +106,44 @@ async def test_a_list_comes_in_pages_and_then_counts_as_one(stage: Stage) -> Non
     assert len(stage.reflector) == 5
 
 
-async def test_nothing_is_told_before_the_list_is_complete(stage: Stage) -> None:
+def hold_second_page(server: FakeServer) -> None:
+    def hold(token: str) -> None:
+        if token:
+            server.hold_lists.clear()
+
+    server.in_list = hold
+
+
+async def test_the_first_list_is_told_page_by_page(stage: Stage) -> None:
     for name in "abc":
         stage.server.put(f"{PODS}/{name}", on_node())
-
-    def hold_second_page(token: str) -> None:
-        if token:
-            stage.server.hold_lists.clear()
-
-    stage.server.in_list = hold_second_page
+    hold_second_page(stage.server)
     stage.start(page_size=2)
     await stage.server.changes.until(lambda: len(stage.server.seen) == 2)
-    assert stage.sink.told == []
+    assert stage.sink.told == ["changed a uid-1 n1", "changed b uid-2 n1"]
     assert not stage.reflector.synced.is_set()
     stage.server.hold_lists.set()
     await stage.reflector.synced.wait()
-    assert len(stage.sink.told) == 4
+    assert stage.sink.told[2:] == ["changed c uid-3 n1", "replaced"]
+
+
+async def test_a_later_list_is_told_when_it_is_complete(stage: Stage) -> None:
+    for name in "abc":
+        stage.server.put(f"{PODS}/{name}", on_node())
+    await stage.start_watching(page_size=1)
+    stage.sink.told.clear()
+    hold_second_page(stage.server)
+    stage.server.watch_answers.append(refuse(410, "Expired"))
+    stage.server.cut_watches()
+    stage.server.remove(f"{PODS}/a")
+    stage.server.put(f"{PODS}/b", on_node("n2"))
+    stage.server.compact()
+    lists = len(stage.server.lists_seen())
+    await stage.server.changes.until(lambda: len(stage.server.lists_seen()) == lists + 2)
+    assert stage.sink.told == []
+    stage.server.hold_lists.set()
+    await stage.sink.until_told("replaced")
+    assert stage.sink.told == ["gone a uid-1", "changed b uid-2 n2", "replaced"]
 
 
 async def test_an_empty_collection_is_synced_too(stage: Stage) -> None:
@@ -278,7 +300,9 @@ async def test_a_page_that_is_too_old_starts_the_list_again(stage: Stage) -> Non
     stage.server.in_list = compact_at_second_page
     stage.start(page_size=2)
     await stage.reflector.synced.wait()
-    assert stage.sink.told == ["changed b uid-2 n1", "changed c uid-3 n1", "replaced"]
+    assert list(stage.sink.pods) == ["uid-2", "uid-3"]
+    assert sorted(stage.sink.told[2:]) == ["changed c uid-3 n1", "gone a uid-1", "replaced"]
+    assert stage.sink.told[-1] == "replaced"
     assert [s.query.get("continue") for s in stage.server.lists_seen()] == [None, "103.2", None]
 
 
