@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 
 _SWEEP_SECONDS = 1.0
 
+CAUSES = ("incomplete", "placement", "member")  # no place in time, write failed, member lost
+
 
 class Gangs:
     """Releases gangs."""
@@ -62,7 +64,7 @@ class Gangs:
         self._patience, self._clock = patience_seconds, clock
         self._since: dict[JobKey, float] = {}  # placed in part, first seen so
         self.counts: Counter[str] = Counter()
-        """Releases by cause."""
+        """Releases by cause, one of ``CAUSES``."""
 
     async def run(self) -> NoReturn:
         """Look for gangs that stay placed in part, for ever."""

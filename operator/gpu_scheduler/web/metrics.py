@@ -14,6 +14,7 @@ from gpu_scheduler import __version__
 from gpu_scheduler.core.decision import EvictReason
 from gpu_scheduler.core.units import DEVICE_MILLI
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.runtime.gangs import CAUSES
 from gpu_scheduler.runtime.operator import Operator
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
@@ -141,6 +142,15 @@ def _counts(operator: Operator) -> Iterable[Metric]:
     for reason in EvictReason:
         preemptions.add_metric([reason], operator.preemption.counts[reason])
     yield preemptions
+    releases = CounterMetricFamily(
+        "gpusched_gang_releases",
+        "Gangs that gave back what they had: a member found no place in time (incomplete), could "
+        "not be placed (placement), or could not start there (member).",
+        labels=["cause"],
+    )
+    for cause in CAUSES:
+        releases.add_metric([cause], operator.gangs.counts[cause])
+    yield releases
     reports = CounterMetricFamily(
         "gpusched_trial_reports", "Reports of trials by HTTP status.", labels=["code"]
     )

@@ -19,6 +19,7 @@ NAMES = {
     "gpusched_api_requests",
     "gpusched_bind_seconds",
     "gpusched_build_info",
+    "gpusched_gang_releases",
     "gpusched_gpu_allocated_ratio",
     "gpusched_jobs",
     "gpusched_leader",
@@ -74,6 +75,7 @@ def make(leader: bool = True) -> Metrics:
         operator.planning.cycle()
         operator.binder.results["placed"] += 2
         operator.recovery.counts["charged_by_race"] += 1
+        operator.gangs.counts["member"] += 1
         operator.overcap.violations["team-a", "evict"] += 2
         operator.reports.answers[403] += 2
         operator.pruning.ended += 1
@@ -118,6 +120,8 @@ def test_what_happened_is_counted() -> None:
     seen = scrape(make())
     assert seen["gpusched_scheduling_attempts_total", (("result", "placed"),)] == 2
     assert seen["gpusched_preemptions_total", (("reason", "reclaim"),)] == 0
+    assert seen["gpusched_gang_releases_total", (("cause", "member"),)] == 1
+    assert seen["gpusched_gang_releases_total", (("cause", "incomplete"),)] == 0
     assert seen["gpusched_retries_charged_by_race_total", ()] == 1
     assert seen["gpusched_overbooked_pods_total", ()] == 0
     assert seen["gpusched_trial_reports_total", (("code", "403"),)] == 2
