@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds the operator's image and the agent's (NAME-agent:TAG): with Docker where its daemon answers,
-# else with buildah as root, into archives whose paths are printed.
+# Builds the operator's image, the agent's (NAME-agent:TAG) and the operator's with Optuna (NAME:TAG-tpe,
+# chart value sweeps.tpe): with Docker where its daemon answers, else with buildah as root, into
+# archives whose paths are printed.
 #
 #   hack/image.sh NAME:TAG
 set -euo pipefail
@@ -12,7 +13,13 @@ import subprocess
 import sys
 
 from cluster import ClusterError
-from cluster.images_operator import agent_tag, build_agent_image, build_operator_image
+from cluster.images_operator import (
+    agent_tag,
+    build_agent_image,
+    build_operator_image,
+    build_tpe_image,
+    tpe_tag,
+)
 
 tag = sys.argv[1]
 try:
@@ -20,7 +27,8 @@ try:
 except FileNotFoundError:
     docker = False
 if docker:
-    for target, name in (("operator", tag), ("agent", agent_tag(tag))):
+    targets = {"operator": tag, "agent": agent_tag(tag), "operator-tpe": tpe_tag(tag)}
+    for target, name in targets.items():
         build = ["docker", "build", "--file=operator/Dockerfile", f"--target={target}"]
         if code := subprocess.run([*build, f"--tag={name}", "."]).returncode:
             sys.exit(code)
@@ -28,6 +36,7 @@ if docker:
 try:
     print(build_operator_image(tag))
     print(build_agent_image(agent_tag(tag)))
+    print(build_tpe_image(tpe_tag(tag)))
 except ClusterError as error:
     sys.exit(f"image: {error}")
 PYTHON

@@ -99,6 +99,29 @@ def archive(image: Image) -> Path:
 def pack(image: Image) -> bytes:
     """The docker-archive of ``image``: layer.tar, config.json, manifest.json."""
     layer = _tar(image.files, image.links)
+    return _tar({"layer.tar": layer, **_described(image, hashlib.sha256(layer).hexdigest())})
+
+
+def pack_layer(image: Image, layer: Path, archive: Path) -> None:
+    """Write the docker-archive of an image whose only layer is a file, too large for memory.
+
+    Args:
+        image: how it starts; its files and links do not count.
+        layer: a tar, from elsewhere.
+        archive: where the archive goes; there only once it is whole.
+    """
+    with layer.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    temporary = archive.with_suffix(f".{os.getpid()}")
+    with tarfile.open(temporary, mode="w", format=tarfile.PAX_FORMAT) as tar:
+        tar.add(layer, arcname="layer.tar")
+        for name, data in _described(image, digest).items():
+            _add(tar, name, data)
+    temporary.replace(archive)
+
+
+def _described(image: Image, layer_digest: str) -> dict[str, bytes]:
+    """The files of a docker-archive beside its layer."""
     config = {
         "architecture": {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine],
         "os": "linux",
@@ -108,16 +131,13 @@ def pack(image: Image) -> bytes:
             "User": image.user,
             "WorkingDir": "/",
         },
-        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{hashlib.sha256(layer).hexdigest()}"]},
+        "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer_digest}"]},
     }
     manifest = [{"Config": "config.json", "RepoTags": [image.tag], "Layers": ["layer.tar"]}]
-    return _tar(
-        {
-            "layer.tar": layer,
-            "config.json": json.dumps(config).encode(),
-            "manifest.json": json.dumps(manifest).encode(),
-        }
-    )
+    return {
+        "config.json": json.dumps(config).encode(),
+        "manifest.json": json.dumps(manifest).encode(),
+    }
 
 
 def busybox() -> bytes:
@@ -166,11 +186,15 @@ def _tar(files: Mapping[str, bytes], links: Mapping[str, str] | None = None) -> 
                 entry.mode = 0o1777 if folder == "tmp" else 0o755
                 tar.addfile(entry)
         for name, data in sorted(files.items()):
-            entry = tarfile.TarInfo(name)
-            entry.size, entry.mode = len(data), 0o755
-            tar.addfile(entry, io.BytesIO(data))
+            _add(tar, name, data)
         for name, target in sorted((links or {}).items()):
             entry = tarfile.TarInfo(name)
             entry.type, entry.linkname, entry.mode = tarfile.SYMTYPE, target, 0o777
             tar.addfile(entry)
     return buffer.getvalue()
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode = len(data), 0o755
+    tar.addfile(entry, io.BytesIO(data))

@@ -7,6 +7,7 @@ goes in, so a second build of the same sources costs nothing.
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import tempfile
@@ -28,6 +29,7 @@ INPUTS = (
     Path("native/include"),
     Path("native/libgpucap"),
 )
+REQUIREMENTS = {"operator": ("operator",), "operator-tpe": ("operator", "tpe"), "agent": ("agent",)}
 OPTIONAL_INPUTS = (Path("LICENSE"), Path(".dockerignore"))
 
 # What buildah must forget when the machine restarts; nothing stays mounted in it.
@@ -62,6 +64,16 @@ def build_agent_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
     return _image("agent", tag, repository)
 
 
+def build_tpe_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
+    """The docker-archive of the operator's image with Optuna; as ``build_operator_image``."""
+    return _image("operator-tpe", tag, repository)
+
+
+def tpe_tag(tag: str) -> str:
+    """The operator's image with Optuna, as the chart's value sweeps.tpe has it."""
+    return f"{tag}-tpe" if ":" in tag.rpartition("/")[2] else f"{tag}:latest-tpe"
+
+
 def agent_tag(tag: str) -> str:
     """The agent's image beside an operator's: ``name:tag`` -> ``name-agent:tag``."""
     name, colon, version = tag.rpartition(":")
@@ -73,13 +85,13 @@ def agent_tag(tag: str) -> str:
 def _image(target: str, tag: str, repository: Path) -> Path:
     folder = cache_folder() / "images"
     bases = {argument: _digest([SUITE, *p, *BASE_OPTIONS]) for argument, p in BASE_PACKAGES.items()}
-    inputs = (*INPUTS, Path(f"requirements/{target}.txt"))
+    inputs = (*INPUTS, *(Path(f"requirements/{name}.txt") for name in REQUIREMENTS[target]))
     digest = _digest([tag, *bases.values(), *_contents(repository, inputs)])
     archive = folder / f"{target}-{digest}.tar"
     if archive.exists():
         return archive
     if os.geteuid() != 0:
-        raise ClusterError(f"the {target}'s image can be built as root only (or with Docker)")
+        raise ClusterError(f"the image {tag} can be built as root only (or with Docker)")
     folder.mkdir(parents=True, exist_ok=True)
     with exclusive(
         folder / "operator.lock", on_wait=lambda: say("waiting for another image build")
@@ -90,30 +102,46 @@ def _image(target: str, tag: str, repository: Path) -> Path:
                 argument: _base(folder / f"base-{SUITE}-{base}.tar", BASE_PACKAGES[argument])
                 for argument, base in bases.items()
             }
-            say(f"building the {target}'s image {tag}")
+            say(f"building the image {tag}")
             _build(repository, target=target, bases=tars, tag=tag, archive=archive)
             _forget_older(folder, target, keep=archive)
     return archive
 
 
 def _base(archive: Path, packages: Sequence[str]) -> Path:
-    """A root file system with these packages, as a tar."""
+    """A root file system with these packages, as a tar in the cache."""
     if not archive.exists():
         what = " ".join(packages)
         say(f"making a base image from Debian packages: {what} (once, about a minute)")
-        temporary = archive.with_suffix(".new.tar")
-        _run(
-            [
-                "mmdebstrap",
-                "--quiet",
-                *BASE_OPTIONS,
-                f"--include={','.join(packages)}",
-                SUITE,
-                str(temporary),
-            ]
-        )
-        temporary.replace(archive)
+        debian(archive, packages)
     return archive
+
+
+def debian(archive: Path, packages: Sequence[str], *, customize: Path | None = None) -> None:
+    """Make a root file system from Debian packages, as a tar.
+
+    Args:
+        archive: where it goes; there only once it is whole.
+        packages: beside the essential ones.
+        customize: a shell script that is run on the file system's folder at the end.
+
+    Raises:
+        ClusterError: a package is missing, or the script failed; the message ends with the output.
+    """
+    temporary = archive.with_suffix(".new.tar")
+    hook = [f'--customize-hook=sh {shlex.quote(str(customize))} "$1"'] if customize else []
+    _run(
+        [
+            "mmdebstrap",
+            "--quiet",
+            *BASE_OPTIONS,
+            f"--include={','.join(packages)}",
+            *hook,
+            SUITE,
+            str(temporary),
+        ]
+    )
+    temporary.replace(archive)
 
 
 def _build(
@@ -170,7 +198,9 @@ def _buildah(storage: Path) -> list[str]:
 
 def _forget_older(folder: Path, target: str, *, keep: Path) -> None:
     """Every change of the sources makes an archive of some 200 MB: two are enough."""
-    archives = sorted(folder.glob(f"{target}-*.tar"), key=lambda path: path.stat().st_mtime)
+    archives = sorted(
+        folder.glob(f"{target}-{'[0-9a-f]' * 16}.tar"), key=lambda path: path.stat().st_mtime
+    )
     for archive in archives[:-2]:
         if archive != keep:
             archive.unlink(missing_ok=True)

@@ -51,6 +51,17 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "gpu-scheduler.service
 {{- end }}
 {{- end }}
 
+{{/* What the operator itself runs: the image above, or the one with Optuna beside it. */}}
+{{- define "gpu-scheduler.operatorImage" -}}
+{{- if not .Values.sweeps.tpe }}
+{{- include "gpu-scheduler.image" . }}
+{{- else if .Values.image.digest }}
+{{- fail "sweeps.tpe adds -tpe to image.tag, but image.digest names one image: leave sweeps.tpe out and set the digest of the image with Optuna" }}
+{{- else }}
+{{- printf "%s-tpe" (include "gpu-scheduler.image" .) }}
+{{- end }}
+{{- end }}
+
 {{/* Names of the pull secrets, with commas between. */}}
 {{- define "gpu-scheduler.pullSecrets" -}}
 {{- $names := list }}

@@ -132,8 +132,8 @@ def _optuna() -> Any:
         import optuna
     except ImportError:
         raise TpeMissingError(
-            "algorithm tpe needs optuna: install gpu-scheduler[tpe] into the operator's image, or "
-            "use halton"
+            "algorithm tpe needs Optuna, which this operator runs without: set the chart's value "
+            "sweeps.tpe (without the chart, install gpu-scheduler[tpe]), or use halton"
         ) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna

@@ -3,8 +3,9 @@ import io
 import json
 import tarfile
 from dataclasses import replace
+from pathlib import Path
 
-from cluster.images import Image, pack
+from cluster.images import Image, pack, pack_layer
 
 IMAGE = Image(
     tag="docker.io/example/program:1",
@@ -57,3 +58,16 @@ def test_the_layer_holds_folders_before_files_and_links() -> None:
     assert layer["bin/program"][0].mode == 0o755
     assert layer["bin/sh"][0].linkname == "program"
     assert all(info.mtime == 0 and info.uid == 0 for info, _ in layer.values())
+
+
+def test_a_layer_from_a_file_makes_the_same_image(tmp_path: Path) -> None:
+    packed = members(pack(IMAGE))
+    layer = tmp_path / "from-elsewhere.tar"
+    layer.write_bytes(packed["layer.tar"][1])
+    archive = tmp_path / "archive.tar"
+    pack_layer(replace(IMAGE, files={}, links={}), layer, archive)
+    found = members(archive.read_bytes())
+    assert {name: data for name, (_, data) in found.items()} == {
+        name: data for name, (_, data) in packed.items()
+    }
+    assert sorted(tmp_path.iterdir()) == [archive, layer]

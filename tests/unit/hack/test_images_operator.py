@@ -1,6 +1,6 @@
 import pytest
 
-from cluster.images_operator import agent_tag
+from cluster.images_operator import DOCKERFILE, REPOSITORY, REQUIREMENTS, agent_tag, tpe_tag
 
 
 @pytest.mark.parametrize(
@@ -15,3 +15,25 @@ from cluster.images_operator import agent_tag
 )
 def test_the_agents_image_is_named_after_the_operators(tag: str, agent: str) -> None:
     assert agent_tag(tag) == agent
+
+
+@pytest.mark.parametrize(
+    ("tag", "with_optuna"),
+    [
+        ("gpu-scheduler:dev", "gpu-scheduler:dev-tpe"),
+        ("host:5000/gpu-scheduler:1.0", "host:5000/gpu-scheduler:1.0-tpe"),
+        ("host:5000/gpu-scheduler", "host:5000/gpu-scheduler:latest-tpe"),
+    ],
+)
+def test_the_image_with_optuna_has_a_tag_of_its_own(tag: str, with_optuna: str) -> None:
+    assert tpe_tag(tag) == with_optuna
+
+
+def test_docker_is_given_every_file_of_requirements_that_the_dockerfile_copies() -> None:
+    """A file that .dockerignore leaves out makes a target that cannot be built."""
+    lines = (REPOSITORY / DOCKERFILE).read_text().splitlines()
+    copied = {line.split()[1] for line in lines if line.startswith("COPY requirements/")}
+    given = set((REPOSITORY / ".dockerignore").read_text().splitlines())
+    assert copied == {f"requirements/{n}.txt" for names in REQUIREMENTS.values() for n in names}
+    assert {f"!{path}" for path in copied} <= given
+    assert all((REPOSITORY / path).is_file() for path in copied)
