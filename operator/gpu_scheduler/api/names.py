@@ -39,6 +39,8 @@ RESULTS_KEY = "trials"  # of a results ConfigMap: the rows, see core.sweeps.rows
 
 # On Jobs: a digest of the rendered pod template and path, to see a drift.
 RENDERED = f"{GROUP}/rendered"
+# On Jobs, one per index: when its pod last had to move, and which one it was, see api.moved.
+MOVED_PREFIX = f"{GROUP}/moved-"
 
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # what NVIDIA's container runtime obeys
 VOID = "void"  # NVIDIA's word for "no device at all"

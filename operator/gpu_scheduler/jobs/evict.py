@@ -3,13 +3,17 @@
 An eviction (unlike a deletion) and a pod marked DisruptionTarget consume no retry; a pod marked
 with our time-limit condition, or as pruned, ends its index without another try. All rest on the
 rules of the Job's podFailurePolicy (``render``), which the Job controller applies about a second
-after a pod failed: mark at once. Called by the runtime.
+after a pod failed: mark at once. A pod that has to move is marked on its Job before it is evicted.
+Called by the runtime.
 """
 
+from collections.abc import Iterable
 from datetime import datetime
 
+from gpu_scheduler.api import moved
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_PRUNED, CONDITION_TIME_LIMIT
-from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, Write
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.jobs.write import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.times import timestamp
@@ -66,6 +70,22 @@ def mark_pruned(pod: Meta, message: str, now: datetime) -> Write:
         now: current time, with a time zone.
     """
     return _mark(pod, CONDITION_PRUNED, "EarlyStopping", message, now)
+
+
+def mark_moved(job: Meta, index: int, pod: PodUID, now: datetime, old: Iterable[int]) -> Write:
+    """Say on a Job that the pod of an index has to move.
+
+    Args:
+        job: the Job's metadata.
+        index: of the pod.
+        pod: which one has to go.
+        now: current time, with a time zone.
+        old: indexes whose marks no longer matter and are taken away.
+    """
+    marks: dict[str, str | None] = {moved.annotation(i): None for i in old}
+    marks[moved.annotation(index)] = moved.text(timestamp(now), pod)
+    body = {"metadata": {"uid": job.uid, "annotations": marks}}
+    return Write("PATCH", paths.job(job.namespace, job.name), body, MERGE_PATCH)
 
 
 def _mark(pod: Meta, condition: str, reason: str, message: str, now: datetime) -> Write:

@@ -65,7 +65,7 @@ class Operator:
     ) -> None:
         """Build all parts; nothing runs yet."""
         self.settings, self.client, self._clock = settings, client, clock
-        self.world = World(holders_in=settings.lease_namespace)
+        self.world = World(settings.lease_namespace, consolidation=settings.consolidation)
         self.synced = asyncio.Event()
         self.queue: WorkQueue[JobKey] = WorkQueue()
         self.events = Events(client, instance=settings.identity, clock=clock)

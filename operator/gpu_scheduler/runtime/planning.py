@@ -13,10 +13,10 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
-from gpu_scheduler.core.decision import Evict, EvictReason, Hold, Plan, Wait
+from gpu_scheduler.core.decision import Evict, Hold, Wait
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, WaitingJob
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.runtime.binder import Binder
 from gpu_scheduler.state.world import World
@@ -117,8 +117,6 @@ class Planning:
             session=self._session,
             consolidate=self._consolidate,
         )
-        if self._consolidate:
-            self._remember(waiting, result)
         gangs = {job.key for job in waiting if job.gang is not None}
         for decision in result.places:
             pod = world.waiting.pod(decision.pod)
@@ -140,17 +138,6 @@ class Planning:
     def expecting(self) -> set[JobKey]:
         """Jobs for which room is being made or kept."""
         return {hold.job for hold in self._holds.values()}
-
-    def _remember(self, waiting: Sequence[WaitingJob], result: Plan) -> None:
-        """What later cycles must know of pods that start or move now."""
-        occupants, now = self._world.occupants, self._now()
-        started = {place.pod for place in result.places}
-        for pod in (pod for job in waiting for pod in job.pods if pod.uid in started):
-            occupants.moves.placed(pod.uid, pod.shape)
-        for evict in result.evicts:
-            moving = occupants.get(evict.pod)
-            if evict.reason is EvictReason.CONSOLIDATE and moving is not None:
-                occupants.moves.moved(moving, now)
 
     def _rest_seconds(self, took_seconds: float, placed: int) -> float:
         """Time until the next cycle may begin: long cycles leave the loop to others, too."""

@@ -3,17 +3,23 @@
 The Eviction API marks the pod with DisruptionTarget, so its Job charges no retry and starts the
 same index again; the pod keeps its own grace period. From the decision on the pod counts as
 leaving, so nobody else is evicted for the same room. Of a gang all members go, also those that hold
-no GPU. A pod whose disruption budget says no for too long is spared for a while. Called by the
-planning loop; asked by the status.
+no GPU. A pod whose disruption budget says no for too long is spared for a while. That a pod moves
+is written on its Job first. Called by the planning loop; asked by the status.
 """
 
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
-from gpu_scheduler.core.decision import Evict
+from gpu_scheduler.core.consolidation import REST_SECONDS
+from gpu_scheduler.core.decision import Evict, EvictReason
 from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.jobs.evict import mark_moved
+from gpu_scheduler.jobs.write import Write
+from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.state.gangs import holds
@@ -44,10 +50,11 @@ class Preemption:
         *,
         wake: Callable[[], None],
         clock: Callable[[], float],
+        now: Callable[[], float] = time.time,
     ) -> None:
-        """``wake``: an eviction was given up, plan again."""
+        """``wake``: an eviction was given up, plan again; ``now``: epoch seconds."""
         self._world, self._recovery, self._events = world, recovery, events
-        self._wake, self._clock = wake, clock
+        self._wake, self._clock, self._now = wake, clock, now
         self._preempted: dict[JobKey, Preempted] = {}
         self._spared: dict[PodUID, float] = {}  # until, monotonic seconds
         self.counts: Counter[str] = Counter()
@@ -59,7 +66,8 @@ class Preemption:
         gangs: dict[JobKey, Evict] = {}
         for decision in evicts:
             pod = self._world.pods.get(decision.pod)
-            if pod is None or not self._evict(pod):
+            moves = decision.reason is EvictReason.CONSOLIDATE
+            if pod is None or not self._evict(pod, moves=moves):
                 continue
             self._preempted[decision.job] = Preempted(decision.beneficiary, pod.uid)
             self.counts[decision.reason] += 1
@@ -83,14 +91,25 @@ class Preemption:
         """The job has its pods again."""
         self._preempted.pop(job, None)
 
-    def _evict(self, pod: PodRecord) -> bool:
+    def _evict(self, pod: PodRecord, *, moves: bool = False) -> bool:
         """Begin; False when the pod goes anyway."""
         if pod.deleting or pod.stage is Stage.ENDED:
             return False
-        if not self._recovery.make_way(pod, lambda: self._gave_up(pod.uid)):
+        first = self._mark(pod) if moves else None
+        if not self._recovery.make_way(pod, lambda: self._gave_up(pod.uid), first):
             return False
         self._world.set_leaving(pod.uid, True)
         return True
+
+    def _mark(self, pod: PodRecord) -> Write | None:
+        """What says on the pod's Job that it moves."""
+        job, now = self._world.jobs.get(pod.job_uid), self._now()
+        self._world.occupants.moves.decided(pod, now)
+        if job is None:
+            return None
+        meta = Meta(name=job.name, namespace=job.namespace, uid=job.uid)
+        old = [i for i, mark in job.moves.items() if mark.at + REST_SECONDS <= now]
+        return mark_moved(meta, pod.index, pod.uid, datetime.fromtimestamp(now, UTC), old)
 
     def _gave_up(self, uid: PodUID) -> None:
         occupants = self._world.occupants

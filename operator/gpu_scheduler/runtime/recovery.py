@@ -135,25 +135,30 @@ class Recovery:
         if pod.uid not in self._handled and not pod.deleting:
             self._evict(pod, "over_cap", "OverCapEvicted", message, "it starts again")
 
-    def make_way(self, pod: PodRecord, gave_up: Callable[[], None]) -> bool:
+    def make_way(
+        self, pod: PodRecord, gave_up: Callable[[], None], first: Write | None = None
+    ) -> bool:
         """Evict a pod for another one; False when an eviction of it is under way already.
 
         ``gave_up`` is called when it stays after all: a disruption budget said no for too long, or
         the API server refuses. An answer that is not known is no refusal: asking again is safe.
+        ``first`` is written before it is evicted.
         """
         if pod.uid in self._handled:
             return False
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
-        self._start(pod, self._evict_or(gave_up, meta))
+        writes = [evict(meta)] if first is None else [first, evict(meta)]
+        self._start(pod, self._all_or(gave_up, writes))
         return True
 
-    async def _evict_or(self, gave_up: Callable[[], None], meta: Meta) -> None:
+    async def _all_or(self, gave_up: Callable[[], None], writes: list[Write]) -> None:
         delay = _FIRST_DELAY_SECONDS
         for attempt in range(_TRIES):
             try:
-                if await self._send(evict(meta)) is None:
-                    gave_up()
-                return
+                for write in writes:
+                    if await self._send(write) is None:
+                        return gave_up()
+                return None
             except errors.NotLeader:
                 raise
             except (errors.Unavailable, errors.ServerError):

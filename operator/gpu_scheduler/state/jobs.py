@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.moved import NEVER, Mark, marks
 from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
 from gpu_scheduler.core.request import DeviceRequest, JobKey
 from gpu_scheduler.kube.objects import Job
@@ -94,6 +95,7 @@ class JobRecord:
     completed_indexes: str = ""  # such as '1,3-5'
     lost_indexes: str = ""  # those of failed_indexes
     first_trial: int = 0  # of a sweep's segment; index + this = trial
+    moves: Mapping[int, Mark] = field(default_factory=lambda: NEVER)  # by index
 
     @property
     def completed(self) -> Iterator[int]:
@@ -154,4 +156,5 @@ def job_record(job: Job) -> JobRecord | None:
         completed_indexes=status.completed_indexes,
         lost_indexes=status.failed_indexes,
         first_trial=_number(meta.annotations.get(FIRST_TRIAL, "")),
+        moves=marks(meta.annotations),
     )

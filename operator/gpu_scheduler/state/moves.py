@@ -1,50 +1,75 @@
-"""What consolidation has to know of pods that run: what they asked for, and when they last moved.
+"""What consolidation has to know of pods that run: what they ask for, and when they last moved.
 
-Kept in memory and only where consolidation is on: after a change of leader pods that were placed
-before are left where they are, and the hour between two moves of a pod begins anew. A pod and the
-one that takes its place share the name up to the last part, which the Job controller draws anew.
-Kept by ``occupants``.
+Nothing of it is lost with the leader. What a pod asks for is read off the pod, less the pin to its
+node, and its GPUJob; moves stand on the Jobs (``api.moved``). What was decided here counts at once.
+Kept by ``occupants``, and only where consolidation is on.
 """
 
 from dataclasses import replace
 
+from gpu_scheduler.api.moved import Mark
+from gpu_scheduler.api.names import SCHEDULER_NAME
 from gpu_scheduler.core.consolidation import REST_SECONDS
 from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.request import JobKey, PodUID, Shape
+from gpu_scheduler.core.request import PodUID, Shape
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.state.asks import Ask
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.shape import shape_of, unpinned
 
-MOST_SHAPES = 200_000  # pods remembered; the oldest are forgotten first
-
-Index = tuple[JobKey, str]
+_MOST_SHAPES = 10_000
+Index = tuple[str, int]  # uid of the Job, and the pod's index in it
 
 
 class Moves:
-    """Shapes by pod, and moves by job and index."""
+    """Shapes by pod, and moves by Job and index."""
 
-    def __init__(self) -> None:
-        """Start knowing nothing."""
-        self._shapes: dict[PodUID, Shape] = {}
-        self._moved: dict[Index, float] = {}
+    def __init__(self, *, on: bool) -> None:
+        """Start knowing nothing; without ``on`` nothing is kept."""
+        self._on = on
+        self._own: dict[PodUID, Shape] = {}  # what a pod itself says: no devices
+        self._decided: dict[Index, Mark] = {}
+        self._interned: dict[Shape, Shape] = {}
 
-    def placed(self, uid: PodUID, shape: Shape) -> None:
-        """A pod was placed that asked for this."""
-        if len(self._shapes) >= MOST_SHAPES:
-            del self._shapes[next(iter(self._shapes))]
-        self._shapes[uid] = shape
+    def see(self, record: PodRecord, pod: Pod) -> None:
+        """Take over what a pod asks for: as it waits, or else less the pin that placed it."""
+        if not self._on or record.uid in self._own or not record.job_uid:
+            return
+        own = shape_of(pod, (), (), (0, 0))
+        if record.stage is not Stage.WAITING and pod.spec.scheduler_name != SCHEDULER_NAME:
+            own = replace(own, where=unpinned(own.where, record.node))
+        self._own[record.uid] = self._intern(own)
 
-    def moved(self, pod: Occupant, now: float) -> None:
+    def forget(self, uid: PodUID) -> None:
+        """A pod is gone."""
+        self._own.pop(uid, None)
+
+    def decided(self, pod: PodRecord, now: float) -> None:
         """A pod has to move; ``now``: epoch seconds."""
-        self._moved = {i: at for i, at in self._moved.items() if at + REST_SECONDS > now}
-        self._moved[_index(pod)] = now
+        if self._on:
+            self._decided = {i: m for i, m in self._decided.items() if m.at + REST_SECONDS > now}
+            self._decided[pod.job_uid, pod.index] = Mark(now, pod.uid)
 
-    def complete(self, pod: Occupant) -> Occupant:
-        """The same occupant with what is known here."""
-        shape, moved = self._shapes.get(pod.uid), 0.0
-        if self._moved:
-            moved = self._moved.get(_index(pod), 0.0)
-        if shape is None and not moved:
-            return pod
-        return replace(pod, shape=shape, moved=moved)
+    def complete(
+        self, occupant: Occupant, pod: PodRecord, own: JobRecord, job: GPUJobRecord
+    ) -> Occupant:
+        """The same occupant with what is known here of the pod; ``own``: its Job."""
+        if not self._on:
+            return occupant
+        marks = (self._decided.get((own.uid, pod.index)), own.moves.get(pod.index))
+        moved = max((m.at for m in marks if m is not None and m.pod != pod.uid), default=0.0)
+        return replace(occupant, shape=self._shape(pod, job.asks.get(own.role), job), moved=moved)
 
+    def _shape(self, pod: PodRecord, ask: Ask | None, job: GPUJobRecord) -> Shape | None:
+        """What the pod would ask for if it came again."""
+        own = self._own.get(pod.uid)
+        if own is None or ask is None:
+            return None
+        asked = {"devices": ask.devices, "models": ask.models, "min_compute": job.min_compute}
+        return self._intern(replace(own, **asked))  # type: ignore[arg-type]
 
-def _index(pod: Occupant) -> Index:
-    return pod.job, pod.name.rpartition("-")[0]
+    def _intern(self, shape: Shape) -> Shape:
+        if len(self._interned) > _MOST_SHAPES:
+            self._interned.clear()  # only costs memory
+        return self._interned.setdefault(shape, shape)

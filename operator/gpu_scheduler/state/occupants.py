@@ -11,7 +11,7 @@ from dataclasses import replace
 from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.core.occupants import Occupant
 from gpu_scheduler.core.request import PodUID, ProjectName
-from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.ledger import Charge
 from gpu_scheduler.state.moves import Moves
 from gpu_scheduler.state.pods import PodRecord
@@ -46,15 +46,15 @@ def occupant(
 class OccupantBook:
     """All occupants, by node and by project; see ``core.occupants.Occupants``."""
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, moves: Moves | None = None) -> None:
+        """Start empty; ``moves``: what consolidation has to know."""
         self._all: dict[PodUID, Occupant] = {}
         self._on: dict[str, dict[PodUID, Occupant]] = {}
         self._of: dict[ProjectName, dict[PodUID, Occupant]] = {}
         self._leaving: dict[PodUID, Occupant] = {}
         self._evicting: set[PodUID] = set()
         self._spared: set[PodUID] = set()
-        self.moves = Moves()
+        self.moves = moves or Moves(on=False)
 
     def on(self, node: str) -> Iterable[Occupant]:
         """Those on a node."""
@@ -74,7 +74,6 @@ class OccupantBook:
 
     def put(self, new: Occupant) -> None:
         """Add one or take over what changed of it."""
-        new = self.moves.complete(new)
         if new.uid in self._evicting or new.uid in self._spared:
             leaving = new.leaving or new.uid in self._evicting
             new = replace(new, leaving=leaving, spared=new.uid in self._spared)
@@ -88,6 +87,22 @@ class OccupantBook:
         self._of.setdefault(new.project, {})[new.uid] = new
         if new.leaving:
             self._leaving[new.uid] = new
+
+    def hold(
+        self,
+        pod: PodRecord,
+        charge: Charge,
+        own: JobRecord,
+        job: GPUJobRecord,
+        project: ProjectName | None,
+    ) -> None:
+        """A pod of this Job holds devices, or something about it changed."""
+        self.put(self.moves.complete(occupant(pod, charge, job, project), pod, own, job))
+
+    def forget(self, uid: PodUID) -> None:
+        """A pod is gone."""
+        self.drop(uid)
+        self.moves.forget(uid)
 
     def drop(self, uid: PodUID) -> None:
         """Forget one that holds nothing any more."""

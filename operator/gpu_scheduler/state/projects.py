@@ -4,6 +4,7 @@ The oldest GPUProject that lists a namespace owns it (then the first by name); e
 a conflict that its status reports. Read by the planner's snapshot and by the status writer.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.core.request import Project, ProjectName
@@ -53,6 +54,15 @@ class ProjectBook:
             return False
         self._settle()
         return True
+
+    def holdings(self, by_namespace: Mapping[str, int]) -> dict[ProjectName, int]:
+        """What namespaces hold, by project; those without one are left out."""
+        held: dict[ProjectName, int] = {}
+        for namespace, milli in by_namespace.items():
+            owner = self.owner(namespace)
+            if owner is not None:
+                held[owner] = held.get(owner, 0) + milli
+        return held
 
     def owner(self, namespace: str) -> ProjectName | None:
         """The project that a namespace belongs to."""

@@ -6,7 +6,9 @@ pod-level requests win where they are set. Source: k8s.io/component-helpers, res
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 
+from gpu_scheduler.core.fit import NODE_NAME
 from gpu_scheduler.core.request import (
     DeviceRequest,
     NodeFilter,
@@ -72,6 +74,22 @@ def node_filter(pod: Pod) -> NodeFilter:
             Toleration(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations
         ),
     )
+
+
+def unpinned(where: NodeFilter, node: str) -> NodeFilter:
+    """Which nodes a pod accepted before the gate path pinned it to one (``jobs.gate``).
+
+    The pin is the last field of each term. A pin by hostname looks like a selector of the user's
+    and stays: such a pod seems to accept its own node only.
+    """
+    pin = Requirement(NODE_NAME, "In", (node,))
+    if where.terms is None:
+        return where
+    terms = tuple(
+        replace(term, fields=term.fields[:-1]) if term.fields[-1:] == (pin,) else term
+        for term in where.terms
+    )
+    return replace(where, terms=None if terms == (Term(),) != where.terms else terms)
 
 
 def _requirements(found: tuple[SelectorRequirement, ...]) -> tuple[Requirement, ...]:

@@ -20,7 +20,8 @@ from gpu_scheduler.state.classes import ClassBook, ClassRecord, settle
 from gpu_scheduler.state.gangs import gang_of
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.ledger import Charge, Ledger
-from gpu_scheduler.state.occupants import OccupantBook, occupant
+from gpu_scheduler.state.moves import Moves
+from gpu_scheduler.state.occupants import OccupantBook
 from gpu_scheduler.state.pods import PodRecord, Stage, record
 from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
 from gpu_scheduler.state.waiting import WaitingRoom
@@ -29,7 +30,7 @@ from gpu_scheduler.state.waiting import WaitingRoom
 class World:
     """Pods, nodes, jobs and projects, and what follows from them."""
 
-    def __init__(self, holders_in: str = "") -> None:
+    def __init__(self, holders_in: str = "", *, consolidation: bool = False) -> None:
         """Start knowing nothing; ``holders_in``: see ``state.pods.record``."""
         self._holders_in = holders_in
         self.holders: dict[PodUID, PodRecord] = {}
@@ -44,7 +45,7 @@ class World:
         self.assumed: dict[PodUID, Place] = {}
         self.leaving: set[PodUID] = set()  # their eviction was decided here
         self.waiting = WaitingRoom()
-        self.occupants = OccupantBook()
+        self.occupants = OccupantBook(Moves(on=consolidation))
         self.version = 0
         self.touched: set[JobKey] = set()
         self._nodes: dict[str, Node] = {}
@@ -55,12 +56,7 @@ class World:
     def snapshot(self) -> Cluster:
         """The cluster as it stands, assumed allocations included. Not a copy: read only."""
         cluster = self.ledger.cluster
-        held: dict[ProjectName, int] = {}
-        for namespace, milli in self.ledger.held_milli.items():
-            owner = self.projects.owner(namespace)
-            if owner is not None:
-                held[owner] = held.get(owner, 0) + milli
-        cluster.allocated_milli = held
+        cluster.allocated_milli = self.projects.holdings(self.ledger.held_milli)
         cluster.catalogue = self.classes.catalogue
         by_model: dict[tuple[ProjectName, str], int] = {}
         for (namespace, product), milli in self.ledger.held_by_model.items():
@@ -121,6 +117,7 @@ class World:
         if new.stage is Stage.ENDED or new.node:
             self.assumed.pop(new.uid, None)
         self.version += charge(self.ledger, old, new, pod)
+        self.occupants.moves.see(new, pod)
         self._occupy(new)
         key = self.job_of(new)
         if new.stage is Stage.WAITING and new.uid not in self.assumed:
@@ -138,7 +135,7 @@ class World:
         self.holders.pop(uid, None)
         self.assumed.pop(uid, None)
         self.leaving.discard(uid)
-        self.occupants.drop(uid)
+        self.occupants.forget(uid)
         if self.waiting.drop(uid) | self.ledger.release_pod(uid):
             self.version += 1
         if old is None:
@@ -193,7 +190,7 @@ class World:
         if self.waiting.adopt(new):
             self.version += 1
         self._member_changed(new.owner)
-        if old is None:
+        if old is None or old.moves != new.moves:
             self._occupy_by(new.uid)
         return new
 
@@ -376,7 +373,8 @@ class World:
         if held is None or not held.grants or job is None or pod.uid in self.assumed:
             self.occupants.drop(pod.uid)
         else:
-            self.occupants.put(occupant(pod, held, job, self.projects.owner(pod.namespace)))
+            project = self.projects.owner(pod.namespace)
+            self.occupants.hold(pod, held, self.jobs[pod.job_uid], job, project)
 
     def _occupy_by(self, job_uid: str) -> None:
         for uid in self.pods_of_job.get(job_uid, ()):
@@ -387,6 +385,8 @@ class World:
         changed = tuple(key for key, job in self.gpujobs.items() if settle(job, self.classes))
         for key in changed:
             self.waiting.forget_job(key)
+            for own in self.jobs_of(key):
+                self._occupy_by(own.uid)
         self.touched.update(changed)
         return changed
 

@@ -1,8 +1,10 @@
 """Evictions that the planner decided: carried out once, told to both, given up in the end."""
 
 import asyncio
+from datetime import UTC, datetime
 from typing import Any
 
+import msgspec
 from tests.unit.runtime.fake_client import AWAY, BUSY, FakeClient, Sent
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
@@ -17,6 +19,8 @@ from gpu_scheduler.runtime.recovery import Recovery
 
 VICTIM, WINNER = make_gpujob().key, JobKey("team-a/urgent")
 POD = PodUID("uid-job-0")
+NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
+MOVE = Evict(POD, VICTIM, WINNER, EvictReason.CONSOLIDATE, "job-0 moves from a and fits on b")
 EVICT = Evict(POD, VICTIM, WINNER, EvictReason.RECLAIM, "job-0 gives 0.5 GPUs on a to urgent")
 
 
@@ -40,6 +44,7 @@ class Case:
             self.events,  # type: ignore[arg-type]
             wake=self._wake,
             clock=clock,
+            now=lambda: NOON,
         )
 
     def _reply(self, sent: Sent) -> Any:
@@ -145,3 +150,38 @@ async def test_what_a_pods_end_frees_is_no_longer_leaving() -> None:
     case.world.pod_changed(make_pod(version=5, node="a", grants=half(), phase="Failed"))
     assert case.leaving == []
     assert case.world.occupants.get(POD) is None
+
+
+@virtual
+async def test_that_a_pod_moves_stands_on_its_job_before_it_is_evicted() -> None:
+    case = Case()
+    case.preemption.carry_out([MOVE])
+    await asyncio.sleep(1)
+    mark, eviction = case.client.sent
+    assert (mark.method, mark.path) == ("PATCH", "/apis/batch/v1/namespaces/team-a/jobs/job")
+    assert mark.body["metadata"]["uid"] == "job-uid"
+    (told,) = mark.body["metadata"]["annotations"].items()
+    assert told == ("gpu-scheduler.io/moved-0", f"2026-01-01T12:00:00Z {POD}")
+    assert eviction.path.endswith("/eviction")
+    assert case.preemption.counts == {"consolidate": 1}
+
+
+@virtual
+async def test_a_pod_whose_move_cannot_be_written_down_stays() -> None:
+    case = Case(errors.NotFound(404, "NotFound", "the Job is gone"))
+    case.preemption.carry_out([MOVE])
+    await asyncio.sleep(1)
+    assert case.evictions == [] and case.leaving == [] and case.woken == 1
+
+
+@virtual
+async def test_marks_that_no_longer_matter_are_taken_away_with_the_next() -> None:
+    case = Case()
+    old = {f"gpu-scheduler.io/moved-{i}": f"2026-01-01T{h}:00:00Z u" for i, h in ((4, 11), (5, 10))}
+    job = make_job(version=2)
+    meta = msgspec.structs.replace(job.metadata, annotations=old)
+    case.world.job_changed(msgspec.structs.replace(job, metadata=meta))
+    case.preemption.carry_out([MOVE])
+    await asyncio.sleep(1)
+    told = case.client.sent[0].body["metadata"]["annotations"]
+    assert {key for key, value in told.items() if value is None} == set(old)

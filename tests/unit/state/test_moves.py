@@ -1,38 +1,190 @@
-"""What is remembered of pods that may be moved."""
+"""What consolidation has to know of pods that run; none of it is lost with the leader."""
 
+from collections.abc import Callable
+from datetime import UTC, datetime
+from itertools import permutations
+from typing import Any
+
+import msgspec
+import pytest
+from tests.unit.state.builders import (
+    half,
+    make_gpujob,
+    make_job,
+    make_node,
+    make_pod,
+    make_project,
+)
+
+from gpu_scheduler.api import moved
+from gpu_scheduler.api.names import MOVED_PREFIX
 from gpu_scheduler.core.consolidation import REST_SECONDS
 from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, Shape
-from gpu_scheduler.state.moves import Moves
-from gpu_scheduler.state.occupants import OccupantBook
+from gpu_scheduler.core.request import PodUID, Shape
+from gpu_scheduler.jobs.evict import mark_moved
+from gpu_scheduler.jobs.place import Pin, place
+from gpu_scheduler.kube.objects import Job, Meta, Pod
+from gpu_scheduler.state.world import World
 
-SHAPE = Shape(cpu_milli=5)
+AT = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
+REPLACE = msgspec.structs.replace
 
 
-def occupant(uid: str = "u", name: str = "job-0-x7k2p", job: str = "ns/job") -> Occupant:
-    return Occupant(PodUID(uid), name, JobKey(job), ProjectName("p"), "a", ())
+def make_world(consolidation: bool = True) -> World:
+    world = World(consolidation=consolidation)
+    world.node_changed(make_node("a"))
+    world.project_changed(make_project())
+    return world
 
 
-def test_an_occupant_carries_the_shape_with_which_it_was_placed() -> None:
-    book = OccupantBook()
-    book.moves.placed(PodUID("u"), SHAPE)
-    book.put(occupant())
-    book.put(occupant("other"))
-    found = book.get(PodUID("u")), book.get(PodUID("other"))
-    assert [each and each.shape for each in found] == [SHAPE, None]
+def known(world: World) -> World:
+    world.gpujob_changed(make_gpujob(gpuModels=["A100"], minComputeCapability="7.5"))
+    world.job_changed(make_job())
+    return world
+
+
+def placed(pod: Pod, pin: Pin = Pin.AFFINITY) -> Pod:
+    """The pod as the API server shows it after the write that places it."""
+    write = place(pod, "a", half(), pin=pin, hostname="a")
+    shown = msgspec.to_builtins(pod)
+    shown["metadata"]["annotations"] |= write.body["metadata"]["annotations"]
+    shown["metadata"]["resourceVersion"] = "9"
+    if write.path.endswith("/binding"):
+        shown["spec"]["nodeName"] = "a"
+        return msgspec.convert(shown, Pod)
+    spec = dict(write.body["spec"])
+    spec.pop("schedulingGates")
+    shown["spec"]["schedulingGates"] = []
+    shown["spec"]["nodeSelector"] = shown["spec"].get("nodeSelector", {}) | spec.get(
+        "nodeSelector", {}
+    )
+    shown["spec"] |= {key: value for key, value in spec.items() if key != "nodeSelector"}
+    return msgspec.convert(shown, Pod)
+
+
+def wants(pod: Pod, *terms: dict[str, Any]) -> Pod:
+    """The pod with a required node affinity of its own."""
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+    shown = msgspec.to_builtins(pod)
+    shown["spec"]["affinity"] = {"nodeAffinity": required}
+    return msgspec.convert(shown, Pod)
+
+
+def asked(pod: Pod) -> Shape:
+    """What the planner sees of the pod while it waits."""
+    world = known(make_world())
+    world.pod_changed(pod)
+    (job,) = world.waiting_jobs()
+    return job.pods[0].shape
+
+
+def occupant(world: World, uid: str = "uid-job-0") -> Occupant:
+    found = world.occupants.get(PodUID(uid))
+    assert found is not None
+    return found
+
+
+ZONE = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["z"]}]}
+NODES = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": ["a", "b"]}]}
+
+
+@pytest.mark.parametrize("path", ["bind", "gate"])
+@pytest.mark.parametrize("terms", [(), (ZONE,), (ZONE, NODES), (ZONE | NODES,), ({}, ZONE)])
+def test_a_new_leader_knows_what_a_pod_asked_for_before_it_was_placed(
+    path: str, terms: tuple[dict[str, Any], ...]
+) -> None:
+    waiting = make_pod(path=path)
+    waiting = wants(waiting, *terms) if terms else waiting
+    world = known(make_world())
+    world.pod_changed(placed(waiting))
+    shape = occupant(world).shape
+    assert shape == asked(waiting)
+    assert shape is not None and shape.models == ("a100",) and shape.min_compute == (7, 5)
+
+
+def test_it_does_not_matter_what_of_it_a_new_leader_sees_first() -> None:
+    steps: list[Callable[[World], object]] = [
+        lambda world: world.gpujob_changed(make_gpujob()),
+        lambda world: world.job_changed(marked(make_job(), "uid-before")),
+        lambda world: world.pod_changed(placed(make_pod())),
+    ]
+    found = []
+    for order in permutations(steps):
+        world = make_world()
+        for step in order:
+            step(world)
+        found.append((occupant(world).shape, occupant(world).moved))
+    assert found[0][0] is not None and found[0][1] == AT.timestamp()
+    assert found == found[:1] * len(found)
+
+
+def test_a_leader_that_saw_the_pod_wait_knows_it_without_the_pin_by_hostname() -> None:
+    waiting = make_pod(path="gate")
+    known_before, new = known(make_world()), known(make_world())
+    known_before.pod_changed(waiting)
+    for world in (known_before, new):
+        world.pod_changed(placed(waiting, Pin.HOSTNAME))
+    assert occupant(known_before).shape == asked(waiting)
+    shape = occupant(new).shape  # it could be the user's own selector, and is kept
+    assert shape is not None and shape.where.selector == (("kubernetes.io/hostname", "a"),)
+
+
+def test_nothing_is_kept_where_consolidation_is_off() -> None:
+    world = known(make_world(consolidation=False))
+    world.job_changed(marked(make_job(version=2), "uid-before"))
+    world.pod_changed(placed(make_pod()))
+    assert (occupant(world).shape, occupant(world).moved) == (None, 0.0)
+
+
+def marked(job: Job, pod: str, index: int = 0, at: datetime = AT) -> Job:
+    """The Job as it is after the write that marks a move."""
+    write = mark_moved(Meta(name="job", namespace="team-a", uid="job-uid"), index, pod, at, [])  # type: ignore[arg-type]
+    told = dict(write.body["metadata"]["annotations"])
+    return REPLACE(job, metadata=REPLACE(job.metadata, annotations=job.metadata.annotations | told))
 
 
 def test_the_pod_that_takes_the_place_of_one_that_moved_counts_as_moved() -> None:
-    moves = Moves()
-    moves.moved(occupant(), 100.0)
-    assert moves.complete(occupant("new", "job-0-q9f4d")).moved == 100.0
-    assert moves.complete(occupant("mate", "job-1-q9f4d")).moved == 0.0
-    assert moves.complete(occupant("same", "job-0-q9f4d", "ns/other")).moved == 0.0
+    world = known(make_world())
+    world.job_changed(marked(make_job(version=2), "uid-before"))
+    world.pod_changed(placed(make_pod()))
+    world.pod_changed(placed(make_pod("job-1", index=1)))
+    assert occupant(world).moved == AT.timestamp()
+    assert occupant(world, "uid-job-1").moved == 0.0
 
 
-def test_moves_are_forgotten_when_they_no_longer_matter() -> None:
-    moves = Moves()
-    moves.moved(occupant(), 100.0)
-    moves.moved(occupant("u2", "job-1-abcde"), 100.0 + REST_SECONDS)
-    assert moves.complete(occupant("new", "job-0-q9f4d")).moved == 0.0
-    assert moves.complete(occupant("new", "job-1-q9f4d")).moved == 100.0 + REST_SECONDS
+def test_a_pod_that_was_marked_and_is_still_there_has_not_moved() -> None:
+    world = known(make_world())
+    world.pod_changed(placed(make_pod()))
+    world.job_changed(marked(make_job(version=2), "uid-job-0"))
+    assert occupant(world).moved == 0.0
+
+
+def test_a_mark_that_comes_after_the_pod_counts_as_well() -> None:
+    world = known(make_world())
+    world.pod_changed(placed(make_pod()))
+    world.job_changed(marked(make_job(version=2), "uid-before"))
+    assert occupant(world).moved == AT.timestamp()
+
+
+def test_a_decision_counts_before_its_mark_is_seen() -> None:
+    world = known(make_world())
+    world.pod_changed(placed(make_pod()))
+    world.occupants.moves.decided(world.pods[PodUID("uid-job-0")], 500.0)
+    world.pod_changed(placed(make_pod("job-0-again")))
+    assert occupant(world, "uid-job-0-again").moved == 500.0
+    assert occupant(world).moved == 0.0
+
+
+def test_decisions_are_forgotten_when_they_no_longer_matter() -> None:
+    world = known(make_world())
+    for name, index, at in (("job-0", 0, 500.0), ("job-1", 1, 500.0 + REST_SECONDS)):
+        world.pod_changed(placed(make_pod(name, index=index)))
+        world.occupants.moves.decided(world.pods[PodUID(f"uid-{name}")], at)
+    world.pod_changed(placed(make_pod("job-0-again")))
+    assert occupant(world, "uid-job-0-again").moved == 0.0
+
+
+@pytest.mark.parametrize("text", ["", "yesterday uid-x", "2026-01-01T12:00:00 uid-x"])
+def test_marks_that_we_did_not_write_are_passed_over(text: str) -> None:
+    assert moved.marks({moved.annotation(0): text}) == {}
+    assert moved.marks({f"{MOVED_PREFIX}x": "2026-01-01T12:00:00Z uid-x"}) == {}
