@@ -20,6 +20,7 @@ from gpu_scheduler.core.gangs.placing import Flags, Placement
 from gpu_scheduler.core.gangs.request import GangRequest
 from gpu_scheduler.core.gangs.reserving import fewest
 from gpu_scheduler.core.occupants import Occupant, Occupants
+from gpu_scheduler.core.pools import Allowance, Purse
 from gpu_scheduler.core.queues import Entry, Queue
 from gpu_scheduler.core.request import PodUID, Project, Shape
 from gpu_scheduler.core.reservation import Reservations
@@ -47,13 +48,17 @@ class Consolidation:
         locator: Locator,
         reservations: Reservations,
         gangs: Gangs,
+        within: Allowance,
         now: float,
     ) -> None:
         self.evicts: list[Evict] = []
         self.holds: list[Hold] = []
+        self.again_at: float | None = None
+        """When a pod that stays only because it moved lately may move again, epoch seconds."""
         self._session, self._snapshot = session, session.snapshot
         self._occupants, self._departures, self._locator = occupants, departures, locator
         self._reservations, self._gangs, self._now = reservations, gangs, now
+        self._within = within
         self._projects: dict[str, Project] = {}
 
     def run(self, projects: Iterable[Project], queues: Sequence[Queue], kept: set[PodUID]) -> None:
@@ -99,7 +104,7 @@ class Consolidation:
         room = quota.room_inside_milli(project, held)
         if request.least_milli <= room:
             for pods, mask in self._attempts(request):
-                found = self._attempt(request, pods, mask, room)
+                found = self._attempt(request, pods, mask, room, self._within.purse(project))
                 if found is not None:
                     self._decide(request, *found)
                     return True
@@ -133,14 +138,26 @@ class Consolidation:
             and all(grant.milli < DEVICE_MILLI for grant in pod.grants)
             and not (pod.interactive or pod.gang or pod.leaving or pod.spared)
             and pod.shape is not None
-            and (not pod.moved or pod.moved + REST_SECONDS <= self._now)
             and pod.uid not in self._departures.pods
             and project is not None
             and self._snapshot.allocated_milli(pod.project) <= project.quota_milli
+            and self._has_rested(pod)
         )
 
+    def _has_rested(self, pod: Occupant) -> bool:
+        until = pod.moved + REST_SECONDS
+        if not pod.moved or until <= self._now:
+            return True
+        self.again_at = until if self.again_at is None else min(self.again_at, until)
+        return False
+
     def _attempt(
-        self, request: GangRequest, pods: list[Occupant], mask: Flags | None, room_milli: int
+        self,
+        request: GangRequest,
+        pods: list[Occupant],
+        mask: Flags | None,
+        room_milli: int,
+        purse: Purse | None,
     ) -> tuple[Placement, list[Move]] | None:
         """Places for those who wait and for all that would move, with as few moves as needed."""
         snapshot = self._snapshot
@@ -151,19 +168,24 @@ class Consolidation:
         def after(count: int) -> Placement | None:
             before = snapshot.mark()
             self._release(pods[:count])
-            found = self._gangs.placer.place(request, room_milli, mask)
+            found = self._gangs.placer.place(request, room_milli, mask, purse)
             snapshot.rollback(before)
             return found
 
         count, placement = fewest(len(pods), after)
         found = None
         if placement is not None and count:
-            found = self._rehome(request, pods[:count], placement, room_milli)
+            found = self._rehome(request, pods[:count], placement, room_milli, purse)
         snapshot.rollback(mark)
         return found
 
     def _rehome(
-        self, request: GangRequest, pods: list[Occupant], placement: Placement, room_milli: int
+        self,
+        request: GangRequest,
+        pods: list[Occupant],
+        placement: Placement,
+        room_milli: int,
+        purse: Purse | None,
     ) -> tuple[Placement, list[Move]] | None:
         """Who has to go and where to; None when they are many or one has no other place."""
         snapshot = self._snapshot
@@ -177,7 +199,7 @@ class Consolidation:
         # Those who wait get their places node by node once all have gone: see ``holds``.
         self._release(homeless)
         nodes = {member[0].uid: node for member, node, _ in placement}
-        final = self._gangs.placer.place_at(request, room_milli, nodes)
+        final = self._gangs.placer.place_at(request, room_milli, nodes, purse)
         if final is None:
             return None
         self._start(request, final)
@@ -204,7 +226,9 @@ class Consolidation:
         moves: list[Move] = []
         for pod in order:
             shape, demand = self._asked(pod)
-            found = Candidates(demand, snapshot, self._session.table).best(most_milli=pod.milli)
+            may = self._within.judge(self._projects[pod.project])
+            table = Candidates(demand, snapshot, self._session.table)
+            found = table.best(most_milli=pod.milli, may=may)
             if found is None:
                 break
             snapshot.take(found[0], shape, found[1].picks, pod.project)

@@ -14,6 +14,7 @@ from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.departures import Departures, Locator
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.occupants import Occupant
+from gpu_scheduler.core.pools import Purse
 from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 from gpu_scheduler.core.victims import Parties, Rank
@@ -41,6 +42,8 @@ class Terms:
     """What may be taken from its interactive pods."""
     room_milli: Callable[[int], int]
     """What the pod may cost, given the milli-GPU of its victims."""
+    purse: Purse | None = None
+    """What a gang may cost by model, once its victims are gone."""
 
 
 Cost = tuple[int, int, bool, int, float]

@@ -106,7 +106,10 @@ class Holds:
         name, room_of = queue.project.name, _room_of(kind)
         held = self._snapshot.allocated_milli(name)
         room = room_of(queue.project, held)
-        placement = placer.place_at(request, room, nodes) or placer.place(request, room)
+        purse = self._beyond.purse(queue.project)
+        placement = placer.place_at(request, room, nodes, purse) or placer.place(
+            request, room, purse=purse
+        )
         if placement is not None:
             for (pod, _), node, choice in placement:
                 joined = self._reservations.joined.setdefault(node, [])
@@ -114,13 +117,13 @@ class Holds:
             return self._gangs.start(request, placement)
         if kind is HoldKind.RESERVED:
             if request.least_milli <= room:
-                self._reservations.keep_gang(request, nodes)
+                self._reservations.keep_gang(request, nodes, queue.project)
             return []
         later = room_of(queue.project, held - self._departures.milli[name])
         mark = self._snapshot.mark()
         for node in sorted(set(nodes.values())):
             self._departures.release(node)
-        placement = placer.place_at(request, later, nodes)
+        placement = placer.place_at(request, later, nodes, purse)
         self._snapshot.rollback(mark)
         if placement is not None:
             for (pod, _), node, choice in placement:

@@ -95,17 +95,18 @@ def plan(
     # 6. Make room for those below their fair share, and for higher priorities.
     balance = Balance(snapshot, departures, projects, shares, pools, by_model)
     reclaim = Reclaim(
-        snapshot, demands, occupants, departures, locator, balance, reservations, gangs
+        snapshot, demands, occupants, departures, locator, balance, reservations, gangs, projects
     )
-    reclaim.run(projects, queues, kept, tables.claimed, tables.barred())
+    reclaim.run(queues, kept, tables.claimed, tables.barred())
 
     # 7. Move fractional pods together, for those who need several GPUs.
-    moves = Consolidation(session, occupants, departures, locator, reservations, gangs, now)
+    moves = Consolidation(session, occupants, departures, locator, reservations, gangs, within, now)
     if consolidate:
         moves.run(projects.values(), queues, kept)
 
     # 8. Reserve room for those who have waited too long.
-    again_at = reservations.make(queues, kept, reserve_after_seconds)
+    reserve_at = reservations.make(queues, kept, reserve_after_seconds)
+    again_at = min((at for at in (reserve_at, moves.again_at) if at is not None), default=None)
 
     # 9. Say why each other job waits.
     all_holds = (*held.kept, *reclaim.holds, *moves.holds, *reservations.holds)

@@ -3,12 +3,13 @@
 A device counts for the longest of the models named by any project that its product name contains;
 all other devices are nobody's guarantee. A project that names a model is inside its quota on such
 devices up to that many, whatever its quota leaves; beyond, and without a weight never, it borrows.
-Kept up to date by the snapshot; costs nothing where no project names a model. Read by ``rounds``,
-``balance`` and the reasons.
+Kept up to date by the snapshot; costs nothing where no project names a model. Read by all that
+places pods, by ``balance`` and by the reasons.
 """
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
+from itertools import combinations
 
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.devices import Choice
@@ -16,6 +17,7 @@ from gpu_scheduler.core.quota import UNBOUNDED
 from gpu_scheduler.core.request import Project, ProjectName
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 
+MOST_MODELS = 6  # looked at together
 Pool = str  # the model, a lower-case part of product names; empty = devices that nobody names
 
 
@@ -129,22 +131,13 @@ class Allowance:
         if self._free(project):
             return None
 
-        def may(choice: Choice) -> bool:
-            costs: Counter[Pool] = Counter()
-            for _, device, milli, _ in choice.picks:
-                costs[self._pools.of_device(device)] += milli
-            return all(milli <= self._left(project, pool) for pool, milli in costs.items())
+        return Spending(Purse(self._pools, lambda pool: self._left(project, pool)), ()).may
 
-        return may
-
-    def holds(self, project: Project, counts: Iterable[tuple[Demand, int]]) -> bool:
-        """Whether all pods of a gang fit what is left; those that have a choice find a way."""
+    def purse(self, project: Project) -> "Purse | None":
+        """What the pods of a gang may cost together by model; None = anything."""
         if self._free(project):
-            return True
-        costs: Counter[Pool] = Counter()
-        for demand, count in counts:
-            costs[self._pools.only(demand)] += demand.least_milli * count
-        return all(milli <= self._left(project, pool) for pool, milli in costs.items())
+            return None
+        return Purse(self._pools, lambda pool: self._left(project, pool))
 
     def _free(self, project: Project) -> bool:
         return not project.quota_by_model or (self._above and project.weight > 0)
@@ -154,3 +147,69 @@ class Allowance:
         if most is None:
             return UNBOUNDED
         return max(0, most - self._pools.held_milli(project.name, pool))
+
+
+class Purse:
+    """What is left for a project of each model, as of the moment at which it is asked."""
+
+    def __init__(self, pools: Pools, left_milli: Callable[[Pool], int]) -> None:
+        self.pools, self.left_milli = pools, left_milli
+
+    def spending(self, demands: Iterable[Demand]) -> "Spending":
+        """Pods with these demands are about to be placed for trial, one by one, in this order."""
+        return Spending(self, demands)
+
+    def short_of(self, counts: Iterable[tuple[Demand, int]]) -> frozenset[Pool]:
+        """Models of which less is left than pods ask for that can run on no others.
+
+        Empty where that is so of no few models: then they may fit if the devices are free.
+        """
+        asks = [(self.pools.of(demand), demand.least_milli * n) for demand, n in counts]
+        named = sorted({pool for pools, _ in asks for pool in pools if self._bound(pool)})
+        for size in range(1, min(len(named), MOST_MODELS) + 1):
+            for some in map(frozenset, combinations(named, size)):
+                asked = sum(milli for pools, milli in asks if pools <= some)
+                if asked > sum(self.left_milli(pool) for pool in some):
+                    return some
+        return frozenset()
+
+    def _bound(self, pool: Pool) -> bool:
+        return self.left_milli(pool) < UNBOUNDED
+
+
+def entries(pools: Pools, project: Project) -> Purse:
+    """What a project names of each model, whatever it holds."""
+    return Purse(pools, lambda pool: project.quota_by_model.get(pool, UNBOUNDED))
+
+
+class Spending:
+    """What the pods of a gang cost by model, and what is kept for those that have no choice."""
+
+    def __init__(self, purse: Purse, demands: Iterable[Demand]) -> None:
+        self._purse = purse
+        self._spent: Counter[Pool] = Counter()
+        self._kept: Counter[Pool] = Counter()
+        for demand in demands:
+            self._kept[purse.pools.only(demand)] += demand.least_milli
+
+    def turn_of(self, demand: Demand) -> None:
+        """The next pod is to be placed: nothing is kept for it any longer."""
+        self._kept[self._purse.pools.only(demand)] -= demand.least_milli
+
+    def may(self, choice: Choice) -> bool:
+        """Whether the pod may have these devices."""
+        return all(
+            self._spent[pool] + milli + (self._kept[pool] if pool else 0)
+            <= self._purse.left_milli(pool)
+            for pool, milli in self._costs(choice).items()
+        )
+
+    def spend(self, choice: Choice) -> None:
+        """The pod gets these devices."""
+        self._spent.update(self._costs(choice))
+
+    def _costs(self, choice: Choice) -> Counter[Pool]:
+        costs: Counter[Pool] = Counter()
+        for _, device, milli, _ in choice.picks:
+            costs[self._purse.pools.of_device(device)] += milli
+        return costs

@@ -38,7 +38,7 @@ class Explainer:
         gangs: Gangs,
         pools: Pools,
     ) -> None:
-        self._gangs, self._of_gang = gangs, GangExplainer(snapshot, gangs)
+        self._gangs, self._of_gang = gangs, GangExplainer(snapshot, gangs, pools)
         self._gang_verdicts: dict[tuple[Signature, ProjectName], Verdict] = {}
         self._pools = pools
         self._within = Allowance(pools, above=False)

@@ -20,14 +20,16 @@ from gpu_scheduler.core.eviction import Ranked, Search, Terms, Way
 from gpu_scheduler.core.gangs.cycle import Gangs
 from gpu_scheduler.core.gangs.making_room import GangSearch, GangWay
 from gpu_scheduler.core.gangs.placing import Flags, Placement
+from gpu_scheduler.core.gangs.reclaim import GangReclaim
 from gpu_scheduler.core.gangs.request import GangRequest
 from gpu_scheduler.core.occupants import Occupant, Occupants
 from gpu_scheduler.core.order import project_rank
+from gpu_scheduler.core.preemptible import Preemptible
 from gpu_scheduler.core.queues import Entry, Queue
 from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.snapshot import Snapshot
-from gpu_scheduler.core.victims import Parties, interactive_spare_milli
+from gpu_scheduler.core.victims import Parties
 from gpu_scheduler.core.wording import gpus
 
 MOST_HELPED = 32  # pods per cycle; the others have their turn in the next one
@@ -58,6 +60,7 @@ class Reclaim:
         balance: Balance,
         reservations: Reservations,
         gangs: Gangs,
+        projects: Mapping[ProjectName, Project],
     ) -> None:
         self.evicts: list[Evict] = []
         self.holds: list[Hold] = []
@@ -66,15 +69,13 @@ class Reclaim:
         self._locator, self._reservations = locator, reservations
         self._gangs, self._parties = gangs, Parties(occupants)
         self._search = Search(snapshot, locator, departures, self._parties, TRIALS)
-        self._gang_search = GangSearch(snapshot, locator, departures, self._parties, gangs.placer)
-        self._victims: dict[ProjectName, list[Occupant]] = {}
-        self._gone: set[PodUID] = set()
+        self._preemptible = Preemptible(occupants, self._parties, balance, locator, projects)
+        search = GangSearch(snapshot, locator, departures, self._parties, gangs.placer)
+        self._of_gangs = GangReclaim(search, self._preemptible, balance)
         self._usable: dict[Demand, frozenset[int]] = {}
-        self._projects: Mapping[ProjectName, Project] = {}
 
     def run(
         self,
-        projects: Mapping[ProjectName, Project],
         queues: Sequence[Queue],
         kept: set[PodUID],
         claimed: set[int],
@@ -83,13 +84,11 @@ class Reclaim:
         """Decide.
 
         Args:
-            projects: all of them.
             queues: what still waits.
             kept: pods for which room was kept before.
             claimed: nodes that borrowers leave alone.
             barred: the same as flags.
         """
-        self._projects = projects
 
         def room(project: Project) -> int:
             return quota.room_inside_milli(project, self._balance.held_milli(project.name))
@@ -101,8 +100,8 @@ class Reclaim:
                 lambda queue, entry, demand, terms=terms: self._reclaim(  # type: ignore[misc]
                     queue, entry, demand, room(queue.project), terms
                 ),
-                lambda queue, request, terms=terms: self._reclaim_gang(  # type: ignore[misc]
-                    queue, request, room(queue.project), terms
+                lambda queue, request, terms=terms: self._of_gangs.reclaim(  # type: ignore[misc]
+                    queue.project, request, room(queue.project), terms
                 ),
             )
             for terms in (shares, quotas)
@@ -112,8 +111,8 @@ class Reclaim:
             lambda queue, entry, demand: self._reclaim(
                 queue, entry, demand, quota.UNBOUNDED, shares, claimed
             ),
-            lambda queue, request: self._reclaim_gang(
-                queue, request, quota.UNBOUNDED, shares, barred
+            lambda queue, request: self._of_gangs.reclaim(
+                queue.project, request, quota.UNBOUNDED, shares, barred
             ),
         )
         waiting = [queue for queue in queues if queue.pending]
@@ -122,7 +121,11 @@ class Reclaim:
             self._pass(waiting, kept, guaranteed)
             self._pass(waiting, kept, above)
         outranked = [queue for queue in waiting if self._outranks(queue)]
-        higher = Step(EvictReason.PRIORITY, self._preempt, self._preempt_gang)
+        higher = Step(
+            EvictReason.PRIORITY,
+            self._preempt,
+            lambda queue, request: self._of_gangs.preempt(queue.project, request),
+        )
         self._pass(outranked, kept, higher)
 
     def _outranks(self, queue: Queue) -> bool:
@@ -204,56 +207,6 @@ class Reclaim:
         self._promise(job, way.placement)
         return way
 
-    def _reclaim_gang(
-        self,
-        queue: Queue,
-        request: GangRequest,
-        room_milli: int,
-        balance: Balance,
-        barred: Flags | None = None,
-    ) -> GangWay | None:
-        room = min(room_milli, balance.missing_milli(queue.project.name))
-        if request.least_milli > room:
-            return None
-        way = self._gang_search.without(request, room, barred)
-        if way is not None:
-            return way
-        terms = Terms(balance.spare_milli, self._interactive_milli, lambda given: room)
-        victims = self._guarded(self._of_others(queue.project.name, balance))
-        return self._gang_search.best(request, victims, terms, barred)
-
-    def _preempt_gang(self, queue: Queue, request: GangRequest) -> GangWay | None:
-        project, priority = queue.project, request.job.priority
-        room = self._balance.growth_milli(project)
-        way = self._gang_search.without(request, room, None)
-        if way is not None:
-            return way
-        victims = self._lower(project.name, priority)
-        return self._gang_search.best(request, victims, self._own(room), None, anywhere=True)
-
-    def _guarded(self, ranked: Ranked) -> Ranked:
-        """Those of some victims whose going leaves every project its quota of each model."""
-        return self._balance.outside_model_quota(ranked, self._parties.of, self._locator.picks)
-
-    def _of_others(self, name: ProjectName, balance: Balance) -> Ranked:
-        """Victims in projects from which something can be taken."""
-        order = {other: i for i, other in enumerate(balance.most_over()) if other != name}
-        return [
-            (self._parties.rank(pod, i), pod)
-            for other, i in order.items()
-            for pod in self._of(other)
-        ]
-
-    def _lower(self, name: ProjectName, priority: int) -> Ranked:
-        """Victims of a lower priority in a project."""
-        return [(self._parties.rank(p), p) for p in self._of(name) if p.priority < priority]
-
-    def _own(self, room_milli: int) -> Terms:
-        """The terms inside a project: what victims give may be taken."""
-        return Terms(
-            lambda name: quota.UNBOUNDED, self._interactive_milli, lambda given: room_milli + given
-        )
-
     def _reclaim(
         self,
         queue: Queue,
@@ -278,12 +231,13 @@ class Reclaim:
         way = self._search.without(demand, coming, room)
         if way is not None:
             return way
-        victims = self._of_others(name, balance)
+        victims = self._preemptible.of_others(name, balance)
         if not victims:
             return None
-        terms = Terms(balance.spare_milli, self._interactive_milli, lambda given: room)
+        terms = self._preemptible.for_share(balance, room)
         nodes = self._by_node(victims, allowed)
-        guarded = {node: kept for node, each in nodes.items() if (kept := self._guarded(each))}
+        guard = self._preemptible.guarded
+        guarded = {node: kept for node, each in nodes.items() if (kept := guard(each))}
         return self._search.best(demand, guarded, terms)
 
     def _preempt(self, queue: Queue, entry: Entry, demand: Demand) -> Way | None:
@@ -304,7 +258,8 @@ class Reclaim:
         way = self._search.without(demand, coming, room)
         if way is not None:
             return way
-        victims, terms = self._lower(project.name, job.priority), self._own(room)
+        victims = self._preemptible.lower(project.name, job.priority)
+        terms = self._preemptible.for_priority(room)
         by_node = self._by_node(victims, allowed)
         if self._balance.of(demand) is self._balance:  # else victims give of the model it needs
             by_node = {node: each for node, each in by_node.items() if permitted(node)}
@@ -360,9 +315,8 @@ class Reclaim:
                     Evict(each.uid, each.job, job.key, reason, message, whole_job=each.gang)
                 )
         for victim in gone:
-            for each in self._parties.of(victim):
+            for each in self._preemptible.choose(victim):
                 self._departures.add(each)
-                self._gone.add(each.uid)
 
     def _promise(self, job: WaitingJob, placement: Placement) -> None:
         """Keep the room for those for whom it was made."""
@@ -370,16 +324,6 @@ class Reclaim:
             self._departures.owe(node, pod.shape, choice.picks, job.project)
             name = self._snapshot.cluster.nodes[node].name
             self.holds.append(Hold(pod.uid, job.key, name, HoldKind.FREED))
-
-    def _of(self, name: ProjectName) -> list[Occupant]:
-        """Those of a project's pods that may still be evicted."""
-        if name not in self._victims:
-            self._victims[name] = self._parties.preemptible(self._occupants.of(name))
-        return [pod for pod in self._victims[name] if pod.uid not in self._gone]
-
-    def _interactive_milli(self, name: ProjectName) -> int:
-        left = (pod for pod in self._occupants.of(name) if pod.uid not in self._gone)
-        return interactive_spare_milli(self._projects[name], left)
 
     def _by_node(self, victims: Ranked, allowed: Callable[[int], bool]) -> dict[int, Ranked]:
         found: dict[int, Ranked] = {}

@@ -21,9 +21,9 @@ from gpu_scheduler.core.gangs.request import GangRequest, Member
 from gpu_scheduler.core.gangs.reserving import Soonest
 from gpu_scheduler.core.occupants import Occupant, Occupants
 from gpu_scheduler.core.order import job_rank
-from gpu_scheduler.core.pools import Allowance
+from gpu_scheduler.core.pools import Allowance, Purse
 from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import PodUID, ProjectName, Shape, WaitingJob
+from gpu_scheduler.core.request import PodUID, Project, ProjectName, Shape, WaitingJob
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 
 MOST_NODES = 256  # looked at to make one reservation
@@ -93,9 +93,11 @@ class Reservations:
         start, _, choice = found
         return self._block(job, (pod, demand), node, choice, start)
 
-    def keep_gang(self, request: GangRequest, nodes: Mapping[PodUID, int]) -> bool:
+    def keep_gang(
+        self, request: GangRequest, nodes: Mapping[PodUID, int], project: Project
+    ) -> bool:
         """Reserve room for all members of a gang, each on its node; or for none."""
-        found = self._ahead.at(request, nodes)
+        found = self._ahead.at(request, nodes, self._within.purse(project))
         return found is not None and self._block_all(request, *found)
 
     def _block_all(self, request: GangRequest, start: float, placement: Placement) -> bool:
@@ -129,7 +131,9 @@ class Reservations:
                 continue
             if entry[0].gang is not None:
                 request = self._gangs.of(entry[0])
-                found = self._ahead.anywhere(request, {b.node for b in self.blocks.values()})
+                taken = {b.node for b in self.blocks.values()}
+                purse = self._within.purse(queue.project)
+                found = self._ahead.anywhere(request, taken, purse)
                 if found is not None:
                     self._block_all(request, *found)
                 continue
@@ -184,7 +188,11 @@ class Reservations:
         return None
 
     def backfill_gang(
-        self, request: GangRequest, room_milli: int, barred: Flags | None
+        self,
+        request: GangRequest,
+        room_milli: int,
+        barred: Flags | None,
+        purse: Purse | None,
     ) -> list[Place] | None:
         """The same for all members of a gang, which then start."""
         blocks = [b for b in self.blocks.values() if self._may_use(request.job, b)]
@@ -192,7 +200,7 @@ class Reservations:
             return None
         for block in blocks:
             self._raise(block)
-        placement = self._gangs.placer.place(request, room_milli, barred)
+        placement = self._gangs.placer.place(request, room_milli, barred, purse)
         places = None if placement is None else self._gangs.start(request, placement)
         for block in blocks:
             self.lower(block)

@@ -204,17 +204,17 @@ class Round:
             return None
         if not self._gangs.startable(request):
             return None
-        if not self._by_model.holds(project, request.counts.items()):
-            return None
+        purse, place = self._by_model.purse(project), self._gangs.placer.place
         placement = None
         if request.signature not in stuck:
-            placement = self._gangs.placer.place(request, room, self._barred())
+            placement = place(request, room, self._barred(), purse)
         if placement is not None:
             return self._gangs.start(request, placement)
-        places = self._reservations.backfill_gang(request, room, self._barred())
+        places = self._reservations.backfill_gang(request, room, self._barred(), purse)
         if places is None:
             stuck.add(request.signature)
-            if request.least_milli:
+            # Where devices are free for it, only its quota of a model is in the way.
+            if request.least_milli and (purse is None or not place(request, room, self._barred())):
                 self._blocked_gangs.append((request, project))
         return places
 

@@ -214,8 +214,11 @@ def plays(draw: st.DrawFn) -> tuple[MixedPlay, list[Pod]]:
 @settings(max_examples=2000, deadline=None)
 @given(plays())
 def test_quotas_of_models_over_whole_histories(drawn: tuple[MixedPlay, list[Pod]]):
+    check_history(*drawn)
+
+
+def check_history(scene: MixedPlay, later: list[Pod]) -> None:
     """Without a weight never above them; inside them never reclaimed; no plan undoes another."""
-    scene, later = drawn
     for cycle in range(8):
         if cycle == 3:
             scene.wait(*later)

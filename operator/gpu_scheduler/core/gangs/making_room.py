@@ -14,6 +14,7 @@ from gpu_scheduler.core.gangs.placing import Flags, Placement, Placer, milli_of
 from gpu_scheduler.core.gangs.request import GangRequest
 from gpu_scheduler.core.gangs.reserving import fewest
 from gpu_scheduler.core.occupants import Occupant
+from gpu_scheduler.core.pools import Purse
 from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.victims import Parties
@@ -49,14 +50,14 @@ class GangSearch:
         self._parties, self._placer = parties, placer
 
     def without(
-        self, request: GangRequest, room_milli: int, barred: Flags | None
+        self, request: GangRequest, room_milli: int, barred: Flags | None, purse: Purse | None
     ) -> GangWay | None:
         """A way once those are gone that leave anyway."""
         if not self._departures.nodes or self.trials <= 0:
             return None
         mark = self._snapshot.mark()
         self._await()
-        found = self._try(request, room_milli, barred)
+        found = self._try(request, room_milli, barred, purse)
         self._snapshot.rollback(mark)
         return None if found is None else GangWay((), found)
 
@@ -114,7 +115,7 @@ class GangSearch:
         def after(count: int) -> Placement | None:
             before = snapshot.mark()
             given = self._release(may[:count])
-            found = self._try(request, terms.room_milli(given), barred)
+            found = self._try(request, terms.room_milli(given), barred, terms.purse)
             snapshot.rollback(before)
             return found
 
@@ -190,7 +191,7 @@ class GangSearch:
         for pod in gone[::-1][:MOST_SPARED]:
             milli = self._parties.milli(pod)
             self._put_back(pod)
-            other = self._try(request, terms.room_milli(given - milli), barred)
+            other = self._try(request, terms.room_milli(given - milli), barred, terms.purse)
             if other is None:
                 self._release([pod])
             else:
@@ -198,11 +199,13 @@ class GangSearch:
                 gone = [each for each in gone if each is not pod]
         return GangWay(tuple(gone), placement)
 
-    def _try(self, request: GangRequest, room_milli: int, barred: Flags | None) -> Placement | None:
+    def _try(
+        self, request: GangRequest, room_milli: int, barred: Flags | None, purse: Purse | None
+    ) -> Placement | None:
         if self.trials <= 0:
             return None
         self.trials -= 1
-        return self._placer.place(request, room_milli, barred)
+        return self._placer.place(request, room_milli, barred, purse)
 
     def _await(self) -> None:
         for node in sorted(self._departures.nodes):

@@ -16,6 +16,7 @@ from gpu_scheduler.core.departures import Locator
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.gangs.domains import Division
 from gpu_scheduler.core.gangs.request import GangRequest, Member, Order
+from gpu_scheduler.core.pools import Purse, Spending
 from gpu_scheduler.core.request import Gang, PodUID, ProjectName
 from gpu_scheduler.core.scores import Candidates
 from gpu_scheduler.core.session import Session
@@ -39,20 +40,33 @@ class Placer:
         self._usable: dict[Demand, frozenset[int]] = {}
 
     def place(
-        self, request: GangRequest, room_milli: int, barred: Flags | None = None
+        self,
+        request: GangRequest,
+        room_milli: int,
+        barred: Flags | None = None,
+        purse: Purse | None = None,
     ) -> Placement | None:
-        """Places for all members on nodes that are not barred, for at most ``room_milli``."""
+        """Places for all members on nodes that are not barred, for at most ``room_milli``.
+
+        ``purse``: what they may cost by model; None = no matter.
+        """
         if request.least_milli > room_milli:
+            return None
+        if purse is not None and purse.short_of(request.counts.items()):
             return None
         for mask in self.masks(request, barred):
             for order in request.orders:
-                found = self._all(request.gang, order, room_milli, mask)
+                found = self._all(request.gang, order, room_milli, mask, purse)
                 if found is not None:
                     return found
         return None
 
     def place_at(
-        self, request: GangRequest, room_milli: int, nodes: Mapping[PodUID, int]
+        self,
+        request: GangRequest,
+        room_milli: int,
+        nodes: Mapping[PodUID, int],
+        purse: Purse | None = None,
     ) -> Placement | None:
         """The same, each member on a node of its own choice."""
         if any(pod.uid not in nodes for pod, _ in request.members):
@@ -62,6 +76,7 @@ class Placer:
             return None
         snapshot, found, cost = self._snapshot, Placement(), 0
         mark = snapshot.mark()
+        spending = _spending(purse, request.members)
         self._keep_off(request.gang)
         for member in request.members:
             pod, demand = member
@@ -72,7 +87,7 @@ class Placer:
             ):
                 choice = demand.chooser.choose(node)
             cost += sum(pick[2] for pick in choice.picks) if choice else 0
-            if choice is None or cost > room_milli:
+            if choice is None or cost > room_milli or not _affords(spending, demand, choice):
                 break
             self._take(request.gang, member, node, choice)
             found.append((member, node, choice))
@@ -168,21 +183,34 @@ class Placer:
         return self._free
 
     def _all(
-        self, gang: Gang, order: Order, room_milli: int, mask: Flags | None
+        self,
+        gang: Gang,
+        order: Order,
+        room_milli: int,
+        mask: Flags | None,
+        purse: Purse | None,
     ) -> Placement | None:
-        found = self._run(gang, order, room_milli, mask, stop=True)
+        found = self._run(gang, order, room_milli, mask, purse, stop=True)
         return found if len(found) == len(order) else None
 
     def _some(self, gang: Gang, order: Order, mask: Flags | None) -> Placement:
-        return self._run(gang, order, None, mask, stop=False)
+        return self._run(gang, order, None, mask, None, stop=False)
 
     def _run(
-        self, gang: Gang, order: Order, room_milli: int | None, mask: Flags | None, *, stop: bool
+        self,
+        gang: Gang,
+        order: Order,
+        room_milli: int | None,
+        mask: Flags | None,
+        purse: Purse | None,
+        *,
+        stop: bool,
     ) -> Placement:
         """Members one by one; at the first without a place ``stop``, or go on with the next."""
         snapshot, found = self._snapshot, Placement()
         rest = sum(demand.least_milli for _, demand in order)
         hopeless: set[tuple[int, frozenset[str]]] = set()
+        spending = _spending(purse, order)
         mark = snapshot.mark()
         self._keep_off(gang)
         for member in order:
@@ -192,12 +220,16 @@ class Placer:
             rest -= demand.least_milli
             table = Candidates(demand, snapshot, self._session.table, mask)
             limit = None if demand.exact or room_milli is None else room_milli - rest
-            hit = table.best(pod.avoid, limit)
+            if spending is not None:
+                spending.turn_of(demand)
+            hit = table.best(pod.avoid, limit, spending.may if spending is not None else None)
             if hit is None:
                 if stop:
                     break
                 hopeless.add((id(demand), pod.avoid))
                 continue
+            if spending is not None:
+                spending.spend(hit[1])
             if room_milli is not None:
                 room_milli -= sum(pick[2] for pick in hit[1].picks)
             self._take(gang, member, *hit)
@@ -227,6 +259,20 @@ class Placer:
             devices = range(cluster.first[node], cluster.first[node + 1])
             mine = [(0, d, 0, 0) for d in devices if cluster.dev_id[d] in gang.devices]
             self._snapshot.block(node, self._whole(tuple(mine)))
+
+
+def _spending(purse: Purse | None, order: Order) -> Spending | None:
+    return None if purse is None else purse.spending(demand for _, demand in order)
+
+
+def _affords(spending: Spending | None, demand: Demand, choice: Choice) -> bool:
+    """Whether the next member may have these devices, which it then has."""
+    if spending is None:
+        return True
+    spending.turn_of(demand)
+    affords = spending.may(choice)
+    spending.spend(choice)
+    return affords
 
 
 def milli_of(placement: Placement) -> int:

@@ -4,14 +4,16 @@
 is done for a bounded number of gangs, the others are told what is free. Called by ``reasons``.
 """
 
+from collections import Counter
 from collections.abc import Callable
 
 from gpu_scheduler.core import quota, wording
 from gpu_scheduler.core.decision import Hold, HoldKind, Reason
 from gpu_scheduler.core.gangs.cycle import Gangs
-from gpu_scheduler.core.gangs.placing import milli_of
+from gpu_scheduler.core.gangs.placing import Placement, milli_of
 from gpu_scheduler.core.gangs.request import GangRequest
 from gpu_scheduler.core.holders import until
+from gpu_scheduler.core.pools import Allowance, Pool, Pools, entries
 from gpu_scheduler.core.request import Project, WaitingPod
 from gpu_scheduler.core.shortage import Verdict
 from gpu_scheduler.core.snapshot import Snapshot
@@ -26,8 +28,9 @@ OfPod = Callable[[WaitingPod], Verdict]  # why a single pod finds no place
 class GangExplainer:
     """Explains gangs within one cycle, after its last placement."""
 
-    def __init__(self, snapshot: Snapshot, gangs: Gangs) -> None:
-        self._snapshot, self._gangs = snapshot, gangs
+    def __init__(self, snapshot: Snapshot, gangs: Gangs, pools: Pools) -> None:
+        self._snapshot, self._gangs, self._pools = snapshot, gangs, pools
+        self._within = Allowance(pools, above=False)
         self._tried = 0
 
     def explain(
@@ -59,12 +62,18 @@ class GangExplainer:
         return (Reason.UNSATISFIABLE, refusal) if refusal else None
 
     def _exceeds_quota(self, request: GangRequest, project: Project) -> Verdict | None:
+        most = wording.ceiling(project)
         if request.least_milli <= quota.ceiling_milli(project):
-            return None
+            if project.weight or not project.quota_by_model:
+                return None
+            models = entries(self._pools, project).short_of(request.counts.items())
+            if not models:
+                return None
+            named = (f"{_entry(project, model)} of {model}" for model in sorted(models))
+            most = f"its quota {' and '.join(named)} (weight 0: it never borrows)"
         return (
             Reason.EXCEEDS_QUOTA,
-            f"needs {_cost(request)}; project {project.name} can never hold more than"
-            f" {wording.ceiling(project)}",
+            f"needs {_cost(request)}; project {project.name} can never hold more than {most}",
         )
 
     def _incomplete(self, request: GangRequest) -> Verdict | None:
@@ -102,11 +111,40 @@ class GangExplainer:
                 f" {project.name} holds {gpu_from_milli(held)} of {wording.ceiling(project)}",
             )
         if charge <= quota.room_inside_milli(project, held):
-            return None
+            return self._waits_for_models(request, project, placement)
         return (
             Reason.WAITING_FOR_QUOTA,
             f"{needs} its quota {gpu_from_milli(project.quota_milli)} and cannot borrow now: pods"
             " inside their quota wait for the same nodes",
+        )
+
+    def _waits_for_models(
+        self, request: GangRequest, project: Project, placement: Placement
+    ) -> Verdict | None:
+        """Where it is inside the quota of GPUs, and would fit if there were none of models."""
+        purse = self._within.purse(project)
+        if purse is None or self._gangs.placer.place(request, quota.UNBOUNDED, purse=purse):
+            return None
+        models = set(purse.short_of(request.counts.items()))
+        if not models:
+            costs: Counter[Pool] = Counter()
+            for _, _, choice in placement:
+                for _, device, milli, _ in choice.picks:
+                    costs[self._pools.of_device(device)] += milli
+            models = {pool for pool, cost in costs.items() if cost > purse.left_milli(pool)}
+        if not models:
+            return None  # they would do, but not in the order in which members are tried
+        holds = (
+            f"{gpu_from_milli(self._pools.held_milli(project.name, model))} of its quota"
+            f" {_entry(project, model)} of {model}"
+            for model in sorted(models)
+        )
+        why = "and cannot borrow now: pods inside their quota wait for the same nodes"
+        if not project.weight:
+            why = "(weight 0: it never borrows)"
+        return (
+            Reason.WAITING_FOR_QUOTA,
+            f"needs {_cost(request)}; project {project.name} holds {' and '.join(holds)} {why}",
         )
 
     def _finds_no_place(self, request: GangRequest, project: Project, of_pod: OfPod) -> Verdict:
@@ -140,6 +178,10 @@ class GangExplainer:
         }
         milli = sum(cluster.free_milli[device] for device in devices)
         return f"{gpu_from_milli(milli)} {'is' if milli == 1000 else 'are'}"
+
+
+def _entry(project: Project, model: Pool) -> str:
+    return gpu_from_milli(project.quota_by_model.get(model, 0))
 
 
 def _together(request: GangRequest) -> str:

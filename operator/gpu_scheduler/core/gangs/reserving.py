@@ -14,6 +14,7 @@ from gpu_scheduler.core.departures import Departures, Locator
 from gpu_scheduler.core.gangs.placing import Flags, Placement, Placer
 from gpu_scheduler.core.gangs.request import GangRequest
 from gpu_scheduler.core.occupants import Occupant, Occupants
+from gpu_scheduler.core.pools import Purse
 from gpu_scheduler.core.quota import UNBOUNDED
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.snapshot import Snapshot
@@ -38,7 +39,9 @@ class Soonest:
         self._snapshot, self._occupants, self._departures = snapshot, occupants, departures
         self._locator, self._placer, self._now = locator, placer, now
 
-    def anywhere(self, request: GangRequest, taken: Iterable[int]) -> Found | None:
+    def anywhere(
+        self, request: GangRequest, taken: Iterable[int], purse: Purse | None
+    ) -> Found | None:
         """On any nodes but those that are taken by other reservations."""
         free = self._snapshot.node_free_milli
         taken = set(taken)
@@ -47,12 +50,14 @@ class Soonest:
         nodes = nlargest(most, open_nodes, key=lambda n: (free[n], -n))
         barred: Flags = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
         barred[list(taken)] = True
-        return self._search(nodes, lambda: self._placer.place(request, UNBOUNDED, barred))
+        return self._search(nodes, lambda: self._placer.place(request, UNBOUNDED, barred, purse))
 
-    def at(self, request: GangRequest, nodes: Mapping[PodUID, int]) -> Found | None:
+    def at(
+        self, request: GangRequest, nodes: Mapping[PodUID, int], purse: Purse | None
+    ) -> Found | None:
         """On the nodes chosen before, one for each member."""
         some = set(nodes.values())
-        return self._search(some, lambda: self._placer.place_at(request, UNBOUNDED, nodes))
+        return self._search(some, lambda: self._placer.place_at(request, UNBOUNDED, nodes, purse))
 
     def _search(self, nodes: Iterable[int], fits: Callable[[], Placement | None]) -> Found | None:
         snapshot = self._snapshot
