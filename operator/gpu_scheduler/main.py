@@ -138,6 +138,10 @@ def simulate(
     operator_namespace: Annotated[
         str | None, typer.Option(help="Cluster: where the operator runs; default gpu-scheduler.")
     ] = None,
+    consolidation: Annotated[
+        bool,
+        typer.Option("--consolidation", help="Cluster: pods may be moved together; see the chart."),
+    ] = False,
 ) -> None:
     """Try what the planner would do; nothing is changed.
 
@@ -146,9 +150,9 @@ def simulate(
     """
     from gpu_scheduler.simulate.arguments import Arguments, run
 
-    arguments = Arguments(
-        nodes, pods, policy, output, seed, arrive, departures, plot, add, remove, operator_namespace
-    )
+    of_trace = seed, arrive, departures, plot
+    of_cluster = add, remove, operator_namespace, consolidation
+    arguments = Arguments(nodes, pods, policy, output, *of_trace, *of_cluster)
     try:
         typer.echo(run(arguments, sys.stderr))
     except ValueError as error:

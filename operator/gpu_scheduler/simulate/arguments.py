@@ -13,7 +13,7 @@ from typing import TextIO
 from gpu_scheduler.core.packing.policy import Packing
 
 _TRACE = ("seed", "arrive", "departures", "plot")
-_CLUSTER = ("add", "remove", "operator_namespace")
+_CLUSTER = ("add", "remove", "operator_namespace", "consolidation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,7 @@ class Arguments:
     add: Sequence[Path] | None
     remove: Sequence[str] | None
     operator_namespace: str | None
+    consolidation: bool = False
 
 
 def run(arguments: Arguments, bar: TextIO) -> str:
@@ -59,7 +60,7 @@ def run(arguments: Arguments, bar: TextIO) -> str:
 
 def _refuse(arguments: Arguments, names: Sequence[str], why: str) -> None:
     for name in names:
-        if getattr(arguments, name) not in (None, []):
+        if getattr(arguments, name) not in (None, [], False):
             raise ValueError(f"--{name.replace('_', '-')}: {why}")
 
 
@@ -93,6 +94,7 @@ def _on_cluster(arguments: Arguments) -> str:
         add=arguments.add or (),
         remove=arguments.remove or (),
         operator_namespace=arguments.operator_namespace or "gpu-scheduler",
+        consolidation=arguments.consolidation,
     )
     report = simulate(request)
     if arguments.output == "json":

@@ -34,12 +34,14 @@ class ClusterRequest:
         add: YAML files of objects that are added, in this order.
         remove: objects that are taken away before, as KIND/NAME.
         operator_namespace: where the operator runs; its own pods there are known as such.
+        consolidation: whether the operator moves pods together.
     """
 
     packing: Packing = Packing.FRAGMENTATION
     add: Sequence[Path] = ()
     remove: Sequence[str] = ()
     operator_namespace: str = "gpu-scheduler"
+    consolidation: bool = False
 
 
 def simulate(request: ClusterRequest) -> Report:
@@ -72,8 +74,9 @@ def simulate_objects(
         what_if.remove(objects, what, namespace)
     for path in request.add:
         what_if.add(objects, path, namespace, now)
-    scene = scene_of(objects, request.operator_namespace, now)
-    outcome = settle(scene, request.packing, now)
+    moves = request.consolidation
+    scene = scene_of(objects, request.operator_namespace, now, consolidation=moves)
+    outcome = settle(scene, request.packing, now, consolidation=moves)
     return report(scene, outcome, server, objects, before)
 
 

@@ -8,7 +8,7 @@ Called by ``cluster_command``.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpu_scheduler.core.decision import Evict, Hold, Place, Plan, Wait
+from gpu_scheduler.core.decision import Evict, EvictReason, Hold, Place, Plan, Wait
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.request import PodUID, ProjectName
@@ -52,13 +52,14 @@ class Outcome:
     settled: bool = False
 
 
-def settle(scene: Scene, packing: Packing, now: str) -> Outcome:
+def settle(scene: Scene, packing: Packing, now: str, *, consolidation: bool = False) -> Outcome:
     """Plan until nothing more starts and nobody gives way.
 
     Args:
         scene: the state; changed on the way.
         packing: how nodes and devices are chosen.
         now: RFC 3339, the time of every cycle.
+        consolidation: pods may move, each at most once.
     """
     world, session, outcome = scene.world, Session(packing), Outcome()
     holds: tuple[Hold, ...] = ()
@@ -71,6 +72,7 @@ def settle(scene: Scene, packing: Packing, now: str) -> Outcome:
             holds=holds,
             now=epoch_seconds(now),
             session=session,
+            consolidate=consolidation,
         )
         outcome.cycles = cycle
         holds, outcome.shares_milli = result.holds, result.shares_milli
@@ -103,5 +105,7 @@ def _evict(
     scene: Scene, uid: PodUID, decision: Evict, cycle: int, outcome: Outcome, now: str
 ) -> None:
     pod = scene.world.pods[uid]
+    if decision.reason is EvictReason.CONSOLIDATE:
+        scene.world.occupants.moves.decided(pod, epoch_seconds(now))
     outcome.gives_way.append(GivesWay(uid, pod.name, pod.node, decision, cycle))
     scene.restart(uid, now)

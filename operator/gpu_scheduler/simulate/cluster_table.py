@@ -9,6 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from gpu_scheduler.core import wording
+from gpu_scheduler.core.decision import EvictReason
 from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.simulate.cluster_report import Report
 
@@ -23,8 +24,12 @@ def table(report: Report) -> str:
     parts = [_head(report)]
     if report.starts:
         parts.append(_section("Would start", len(report.starts), "pod", _starts(report)))
-    if report.gives_way:
-        parts.append(_section("Would give way", len(report.gives_way), "pod", _gives_way(report)))
+    moves = [each for each in report.gives_way if each["reason"] == EvictReason.CONSOLIDATE]
+    if moves:
+        parts.append(_section("Would move", len(moves), "pod", _gives_way(moves)))
+    ends = [each for each in report.gives_way if each not in moves]
+    if ends:
+        parts.append(_section("Would give way", len(ends), "pod", _gives_way(ends)))
     if report.waits:
         parts.append(_section("Would wait", len(report.waits), "job", _waits(report)))
     if not (report.starts or report.gives_way or report.waits):
@@ -72,10 +77,10 @@ def _start_key(start: dict[str, Any]) -> tuple[str, ...]:
     return start["job"], start["node"], ",".join(numbers) or "-", share or "-", when
 
 
-def _gives_way(report: Report) -> Iterator[str]:
-    for each in report.gives_way[:_MOST_ROWS]:
+def _gives_way(pods: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for each in pods[:_MOST_ROWS]:
         yield from _wrapped(each["message"], "  ", _INDENT)
-    yield from _more(len(report.gives_way))
+    yield from _more(len(pods))
 
 
 def _waits(report: Report) -> Iterator[str]:

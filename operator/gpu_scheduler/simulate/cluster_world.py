@@ -49,18 +49,19 @@ class Scene:
             self.world.pod_changed(pod_of(job, pod.index, suffix, now))
 
 
-def scene_of(objects: Objects, holders_in: str, now: str) -> Scene:
+def scene_of(objects: Objects, holders_in: str, now: str, *, consolidation: bool = False) -> Scene:
     """The state that follows from the objects.
 
     Args:
         objects: of the cluster, with the what-ifs.
         holders_in: namespace of the operator.
         now: RFC 3339; pods that are started again are of then.
+        consolidation: pods may move.
 
     Raises:
         SimulationError: an object is not what the API server would have stored.
     """
-    world = World(holders_in=holders_in)
+    world = World(holders_in, consolidation=consolidation)
     intake = Intake(world, changed=lambda key: None, wake=lambda: None)
     for body in objects.of("GPUClass"):
         intake.gpuclass(body)

@@ -10,11 +10,13 @@ import pytest
 import yaml
 from tests.unit.state.builders import half, make_node, make_pod
 
+from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.names import API_VERSION, SCHEDULER_NAME
 from gpu_scheduler.simulate.cluster_command import ClusterRequest, simulate_objects
 from gpu_scheduler.simulate.cluster_objects import Body, Objects, SimulationError
 from gpu_scheduler.simulate.cluster_report import Report
 from gpu_scheduler.simulate.cluster_table import WIDTH, table
+from gpu_scheduler.state.pods import INDEX
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -94,6 +96,16 @@ def running(job: str = "low", pods: int = 4, **spec: Any) -> list[dict[str, Any]
     return found
 
 
+def scattered() -> list[dict[str, Any]]:
+    """The same with one half of a GPU on each node."""
+    job, batch, *pods = running("part", 4)
+    job["spec"] |= {"gpu": 0.5, "parallelism": 2}
+    for index, pod in enumerate(kept := pods[::2]):
+        pod["metadata"]["annotations"] |= annotations("ab"[index], half("0"))
+        pod["metadata"]["annotations"][INDEX] = str(index)
+    return [job, batch, *kept]
+
+
 class What:
     """Runs what-ifs on objects, with files of its own."""
 
@@ -149,6 +161,37 @@ def test_pods_give_way_and_their_indexes_wait_or_start_elsewhere(what: What):
 
     report = what(cluster(*running(priority=10)), gpujob("urgent", gpu=2, priority=90), node("c"))
     assert report.gives_way == [] and nodes(report) == ["c"]
+
+
+def test_parts_of_gpus_would_move_where_the_operator_moves_them(what: What):
+    pair = gpujob("pair", gpu=2)
+    report = what(cluster(*scattered()), pair)
+    assert report.gives_way == [] and [w["job"] for w in report.waits] == ["team-a/pair"]
+
+    report = what(cluster(*scattered()), pair, consolidation=True)
+    (move,) = report.gives_way
+    assert (move["job"], move["reason"], move["for"]) == (
+        "team-a/part",
+        "consolidate",
+        "team-a/pair",
+    )
+    assert {start["job"]: start["node"] for start in report.starts} == {
+        "team-a/pair": move["node"],
+        "team-a/part": "b" if move["node"] == "a" else "a",
+    }
+    assert report.waits == [] and report.settled
+    shown = table(report)
+    assert "Would move: 1 pod" in shown and "Would give way" not in shown
+
+
+def test_what_moved_within_the_hour_would_stay(what: What):
+    objects = cluster(*scattered())
+    (batch,) = objects.of("Job")
+    batch["metadata"]["annotations"] = {
+        f"gpu-scheduler.io/moved-{i}": "2026-01-01T23:30:00Z uid-of-the-pod-before" for i in (0, 1)
+    }
+    report = what(objects, gpujob("pair", gpu=2), consolidation=True)
+    assert report.gives_way == [] and [w["job"] for w in report.waits] == ["team-a/pair"]
 
 
 def test_pods_of_a_node_that_is_lost_start_elsewhere(what: What):
