@@ -29,8 +29,8 @@ class GPUClassSpec(ApiModel):
         None,
         min_length=1,
         max_length=63,
-        description="Part of the product name, upper or lower case, such as V100. Absent: every "
-        "GPU that no other class matches.",
+        description="Whole words of the product name, upper or lower case, such as V100. Absent: "
+        "every GPU that no other class matches.",
     )
     cost_per_hour: str | None = Field(
         None,

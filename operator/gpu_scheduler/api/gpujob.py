@@ -130,8 +130,8 @@ class GPUJobSpec(ApiModel):
     gpu_models: list[Annotated[str, Field(min_length=1, max_length=63)]] | None = Field(
         None,
         max_length=16,
-        description="Any of these GPU models, such as A100: a part of the product name, upper or "
-        "lower case, or the name of a GPUClass. Absent: any model.",
+        description="Any of these GPU models, such as A100: whole words of the product name, upper "
+        "or lower case, or the name of a GPUClass. Absent: any model.",
         json_schema_extra={"x-kubernetes-list-type": "set"},
     )
     shape: str | None = Field(

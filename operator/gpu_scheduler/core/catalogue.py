@@ -1,13 +1,15 @@
 """What the owner of the cluster says about kinds of GPUs: names, prices, and counts on offer.
 
-A device belongs to the class whose ``match`` is the longest part of its product name; then the
-first in order. Prices order devices only where every device has one: a device without a price is
+A device belongs to the class whose ``match`` is the longest that means its product; then the first
+in order. Prices order devices only where every device has one: a device without a price is
 neither cheap nor dear. Kept by the state, read by ``snapshot``; replaced as a whole when it
 changes, never changed in place.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+
+from gpu_scheduler.core.products import means
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,7 @@ class GPUKind:
 
     Attributes:
         name: of the class.
-        match: lower-case part of a product name; empty = every GPU.
+        match: model, lower case, see ``products``; empty = every GPU.
         cost_micro: millionths of a currency unit per hour; None = not said.
         counts: how many whole GPUs a pod may have; empty = any number.
     """
@@ -37,8 +39,7 @@ class Catalogue:
     def of(self, model: str) -> GPUKind | None:
         """The class of a product; None when none matches."""
         if model not in self._known:
-            product = model.lower()
-            fitting = [kind for kind in self.kinds if kind.match in product]
+            fitting = [kind for kind in self.kinds if means(kind.match, model)]
             self._known[model] = max(fitting, key=lambda kind: len(kind.match), default=None)
         return self._known[model]
 

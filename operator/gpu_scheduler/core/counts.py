@@ -9,6 +9,7 @@ from gpu_scheduler.core import fit
 from gpu_scheduler.core.catalogue import either
 from gpu_scheduler.core.demand import holds
 from gpu_scheduler.core.devices import qualifies
+from gpu_scheduler.core.products import means, spelt
 from gpu_scheduler.core.request import Shape
 from gpu_scheduler.core.snapshot import NodeKind, Snapshot
 
@@ -62,8 +63,7 @@ def _name(shape: Shape, snapshot: Snapshot) -> str:
     products = sorted({device.model for kind in snapshot.kinds for device in kind})
     names = []
     for part in shape.models:
-        at = next((p for p in products if part in p.lower()), None)
-        if at is not None:
-            start = at.lower().index(part)
-            names.append(at[start : start + len(part)])
+        product = next((p for p in products if means(part, p)), None)
+        if product is not None:
+            names.append(spelt(part, product))
     return " or ".join(names) or "GPUs"

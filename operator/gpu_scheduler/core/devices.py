@@ -9,6 +9,7 @@ is solved by taking the best ``count`` devices; several requests go to the exact
 from typing import NamedTuple
 
 from gpu_scheduler.core.assign import Budget, Slot, assign, share
+from gpu_scheduler.core.products import means
 from gpu_scheduler.core.request import DeviceRequest, Shape
 from gpu_scheduler.core.snapshot import DeviceKind, NodeKind, Picks, Snapshot
 from gpu_scheduler.core.units import DEVICE_MILLI
@@ -26,8 +27,7 @@ def qualifies(shape: Shape, device: DeviceKind) -> bool:
     """Whether model and compute capability of a device suit the shape."""
     if device.compute < shape.min_compute:
         return False
-    model = device.model.lower()
-    return not shape.models or any(part in model for part in shape.models)
+    return not shape.models or any(means(model, device.model) for model in shape.models)
 
 
 Seat = tuple[int, int, int, int]  # offset on the node, milli, MiB, rank of the device

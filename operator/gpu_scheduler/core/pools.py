@@ -1,7 +1,7 @@
 """What projects hold of the models for which guarantees exist (quotaByModel).
 
-A device counts for the longest of the models named by any project that its product name contains;
-all other devices are nobody's guarantee. A project that names a model is inside its quota on such
+A device counts for the longest of the models named by any project that mean its product; all other
+devices are nobody's guarantee. A project that names a model is inside its quota on such
 devices up to that many, whatever its quota leaves; beyond, and without a weight never, it borrows.
 Kept up to date by the snapshot; costs nothing where no project names a model. Read by all that
 places pods, by ``balance`` and by the reasons.
@@ -13,12 +13,13 @@ from itertools import combinations
 
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.products import means
 from gpu_scheduler.core.quota import UNBOUNDED
 from gpu_scheduler.core.request import Project, ProjectName
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 
 MOST_MODELS = 6  # looked at together
-Pool = str  # the model, a lower-case part of product names; empty = devices that nobody names
+Pool = str  # the model, lower case, see ``products``; empty = devices that nobody names
 
 
 def by_length(models: Iterable[Pool]) -> list[Pool]:
@@ -27,9 +28,8 @@ def by_length(models: Iterable[Pool]) -> list[Pool]:
 
 
 def pool_of(product: str, models: Iterable[Pool]) -> Pool:
-    """The first of some models that a product's name contains; empty when none is."""
-    lower = product.lower()
-    return next((model for model in models if model in lower), "")
+    """The first of some models that means a product; empty when none does."""
+    return next((model for model in models if means(model, product)), "")
 
 
 class Pools:

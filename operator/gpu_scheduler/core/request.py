@@ -72,7 +72,7 @@ class Shape:
     """What one pod asks for."""
 
     devices: tuple[DeviceRequest, ...] = ()
-    models: tuple[str, ...] = ()  # lower-case parts of a product name; empty = any
+    models: tuple[str, ...] = ()  # lower case, see ``products``; empty = any
     min_compute: tuple[int, int] = (0, 0)  # compute capability (major, minor)
     cpu_milli: int = 0
     memory_bytes: int = 0

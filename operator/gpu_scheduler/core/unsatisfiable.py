@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from gpu_scheduler.core import counts, fit, wording
 from gpu_scheduler.core.cluster import NodeInfo
 from gpu_scheduler.core.devices import Chooser, qualifies
+from gpu_scheduler.core.products import means
 from gpu_scheduler.core.request import Shape
 from gpu_scheduler.core.snapshot import DeviceKind, Snapshot
 from gpu_scheduler.core.units import DEVICE_MILLI
@@ -67,7 +68,7 @@ def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
 
 
 def _is_one_of(models: Sequence[str], device: DeviceKind) -> bool:
-    return any(part in device.model.lower() for part in models)
+    return any(means(model, device.model) for model in models)
 
 
 def _refusals(shape: Shape, nodes: Sequence[NodeInfo]) -> str:

@@ -17,6 +17,7 @@ from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.devices import accepts
 from gpu_scheduler.core.gangs.domains import Division, Domains
 from gpu_scheduler.core.gangs.request import GangRequest, Signature
+from gpu_scheduler.core.products import means, spelt
 from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.units import DEVICE_MILLI
 
@@ -102,9 +103,8 @@ class Possible:
         """A model as the product names in the cluster spell it."""
         for kind in self._snapshot.kinds:
             for device in kind:
-                at = device.model.lower().find(model)
-                if at >= 0:
-                    return device.model[at : at + len(model)]
+                if means(model, device.model):
+                    return spelt(model, device.model)
         return model
 
     def _whole(self, request: GangRequest, mask: Flags) -> str:
