@@ -246,7 +246,7 @@ def test_a_node_with_pods_of_others_takes_none_of_ours(
         second = stock_pod(tenant, "b", nodeSelector={"kubernetes.io/hostname": "r7525-1"})
         until(lambda: node_of(admin, first) and node_of(admin, second), "both nodes are in use")
         tenant.submit("small", gpu=0.1)
-        message = tenant.wait_reason("small", "WaitingForResources")
+        message = tenant.wait_reason("small", "WaitingForGPU")
         assert "which is not a GPUJob's" in message, message
         admin.send("DELETE", second)
         assert tenant.wait_placed("small")[0].node == "r7525-1"

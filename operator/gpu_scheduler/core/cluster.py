@@ -26,13 +26,15 @@ class NodeInfo:
     """What of a node does not change when pods come and go.
 
     ``closed`` is empty, or the sentence that says why the node takes no pods of ours at present
-    (cordoned, not ready, GPUs handed out by somebody else).
+    (cordoned, not ready, GPUs handed out by somebody else). ``foreign``: the last of these alone, so
+    that which of its GPUs are free is not known.
     """
 
     name: str
     labels: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     closed: str = ""
+    foreign: bool = False
     cpu_milli: int = 0  # allocatable
     memory_bytes: int = 0
     ephemeral_bytes: int = 0

@@ -39,7 +39,8 @@ def shortage(demand: Demand, avoid: frozenset[str], snapshot: Snapshot) -> Verdi
     if shape.devices and total >= (wanted or demand.least_milli):
         return Reason.FRAGMENTED, f"{needs}; {_best(demand, max(stocks), snapshot)}"
     shut = [n for n in demand.could if nodes[n].closed or nodes[n].name in avoid]
-    gpus_fit = [n for n in shut if demand.chooser.choose(n) is not None]
+    known = (n for n in shut if not (shape.devices and nodes[n].foreign))
+    gpus_fit = [n for n in known if demand.chooser.choose(n) is not None]
     if gpus_fit:
         free = "they are free" if shape.devices else "there is room"
         return (

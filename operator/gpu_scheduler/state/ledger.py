@@ -146,7 +146,8 @@ class Ledger:
             foreign = self._foreign.get(name)
             if foreign and not info.closed:
                 holder = min(foreign.values())
-                info = replace(info, closed=f"has GPUs in use by {holder}, which is not a GPUJob's")
+                closed = f"has GPUs in use by {holder}, which is not a GPUJob's"
+                info = replace(info, closed=closed, foreign=True)
             self._node_at[name] = len(c.nodes)
             c.nodes.append(info)
             c.free_cpu_milli.append(info.cpu_milli)

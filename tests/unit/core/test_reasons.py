@@ -295,6 +295,16 @@ def test_waiting_for_resources_names_memory_storage_and_pod_slots():
     )
 
 
+def test_waiting_for_gpu_where_somebody_else_has_gpus_of_the_node():
+    builder = ClusterBuilder().node("a", 2).node("b", 1).held("b/0", 1000)
+    node = builder.obj().nodes[0]
+    builder.obj().nodes[0] = replace(node, closed="has GPUs in use by x/y", foreign=True)
+    assert why(builder, shape(500)) == (
+        Reason.WAITING_FOR_GPU,
+        "needs 0.5 of a GPU; no GPU is free on the 1 node that it may use; a has GPUs in use by x/y",
+    )
+
+
 def test_waiting_for_resources_when_only_closed_nodes_have_gpus_free():
     builder = dell_saas().node("open", 1)
     builder.held("open/0", 1000)
