@@ -4,12 +4,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
+from tests.unit.core.play_checks import TEAMS, check_limits, check_losers, check_winners, taken
 
 from gpu_scheduler.core import quota
-from gpu_scheduler.core.decision import EvictReason, HoldKind, Plan
+from gpu_scheduler.core.decision import EvictReason, Plan
 from gpu_scheduler.core.request import ProjectName
 
-TEAMS = ("a", "b", "c")
 SHAPES = (
     shape(1000),
     shape(1000),
@@ -58,93 +58,6 @@ def plays(draw: st.DrawFn, *, finite: bool = False) -> tuple[Play, list[Pod]]:
     return play, draw(pods("new", 6, 500.0, finite))
 
 
-def taken(play: Play, result: Plan, reason: EvictReason) -> dict[str, int]:
-    """What a plan takes from each project."""
-    found = dict.fromkeys(TEAMS, 0)
-    for evict in result.evicts:
-        if evict.reason is reason:
-            occupant = play.running[evict.pod][1]
-            found[occupant.project] += occupant.milli
-    return found
-
-
-def placed(play: Play, result: Plan, name: str) -> int:
-    """What a plan gives to a project."""
-    mine = {pod.uid for pod in play.waiting if pod.project == name}
-    return sum(g.milli for p in result.places if p.pod in mine for g in p.grants)
-
-
-def promised(play: Play, result: Plan, name: str) -> int:
-    """What freed room is kept for a project: it will hold that as soon as others are gone."""
-    mine = {pod.uid: pod.shape.nominal_milli for pod in play.waiting if pod.project == name}
-    freed = [hold.pod for hold in result.holds if hold.kind is HoldKind.FREED]
-    return sum(mine.get(uid, 0) for uid in freed)
-
-
-def check_limits(play: Play, before: dict[str, int]) -> None:
-    """Nobody grew past its limit; ``cluster`` raises where a device is given out twice."""
-    play.cluster()
-    for name, team in play.projects.items():
-        assert play.held(name) <= max(quota.ceiling_milli(team), before[name])
-
-
-def winners_over(play: Play, result: Plan, name: str) -> set[str]:
-    """Projects for which pods of this one are reclaimed."""
-    owner = {pod.key: pod.project for pod in play.waiting}
-    return {
-        owner[evict.beneficiary]
-        for evict in result.evicts
-        if evict.reason is EvictReason.RECLAIM and play.running[evict.pod][0].project == name
-    }
-
-
-def inside_quota(play: Play, result: Plan, name: str) -> bool:
-    """Whether a project ends inside its quota with all that the plan gives and promises it."""
-    after = play.held(name, staying=True) + placed(play, result, name)
-    after += promised(play, result, name)
-    return after <= play.projects[ProjectName(name)].quota_milli
-
-
-def check_losers(play: Play, result: Plan) -> None:
-    """Nobody is taken below its quota, nor below its fair share but for a pod inside quota."""
-    for name, milli in taken(play, result, EvictReason.RECLAIM).items():
-        if milli:
-            team = play.projects[ProjectName(name)]
-            left = play.held(name, staying=True) + placed(play, result, name) - milli
-            left += promised(play, result, name)
-            assert left >= team.quota_milli
-            if not any(inside_quota(play, result, who) for who in winners_over(play, result, name)):
-                assert left >= result.shares_milli[team.name]
-    for evict in result.evicts:
-        winner = next(pod for pod in play.waiting if pod.key == evict.beneficiary)
-        loser = play.running[evict.pod][0]
-        if evict.reason is EvictReason.PRIORITY:
-            assert winner.project == loser.project
-            assert winner.priority > loser.priority
-        else:
-            assert winner.project != loser.project
-
-
-def check_winners(play: Play, result: Plan) -> None:
-    """Who gets GPUs back ends at most at its fair share."""
-    owner = {pod.key: pod.project for pod in play.waiting}
-    size = {pod.key: pod.shape.nominal_milli for pod in play.waiting}
-    kept_before = {owner.get(hold.job) for hold in play.holds}
-    preempted = taken(play, result, EvictReason.PRIORITY)
-    helped = {owner[e.beneficiary] for e in result.evicts if e.reason is EvictReason.RECLAIM}
-    for name in helped - kept_before:
-        if preempted[name]:
-            continue  # a higher priority of its own may take it up to its quota
-        kept = sum(
-            size[hold.job]
-            for hold in result.holds
-            if hold.kind is HoldKind.FREED and owner[hold.job] == name
-        )
-        assert taken(play, result, EvictReason.RECLAIM)[name] == 0
-        after = play.held(name, staying=True) + placed(play, result, name) + kept
-        assert after <= result.shares_milli[ProjectName(name)]
-
-
 def check_need(play: Play, result: Plan) -> None:
     """Where one pod is helped at others' cost: all victims are on one node, and each is needed."""
     winners = {e.beneficiary for e in result.evicts}
@@ -179,7 +92,8 @@ def test_limits_quotas_and_shares_hold_and_nobody_goes_in_vain(case: tuple[Play,
         before = {name: play.held(name) for name in TEAMS}
         result = play.plan()
         check_losers(play, result)
-        check_winners(play, result)
+        losses = taken(play, result, EvictReason.RECLAIM)
+        assert all(losses[name] == 0 for name in check_winners(play, result))
         check_need(play, result)
         play.carry_out(result)
         check_limits(play, before)

@@ -1,0 +1,96 @@
+"""What holds for every plan of a play: who may take what from whom, and how much it ends with."""
+
+from tests.unit.core.play import Play
+
+from gpu_scheduler.core import quota
+from gpu_scheduler.core.decision import EvictReason, HoldKind, Plan
+from gpu_scheduler.core.request import ProjectName
+
+TEAMS = ("a", "b", "c")
+
+
+def taken(play: Play, result: Plan, reason: EvictReason) -> dict[str, int]:
+    """What a plan takes from each project."""
+    found = dict.fromkeys(TEAMS, 0)
+    for evict in result.evicts:
+        if evict.reason is reason:
+            occupant = play.running[evict.pod][1]
+            found[occupant.project] += occupant.milli
+    return found
+
+
+def placed(play: Play, result: Plan, name: str) -> int:
+    """What a plan gives to a project."""
+    mine = {pod.uid for pod in play.waiting if pod.project == name}
+    return sum(g.milli for p in result.places if p.pod in mine for g in p.grants)
+
+
+def promised(play: Play, result: Plan, name: str) -> int:
+    """What freed room is kept for a project: it will hold that as soon as others are gone."""
+    mine = {pod.uid: pod.shape.nominal_milli for pod in play.waiting if pod.project == name}
+    freed = [hold.pod for hold in result.holds if hold.kind is HoldKind.FREED]
+    return sum(mine.get(uid, 0) for uid in freed)
+
+
+def check_limits(play: Play, before: dict[str, int]) -> None:
+    """Nobody grew past its limit; ``cluster`` raises where a device is given out twice."""
+    play.cluster()
+    for name, team in play.projects.items():
+        assert play.held(name) <= max(quota.ceiling_milli(team), before[name])
+
+
+def winners_over(play: Play, result: Plan, name: str) -> set[str]:
+    """Projects for which pods of this one are reclaimed."""
+    owner = {pod.key: pod.project for pod in play.waiting}
+    return {
+        owner[evict.beneficiary]
+        for evict in result.evicts
+        if evict.reason is EvictReason.RECLAIM and play.running[evict.pod][0].project == name
+    }
+
+
+def inside_quota(play: Play, result: Plan, name: str) -> bool:
+    """Whether a project ends inside its quota with all that the plan gives and promises it."""
+    after = play.held(name, staying=True) + placed(play, result, name)
+    after += promised(play, result, name)
+    return after <= play.projects[ProjectName(name)].quota_milli
+
+
+def check_losers(play: Play, result: Plan) -> None:
+    """Nobody is taken below its quota, nor below its fair share but for a pod inside quota."""
+    for name, milli in taken(play, result, EvictReason.RECLAIM).items():
+        if milli:
+            team = play.projects[ProjectName(name)]
+            left = play.held(name, staying=True) + placed(play, result, name) - milli
+            left += promised(play, result, name)
+            assert left >= team.quota_milli
+            if not any(inside_quota(play, result, who) for who in winners_over(play, result, name)):
+                assert left >= result.shares_milli[team.name]
+    for evict in result.evicts:
+        winner = next(pod for pod in play.waiting if pod.key == evict.beneficiary)
+        loser = play.running[evict.pod][0]
+        if evict.reason is EvictReason.PRIORITY:
+            assert winner.project == loser.project
+            assert winner.priority > loser.priority
+        else:
+            assert winner.project != loser.project
+
+
+def check_winners(play: Play, result: Plan) -> set[str]:
+    """Who gets GPUs back ends at most at its fair share; the projects of which that was checked."""
+    waiting = {pod.uid: pod for pod in play.waiting}
+    owner = {pod.key: pod.project for pod in play.waiting}
+    kept_before = {owner.get(hold.job) for hold in play.holds}
+    preempted = taken(play, result, EvictReason.PRIORITY)
+    helped = {owner[e.beneficiary] for e in result.evicts if e.reason is EvictReason.RECLAIM}
+    # A higher priority of its own may take it up to its quota.
+    judged = {name for name in helped - kept_before if not preempted[name]}
+    for name in judged:
+        kept = sum(
+            waiting[hold.pod].shape.nominal_milli
+            for hold in result.holds
+            if hold.kind is HoldKind.FREED and owner[hold.job] == name
+        )
+        after = play.held(name, staying=True) + placed(play, result, name) + kept
+        assert after <= result.shares_milli[ProjectName(name)]
+    return judged
