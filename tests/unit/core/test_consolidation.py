@@ -75,6 +75,25 @@ def test_an_hour_after_a_move_a_pod_may_move_again():
     assert [evict.job for evict in play.plan().evicts] == ["ns/a"]
 
 
+def test_a_plan_says_when_a_pod_that_moved_lately_may_move_again():
+    play = scattered()
+    play.now, play.reserve_after_seconds = 10_000.0, 1e9
+    changed(play, "a", moved=9_500.0)
+    changed(play, "b", moved=9_000.0)
+    play.wait(Pod("pair", "p", PAIR))
+    result = play.plan()
+    assert not result.evicts
+    assert result.again_at == 9_000.0 + 3600.0
+
+
+def test_nothing_moves_for_a_pod_outside_its_quota_of_a_model():
+    play = scattered()
+    named = replace(project("p", 4000, weight=0), quota_by_model={"a100": 1000})
+    play.projects = projects(named, project("q", 4000))
+    play.wait(Pod("pair", "p", PAIR))
+    assert not play.plan().evicts
+
+
 def test_nothing_moves_for_a_pod_outside_its_quota():
     play = scattered(quota=1000)
     play.wait(Pod("pair", "p", PAIR))
