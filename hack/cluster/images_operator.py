@@ -184,7 +184,9 @@ def _base_image(buildah: Sequence[str], tar: Path) -> str:
 
 def _buildah(storage: Path) -> list[str]:
     """The command, with a storage of its own whose layers make the next build short."""
-    size = _run(["du", "--summarize", "--block-size=1M", str(storage)]) if storage.exists() else "0"
+    # Not what a build that was killed has left mounted there.
+    measure = ["du", "--summarize", "--one-file-system", "--block-size=1M", str(storage)]
+    size = _run(measure) if storage.exists() else "0"
     if int(size.split()[0]) > STORAGE_LIMIT_MIB:
         shutil.rmtree(storage, ignore_errors=True)
     driver = "overlay" if node_overlayfs.possible_in(storage) else "vfs"
