@@ -1,21 +1,25 @@
 """A gang in real containers: pods find each other by the names that they are told.
 
-torch is too large for the images here, so a program of the standard library does what its
-rendezvous does: rank 0 listens at MASTER_ADDR and MASTER_PORT, the others connect there by name,
-and all agree on who took part.
+Two of them train with torchrun, as the example has it. Where roles matter and torch does not, a
+program of the standard library does what its rendezvous does: rank 0 listens at MASTER_ADDR and
+MASTER_PORT, the others connect there by name, and all agree on who took part.
 """
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+import yaml
 from tests.api.caller import Caller
 from tests.api.tenant import Tenant
 from tests.e2e.gpu_jobs import template
 from tests.e2e.name_server import NameServer
 
-from cluster import Running, node_layout
+from cluster import Running, images_torch, node_layout, real_node
 from demo import install
 
+EXAMPLE = Path(__file__).parents[2] / "examples" / "gang-torchrun.yaml"
 IMAGE = f"{install.REPOSITORY}:{install.TAG}"  # has Python, and is on the node already
 RENDEZVOUS = """
 import json, os, socket, time
@@ -82,19 +86,32 @@ def logs(cluster: Running, tenant: Tenant, job: str) -> dict[str, str]:
     }
 
 
-def test_two_pods_with_a_gpu_each_meet_under_the_name_of_the_first(
-    operated: Running, tenant: Tenant, names: NameServer
+@pytest.fixture
+def torch_image(operated: Running) -> str:
+    """An image with torch, on the node."""
+    real_node.import_image(operated, images_torch.torch_archive())
+    return images_torch.TORCH
+
+
+def test_torchrun_trains_in_two_pods_that_meet_under_the_name_of_the_first(
+    operated: Running, tenant: Tenant, names: NameServer, torch_image: str
 ) -> None:
-    tenant.submit(
-        "pair", gang=True, parallelism=2, gpu=1, framework="torch", template=PROGRAM, retries=0
-    )
-    tenant.wait_phase("pair", "Succeeded", 120)
-    met = (
-        '[{"rank": 0, "role": "worker", "host": "pair-0"}, '
-        '{"rank": 1, "role": "worker", "host": "pair-1"}]'
-    )
-    assert logs(operated, tenant, "pair") == {"pair-0": met, "pair-1": met}
-    assert "pair-0.pair" in names.asked
+    code, job = yaml.safe_load_all(EXAMPLE.read_text())
+    code["metadata"]["namespace"] = tenant.name
+    assert tenant.admin.create(f"/api/v1/namespaces/{tenant.name}/configmaps", code).ok
+    (main,) = job["spec"]["template"]["spec"]["containers"]
+    main |= {"image": torch_image, "imagePullPolicy": "Never"}
+    tenant.submit("torchrun", **job["spec"])
+    tenant.wait_phase("torchrun", "Succeeded", 120)
+
+    said = {host: json.loads(line) for host, line in logs(operated, tenant, "torchrun").items()}
+    first, second = said["torchrun-0"], said["torchrun-1"]
+    assert [(each["rank"], each["size"]) for each in (first, second)] == [(0, 2), (1, 2)]
+    assert first["backend"] == second["backend"] == "gloo"
+    assert first["sum"] == second["sum"] == 1 + 2, "all_reduce over both"
+    assert first["start"] != second["start"]
+    assert first["start"] != first["end"] == second["end"], "trained together"
+    assert "torchrun-0.torchrun" in names.asked
 
 
 def test_roles_meet_with_and_without_a_gpu(
@@ -120,3 +137,4 @@ def test_roles_meet_with_and_without_a_gpu(
     ranks = ("lead", "team-lead-0"), ("work", "team-work-0"), ("work", "team-work-1")
     for rank, (role, host) in enumerate((*ranks, ("ps", "team-ps-0"))):
         assert f'{{"rank": {rank}, "role": "{role}", "host": "{host}"}}' in met
+    assert "team-lead-0.team" in names.asked
