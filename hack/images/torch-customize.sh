@@ -2,8 +2,8 @@
 # Puts Debian's torch into a root file system that mmdebstrap makes (its $1), and proves that it has gloo.
 #
 # libtorch is linked with OpenCV, FFmpeg and databases of which it calls nothing: some 300 packages
-# that are left out, together with its list of needed libraries' entries for them. The loader
-# resolves every symbol of libtorch at once, so an entry too many would show in the import below.
+# that are left out, with their entries in its list of needed libraries. It is linked to have
+# all of its symbols resolved when it is loaded, so an entry too many would show in the import below.
 set -eu
 root=$1
 torch=usr/lib/python3/dist-packages/torch
@@ -21,7 +21,7 @@ library=$(basename "$root"/usr/lib/*/libtorch_cpu.so.1.13.0)
 folder=$(cd "$root" && dirname usr/lib/*/"$library")
 chroot "$root" patchelf --print-needed "/$folder/$library" |
     grep -E '^lib(opencv_.*|av(codec|format|util)|sw(scale|resample)|leveldb|lmdb|snappy|zmq)\.so' |
-    sed 's/^/--remove-needed /' | xargs chroot "$root" sh -c 'patchelf "$@" "$0"' "/$folder/$library"
+    sed 's/^/--remove-needed /' | xargs chroot "$root" patchelf "/$folder/$library"
 
 # torch 1.13 looks for the member NONE in a loop over flags, which Python 3.11 leaves out of it.
 sed -i 's/for s in Std:/for s in map(Std, range(4)):/' \
