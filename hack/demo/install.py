@@ -33,12 +33,22 @@ def images(running: Running) -> str:
         images_operator.build_operator_image(tag),
         images_operator.build_agent_image(images_operator.agent_tag(tag)),
     )
-    for archive in archives:
-        given = running.folder / f"{archive.stem.partition('-')[0]}-image"
-        if not given.exists() or given.read_text() != archive.stem:
-            real_node.import_image(running, archive)
-            given.write_text(archive.stem)
-    return ".".join(archive.stem for archive in archives)
+    return ".".join(_given(running, archive) for archive in archives)
+
+
+def tpe_image(running: Running) -> str:
+    """As ``images``, for the operator's image with Optuna: ``sweeps.tpe`` in the chart."""
+    tag = images_operator.tpe_tag(f"{REPOSITORY}:{TAG}")
+    return _given(running, images_operator.build_tpe_image(tag))
+
+
+def _given(running: Running, archive: Path) -> str:
+    """Give the real node an image unless it has just this one; a digest of what is in it."""
+    given = running.folder / f"{archive.stem.rpartition('-')[0]}-image"
+    if not given.exists() or given.read_text() != archive.stem:
+        real_node.import_image(running, archive)
+        given.write_text(archive.stem)
+    return archive.stem
 
 
 def chart(running: Running, *, image: str, more: tuple[str, ...] = ()) -> bool:

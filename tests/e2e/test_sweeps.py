@@ -6,11 +6,6 @@ endpoint, which is the leader's pod.
 """
 
 import json
-import os
-import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +15,7 @@ import yaml
 from tests.api.caller import Caller
 from tests.api.pod_watch import PodWatch
 from tests.api.tenant import Json, Tenant, until
+from tests.e2e.conftest import QUICK
 from tests.e2e.metrics import leader, wait_leader
 from tests.e2e.name_server import NameServer
 
@@ -280,76 +276,33 @@ def test_hpo1_ends_with_four_successes_in_the_folder_that_its_trials_share(
 
 
 @pytest.fixture
-def operator_with_optuna(operated: Running, tmp_path: Path) -> Iterator[None]:
-    """An operator on this host with the rights of the one in the cluster, which rests meanwhile.
-
-    The image of this tier has no optuna; this environment has.
-    """
-    where = ("-n", install.RELEASE)
-    deployment = f"deployment/{install.RELEASE}"
-    operated.kubectl("scale", deployment, "--replicas=0", *where)
-    selector = f"--selector=app.kubernetes.io/name={install.RELEASE}"
-    operated.kubectl("wait", "--for=delete", "pods", selector, "--timeout=60s", *where)
-    process = _operator(operated, tmp_path)
+def operator_with_optuna(operated: Running) -> Iterator[None]:
+    """The chart with ``sweeps.tpe``, and afterwards without it again."""
+    image, tpe = install.images(operated), install.tpe_image(operated)
+    more = (*QUICK, "--set=sweeps.tpe=true", f"--set=podAnnotations.tpe={tpe}")
+    assert install.chart(operated, image=image, more=more), "the chart was not changed"
     try:
-        log = tmp_path / "log"
-        until(lambda: " synced: " in log.read_text(), log.read_text, 60)
         yield
     finally:
-        process.send_signal(signal.SIGTERM)
-        process.wait(timeout=30)
-        operated.kubectl("scale", deployment, "--replicas=2", *where)
-        operated.kubectl("rollout", "status", deployment, "--timeout=120s", *where)
+        install.chart(operated, image=image, more=QUICK)
 
 
-def _operator(cluster: Running, folder: Path) -> subprocess.Popen[bytes]:
-    token = cluster.kubectl("create", "token", install.RELEASE, "-n", install.RELEASE).stdout
-    config = {
-        "apiVersion": "v1",
-        "kind": "Config",
-        "current-context": "c",
-        "contexts": [{"name": "c", "context": {"cluster": "c", "user": "u"}}],
-        "clusters": [
-            {
-                "name": "c",
-                "cluster": {
-                    "server": cluster.server,
-                    "certificate-authority": str(cluster.ca_file),
-                },
-            }
-        ],
-        "users": [{"name": "u", "user": {"token": token.strip()}}],
-    }
-    file = folder / "kubeconfig"
-    file.write_text(json.dumps(config))
-    with socket.socket() as probe:
-        probe.bind((node_layout.ADDRESS, 0))
-        port = probe.getsockname()[1]
-    settings = {
-        "ADMIN_PORT": "0",
-        "IDENTITY": "host",
-        "LEASE_NAMESPACE": install.RELEASE,
-        "REPORT_HOST": node_layout.ADDRESS,
-        "REPORT_PORT": str(port),
-        "REPORT_URL": f"http://{node_layout.ADDRESS}:{port}/reports",
-    }
-    with (folder / "log").open("wb") as log:
-        return subprocess.Popen(
-            [sys.executable, "-m", "gpu_scheduler.main", "operator"],
-            env={
-                **os.environ,
-                "KUBECONFIG": str(file),
-                "PYTHONPATH": str(ROOT / "operator"),
-                **{f"GPUSCHED_{name}": value for name, value in settings.items()},
-            },
-            stdout=log,
-            stderr=log,
-        )
-
-
-def test_tpe_beats_the_worst_quarter_of_the_grid(team: Tenant, operator_with_optuna: None) -> None:
-    submit(team, "grid.yaml", "grid")
+def test_tpe_beats_the_worst_quarter_of_the_grid(
+    operated: Running, team: Tenant, names: NameServer, request: pytest.FixtureRequest
+) -> None:
     submit(team, "tpe.yaml", "tpe", completions=12)
+    message = team.wait_reason("tpe", "Invalid")
+    assert "set the chart's value sweeps.tpe" in message
+
+    request.getfixturevalue("operator_with_optuna")
+    submit(team, "grid.yaml", "grid")
     line = worst_quarter(stored(team, "grid", 12))
     status = team.wait_phase("tpe", "Succeeded", 150)
     assert status["sweep"]["best"]["value"] < line
+
+    script = "id -u; python -c 'import optuna' && touch /opt/venv/file"
+    done = operated.kubectl(
+        "exec", "-n", install.RELEASE, wait_leader(operated), "--", "sh", "-c", script, check=False
+    )
+    assert done.stdout == "65532\n"
+    assert "Read-only file system" in done.stderr, "where Optuna was imported, too"
