@@ -18,37 +18,42 @@ nodes = st.sampled_from(NODES)
 pods = st.sampled_from(PODS)
 
 
-@st.composite
-def device_sets(draw: st.DrawFn) -> tuple[Device, ...]:
-    """None, some by index (labels), or the same by UUID (an agent)."""
-    count = draw(st.integers(0, 3))
-    by_uuid = draw(st.booleans())
-    usable = draw(st.sampled_from([1000, 40960]))
-    return tuple(Device(f"GPU-{i}" if by_uuid else str(i), i, "A100", usable) for i in range(count))
+def some_devices(count: int, usable_mib: int, *, by_uuid: bool) -> tuple[Device, ...]:
+    ids = (f"GPU-{i}" if by_uuid else str(i) for i in range(count))
+    return tuple(Device(name, i, "A100", usable_mib) for i, name in enumerate(ids))
 
 
-@st.composite
-def charges(draw: st.DrawFn) -> Charge:
-    grants = draw(
-        st.lists(
-            st.builds(
-                Grant,
-                container=st.integers(0, 1),
-                device=st.sampled_from(["0", "1", "2", "GPU-0", "GPU-1", "GPU-2", "GPU-gone"]),
-                milli=st.integers(1, 1000),
-                mib=st.integers(0, 500),
-            ),
-            max_size=3,
-        )
-    )
+def some_charge(node: str, namespace: str, amount: int, grants: list[tuple[str, int]]) -> Charge:
+    """A charge whose amounts all differ, from few draws: these are most of what a step costs."""
     return Charge(
-        node=draw(nodes),
-        namespace=draw(st.sampled_from(NAMESPACES)),
-        cpu_milli=draw(st.integers(0, 4000)),
-        memory_bytes=draw(st.integers(0, 1 << 30)),
-        ephemeral_bytes=draw(st.integers(0, 1 << 30)),
-        grants=tuple(grants),
+        node=node,
+        namespace=namespace,
+        cpu_milli=amount,
+        memory_bytes=amount << 18,
+        ephemeral_bytes=amount * 7,
+        grants=tuple(Grant(milli % 2, device, milli, milli // 2) for device, milli in grants),
     )
+
+
+# None, some by index (labels), or the same by UUID (an agent).
+device_sets = st.sampled_from(
+    [
+        some_devices(count, usable_mib, by_uuid=by_uuid)
+        for count in range(4)
+        for usable_mib in (1000, 40960)
+        for by_uuid in (False, True)
+    ]
+)
+grants = st.tuples(
+    st.sampled_from(["0", "1", "2", "GPU-0", "GPU-1", "GPU-2", "GPU-gone"]), st.integers(1, 1000)
+)
+charges = st.builds(
+    some_charge,
+    nodes,
+    st.sampled_from(NAMESPACES),
+    st.integers(0, 4000),
+    st.lists(grants, max_size=3),
+)
 
 
 class LedgerMachine(RuleBasedStateMachine):
@@ -59,7 +64,7 @@ class LedgerMachine(RuleBasedStateMachine):
         self.charges: dict[PodUID, Charge] = {}
         self.foreign: dict[tuple[str, PodUID], str] = {}
 
-    @rule(name=nodes, cpu=st.integers(0, 64000), devices=device_sets(), closed=st.booleans())
+    @rule(name=nodes, cpu=st.integers(0, 64000), devices=device_sets, closed=st.booleans())
     def set_node(self, name: str, cpu: int, devices: tuple[Device, ...], closed: bool) -> None:
         info = NodeInfo(name, closed="is cordoned" if closed else "", cpu_milli=cpu, pods=3)
         changed = self.nodes.get(name) != (info, devices)
@@ -70,7 +75,7 @@ class LedgerMachine(RuleBasedStateMachine):
     def drop_node(self, name: str) -> None:
         assert self.ledger.drop_node(name) == (self.nodes.pop(name, None) is not None)
 
-    @rule(uid=pods, charge=charges())
+    @rule(uid=pods, charge=charges)
     def charge(self, uid: PodUID, charge: Charge) -> None:
         assert self.ledger.charge_pod(uid, charge) == (self.charges.get(uid) != charge)
         self.charges[uid] = charge
