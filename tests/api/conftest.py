@@ -1,6 +1,8 @@
-"""The api tier: a real control plane with fake nodes, shared by the tests of one run.
+"""The api tier: a real control plane with fake nodes.
 
-Each pytest-xdist worker has a cluster of its own, and each test a namespace of its own.
+Each pytest-xdist worker has one cluster, for a cluster costs more CPU than most files of tests; a
+test has a namespace or a project of its own there. Whoever starts an operator on it stops it again,
+and only those that break the control plane itself have a cluster of their own.
 """
 
 import os
@@ -10,9 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.api.by_length import WholeUnits, place_of
 from tests.api.caller import Caller
-from tests.api.replica import LEASE_NAMESPACE, Replica
-from tests.api.tenant import Tenant
+from tests.api.replica import LEASE_NAMESPACE, operating
+from tests.api.tenant import Tenant, until
+from xdist.remote import Producer
 
 from cluster import Running, Settings, up
 
@@ -21,37 +25,33 @@ SERVERS = CLUSTERS / "dell-saas.yaml"
 CRDS = tuple(sorted((Path(__file__).parents[2] / "crds").glob("*.yaml")))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeUnits:
+    return WholeUnits(config, log)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files first; only this tier's, should others be collected too."""
+    items.sort(key=lambda item: place_of(item.nodeid.partition("::")[0]))
+
+
 @pytest.fixture(scope="session")
-def control_plane(worker_id: str) -> Iterator[Running]:
-    """A cluster with our CRDs and the four Dell servers of two A100s each."""
-    running = up(settings(f"api-{os.getpid()}-{worker_id}"))
-    try:
+def control_plane() -> Iterator[Running]:
+    """The worker's cluster: our CRDs, four Dell servers of two A100s each, and no operator."""
+    with own_cluster("api") as running:
         yield running
-    finally:
-        running.stop()
 
 
-def settings(name: str, nodes: Path = SERVERS) -> Settings:
+def settings(purpose: str) -> Settings:
     """A cluster with our CRDs that ends with this test run."""
-    return Settings(name=name, nodes=(nodes,), crds=CRDS, owner=os.getpid())
-
-
-@pytest.fixture
-def namespace(control_plane: Running) -> Iterator[str]:
-    """A namespace that nobody else uses; what is left in it is deleted with it."""
-    name = f"test-{uuid.uuid4().hex[:8]}"
-    control_plane.kubectl("create", "namespace", name)
-    control_plane.kubectl(
-        "wait", "--for=create", "serviceaccount/default", f"--namespace={name}", "--timeout=30s"
-    )
-    yield name
-    control_plane.kubectl("delete", "namespace", name, "--wait=false")
+    name = f"{purpose}-{os.getpid()}"
+    return Settings(name=name, nodes=(SERVERS,), crds=CRDS, owner=os.getpid())
 
 
 @contextmanager
-def own_cluster(purpose: str, nodes: Path = SERVERS) -> Iterator[Running]:
-    """A cluster that waits for an operator: our CRDs, and a namespace for the Lease."""
-    running = up(settings(f"{purpose}-{os.getpid()}", nodes))
+def own_cluster(purpose: str) -> Iterator[Running]:
+    """A cluster that waits for an operator; there is a namespace for its Lease."""
+    running = up(settings(purpose))
     try:
         admin = administrator(running)
         assert admin.create("/api/v1/namespaces", {"metadata": {"name": LEASE_NAMESPACE}}).ok
@@ -60,16 +60,21 @@ def own_cluster(purpose: str, nodes: Path = SERVERS) -> Iterator[Running]:
         running.stop()
 
 
-@pytest.fixture(scope="session")
-def scheduled() -> Iterator[Running]:
-    """A cluster with a running operator, for tests that leave it as it was."""
-    with own_cluster("sched") as running:
-        replica = Replica(running).start()
-        try:
-            replica.wait_leading()
-            yield running
-        finally:
-            replica.stop()
+@pytest.fixture
+def namespace(control_plane: Running) -> Iterator[str]:
+    """A namespace that nobody else uses; what is left in it goes with it."""
+    admin = administrator(control_plane)
+    made = Tenant(admin, f"test-{uuid.uuid4().hex[:8]}").create()
+    yield made.name
+    assert admin.send("DELETE", f"/api/v1/namespaces/{made.name}").ok
+    until(lambda: not made.pods(), "its pods are gone", 60)
+
+
+@pytest.fixture(scope="module")
+def scheduled(control_plane: Running) -> Iterator[Running]:
+    """The cluster with a running operator, for tests that leave it as it was."""
+    with operating(control_plane):
+        yield control_plane
 
 
 def administrator(running: Running) -> Caller:

@@ -2,9 +2,13 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tests.api.caller import Caller
+from tests.api.conftest import SERVERS, administrator
+
+from cluster import Running
 
 NODES = "/api/v1/nodes"
 
@@ -55,3 +59,19 @@ def with_nodes(admin: Caller, *nodes: dict[str, Any]) -> Iterator[None]:
         yield
     finally:
         remove(admin, *(each["metadata"]["name"] for each in nodes))
+
+
+@contextmanager
+def other_nodes(running: Running, path: Path) -> Iterator[None]:
+    """The nodes of a file, and not the cluster's own, for as long as it lasts."""
+    _replace(running, path)
+    try:
+        yield
+    finally:
+        _replace(running, SERVERS)
+
+
+def _replace(running: Running, path: Path) -> None:
+    admin = administrator(running)
+    remove(admin, *(each["metadata"]["name"] for each in admin.get(NODES).body["items"]))
+    running.add_nodes(path)

@@ -5,18 +5,23 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+
+from tests.api.caller import Caller
 
 from cluster import Running
 
 ROOT = Path(__file__).parents[2]
 LEASE_NAMESPACE = "gpu-scheduler"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases/gpu-scheduler-leader"
 
-# Short enough that a test does not wait 15 s for a lease to run out.
+# For those who watch a stand-by take over: it waits until the lease has run out.
 QUICK_LEASE = {"lease_seconds": "2.0", "renew_deadline_seconds": "1.6", "retry_seconds": "0.2"}
-# For those who start no second replica: a leader that loses its Lease on a busy machine ends.
-CALM_LEASE = {"lease_seconds": "6.0", "renew_deadline_seconds": "5.0", "retry_seconds": "0.3"}
+# For all others: a leader that cannot renew its Lease on a busy machine ends.
+CALM_LEASE = {"lease_seconds": "20.0", "renew_deadline_seconds": "18.0", "retry_seconds": "0.3"}
 
 
 @dataclass(slots=True)
@@ -73,6 +78,15 @@ class Replica:
         self.process.wait()
         self.process = None
 
+    def forget(self) -> None:
+        """Give back the Lease of one that was killed, for which its successor would wait.
+
+        What a successor does until it has run out is shown where there is a stand-by.
+        """
+        assert not self.alive()
+        admin = Caller(self.running.server, self.running.ca_file, self.running.token())
+        assert admin.patch(LEASE, {"spec": {"holderIdentity": ""}}).ok
+
     def stop(self) -> int:
         """SIGTERM, and the exit code."""
         assert self.process is not None
@@ -94,3 +108,17 @@ class Replica:
             assert self.process is not None and self.process.poll() is None, told
             assert time.monotonic() < deadline, told
             time.sleep(0.05)
+
+
+@contextmanager
+def operating(
+    running: Running, settings: Mapping[str, str] = CALM_LEASE, name: str = "replica"
+) -> Iterator[Replica]:
+    """An operator that leads; what a test has killed stays dead."""
+    replica = Replica(running, name, dict(settings)).start()
+    try:
+        replica.wait_leading()
+        yield replica
+    finally:
+        if replica.alive():
+            replica.stop()

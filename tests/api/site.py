@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.api.caller import Caller
 from tests.api.conftest import administrator, own_cluster
-from tests.api.replica import Replica
+from tests.api.replica import Replica, operating
 from tests.api.tenant import Tenant
 
 from cluster import Running
@@ -22,6 +22,7 @@ class Site:
     replica: Replica
 
     def restart(self) -> None:
+        self.replica.forget()
         self.replica.start().wait_leading()
 
 
@@ -30,16 +31,17 @@ Team = Callable[..., Tenant]
 
 
 @contextmanager
+def site_on(running: Running, settings: Mapping[str, str]) -> Iterator[Site]:
+    """An operator with these settings that leads on a cluster."""
+    with operating(running, settings) as replica:
+        yield Site(running, administrator(running), replica)
+
+
+@contextmanager
 def site_with(name: str, settings: Mapping[str, str]) -> Iterator[Site]:
-    """A cluster of this name, and an operator with these settings that leads."""
-    with own_cluster(name) as running:
-        replica = Replica(running, settings=dict(settings)).start()
-        try:
-            replica.wait_leading()
-            yield Site(running, administrator(running), replica)
-        finally:
-            if replica.process is not None:
-                replica.stop()
+    """The same on a cluster of its own, of this name."""
+    with own_cluster(name) as running, site_on(running, settings) as site:
+        yield site
 
 
 @contextmanager

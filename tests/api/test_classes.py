@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 from tests.api.caller import Answer, Caller
-from tests.api.conftest import CLUSTERS, administrator, own_cluster
-from tests.api.replica import Replica
+from tests.api.conftest import CLUSTERS, administrator
+from tests.api.fake_nodes import other_nodes
+from tests.api.replica import operating
 from tests.api.tenant import GROUP, Json, Tenant, template, until
 from tests.unit.api.cases import Spec, Wrong
 from tests.unit.api.class_cases import (
@@ -24,15 +25,11 @@ DRY = "?dryRun=All&fieldValidation=Strict"
 
 
 @pytest.fixture(scope="module")
-def mixed() -> Iterator[Running]:
-    """A cluster of two models with an operator."""
-    with own_cluster("classes", CLUSTERS / "dell-selfhosted.yaml") as running:
-        replica = Replica(running).start()
-        try:
-            replica.wait_leading()
-            yield running
-        finally:
-            replica.stop()
+def mixed(control_plane: Running) -> Iterator[Running]:
+    """The cluster with two models, and an operator."""
+    nodes = CLUSTERS / "dell-selfhosted.yaml"
+    with other_nodes(control_plane, nodes), operating(control_plane):
+        yield control_plane
 
 
 @pytest.fixture

@@ -6,34 +6,16 @@ Fake nodes play the pods: what a program does on SIGTERM is not shown here.
 import socket
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack
-from dataclasses import dataclass
 
 import pytest
-from tests.api.caller import Caller
-from tests.api.conftest import administrator, own_cluster
-from tests.api.replica import CALM_LEASE, Replica
+from tests.api.replica import CALM_LEASE
+from tests.api.site import Site, Team, site_on, team_on
 from tests.api.tenant import Json, Tenant, runs, template, until
+
+from cluster import Running
 
 SLOW_TO_GO = {"kwok.x-k8s.io/termination-seconds": "12"}
 INDEX = "batch.kubernetes.io/job-completion-index"
-
-
-@dataclass(slots=True)
-class Site:
-    """A cluster of eight GPUs whose operator a test may kill."""
-
-    admin: Caller
-    replica: Replica
-    port: int
-
-    def preemptions(self) -> dict[str, float]:
-        """Evictions by reason, as the metrics say."""
-        url = f"http://127.0.0.1:{self.port}/metrics"
-        with urllib.request.urlopen(url, timeout=5) as answer:
-            lines = answer.read().decode().splitlines()
-        found = [line.split() for line in lines if line.startswith("gpusched_preemptions_total")]
-        return {name.split('"')[1]: float(value) for name, value in found}
 
 
 def free_port() -> int:
@@ -43,34 +25,25 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with own_cluster("share") as running:
-        port = free_port()
-        settings = {**CALM_LEASE, "admin_port": str(port), "admin_host": "127.0.0.1"}
-        replica = Replica(running, settings=settings).start()
-        try:
-            replica.wait_leading()
-            yield Site(administrator(running), replica, port)
-        finally:
-            replica.stop()
-
-
-class Teams:
-    """Projects that are taken away again."""
-
-    def __init__(self, site: Site, stack: ExitStack) -> None:
-        self._site, self._stack = site, stack
-
-    def __call__(self, **project: int | float) -> Tenant:
-        made = Tenant(self._site.admin).create(**project)
-        self._stack.callback(made.delete)
-        return made
+def site(control_plane: Running) -> Iterator[Site]:
+    metrics = {"admin_port": str(free_port()), "admin_host": "127.0.0.1"}
+    with site_on(control_plane, {**CALM_LEASE, **metrics}) as made:
+        yield made
 
 
 @pytest.fixture
-def team(site: Site) -> Iterator[Teams]:
-    with ExitStack() as stack:
-        yield Teams(site, stack)
+def team(site: Site) -> Iterator[Team]:
+    with team_on(site) as make:
+        yield make
+
+
+def preemptions(site: Site) -> dict[str, float]:
+    """Evictions by reason, as the metrics say."""
+    url = f"http://127.0.0.1:{site.replica.settings['admin_port']}/metrics"
+    with urllib.request.urlopen(url, timeout=5) as answer:
+        lines = answer.read().decode().splitlines()
+    found = [line.split() for line in lines if line.startswith("gpusched_preemptions_total")]
+    return {name.split('"')[1]: float(value) for name, value in found}
 
 
 def held(tenant: Tenant) -> float:
@@ -99,9 +72,9 @@ def failed(tenant: Tenant, job: str) -> int:
     return int(tenant.batch_job(job)["status"].get("failed", 0))
 
 
-def test_three_projects_come_to_their_shares_when_demand_changes(site: Site, team: Teams) -> None:
+def test_three_projects_come_to_their_shares_when_demand_changes(site: Site, team: Team) -> None:
     a, b, c = team(quota=0, weight=2), team(quota=0), team(quota=0)
-    before = site.preemptions()["reclaim"]
+    before = preemptions(site)["reclaim"]
     a.submit("work", gpu=1, parallelism=8, retries=0)
     until(lambda: held(a) == 8, "the only one that asks gets everything")
     b.submit("work", gpu=1, parallelism=8, retries=0)
@@ -109,17 +82,16 @@ def test_three_projects_come_to_their_shares_when_demand_changes(site: Site, tea
     until(lambda: (held(a), held(b), held(c)) == (4, 2, 2), "each holds its share")
     shares = [t.project_status()["fairShareGPU"] for t in (a, b, c)]
     assert shares == ["4", "2", "2"]
-    assert site.preemptions()["reclaim"] - before == 4  # nobody had to go in vain
+    assert preemptions(site)["reclaim"] - before == 4  # nobody had to go in vain
     assert [failed(t, "work") for t in (a, b, c)] == [0, 0, 0]
     c.remove("work")
-    # Pods go with their owner when the garbage collector knows our kinds: it looks each 30 s.
     until(lambda: held(a) + held(b) == 8 and held(c) == 0, "what is left over is used", 90)
     assert (held(a), held(b)) in [(5, 3), (6, 2)]  # 5.333 and 2.667
-    assert site.preemptions()["reclaim"] - before == 4
+    assert preemptions(site)["reclaim"] - before == 4
     assert [failed(t, "work") for t in (a, b)] == [0, 0]
 
 
-def test_a_preempted_job_says_for_whom_and_goes_on_with_its_index(site: Site, team: Teams) -> None:
+def test_a_preempted_job_says_for_whom_and_goes_on_with_its_index(site: Site, team: Team) -> None:
     lab = team(quota=8)
     lab.submit("trial", gpu=1, parallelism=8, retries=0, priority=10)
     lab.wait_placed("trial", 8)
@@ -139,7 +111,7 @@ def test_a_preempted_job_says_for_whom_and_goes_on_with_its_index(site: Site, te
 
 
 def test_an_interactive_job_above_its_quota_is_reclaimed_and_ends_right(
-    site: Site, team: Teams
+    site: Site, team: Team
 ) -> None:
     borrower, owner = team(quota=6), team(quota=2)
     note = template(runs(15))
@@ -155,7 +127,7 @@ def test_an_interactive_job_above_its_quota_is_reclaimed_and_ends_right(
     assert failed(borrower, "note") == 0
 
 
-def test_pods_inside_their_quota_stay(site: Site, team: Teams) -> None:
+def test_pods_inside_their_quota_stay(site: Site, team: Team) -> None:
     first, second = team(quota=8), team(quota=8)  # more is promised than there is
     first.submit("hold", gpu=1, parallelism=8)
     first.wait_placed("hold", 8)
@@ -166,7 +138,7 @@ def test_pods_inside_their_quota_stay(site: Site, team: Teams) -> None:
 
 
 def test_an_operator_that_dies_amid_an_eviction_does_not_evict_twice(
-    site: Site, team: Teams
+    site: Site, team: Team
 ) -> None:
     a, b = team(quota=0), team(quota=0)
     a.submit("work", gpu=1, parallelism=8, retries=0, template=template(SLOW_TO_GO))
@@ -174,9 +146,9 @@ def test_an_operator_that_dies_amid_an_eviction_does_not_evict_twice(
     b.submit("work", gpu=1, parallelism=2)
     until(lambda: len(staying(a, "work")) == 6, "two pods of the one that holds all are going")
     site.replica.kill()
-    site.replica.start().wait_leading()
+    site.restart()
     assert b.wait_placed("work", 2)
     assert len(staying(a, "work")) == 6
     until(lambda: a.status("work").get("preemptedBy") == f"{b.name}/work", "it still says so")
     assert failed(a, "work") == 0
-    assert set(site.preemptions().values()) == {0}  # of the new process
+    assert set(preemptions(site).values()) == {0}  # of the new process

@@ -1,34 +1,24 @@
 """Nodes that go, an API server that is away, placements that do not work out."""
 
-import os
 from collections.abc import Iterator
 
 import pytest
-from tests.api.conftest import administrator, own_cluster
-from tests.api.replica import Replica
+from tests.api.conftest import administrator
+from tests.api.replica import CALM_LEASE, operating
 from tests.api.tenant import Tenant, runs, template, until
 
 from cluster import Running
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Running]:
-    with own_cluster("faults") as made:
-        yield made
+@pytest.fixture
+def running(control_plane: Running) -> Iterator[Running]:
+    """A new operator for each test: it forgets which nodes the last one had reason to avoid."""
+    with operating(control_plane, {**CALM_LEASE, "stuck_seconds": "2", "avoid_seconds": "60"}):
+        yield control_plane
 
 
 @pytest.fixture
-def replica(running: Running) -> Iterator[Replica]:
-    quick = {"stuck_seconds": "2", "avoid_seconds": "60", "admin_port": "0"}
-    made = Replica(running, f"replica-{os.urandom(3).hex()}", quick).start()
-    made.wait_leading()
-    yield made
-    if made.alive():
-        made.stop()
-
-
-@pytest.fixture
-def tenant(running: Running, replica: Replica) -> Iterator[Tenant]:
+def tenant(running: Running) -> Iterator[Tenant]:
     made = Tenant(administrator(running)).create(quota=8)
     yield made
     made.delete()

@@ -1,22 +1,19 @@
-"""Gangs on a real control plane: all pods start or none, whatever fails in between."""
+"""Gangs on a real control plane: all pods start or none."""
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.api.caller import Caller
-from tests.api.fake_nodes import node, remove, with_nodes
+from tests.api.fake_nodes import node, with_nodes
+from tests.api.gangs import SETTINGS, bound, charged
 from tests.api.pod_watch import Pods, PodWatch, placed
-from tests.api.replica import CALM_LEASE
-from tests.api.site import Site, Team, site_with, team_on
-from tests.api.tenant import Json, Tenant, runs, template, until
+from tests.api.site import Site, Team, site_on, team_on
+from tests.api.tenant import Json, runs, template, until
 
+from cluster import Running
 from gpu_scheduler.api.names import LABEL_JOB, RANK
 
-STUCK_SECONDS = 3
-SETTINGS = {**CALM_LEASE, "stuck_seconds": str(STUCK_SECONDS)}
 ZONE = {"key": "topology.kubernetes.io/zone"}
 FORTY: dict[str, Any] = {
     "gpuModels": ["T4"],
@@ -29,8 +26,8 @@ FORTY: dict[str, Any] = {
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with site_with("gangs", SETTINGS) as made:
+def site(control_plane: Running) -> Iterator[Site]:
+    with site_on(control_plane, SETTINGS) as made:
         yield made
 
 
@@ -43,35 +40,6 @@ def team(site: Site) -> Iterator[Team]:
 def pods_by_job(pods: Pods) -> Counter[str]:
     """Pods that hold places at this instant, by GPUJob."""
     return Counter(p["metadata"]["labels"][LABEL_JOB] for p in pods.values() if placed(p))
-
-
-def bound(tenant: Tenant, job: str) -> list[Json]:
-    """Pods of a job that have a node, have not ended and are not on their way out."""
-    return [
-        pod
-        for pod in tenant.pods(job)
-        if pod["spec"].get("nodeName")
-        and not pod["metadata"].get("deletionTimestamp")
-        and pod["status"].get("phase") not in ("Failed", "Succeeded")
-    ]
-
-
-def wait_nodes(tenant: Tenant, job: str, nodes: set[str]) -> None:
-    """Until the job has one pod on each of these nodes and nowhere else."""
-    until(
-        lambda: sorted(p["spec"]["nodeName"] for p in bound(tenant, job)) == sorted(nodes),
-        lambda: f"{job} is on {nodes}; status {json.dumps(tenant.status(job))}",
-        90,
-    )
-
-
-def charged(tenant: Tenant, *jobs: str) -> int:
-    """Failures that the Jobs have counted."""
-    return sum(int(tenant.batch_job(job)["status"].get("failed", 0)) for job in jobs)
-
-
-def events(tenant: Tenant, job: str) -> dict[str, str]:
-    return {event["reason"]: event["message"] for event in tenant.events(job)}
 
 
 def test_forty_gpus_start_with_forty_and_not_with_thirty_nine(site: Site, team: Team) -> None:
@@ -169,164 +137,6 @@ def test_a_label_that_no_node_bears_is_named(team: Team) -> None:
     assert key in tenant.wait_reason("racks", "Unsatisfiable")
 
 
-@pytest.fixture
-def refusing(site: Site) -> Iterator[Callable[[], None]]:
-    """A policy by which nobody may bind pods to node v100-1, until it is called."""
-    group = "/apis/admissionregistration.k8s.io/v1"
-    policies, bindings = (f"{group}/validatingadmissionpolic{e}" for e in ("ies", "ybindings"))
-    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"]}
-    policy = {
-        "metadata": {"name": "refuse"},
-        "spec": {
-            "matchConstraints": {"resourceRules": [rule | {"resources": ["pods/binding"]}]},
-            "validations": [{"expression": "object.target.name != 'v100-1'"}],
-        },
-    }
-    binding = {
-        "metadata": {"name": "refuse"},
-        "spec": {"policyName": "refuse", "validationActions": ["Deny"]},
-    }
-    assert site.admin.create(policies, policy).ok and site.admin.create(bindings, binding).ok
-    until(lambda: not may_bind(site.admin), "the policy is in force")
-
-    def lift() -> None:
-        site.admin.send("DELETE", f"{bindings}/refuse")
-        site.admin.send("DELETE", f"{policies}/refuse")
-        until(lambda: may_bind(site.admin), "the policy is gone")
-
-    yield lift
-    site.admin.send("DELETE", f"{bindings}/refuse")
-    site.admin.send("DELETE", f"{policies}/refuse")
-
-
-def may_bind(admin: Caller) -> bool:
-    """Whether a pod that does not exist could be bound to the node of the policy."""
-    body = {"metadata": {"name": "x"}, "target": {"kind": "Node", "name": "v100-1"}}
-    return admin.create("/api/v1/namespaces/default/pods/x/binding", body).status != 422
-
-
-def test_a_member_that_cannot_be_bound_releases_all_and_nothing_is_charged(
-    site: Site, team: Team, refusing: Callable[[], None]
-) -> None:
-    tenant = team(quota=4)
-    nodes = [node(f"v100-{i}", "Tesla-V100", 1) for i in range(3)]
-    with with_nodes(site.admin, *nodes):
-        with PodWatch(site.running, tenant.name) as watch:
-            tenant.submit("wide", gang=True, parallelism=3, gpu=1, gpuModels=["V100"], retries=0)
-            until(lambda: "GangReleased" in events(tenant, "wide"), "the gang is released")
-            assert "could not be placed on v100-1" in events(tenant, "wide")["GangReleased"]
-            assert watch.peak.placements == 2  # the others were bound, and had to go
-            until(
-                lambda: not bound(tenant, "wide") and len(tenant.pods("wide")) == 3,
-                "all three wait again",
-            )
-        with with_nodes(site.admin, node("v100-3", "Tesla-V100", 1)):
-            wait_nodes(tenant, "wide", {"v100-0", "v100-2", "v100-3"})  # not the one that refuses
-            assert charged(tenant, "wide") == 0
-            tenant.remove("wide")
-            until(lambda: not tenant.pods(), "the pods are gone", 90)
-    refusing()
-
-
-def test_a_member_that_its_kubelet_rejects_takes_the_others_with_it(site: Site, team: Team) -> None:
-    tenant = team(quota=4)
-    nodes = [node(f"l4-{i}", "NVIDIA-L4", 1) for i in range(2)]
-    rejected = template({"kwok.x-k8s.io/reject-on": "l4-1"})
-    with with_nodes(site.admin, *nodes):
-        pair = {"gang": True, "parallelism": 2, "gpu": 1, "gpuModels": ["L4"], "retries": 0}
-        tenant.submit("pair", template=rejected, **pair)
-        until(lambda: "GangReleased" in events(tenant, "pair"), "the gang is released", 60)
-        assert "the kubelet of l4-1 rejected" in events(tenant, "pair")["GangReleased"]
-        with with_nodes(site.admin, node("l4-2", "NVIDIA-L4", 1)):
-            wait_nodes(tenant, "pair", {"l4-0", "l4-2"})
-            assert charged(tenant, "pair") == 0
-            tenant.remove("pair")
-            until(lambda: not tenant.pods(), "the pods are gone", 90)
-
-
-def test_a_node_that_vanishes_under_a_member_releases_all(site: Site, team: Team) -> None:
-    tenant = team(quota=4)
-    ghost = node("l40-1", "NVIDIA-L40", 1)
-    del ghost["metadata"]["annotations"]  # nobody plays its kubelet: pods there never start
-    ready = {"type": "Ready", "status": "True", "lastTransitionTime": "2026-01-01T00:00:00Z"}
-    ghost["status"]["conditions"] = [ready]
-    with with_nodes(site.admin, node("l40-0", "NVIDIA-L40", 1), ghost):
-        pair = {"gang": True, "parallelism": 2, "gpu": 1, "gpuModels": ["L40"], "retries": 0}
-        tenant.submit("pair", **pair)
-        wait_nodes(tenant, "pair", {"l40-0", "l40-1"})
-        remove(site.admin, "l40-1")
-        until(lambda: "GangReleased" in events(tenant, "pair"), "the gang is released", 60)
-        assert "the node is gone" in events(tenant, "pair")["GangReleased"]
-        until(lambda: not bound(tenant, "pair"), "nobody holds a GPU", 60)
-        with with_nodes(site.admin, node("l40-2", "NVIDIA-L40", 1)):
-            wait_nodes(tenant, "pair", {"l40-0", "l40-2"})
-            assert charged(tenant, "pair") == 0
-            tenant.remove("pair")
-            until(lambda: not tenant.pods(), "the pods are gone", 90)
-
-
-MANY = 40
-
-
-@pytest.fixture
-def slow_writer(site: Site) -> Iterator[None]:
-    """The operator writes one placement after the other; whatever happens, one runs afterwards."""
-    site.replica.stop()
-    site.replica.settings["write_concurrency"] = "1"
-    site.restart()
-    yield
-    del site.replica.settings["write_concurrency"]
-    if site.replica.process is not None:
-        site.replica.stop()
-    site.restart()
-
-
-def kill_amid(site: Site, tenant: Tenant) -> None:
-    """Have a gang placed and kill the leader before it is done."""
-
-    def kill(pods: Pods) -> None:
-        if site.replica.process is not None and any(map(placed, pods.values())):
-            site.replica.kill()
-
-    with PodWatch(site.running, tenant.name, kill):
-        shape = {"gpu": 0.1, "gpuModels": ["M60"], "distinctGPUs": False, "retries": 0}
-        tenant.submit("many", gang=True, parallelism=MANY, **shape)
-        until(lambda: site.replica.process is None, "the leader is killed")
-    assert 0 < len(tenant.allocations("many")) < MANY, "the leader was not killed in between"
-
-
-def test_a_leader_that_dies_between_its_writes_leaves_a_gang_that_the_next_one_completes(
-    site: Site, team: Team, slow_writer: None
-) -> None:
-    tenant = team(quota=8)
-    with with_nodes(site.admin, node("m60-0", "Tesla-M60", 4)):
-        kill_amid(site, tenant)
-        site.restart()
-        tenant.wait_placed("many", MANY, 60)
-        assert charged(tenant, "many") == 0
-        assert "GangReleased" not in events(tenant, "many")
-        tenant.remove("many")
-        until(lambda: not tenant.pods(), "the pods are gone", 90)
-
-
-def test_what_a_dead_leader_left_half_placed_is_released_when_the_rest_has_no_place(
-    site: Site, team: Team, slow_writer: None
-) -> None:
-    tenant = team(quota=8)
-    path = "/api/v1/nodes/m60-0"
-    with with_nodes(site.admin, node("m60-0", "Tesla-M60", 4)):
-        kill_amid(site, tenant)
-        assert site.admin.patch(path, {"spec": {"unschedulable": True}}).ok
-        site.restart()
-        until(lambda: "GangReleased" in events(tenant, "many"), "the gang is released")
-        until(lambda: not bound(tenant, "many"), "nobody holds a GPU")
-        assert site.admin.patch(path, {"spec": {"unschedulable": None}}).ok
-        until(lambda: len(bound(tenant, "many")) == MANY, "the gang starts as a whole", 60)
-        assert charged(tenant, "many") == 0
-        tenant.remove("many")
-        until(lambda: not tenant.pods(), "the pods are gone", 90)
-
-
 def test_a_gang_gives_way_as_a_whole_and_comes_back_as_a_whole(site: Site, team: Team) -> None:
     tenant = team(quota=8)
     roles = [{"name": "work", "replicas": 4, "gpu": 1}, {"name": "ps"}]
@@ -361,20 +171,3 @@ def test_a_gang_that_borrows_gives_gpus_back_as_a_whole(site: Site, team: Team) 
     owner.remove("own")
     borrower.wait_placed(gone, 4, 120)
     assert charged(borrower, "one", "two") == 0
-
-
-def test_when_a_role_fails_for_good_nobody_goes_on(site: Site, team: Team) -> None:
-    tenant = team(quota=8)
-    fails = template(runs(1, exit_code="1"))
-    tenant.submit(
-        "broken",
-        roles=[
-            {"name": "lead", "gpu": 1},
-            {"name": "work", "replicas": 2, "gpu": 1, "template": fails},
-        ],
-        retries=0,
-    )
-    status = tenant.wait_phase("broken", "Failed")
-    assert status["message"].startswith("role work: "), json.dumps(status)
-    until(lambda: not bound(tenant, ""), "no pod holds a GPU any more")
-    assert tenant.batch_job("broken-lead")["spec"]["suspend"]

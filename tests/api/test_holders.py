@@ -13,15 +13,17 @@ from typing import Any
 import pytest
 import yaml
 from tests.api.caller import Caller
-from tests.api.conftest import SERVERS, administrator, own_cluster
-from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE, Replica
+from tests.api.conftest import SERVERS, administrator
+from tests.api.fake_nodes import other_nodes
+from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE, Replica, operating
 from tests.api.tenant import Json, Tenant, until
 from tests.api.test_fair_share import free_port
 
 from cluster import Running
 from gpu_scheduler.api.names import LABEL_HOLDS
 
-DEPLOYMENT, CLASS = "gpu-scheduler", "gpu-scheduler-holder"
+DEPLOYMENT, CLASS, IMPORTANT = "gpu-scheduler", "gpu-scheduler-holder", "important"
+CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 HOLDERS = f"/api/v1/namespaces/{LEASE_NAMESPACE}/pods"
 GPU = "nvidia.com/gpu"
 
@@ -38,17 +40,21 @@ def nodes_of_both(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
+def site(control_plane: Running, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
     nodes = nodes_of_both(tmp_path_factory.mktemp("nodes"))
-    with own_cluster("holders", nodes) as running:
-        admin = administrator(running)
-        body = {"metadata": {"name": CLASS}, "value": 1000000, "preemptionPolicy": "Never"}
-        assert admin.create("/apis/scheduling.k8s.io/v1/priorityclasses", body).ok
-        until(
-            lambda: admin.get(f"/api/v1/namespaces/{LEASE_NAMESPACE}/serviceaccounts/default").ok,
-            "the namespace has a service account",
-        )
-        yield running
+    admin = administrator(control_plane)
+    until(
+        lambda: admin.get(f"/api/v1/namespaces/{LEASE_NAMESPACE}/serviceaccounts/default").ok,
+        "the namespace has a service account",
+    )
+    holder = {"metadata": {"name": CLASS}, "value": 1000000, "preemptionPolicy": "Never"}
+    important = {"metadata": {"name": IMPORTANT}, "value": 1000}
+    with other_nodes(control_plane, nodes):
+        for body in (holder, important):
+            assert admin.create(CLASSES, body).ok
+        yield control_plane
+        for body in (holder, important):
+            assert admin.send("DELETE", f"{CLASSES}/{body['metadata']['name']}").ok
 
 
 @pytest.fixture
@@ -94,13 +100,8 @@ def operator(site: Running, holders: str = "devices", **more: str) -> Iterator[R
         "avoid_seconds": "1",
         **more,
     }
-    replica = Replica(site, name=f"operator-{uuid.uuid4().hex[:6]}", settings=settings).start()
-    try:
-        replica.wait_leading()
+    with operating(site, settings, f"operator-{uuid.uuid4().hex[:6]}") as replica:
         yield replica
-    finally:
-        if replica.alive():
-            replica.stop()
 
 
 def holders(admin: Caller, *, on: str = "") -> list[Json]:
@@ -197,13 +198,11 @@ def metric(port: int, name: str) -> float:
 def test_important_pods_of_others_do_not_take_a_holders_place(
     site: Running, admin: Caller, tenant: Tenant
 ) -> None:
-    body = {"metadata": {"name": "important"}, "value": 1000}
-    assert admin.create("/apis/scheduling.k8s.io/v1/priorityclasses", body).ok
     with operator(site):
         ours = fill(tenant, "r7525-0")
         until(lambda: len(holders(admin, on=ours)) == 2, "both GPUs are held")
         there = {"kubernetes.io/hostname": ours}
-        pod = stock_pod(tenant, "vip", priorityClassName="important", nodeSelector=there)
+        pod = stock_pod(tenant, "vip", priorityClassName=IMPORTANT, nodeSelector=there)
         assert "preemption" in wait_refused(admin, pod)
         assert len(holders(admin, on=ours)) == 2
 
@@ -216,6 +215,7 @@ def test_holders_survive_the_operator_and_go_with_the_release(
         (placed,) = tenant.wait_placed("half")
         until(lambda: len(holders(admin, on=placed.node)) == 2, "the whole node is held")
         replica.kill()
+        replica.forget()
     before = {pod["metadata"]["uid"] for pod in holders(admin)}
     with operator(site, "nodes", holders_owner=DEPLOYMENT) as replica:
         tenant.submit("more", gpu=0.5)  # beside the first, where two are held already
@@ -224,6 +224,7 @@ def test_holders_survive_the_operator_and_go_with_the_release(
         until(lambda: len(holders(admin)) in (2, 4), "one per GPU of the nodes in use")
         assert before <= {pod["metadata"]["uid"] for pod in holders(admin)}
         replica.kill()
+        replica.forget()
     path = f"/apis/apps/v1/namespaces/{LEASE_NAMESPACE}/deployments/{DEPLOYMENT}"
     assert admin.send("DELETE", f"{path}?propagationPolicy=Background").ok
     until(lambda: not holders(admin), "they went with their Deployment", 90)

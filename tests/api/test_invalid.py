@@ -103,3 +103,12 @@ def test_a_request_that_no_node_could_hold_is_unsatisfiable_at_once(
     tenant.submit("wrong-model", gpu=0.5, gpuModels=["H100"])
     message = tenant.wait_reason("wrong-model", "Unsatisfiable")
     assert "H100" in message.upper() and "A100" in message, message
+
+
+def test_an_operator_without_the_library_cannot_be_asked_for_it(tenant: Tenant) -> None:
+    """It was given no image that has the library."""
+    tenant.submit("plain", gpu=0.5)
+    tenant.wait_placed("plain")
+    assert "gpu-scheduler-cap" not in str(tenant.pods("plain"))
+    tenant.submit("wants", gpu=0.5, isolation="interposer")
+    assert "spec.isolation" in tenant.wait_reason("wants", "Invalid")

@@ -1,4 +1,4 @@
-"""Memory caps as the API server and the Job controller see them: delivery, reports, what follows.
+"""Memory caps as the API server and the Job controller see them: reports, and what follows.
 
 The nodes are fake, so nothing runs in the pods; what an agent would say is written here in its
 place.
@@ -6,41 +6,24 @@ place.
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
 
 import pytest
-from tests.api.caller import Answer, Caller
-from tests.api.conftest import administrator, own_cluster
-from tests.api.replica import LEASE_NAMESPACE, Replica
-from tests.api.tenant import GROUP, Json, Tenant, template, until
+from tests.api.agent import NODE, Agent, condition, here, on_uuid, wait_condition, wait_event
+from tests.api.caller import Caller
+from tests.api.conftest import administrator
+from tests.api.replica import CALM_LEASE, operating
+from tests.api.tenant import Json, Tenant, template, until
 
 from cluster import Running
 
-NODE = "r7525-0"
-IMAGE = "example/gpu-scheduler:1"
-LIBRARY = "gpu-scheduler-cap"
-LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases"
 OVER = "container main holds 30000 MiB of GPU-r0-0, its cap is 20224 MiB"
-RESTRICTED = {
-    "allowPrivilegeEscalation": False,
-    "capabilities": {"drop": ["ALL"]},
-    "runAsNonRoot": True,
-    "seccompProfile": {"type": "RuntimeDefault"},
-}
 
 
 @pytest.fixture(scope="module")
-def capped() -> Iterator[Running]:
-    """A cluster whose operator delivers the library."""
-    with own_cluster("caps") as running:
-        replica = Replica(running, settings={"cap_image": IMAGE}).start()
-        try:
-            replica.wait_leading()
-            yield running
-        finally:
-            replica.stop()
+def capped(control_plane: Running) -> Iterator[Running]:
+    """An operator that delivers the library."""
+    with operating(control_plane, {**CALM_LEASE, "cap_image": "example/gpu-scheduler:1"}):
+        yield control_plane
 
 
 @pytest.fixture
@@ -48,207 +31,11 @@ def admin(capped: Running) -> Caller:
     return administrator(capped)
 
 
-@dataclass(slots=True)
-class Agent:
-    """Writes what the agent of one node would."""
-
-    admin: Caller
-    node: str = NODE
-    troubles: dict[int, Json] = field(default_factory=dict)  # by device
-    containers: list[Json] = field(default_factory=list)
-
-    def start(self) -> "Agent":
-        body = {"apiVersion": "gpu-scheduler.io/v1alpha1", "kind": "GPUNode"}
-        assert self.admin.create(f"{GROUP}/gpunodes", {**body, "metadata": {"name": self.node}}).ok
-        self.report()
-        return self
-
-    def report(self) -> None:
-        devices = [
-            {
-                "uuid": f"GPU-r0-{i}",
-                "index": i,
-                "model": "NVIDIA A100-PCIE-40GB",
-                "memoryMiB": 40960,
-                "usableMiB": 40448,
-                "computeCapability": "8.0",
-                "healthy": True,
-                **self.troubles.get(i, {}),
-            }
-            for i in range(2)
-        ]
-        status = {"isolation": "interposer", "devices": devices, "containers": self.containers}
-        path = f"{GROUP}/gpunodes/{self.node}/status"
-        answer = self.admin.patch(path, {"status": status})
-        assert answer.ok, answer
-
-    def sees(self, pod: Json, isolation: str = "interposer", **more: Any) -> None:
-        """Report this pod's container, and no other."""
-        meta = pod["metadata"]
-        entry = {"namespace": meta["namespace"], "pod": meta["name"], "uid": meta["uid"]}
-        self.containers = [{**entry, "container": 0, "isolation": isolation, **more}]
-        self.report()
-
-    def beat(self, seconds: int) -> None:
-        """Renew the Lease: it lives so long from now."""
-        name = f"gpu-node-{self.node}"
-        spec = {
-            "holderIdentity": self.node,
-            "leaseDurationSeconds": seconds,
-            "renewTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
-        }
-        labels = {"gpu-scheduler.io/component": "agent"}
-        body = {
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"name": name, "labels": labels},
-            "spec": spec,
-        }
-        answer = self.admin.create(LEASES, body)
-        if answer.status == 409:
-            answer = self.admin.patch(f"{LEASES}/{name}", {"spec": spec})
-        assert answer.ok, answer
-
-    def live(self) -> None:
-        """Be seen to be alive: a Lease that is renewed."""
-        self.beat(seconds=600)
-        self.beat(seconds=600)
-
-    def stop(self) -> None:
-        self.admin.send("DELETE", f"{LEASES}/gpu-node-{self.node}")
-        self.admin.send("DELETE", f"{GROUP}/gpunodes/{self.node}")
-
-
 @pytest.fixture
 def agent(admin: Caller) -> Iterator[Agent]:
     started = Agent(admin).start()
     yield started
     started.stop()
-
-
-def here(**container: Any) -> Json:
-    """A template for the agent's node."""
-    made = template(nodeSelector={"kubernetes.io/hostname": NODE})
-    made["spec"]["containers"][0] |= container
-    return made
-
-
-def on_uuid(tenant: Tenant, job: str) -> bool:
-    """Whether the job's pods were placed on devices that the agent named."""
-    return all(g.device.startswith("GPU-r0-") for a in tenant.allocations(job) for g in a.grants)
-
-
-def condition(tenant: Tenant, job: str, kind: str) -> Json:
-    found = tenant.status(job).get("conditions", ())
-    return next((c for c in found if c["type"] == kind), {})
-
-
-def wait_condition(tenant: Tenant, job: str, kind: str, status: str) -> Json:
-    return until(
-        lambda: (c := condition(tenant, job, kind)).get("status") == status and c,
-        lambda: f"{kind} of {job} is {status}; {tenant.status(job)}",
-    )
-
-
-def wait_event(tenant: Tenant, job: str, reason: str) -> str:
-    events = until(
-        lambda: [e for e in tenant.events(job) if e["reason"] == reason],
-        lambda: f"an Event {reason}; {[e['reason'] for e in tenant.events(job)]}",
-    )
-    assert len(events) == 1 and events[0]["type"] == "Warning"
-    return str(events[0]["message"])
-
-
-# --- delivery ---
-
-
-def label_namespace(tenant: Tenant, **labels: str) -> Answer:
-    path = f"/api/v1/namespaces/{tenant.name}"
-    named = {f"pod-security.kubernetes.io/{key}": value for key, value in labels.items()}
-    return tenant.admin.patch(path, {"metadata": {"labels": named}})
-
-
-def test_the_restricted_pod_security_level_accepts_what_is_rendered(tenant: Tenant) -> None:
-    assert label_namespace(tenant, enforce="restricted").ok
-    tenant.submit("careless", gpu=0.5, template=here())
-    # At first the operator may not know the project yet, which is Invalid as well.
-    until(
-        lambda: "violates PodSecurity" in tenant.status("careless").get("message", ""),
-        lambda: f"the level is named; status {tenant.status('careless')}",
-    )
-    tenant.submit("careful", gpu=0.5, template=here(securityContext=RESTRICTED))
-    tenant.wait_placed("careful")
-    (pod,) = tenant.pods("careful")
-    assert [c["name"] for c in pod["spec"]["initContainers"]] == [LIBRARY]
-    assert pod["spec"]["initContainers"][0]["image"] == IMAGE
-    paths = {m["mountPath"] for m in pod["spec"]["containers"][0]["volumeMounts"]}
-    assert {"/etc/ld.so.preload", "/opt/gpu-scheduler/lib", "/opt/gpu-scheduler/state"} <= paths
-    tenant.wait_phase("careful", "Running")
-
-
-def test_a_pod_run_as_root_gets_the_library_from_a_container_that_is_not(tenant: Tenant) -> None:
-    made = here()
-    made["spec"]["securityContext"] = {"runAsUser": 0}
-    tenant.submit("root", gpu=0.5, template=made)
-    tenant.wait_placed("root")
-    (pod,) = tenant.pods("root")
-    assert pod["spec"]["initContainers"][0]["securityContext"]["runAsUser"] == 65532
-
-
-def test_quotas_and_the_quality_of_service_do_not_notice(tenant: Tenant) -> None:
-    path = f"/api/v1/namespaces/{tenant.name}/resourcequotas"
-    hard = {
-        "requests.cpu": "1",
-        "limits.cpu": "1",
-        "requests.memory": "1Gi",
-        "limits.memory": "1Gi",
-    }
-    assert tenant.admin.create(path, {"metadata": {"name": "all"}, "spec": {"hard": hard}}).ok
-    amounts = {"cpu": "1", "memory": "1Gi"}
-    resources = {"requests": amounts, "limits": amounts}
-    tenant.submit("exact", gpu=0.5, template=here(resources=resources))
-    tenant.wait_placed("exact")
-    (pod,) = tenant.pods("exact")
-    assert pod["status"]["qosClass"] == "Guaranteed"
-    used = until(
-        lambda: tenant.admin.get(f"{path}/all").body["status"].get("used"), "the quota is counted"
-    )
-    assert used["requests.cpu"] == "1"
-
-
-def test_a_job_can_do_without(tenant: Tenant) -> None:
-    tenant.submit("plain", gpu=0.5, isolation="framework", template=here())
-    tenant.wait_placed("plain")
-    (pod,) = tenant.pods("plain")
-    assert "initContainers" not in pod["spec"]
-    assert LIBRARY not in str(pod["spec"]) and "ld.so.preload" not in str(pod["spec"])
-    answer = tenant.patch("plain", isolation="interposer")
-    assert answer.status == 422 and "isolation cannot be changed" in answer.message
-
-
-def test_an_installation_can_do_without(scheduled: Running) -> None:
-    """The other clusters' operator has no image with the library."""
-    tenant = Tenant(administrator(scheduled)).create(quota=8)
-    try:
-        tenant.submit("plain", gpu=0.5)
-        tenant.wait_placed("plain")
-        assert LIBRARY not in str(tenant.pods("plain"))
-        tenant.submit("wants", gpu=0.5, isolation="interposer")
-        assert "spec.isolation" in tenant.wait_reason("wants", "Invalid")
-    finally:
-        tenant.delete()
-
-
-def test_a_preload_file_of_ones_own_is_refused_with_the_way_out(tenant: Tenant) -> None:
-    mount = {"name": "mine", "mountPath": "/etc/ld.so.preload", "subPath": "x"}
-    made = here(volumeMounts=[mount])
-    made["spec"]["volumes"] = [{"name": "mine", "emptyDir": {}}]
-    tenant.submit("own", gpu=0.5, template=made)
-    message = tenant.wait_reason("own", "Invalid")
-    assert "containers[0].volumeMounts[0].mountPath" in message
-    assert "spec.isolation: framework" in message
-    tenant.submit("way-out", gpu=0.5, template=made, isolation="framework")
-    tenant.wait_placed("way-out")
 
 
 # --- devices ---

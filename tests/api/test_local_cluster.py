@@ -37,7 +37,7 @@ def name() -> Iterator[str]:
 
 
 def other_up(name: str) -> Running:
-    return up(settings(name, CLUSTERS / "dell-selfhosted.yaml"))
+    return up(Settings(name=name, nodes=(CLUSTERS / "dell-selfhosted.yaml",), owner=os.getpid()))
 
 
 @pytest.fixture
@@ -106,7 +106,7 @@ def test_up_takes_down_what_a_test_run_that_was_killed_left(
         left = up(Settings(name=name, owner=run.pid))
         processes = left.processes.values()
         run.kill()
-    assert up(settings(control_plane.name)).processes == control_plane.processes
+    assert up(settings("api")).processes == control_plane.processes
     assert connect(name) is None
     assert not any(is_alive(process) for process in processes)
 

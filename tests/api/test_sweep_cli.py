@@ -4,11 +4,13 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.api.conftest import administrator
+from tests.api.tenant import until
 from tests.unit.api.sweep_cases import sweep
 
 from cluster import Running
@@ -41,7 +43,7 @@ def cli(control_plane: Running) -> Any:
 
 
 @pytest.fixture(scope="module", autouse=True)
-def recorded(control_plane: Running) -> None:
+def recorded(control_plane: Running) -> Iterator[None]:
     """A sweep of 23 segments, each with two results; one without results; a job without a sweep."""
     admin = administrator(control_plane)
 
@@ -66,6 +68,10 @@ def recorded(control_plane: Running) -> None:
         meta = {"name": results_name("search", number), "labels": {LABEL_JOB: "search"}}
         text = encode(Header(number, ("val_loss",)), outcomes)
         create(maps, "ConfigMap", "v1", meta, data={RESULTS_KEY: text})
+    yield
+    path = f"/api/v1/namespaces/{NAMESPACE}"
+    assert admin.send("DELETE", path).ok
+    until(lambda: admin.get(path).status == 404, "nothing is left of it", 60)
 
 
 def test_all_trials_of_all_segments_are_there(cli):

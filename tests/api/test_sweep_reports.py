@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from tests.api.conftest import administrator, own_cluster
+from tests.api.conftest import administrator
 from tests.api.pod_watch import Pods, PodWatch
 from tests.api.replica import CALM_LEASE, Replica
 from tests.api.tenant import Json, Tenant, template, until
@@ -57,16 +57,10 @@ class Site:
         return Replica(self.running, name, settings).start()
 
 
-@pytest.fixture(scope="module")
-def running() -> Iterator[Running]:
-    with own_cluster("reports") as made:
-        yield made
-
-
 @pytest.fixture
-def site(running: Running) -> Iterator[Site]:
+def site(control_plane: Running) -> Iterator[Site]:
     """An operator of the test's own, so that a test may kill it."""
-    made = Site(running)
+    made = Site(control_plane)
     made.leader = made.start(f"leader-{made.port}", made.port)
     try:
         made.leader.wait_leading()
@@ -310,6 +304,7 @@ def test_a_new_leader_goes_on_where_the_old_one_was_killed(site: Site, tenant: T
         assert not good.report(GOOD) and hopeless.report(BAD)
         assert site.leader is not None
         site.leader.kill()
+        site.leader.forget()
         until(
             lambda: post(with_port(good.url, port), b"{}")[0] == 400,
             "the new leader knows the token of a trial, though not what it reported",

@@ -1,0 +1,94 @@
+"""The trials of a sweep as a test sees and plays them: their values, their ends, what is stored."""
+
+import json
+
+from tests.api.replica import CALM_LEASE
+from tests.api.tenant import Json, Tenant, runs, template, until
+
+from gpu_scheduler.api.names import HPARAMS, RESULTS_KEY, TRIAL, results_name
+from gpu_scheduler.core.sweeps.outcome import Outcome
+from gpu_scheduler.core.sweeps.rows import decode
+
+SETTINGS = {**CALM_LEASE, "results_seconds": "0.5"}
+LOSS: Json = {"metric": "loss", "goal": "minimize"}
+RANDOM: Json = {
+    "algorithm": "random",
+    "seed": 7,
+    "objective": LOSS,
+    "parameters": {"lr": {"logUniform": [1e-5, 0.1]}},
+}
+
+
+def says(result: str | Json, seconds: int = 1, **more: str) -> Json:
+    """A template whose pods say this when they end."""
+    text = result if isinstance(result, str) else json.dumps(result)
+    return template(runs(seconds, termination_message=text, **more))
+
+
+def given(pods: list[Json]) -> dict[int, Json]:
+    """The parameters of each trial; an error when two pods of one trial had different ones."""
+    found: dict[int, Json] = {}
+    for pod in pods:
+        notes = pod["metadata"].get("annotations", {})
+        if TRIAL in notes:
+            values = json.loads(notes[HPARAMS])
+            assert found.setdefault(int(notes[TRIAL]), values) == values, pod["metadata"]["name"]
+    return found
+
+
+def rows(tenant: Tenant, job: str, segment: int = 0) -> dict[int, Outcome]:
+    """What is stored of a segment."""
+    path = f"/api/v1/namespaces/{tenant.name}/configmaps/{results_name(job, segment)}"
+    answer = tenant.admin.get(path)
+    if not answer.ok:
+        return {}
+    return {o.trial: o for o in decode(answer.body["data"][RESULTS_KEY])[1]}
+
+
+def sweep_status(tenant: Tenant, job: str) -> Json:
+    found: Json = tenant.status(job).get("sweep", {})
+    return found
+
+
+def end(tenant: Tenant, pod: Json, result: str, exit_code: int = 0, reason: str = "") -> None:
+    """End a pod that runs for ever, as a kubelet would."""
+    name = pod["metadata"]["name"]
+    terminated = {
+        "exitCode": exit_code,
+        "message": result,
+        "reason": reason or ("Error" if exit_code else "Completed"),
+    }
+    status = {
+        "phase": "Failed" if exit_code else "Succeeded",
+        "containerStatuses": [
+            {
+                "name": "main",
+                "image": "x",
+                "imageID": "",
+                "ready": False,
+                "restartCount": 0,
+                "state": {"terminated": terminated},
+            }
+        ],
+    }
+    path = f"/api/v1/namespaces/{tenant.name}/pods/{name}/status"
+    assert tenant.admin.patch(path, {"status": status}).ok
+
+
+def running_trials(tenant: Tenant, job: str) -> dict[int, Json]:
+    """Pods that run, by trial."""
+    return {
+        int(pod["metadata"]["annotations"][TRIAL]): pod
+        for pod in tenant.pods(job)
+        if pod["status"].get("phase") == "Running"
+        and TRIAL in pod["metadata"].get("annotations", {})
+        and not pod["metadata"].get("deletionTimestamp")
+    }
+
+
+def wait_running(tenant: Tenant, job: str, *trials: int) -> dict[int, Json]:
+    return until(
+        lambda: (r := running_trials(tenant, job)).keys() == set(trials) and r,
+        lambda: f"{trials} of {job} run: {json.dumps(tenant.status(job))}",
+        60,
+    )
