@@ -41,9 +41,12 @@ fi
 for tier in "${runnable[@]}"; do
   heading "$tier tests ($((SECONDS - began)) s so far; tiers: ${runnable[*]})"
   arguments=()
-  # Most of the api tier is waiting: two run side by side even on two cores.
-  [ "$tier" = unit ] && arguments+=(-n auto)
-  [ "$tier" = api ] && arguments+=(-n 2 --dist loadfile)
+  case $tier in
+    unit | native) arguments+=(-n auto) ;;
+    # Half of it is waiting, so one more than there are cores; each has a cluster of its own.
+    # What goes to whom, and in which order: tests/api/by_length.py.
+    api) arguments+=(-n $(($(nproc) < 5 ? $(nproc) + 1 : 5))) ;;
+  esac
   "$python" -m pytest "tests/$tier" "${arguments[@]}" || {
     code=$?
     echo "test: the $tier tier failed; run it alone with: make test-$tier" >&2
