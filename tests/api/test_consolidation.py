@@ -6,12 +6,14 @@ Fake nodes play the pods; the packing policy `spread` scatters them in the first
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 from tests.api.fake_nodes import NODES, node, with_nodes
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team, site_with, team_on
 from tests.api.tenant import Json, Tenant, runs, template, until
+from tests.api.test_simulate import Simulator, gpujob
 
 from gpu_scheduler.api import moved
 from gpu_scheduler.core.consolidation import REST_SECONDS
@@ -208,6 +210,29 @@ def test_nothing_moves_where_it_is_switched_off(site: Site, team: Team, gpus: No
         assert seats(lab, "part") == before and not marks(lab)
     lab.wait_placed("pair")  # whoever leads next has it on, and knows pods that it did not place
     assert len(moved_indexes(lab, before)) == 1
+
+
+def test_a_simulation_says_what_would_move(
+    site: Site, team: Team, gpus: Nodes, tmp_path: Path
+) -> None:
+    lab, models = team(quota=8), gpus("Sim-T4", m0=2, m1=2)
+    before = scatter(lab, models, 2)
+    simulate = Simulator(site.running, tmp_path)
+    as_if = (
+        "--policy",
+        "spread",
+        "--add",
+        simulate.file(gpujob(lab, "pair", gpu=2, gpuModels=models)),
+    )
+    assert simulate.json(*as_if)["evictions"] == []
+    said = simulate.json("--consolidation", *as_if)
+    (move,) = said["evictions"]
+    part, pair = f"{lab.name}/part", f"{lab.name}/pair"
+    assert (move["job"], move["reason"], move["for"]) == (part, "consolidate", pair)
+    to = "m1" if move["node"] == "m0" else "m0"
+    assert f"moves from {move['node']} and fits on {to}" in move["message"]
+    assert {s["job"]: s["node"] for s in said["starts"]} == {pair: move["node"], part: to}
+    assert seats(lab, "part") == before
 
 
 @contextmanager
