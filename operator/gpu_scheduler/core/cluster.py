@@ -26,8 +26,8 @@ class NodeInfo:
     """What of a node does not change when pods come and go.
 
     ``closed`` is empty, or the sentence that says why the node takes no pods of ours at present
-    (cordoned, not ready, GPUs handed out by somebody else). ``foreign``: the last of these alone, so
-    that which of its GPUs are free is not known.
+    (cordoned, not ready, GPUs handed out by somebody else). ``foreign``: the last of these alone;
+    which of its GPUs are free is not known then.
     """
 
     name: str

@@ -301,7 +301,8 @@ def test_waiting_for_gpu_where_somebody_else_has_gpus_of_the_node():
     builder.obj().nodes[0] = replace(node, closed="has GPUs in use by x/y", foreign=True)
     assert why(builder, shape(500)) == (
         Reason.WAITING_FOR_GPU,
-        "needs 0.5 of a GPU; no GPU is free on the 1 node that it may use; a has GPUs in use by x/y",
+        "needs 0.5 of a GPU; no GPU is free on the 1 node that it may use; "
+        "a has GPUs in use by x/y",
     )
 
 
