@@ -232,9 +232,17 @@ def test_reports_go_to_the_leader_alone_also_when_its_container_starts_again(
     operated.kubectl("exec", "-n", install.RELEASE, first, "--", "sh", "-c", "kill 1")
     second = until(lambda: (now := leader(operated)) != first and now, "another one leads", 60)
     until(lambda: addresses() == {address_of(second)}, lambda: f"the new one; {addresses()}", 60)
-    labelled = f"--selector={LABEL_LEADER}=true"
-    names = operated.kubectl("get", "pods", "-n", install.RELEASE, labelled, "-o", "name").stdout
-    assert names.split() == [f"pod/{second}"]
+
+    def labelled() -> list[str]:
+        selector = f"--selector={LABEL_LEADER}=true"
+        answer = operated.kubectl("get", "pods", "-n", install.RELEASE, selector, "-o", "name")
+        return answer.stdout.split()
+
+    # It takes its label off when it starts again, before it is ready and would be led to.
+    until(lambda: labelled() == [f"pod/{second}"], lambda: f"one label; {labelled()}", 60)
+    where = (f"deployment/{install.RELEASE}", "-n", install.RELEASE, "--timeout=60s")
+    operated.kubectl("rollout", "status", *where)
+    assert addresses() == {address_of(second)}
 
 
 def endpoints(admin: Caller) -> list[str]:
@@ -293,9 +301,9 @@ def test_tpe_beats_the_worst_quarter_of_the_grid(
     submit(team, "tpe.yaml", "tpe", completions=12)
     message = team.wait_reason("tpe", "Invalid")
     assert "set the chart's value sweeps.tpe" in message
+    submit(team, "grid.yaml", "grid")  # runs while the operator's image changes
 
     request.getfixturevalue("operator_with_optuna")
-    submit(team, "grid.yaml", "grid")
     line = worst_quarter(stored(team, "grid", 12))
     status = team.wait_phase("tpe", "Succeeded", 150)
     assert status["sweep"]["best"]["value"] < line
