@@ -42,7 +42,8 @@ for tier in "${runnable[@]}"; do
   heading "$tier tests ($((SECONDS - began)) s so far; tiers: ${runnable[*]})"
   arguments=()
   case $tier in
-    unit | native) arguments+=(-n auto) ;;
+    # The tests with 2,000 examples stand together: a worker that is done takes some of another's.
+    unit | native) arguments+=(-n auto --dist worksteal) ;;
     # Half of it is waiting, so one more than there are cores; each has a cluster of its own.
     # What goes to whom, and in which order: tests/api/by_length.py.
     api) arguments+=(-n $(($(nproc) < 5 ? $(nproc) + 1 : 5))) ;;
