@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 from tests.api.fake_nodes import NODES, node, with_nodes
 from tests.api.replica import CALM_LEASE
-from tests.api.site import Site, Team, site_with, team_on
+from tests.api.site import Site, Team, site_on, team_on
 from tests.api.tenant import Json, Tenant, runs, template, until
 from tests.api.test_simulate import Simulator, gpujob
 
+from cluster import Running
 from gpu_scheduler.api import moved
 from gpu_scheduler.core.consolidation import REST_SECONDS
 from gpu_scheduler.core.request import PodUID
@@ -26,8 +27,8 @@ INDEX = "batch.kubernetes.io/job-completion-index"
 
 
 @pytest.fixture(scope="module")
-def site() -> Iterator[Site]:
-    with site_with("consolidate", SETTINGS) as made:
+def site(control_plane: Running) -> Iterator[Site]:
+    with site_on(control_plane, SETTINGS) as made:
         yield made
 
 
