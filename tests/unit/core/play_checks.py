@@ -50,9 +50,10 @@ def winners_over(play: Play, result: Plan, name: str) -> set[str]:
 
 
 def inside_quota(play: Play, result: Plan, name: str) -> bool:
-    """Whether a project ends inside its quota with all that the plan gives and promises it."""
+    """Whether a project ends inside its quota with all that the plan gives, promises and takes."""
     after = play.held(name, staying=True) + placed(play, result, name)
     after += promised(play, result, name)
+    after -= sum(taken(play, result, reason)[name] for reason in EvictReason)
     return after <= play.projects[ProjectName(name)].quota_milli
 
 

@@ -1,6 +1,6 @@
 """What holds over whole histories: plans carried out one after the other."""
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
@@ -84,8 +84,20 @@ def check_need(play: Play, result: Plan) -> None:
         assert fits is (spared is None)
 
 
+def preempting_and_reclaiming() -> tuple[Play, list[Pod]]:
+    """One plan makes room inside a project for what is urgent, and beside it takes a GPU back."""
+    teams = project("a", 0), project("b", 0), project("c", 1500)
+    there = [Pod("old0", "c", shape(1000)), Pod("old1", "a", shape(1000), interactive=True)]
+    later = [
+        Pod("new0", "c", shape(1000), interactive=True, priority=90, created=500.0),
+        Pod("new1", "c", shape(500), interactive=True, created=501.0),
+    ]
+    return Play((2,), projects(*teams), there), later
+
+
 @EXAMPLES
 @given(plays())
+@example(preempting_and_reclaiming())
 def test_limits_quotas_and_shares_hold_and_nobody_goes_in_vain(case: tuple[Play, list[Pod]]):
     play, later = case
     for cycle in range(5):
