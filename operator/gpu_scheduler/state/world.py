@@ -192,6 +192,7 @@ class World:
         self._member_changed(new.owner)
         if old is None or old.moves != new.moves:
             self._occupy_by(new.uid)
+            self.version += bool(new.moves or old is not None)  # who may move now is another
         return new
 
     def job_gone(self, uid: str) -> None:

@@ -166,6 +166,16 @@ def test_a_mark_that_comes_after_the_pod_counts_as_well() -> None:
     assert occupant(world).moved == AT.timestamp()
 
 
+def test_a_mark_that_changes_is_a_reason_to_plan_again_and_a_status_is_none() -> None:
+    world = known(make_world())
+    world.job_changed(marked(make_job(version=2), "uid-before"))
+    marked_at = world.version
+    world.job_changed(marked(make_job(version=3, succeeded=1), "uid-before"))
+    assert world.version == marked_at
+    world.job_changed(make_job(version=4))  # the hour is over, the mark is taken away
+    assert world.version > marked_at
+
+
 def test_a_decision_counts_before_its_mark_is_seen() -> None:
     world = known(make_world())
     world.pod_changed(placed(make_pod()))
