@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 JSON = "application/json"
-MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 

@@ -27,7 +27,7 @@ def table(report: Report) -> str:
     moves = [each for each in report.gives_way if each["reason"] == EvictReason.CONSOLIDATE]
     if moves:
         parts.append(_section("Would move", len(moves), "pod", _gives_way(moves)))
-    ends = [each for each in report.gives_way if each not in moves]
+    ends = [each for each in report.gives_way if each["reason"] != EvictReason.CONSOLIDATE]
     if ends:
         parts.append(_section("Would give way", len(ends), "pod", _gives_way(ends)))
     if report.waits:
