@@ -1,6 +1,8 @@
 """A server, and a reflector of its pods that tells a recorder."""
 
 import asyncio
+import contextlib
+from collections.abc import AsyncIterator
 from typing import Any
 
 from tests.unit.kube.fake_server import FakeServer, Obj
@@ -74,3 +76,15 @@ class Stage:
 
     async def until_watches(self, number: int) -> None:
         await self.server.changes.until(lambda: len(self.server.watches_seen()) >= number)
+
+
+@contextlib.asynccontextmanager
+async def on_stage() -> AsyncIterator[Stage]:
+    """A stage with nothing on it; what a test started is stopped."""
+    async with FakeServer() as server, Client(server.connection, random=lambda: 0.0) as client:
+        stage = Stage(server, client)
+        yield stage
+        if stage.task is not None:
+            stage.task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await stage.task

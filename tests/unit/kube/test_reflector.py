@@ -1,23 +1,14 @@
-import asyncio
-import contextlib
 from collections.abc import AsyncIterator
 
 import pytest
 from tests.unit.kube.fake_server import STALL, FakeServer, refuse
-from tests.unit.kube.reflector_stage import PODS, Stage, on_node
-
-from gpu_scheduler.kube.client import Client
+from tests.unit.kube.reflector_stage import PODS, Stage, on_node, on_stage
 
 
 @pytest.fixture
 async def stage() -> AsyncIterator[Stage]:
-    async with FakeServer() as server, Client(server.connection, random=lambda: 0.0) as client:
-        stage = Stage(server, client)
-        yield stage
-        if stage.task is not None:
-            stage.task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await stage.task
+    async with on_stage() as made:
+        yield made
 
 
 async def test_a_list_comes_in_pages_and_then_counts_as_one(stage: Stage) -> None:

@@ -1,7 +1,6 @@
 """What a reflector does with objects that make no sense, and with many at once."""
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import AsyncIterator
 from typing import Any
@@ -9,21 +8,13 @@ from typing import Any
 import msgspec
 import orjson
 import pytest
-from tests.unit.kube.fake_server import FakeServer
-from tests.unit.kube.reflector_stage import PODS, Stage, on_node
-
-from gpu_scheduler.kube.client import Client
+from tests.unit.kube.reflector_stage import PODS, Stage, on_node, on_stage
 
 
 @pytest.fixture
 async def stage() -> AsyncIterator[Stage]:
-    async with FakeServer() as server, Client(server.connection, random=lambda: 0.0) as client:
-        stage = Stage(server, client)
-        yield stage
-        if stage.task is not None:
-            stage.task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await stage.task
+    async with on_stage() as made:
+        yield made
 
 
 async def test_one_object_that_cannot_be_decoded_stops_nothing(
