@@ -2,6 +2,7 @@
 
 import json
 
+from tests.api.pod_watch import ended
 from tests.api.replica import CALM_LEASE
 from tests.api.tenant import Json, Tenant, until
 
@@ -15,7 +16,7 @@ def bound(tenant: Tenant, job: str) -> list[Json]:
         for pod in tenant.pods(job)
         if pod["spec"].get("nodeName")
         and not pod["metadata"].get("deletionTimestamp")
-        and pod["status"].get("phase") not in ("Failed", "Succeeded")
+        and not ended(pod)
     ]
 
 
