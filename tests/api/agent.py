@@ -108,9 +108,8 @@ def wait_condition(tenant: Tenant, job: str, kind: str, status: str) -> Json:
 
 
 def wait_event(tenant: Tenant, job: str, reason: str) -> str:
-    events = until(
-        lambda: [e for e in tenant.events(job) if e["reason"] == reason],
-        lambda: f"an Event {reason}; {[e['reason'] for e in tenant.events(job)]}",
-    )
-    assert len(events) == 1 and events[0]["type"] == "Warning"
-    return str(events[0]["message"])
+    """Until there is a warning; its message. It is said once."""
+    event = tenant.wait_event(job, reason)
+    assert event["type"] == "Warning"
+    assert [e["reason"] for e in tenant.events(job)].count(reason) == 1
+    return str(event["message"])

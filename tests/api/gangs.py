@@ -34,5 +34,6 @@ def charged(tenant: Tenant, *jobs: str) -> int:
     return sum(int(tenant.batch_job(job)["status"].get("failed", 0)) for job in jobs)
 
 
-def events(tenant: Tenant, job: str) -> dict[str, str]:
-    return {event["reason"]: event["message"] for event in tenant.events(job)}
+def released(tenant: Tenant, job: str) -> str:
+    """Until the gang has been released; why."""
+    return str(tenant.wait_event(job, "GangReleased", 60)["message"])

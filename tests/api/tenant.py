@@ -111,6 +111,14 @@ class Tenant:
         found = self.admin.get(f"/api/v1/namespaces/{self.name}/events").body["items"]
         return [e for e in found if e["involvedObject"]["name"] == job]
 
+    def wait_event(self, job: str, reason: str, seconds: float = 30) -> Json:
+        """Until the job has an Event of this reason, sent after what it tells of; the last one."""
+        return until(
+            lambda: next((e for e in reversed(self.events(job)) if e["reason"] == reason), None),
+            lambda: f"{job} has an Event {reason}; {[e['reason'] for e in self.events(job)]}",
+            seconds,
+        )
+
     def wait_reason(self, name: str, reason: str, seconds: float = 30) -> str:
         """Until the job has this reason; its message."""
         status = until(

@@ -95,10 +95,7 @@ def charged(tenant: Tenant, job: str = "part") -> int:
 
 def said(tenant: Tenant, job: str, reason: str) -> str:
     """The message of a job's Event."""
-    events = until(
-        lambda: [e for e in tenant.events(job) if e["reason"] == reason], f"{job} says {reason}"
-    )
-    return str(events[-1]["message"])
+    return str(tenant.wait_event(job, reason)["message"])
 
 
 def marks(tenant: Tenant, job: str = "part") -> dict[int, moved.Mark]:
@@ -127,8 +124,7 @@ def test_a_part_moves_for_two_whole_gpus_and_runs_again(team: Team, gpus: Nodes)
     assert f"moves from {was_on} and fits on {other}: {lab.name}/pair needs 2 GPUs" in told
     assert said(lab, "pair", "Preempting") == told
     assert marks(lab).keys() == {index} and marks(lab)[index].pod == uid
-    until(lambda: lab.status("part")["reason"] == "", "the move is over")
-    assert "preemptedBy" not in lab.status("part")
+    until(lambda: "preemptedBy" not in (s := lab.status("part")) and not s["reason"], "it is over")
 
 
 def test_a_part_moves_for_eight_whole_gpus(team: Team, gpus: Nodes) -> None:

@@ -46,6 +46,10 @@ def preemptions(site: Site) -> dict[str, float]:
     return {name.split('"')[1]: float(value) for name, value in found}
 
 
+def shares(*tenants: Tenant) -> list[str]:
+    return [tenant.project_status().get("fairShareGPU", "") for tenant in tenants]
+
+
 def held(tenant: Tenant) -> float:
     return float(tenant.project_status().get("allocatedGPU", 0))
 
@@ -73,8 +77,9 @@ def indexes(tenant: Tenant, job: str) -> list[int]:
     return sorted(int(pod["metadata"]["annotations"][INDEX]) for pod in staying(tenant, job))
 
 
-def reasons(tenant: Tenant, job: str) -> dict[str, str]:
-    return {event["reason"]: event["message"] for event in tenant.events(job)}
+def told(tenant: Tenant, job: str, reason: str) -> str:
+    """The message of a job's Event."""
+    return str(tenant.wait_event(job, reason)["message"])
 
 
 def failed(tenant: Tenant, job: str) -> int:
@@ -90,8 +95,7 @@ def test_three_projects_come_to_their_shares_when_demand_changes(site: Site, tea
     b.submit("work", gpu=1, parallelism=8, retries=0)
     c.submit("work", gpu=1, parallelism=8, retries=0)
     until(lambda: (held(a), held(b), held(c)) == (4, 2, 2), "each holds its share")
-    shares = [t.project_status()["fairShareGPU"] for t in (a, b, c)]
-    assert shares == ["4", "2", "2"]
+    until(lambda: shares(a, b, c) == ["4", "2", "2"], "their shares are told")
     assert preemptions(site)["reclaim"] - before == 4  # nobody had to go in vain
     assert [failed(t, "work") for t in (a, b, c)] == [0, 0, 0]
     # A Job takes ten seconds to make a pod anew; who has no pod yet asks for nothing.
@@ -115,11 +119,10 @@ def test_a_preempted_job_says_for_whom_and_goes_on_with_its_index(site: Site, te
     lab.wait_placed("urgent")
     lab.wait_phase("urgent", "Succeeded")
     until(lambda: indexes(lab, "trial") == list(range(8)), "every index runs again")
-    until(lambda: "preemptedBy" not in lab.status("trial"), "that is over")
-    assert lab.status("trial")["reason"] == ""
+    until(lambda: "preemptedBy" not in (s := lab.status("trial")) and not s["reason"], "it is over")
     assert failed(lab, "trial") == 0
-    assert "its priority is 90" in reasons(lab, "trial")["Preempted"]
-    assert "its priority is 90" in reasons(lab, "urgent")["Preempting"]
+    assert "its priority is 90" in told(lab, "trial", "Preempted")
+    assert "its priority is 90" in told(lab, "urgent", "Preempting")
 
 
 def test_an_interactive_job_above_its_quota_is_reclaimed_and_ends_right(
@@ -131,8 +134,8 @@ def test_an_interactive_job_above_its_quota_is_reclaimed_and_ends_right(
     borrower.wait_placed("note", 8)
     owner.submit("own", gpu=2, template=template(runs(2)))
     owner.wait_placed("own")
-    assert "fair share" in reasons(borrower, "note")["Preempted"]
-    assert f"{owner.name}/own" in reasons(borrower, "note")["Preempted"]
+    message = told(borrower, "note", "Preempted")
+    assert "fair share" in message and f"{owner.name}/own" in message
     owner.wait_phase("own", "Succeeded")
     borrower.wait_phase("note", "Succeeded", 60)
     assert borrower.status("note")["pods"]["succeeded"] == 8

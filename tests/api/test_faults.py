@@ -56,7 +56,7 @@ def test_a_pod_that_the_kubelet_rejects_is_placed_elsewhere_and_nothing_is_charg
     assert not status.get("failedIndexes")
     assert status.get("failed", 0) == 0
     assert {a.node for a in tenant.allocations("unlucky")} >= {"r7525-0"}  # it was tried there
-    assert any(e["reason"] == "PodRejected" for e in tenant.events("unlucky"))
+    tenant.wait_event("unlucky", "PodRejected")
 
 
 def test_a_pod_that_is_stuck_after_its_gate_is_gone_is_evicted_and_placed_elsewhere(
@@ -89,7 +89,7 @@ def test_a_pod_that_is_stuck_after_its_gate_is_gone_is_evicted_and_placed_elsewh
     (pod,) = [p for p in tenant.pods("gated") if not p["metadata"].get("deletionTimestamp")]
     assert pod["spec"]["nodeName"] != "r7525-0"
     assert tenant.batch_job("gated")["status"].get("failed", 0) == 0
-    assert any(e["reason"] == "PodStuck" for e in tenant.events("gated"))
+    tenant.wait_event("gated", "PodStuck")
     assert tenant.admin.send("DELETE", f"/api/v1/namespaces/{tenant.name}/pods/in-the-way").ok
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.api.caller import Caller
 from tests.api.fake_nodes import node, remove, with_nodes
-from tests.api.gangs import SETTINGS, bound, charged, events, wait_nodes
+from tests.api.gangs import SETTINGS, bound, charged, released, wait_nodes
 from tests.api.pod_watch import Pods, PodWatch, placed
 from tests.api.site import Site, Team, site_on, team_on
 from tests.api.tenant import Tenant, runs, template, until
@@ -70,9 +70,8 @@ def test_a_member_that_cannot_be_bound_releases_all_and_nothing_is_charged(
     with with_nodes(site.admin, *nodes):
         with PodWatch(site.running, tenant.name) as watch:
             tenant.submit("wide", gang=True, parallelism=3, gpu=1, gpuModels=["V100"], retries=0)
-            until(lambda: "GangReleased" in events(tenant, "wide"), "the gang is released")
-            assert "could not be placed on v100-1" in events(tenant, "wide")["GangReleased"]
-            assert watch.peak.placements == 2  # the others were bound, and had to go
+            assert "could not be placed on v100-1" in released(tenant, "wide")
+            until(lambda: watch.peak.placements == 2, "the others were bound, and had to go")
             until(
                 lambda: not bound(tenant, "wide") and len(tenant.pods("wide")) == 3,
                 "all three wait again",
@@ -92,8 +91,7 @@ def test_a_member_that_its_kubelet_rejects_takes_the_others_with_it(site: Site, 
     with with_nodes(site.admin, *nodes):
         pair = {"gang": True, "parallelism": 2, "gpu": 1, "gpuModels": ["L4"], "retries": 0}
         tenant.submit("pair", template=rejected, **pair)
-        until(lambda: "GangReleased" in events(tenant, "pair"), "the gang is released", 60)
-        assert "the kubelet of l4-1 rejected" in events(tenant, "pair")["GangReleased"]
+        assert "the kubelet of l4-1 rejected" in released(tenant, "pair")
         with with_nodes(site.admin, node("l4-2", "NVIDIA-L4", 1)):
             wait_nodes(tenant, "pair", {"l4-0", "l4-2"})
             assert charged(tenant, "pair") == 0
@@ -112,8 +110,7 @@ def test_a_node_that_vanishes_under_a_member_releases_all(site: Site, team: Team
         tenant.submit("pair", **pair)
         wait_nodes(tenant, "pair", {"l40-0", "l40-1"})
         remove(site.admin, "l40-1")
-        until(lambda: "GangReleased" in events(tenant, "pair"), "the gang is released", 60)
-        assert "the node is gone" in events(tenant, "pair")["GangReleased"]
+        assert "the node is gone" in released(tenant, "pair")
         until(lambda: not bound(tenant, "pair"), "nobody holds a GPU", 60)
         with with_nodes(site.admin, node("l40-2", "NVIDIA-L40", 1)):
             wait_nodes(tenant, "pair", {"l40-0", "l40-2"})
@@ -161,7 +158,7 @@ def test_a_leader_that_dies_between_its_writes_leaves_a_gang_that_the_next_one_c
         site.restart()
         tenant.wait_placed("many", MANY, 60)
         assert charged(tenant, "many") == 0
-        assert "GangReleased" not in events(tenant, "many")
+        assert "GangReleased" not in [event["reason"] for event in tenant.events("many")]
         tenant.remove("many")
         until(lambda: not tenant.pods(), "the pods are gone", 90)
 
@@ -175,7 +172,7 @@ def test_what_a_dead_leader_left_half_placed_is_released_when_the_rest_has_no_pl
         kill_amid(site, tenant)
         assert site.admin.patch(path, {"spec": {"unschedulable": True}}).ok
         site.restart()
-        until(lambda: "GangReleased" in events(tenant, "many"), "the gang is released")
+        released(tenant, "many")
         until(lambda: not bound(tenant, "many"), "nobody holds a GPU")
         assert site.admin.patch(path, {"spec": {"unschedulable": None}}).ok
         until(lambda: len(bound(tenant, "many")) == MANY, "the gang starts as a whole", 60)

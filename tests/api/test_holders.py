@@ -181,7 +181,7 @@ def test_a_holder_that_does_not_fit_waits_and_harms_nobody(
         waiting = until(lambda: holders(admin), "there are holders")
         for pod in waiting:
             wait_refused(admin, f"{HOLDERS}/{pod['metadata']['name']}")
-        assert metric(port, 'gpusched_holders{state="waiting"}') == 2
+        until(lambda: metric(port, 'gpusched_holders{state="waiting"}') == 2, "both are counted")
         assert [admin.get(pod).body["metadata"]["uid"] for pod in theirs] == before
         assert tenant.status("fill")["phase"] == "Running"
         admin.send("DELETE", theirs[0])

@@ -90,7 +90,7 @@ def test_a_namespace_claimed_twice_stays_with_the_older_project(tenant: Tenant) 
         assert f"belongs to GPUProject {tenant.name}" in condition["message"]
         tenant.submit("mine", gpu=0.5)
         tenant.wait_placed("mine")
-        assert tenant.status("mine")["project"] == tenant.name
+        until(lambda: tenant.status("mine").get("project") == tenant.name, "it is charged there")
     finally:
         tenant.admin.send("DELETE", path)
 

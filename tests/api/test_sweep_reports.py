@@ -238,8 +238,11 @@ def test_what_does_not_stop_is_ended_and_neither_tried_again_nor_failed(
     assert status["sweep"].get("errors", []) == []
     assert attempts.most() == 1 and len(attempts.pods) == 4
     # The verdict is ours: to the Job these are indexes that nobody tries again.
-    assert tenant.batch_job("deaf-s0")["status"]["failedIndexes"] == "2,3"
-    assert any(event["reason"] == "TrialEnded" for event in tenant.events("deaf"))
+    until(
+        lambda: tenant.batch_job("deaf-s0")["status"].get("failedIndexes") == "2,3",
+        "its Job has ended them",
+    )
+    tenant.wait_event("deaf", "TrialEnded")
 
 
 def test_every_report_has_its_answer(site: Site, tenant: Tenant) -> None:

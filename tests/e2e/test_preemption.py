@@ -135,8 +135,7 @@ def test_a_reclaimed_interactive_job_above_its_quota_runs_again_and_succeeds(
         said = words[index(gone)].result(timeout=60)
         assert said.split("\n")[:3] == ["started", "told to stop", "cleaned up"]
         running(owner, "own", 1)
-        reasons = {event["reason"]: event["message"] for event in tenant.events("notes")}
-        assert "fair share" in reasons["Preempted"]
+        assert "fair share" in tenant.wait_event("notes", "Preempted")["message"]
         finish(operated, owner, "own", 1)
         after = running(tenant, "notes", 2)
         assert [index(pod) for pod in after] == ["0", "1"]
@@ -164,7 +163,7 @@ def test_a_preempted_gang_goes_whole_runs_again_and_succeeds(
     # The kubelet may take longer to clean up after those that ended than the Job to replace them.
     left = [pod["metadata"]["name"] for pod in tenant.pods("gang") if placed(pod)]
     assert left == [], f"one GPU is free, and no member takes it alone: {left}"
-    assert tenant.status("gang")["allocatedGPU"] == "0"
+    until(lambda: tenant.status("gang")["allocatedGPU"] == "0", "it holds nothing")
     finish(operated, tenant, "urgent", 1)
     after = running(tenant, "gang", 2)
     assert [index(pod) for pod in after] == ["0", "1"]

@@ -117,6 +117,6 @@ def test_a_pod_on_cpu_that_was_just_taken_is_placed_again_and_nothing_is_charged
         assert job["spec"]["backoffLimitPerIndex"] == 0
         assert not job["status"].get("failed"), job["status"]
         assert not job["status"].get("failedIndexes"), job["status"]
-        assert [e for e in tenant.events(name) if e["reason"] == "PodRejected"]
+        tenant.wait_event(name, "PodRejected")
     assert watch.peak.placements >= JOBS + len(rejected)
     assert max(watch.peak.milli.values()) <= 1000

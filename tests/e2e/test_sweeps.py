@@ -204,7 +204,7 @@ def test_a_hopeless_trial_stops_or_is_ended_and_others_use_its_gpu(
     counts = status["sweep"]["counts"]
     assert (counts["succeeded"], counts["pruned"]) == (2, 2)
     assert sum(counts.values()) == 4, counts
-    assert any(event["reason"] == "TrialEnded" for event in team.events("mixed"))
+    team.wait_event("mixed", "TrialEnded")
 
 
 def told(tenant: Tenant) -> set[int]:

@@ -47,8 +47,8 @@ def test_an_evader_is_reported_with_numbers_and_left_alone_under_warn(
     found = until_reported(tenant, "evader", "OverCap", FOUND_SECONDS)
     assert found["status"] == "False"
     assert "12134" in found["message"]
-    warnings = [e for e in tenant.events("evader") if e["reason"] == "OverCap"]
-    assert [e["type"] for e in warnings] == ["Warning"]
+    assert tenant.wait_event("evader", "OverCap")["type"] == "Warning"
+    assert [e["reason"] for e in tenant.events("evader")].count("OverCap") == 1
     assert [p["metadata"]["uid"] for p in tenant.pods("evader")] == [pod["metadata"]["uid"]]
     assert condition(tenant, "neighbour", "Protected").get("status") != "False"
 
