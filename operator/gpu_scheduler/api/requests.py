@@ -6,7 +6,7 @@ template. Called for specs in which ``validate.problems`` found nothing.
 """
 
 from gpu_scheduler.api.gpujob import MAIN_CONTAINER, GPUContainer, GPUJobSpec
-from gpu_scheduler.api.quantity import bytes_from_quantity
+from gpu_scheduler.core.quantity import whole
 from gpu_scheduler.core.request import DeviceRequest
 from gpu_scheduler.core.units import DEVICE_MILLI, MIB, milli_from_gpu
 
@@ -54,7 +54,7 @@ def models(spec: GPUJobSpec) -> tuple[str, ...]:
 def _request(container: int, ask: GPUJobSpec | GPUContainer) -> DeviceRequest:
     count = ask.gpu_devices or 1
     if ask.gpu_memory is not None:
-        mib = -(-bytes_from_quantity(ask.gpu_memory) // MIB)
+        mib = -(-whole(ask.gpu_memory) // MIB)
         return DeviceRequest(container, count, 0, mib)
     if ask.gpu is None and isinstance(ask, GPUJobSpec) and ask.shape is not None:
         return DeviceRequest(container, 1, DEVICE_MILLI)  # how many, its class says

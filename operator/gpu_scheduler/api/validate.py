@@ -20,11 +20,11 @@ from gpu_scheduler.api.model import ApiModel, json_name
 from gpu_scheduler.api.names import VISIBLE_DEVICES
 from gpu_scheduler.api.parts import role_spec
 from gpu_scheduler.api.problem import Problem
-from gpu_scheduler.api.quantity import bytes_from_quantity
 from gpu_scheduler.api.requests import container_names
 from gpu_scheduler.api.roles import Role
 from gpu_scheduler.api.sweep_problems import sweep_problems
 from gpu_scheduler.api.validate_gang import gang_problems
+from gpu_scheduler.core.quantity import whole
 from gpu_scheduler.core.units import MIB
 
 _LABEL_LENGTH = 63  # of a DNS label, and of a label's value
@@ -211,7 +211,7 @@ def _share_problems(field: str, ask: GPUJobSpec | GPUContainer | Role) -> Iterat
             yield Problem(f"{field}.gpu", rules.GPU_BETWEEN)
     if ask.gpu_memory is not None:
         try:
-            if bytes_from_quantity(ask.gpu_memory) < MIB:
+            if whole(ask.gpu_memory) < MIB:
                 yield Problem(f"{field}.gpuMemory", rules.QUANTITY_SMALL)
         except ValueError:
             yield Problem(f"{field}.gpuMemory", rules.NO_QUANTITY)

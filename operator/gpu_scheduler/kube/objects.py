@@ -121,7 +121,7 @@ class Condition(_Struct, frozen=True):
     status: str = ""
     reason: str = ""
     message: str = ""
-    last_transition_time: str = ""
+    last_transition_time: str | None = None  # null on the wire when nobody set it
 
 
 class Terminated(_Struct, frozen=True):

@@ -150,7 +150,7 @@ def job_record(job: Job) -> JobRecord | None:
         failed_indexes=sum(map(len, _ranges(status.failed_indexes))),
         complete=complete is not None,
         failure=(failed.message or failed.reason or "failed") if failed else "",
-        finished=terminal.last_transition_time if terminal else "",
+        finished=(terminal.last_transition_time or "") if terminal else "",
         annotations=meta.annotations,
         role=_role(meta.name, owner.name) if SEGMENT not in meta.annotations else "",
         completed_indexes=status.completed_indexes,

@@ -6,8 +6,8 @@ Kubernetes' own.
 """
 
 from gpu_scheduler.core.cluster import NodeInfo, Taint
+from gpu_scheduler.core.quantity import cpu_milli, whole
 from gpu_scheduler.kube.objects import Node
-from gpu_scheduler.kube.quantity import cpu_milli, whole
 
 _HARD = {"NoSchedule", "NoExecute"}
 # Taints that Kubernetes itself sets and lifts; `closed` speaks of the same facts in plain words.

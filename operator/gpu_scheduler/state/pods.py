@@ -14,10 +14,10 @@ from sys import intern
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
+from gpu_scheduler.core.quantity import whole
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.kube.objects import Condition, Pod
-from gpu_scheduler.kube.quantity import whole
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 # What NVIDIA's device plugin serves: whole GPUs, time slices of them (gpu.shared), MIG slices.
@@ -136,7 +136,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         elif condition.type in _DISRUPTED and condition.status == "True":
             disrupted = True
         elif condition.type == names.CONDITION_PRUNED and condition.status == "True":
-            pruned = condition.last_transition_time
+            pruned = condition.last_transition_time or ""
     stage = _stage(pod, placed=bool(node))
     reports = meta.annotations.get(names.REPORT_URL, "") if stage is not Stage.ENDED else ""
     return PodRecord(

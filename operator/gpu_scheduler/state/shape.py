@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from gpu_scheduler.core.fit import NODE_NAME
+from gpu_scheduler.core.quantity import cpu_milli, whole
 from gpu_scheduler.core.request import (
     DeviceRequest,
     NodeFilter,
@@ -18,7 +19,6 @@ from gpu_scheduler.core.request import (
     Toleration,
 )
 from gpu_scheduler.kube.objects import Container, Pod, SelectorRequirement
-from gpu_scheduler.kube.quantity import cpu_milli, whole
 
 Need = tuple[int, int, int]  # milli-CPU, memory in bytes, ephemeral storage in bytes
 _ZERO: Need = (0, 0, 0)

@@ -1,3 +1,4 @@
+import msgspec
 import pytest
 from tests.unit.state.builders import CREATED, GIB, make_node
 
@@ -29,6 +30,13 @@ CLOSED: dict[str, tuple[Node, str]] = {
 def test_why_a_node_takes_no_pods(case: str) -> None:
     node, why = CLOSED[case]
     assert closed(node) == why
+
+
+def test_a_condition_that_nobody_dated_counts() -> None:
+    """The API server writes a time that was never set as null."""
+    ready = b'{"type": "Ready", "status": "True", "lastTransitionTime": null}'
+    node = msgspec.json.decode(b'{"status": {"conditions": [%s]}}' % ready, type=Node)
+    assert closed(node) == ""
 
 
 def test_taints_of_people_are_kept_for_tolerations() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_scheduler.kube.quantity import cpu_milli, parse, whole
+from gpu_scheduler.core.quantity import cpu_milli, parse, whole
 
 UNITS = {
     "": Fraction(1),
@@ -60,6 +60,8 @@ def test_cpu_is_milli_rounded_up(text: str, milli: int) -> None:
         ("100m", 1),
         ("110", 110),
         ("0.1Ki", 103),
+        (".5k", 500),
+        ("-1Gi", -(1 << 30)),
     ],
 )
 def test_memory_is_bytes_rounded_up(text: str, size: int) -> None:
@@ -67,7 +69,25 @@ def test_memory_is_bytes_rounded_up(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", ".", "m", "1 Gi", "1gi", "0x10", "1e", "nan", "1,5", "--1", "1e9999", "1\n"]
+    "text",
+    [
+        "",
+        ".",
+        "m",
+        "1 Gi",
+        "1gi",
+        "0x10",
+        "1e",
+        "nan",
+        "1,5",
+        "--1",
+        "1e9999",
+        "1\n",
+        "20GB",
+        "1K",
+        "1Gie3",
+        "٣",
+    ],
 )
 def test_what_is_no_quantity_is_refused_by_name(text: str) -> None:
     with pytest.raises(ValueError, match="is not a quantity"):
