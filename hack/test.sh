@@ -46,7 +46,8 @@ for tier in "${runnable[@]}"; do
     unit | native) arguments+=(-n auto --dist worksteal) ;;
     # Half of it is waiting, so one more than there are cores; each has a cluster of its own.
     # What goes to whom, and in which order: tests/api/by_length.py.
-    api) arguments+=(-n $(($(nproc) < 5 ? $(nproc) + 1 : 5))) ;;
+    api) arguments+=(-n $(($(nproc) < 5 ? $(nproc) + 1 : 5)) --durations 15 --durations-min 10) ;;
+    e2e) arguments+=(--durations 15 --durations-min 10) ;;
   esac
   "$python" -m pytest "tests/$tier" "${arguments[@]}" || {
     code=$?
