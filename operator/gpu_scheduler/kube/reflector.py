@@ -49,8 +49,20 @@ class _Event(msgspec.Struct, frozen=True, gc=False):
     object: msgspec.Raw
 
 
+class _Place(msgspec.Struct, rename="camel", frozen=True, gc=False):
+    """What a bookmark, a deletion or an object that cannot be decoded is asked for, and no more.
+
+    The bookmarks of API servers before 1.34 have null for their time of creation.
+    """
+
+    name: str = ""
+    namespace: str = ""
+    uid: str = ""
+    resource_version: str = ""
+
+
 class _MetadataOnly(msgspec.Struct, frozen=True, gc=False):
-    metadata: Meta = Meta()
+    metadata: _Place = _Place()
 
 
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -232,7 +244,7 @@ class Reflector(Generic[T]):
                 self._mirror.upsert(obj)
         else:  # DELETED, BOOKMARK
             try:
-                meta = _METADATA.decode(event.object).metadata
+                meta = _place_of(event.object)
             except _UNREADABLE:
                 meta = self._unreadable(event.object)
             else:
@@ -244,7 +256,7 @@ class Reflector(Generic[T]):
     def _unreadable(self, raw: msgspec.Raw) -> Meta | None:
         self.counts["unreadable"] += 1
         try:
-            meta = _METADATA.decode(raw).metadata
+            meta = _place_of(raw)
         except _UNREADABLE:
             logger.warning("%s: an object without readable metadata is ignored", self._path)
             return None
@@ -257,6 +269,16 @@ class Reflector(Generic[T]):
         if self._clock() >= self._slice_end:
             await asyncio.sleep(0)
             self._slice_end = self._clock() + _SLICE_SECONDS
+
+
+def _place_of(raw: msgspec.Raw) -> Meta:
+    meta = _METADATA.decode(raw).metadata
+    return Meta(
+        name=meta.name,
+        namespace=meta.namespace,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+    )
 
 
 def _key_of(meta: Meta) -> Meta:

@@ -118,6 +118,18 @@ async def test_a_bookmark_moves_the_place_to_go_on_from(stage: Stage) -> None:
     assert stage.server.watches_seen()[1].query["resourceVersion"] == "103"
 
 
+async def test_a_bookmark_as_servers_before_1_34_write_it_moves_the_place_too(stage: Stage) -> None:
+    await stage.start_watching()
+    await stage.server.send_raw(
+        b'{"type":"BOOKMARK","object":{"kind":"Pod","apiVersion":"v1","metadata":'
+        b'{"resourceVersion":"150","creationTimestamp":null},"spec":{"containers":null},"status":{}}}\n'
+    )
+    stage.server.end_watches()
+    await stage.until_watches(2)
+    assert stage.reflector.counts["unreadable"] == 0
+    assert stage.server.watches_seen()[1].query["resourceVersion"] == "150"
+
+
 async def test_a_broken_connection_goes_on_without_a_list(stage: Stage) -> None:
     await stage.start_watching()
     stage.server.put(f"{PODS}/a", on_node())
