@@ -17,6 +17,8 @@ from gpu_scheduler.core.request import DeviceRequest, JobKey
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.state.asks import Ask, asks_of
 
+_MOST_DIGITS = 10  # of an int32; Python itself refuses to read some thousands
+
 
 def job_key(namespace: str, name: str) -> JobKey:
     """The key of a GPUJob: 'namespace/name'."""
@@ -121,8 +123,13 @@ def _role(job: str, gpujob: str) -> str:
     return job.removeprefix(f"{gpujob}-") if job != gpujob else ""
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdecimal() else 0
+def number_of(text: str) -> int:
+    """The index or trial in an annotation; 0 for what is none, since whoever may edit may write it.
+
+    One that says too much must not hide its object: a pod that is not seen holds no devices.
+    """
+    fits = len(text) <= _MOST_DIGITS and text.isascii() and text.isdecimal()
+    return int(text) if fits else 0
 
 
 def job_record(job: Job) -> JobRecord | None:
@@ -155,6 +162,6 @@ def job_record(job: Job) -> JobRecord | None:
         role=_role(meta.name, owner.name) if SEGMENT not in meta.annotations else "",
         completed_indexes=status.completed_indexes,
         lost_indexes=status.failed_indexes,
-        first_trial=_number(meta.annotations.get(FIRST_TRIAL, "")),
+        first_trial=number_of(meta.annotations.get(FIRST_TRIAL, "")),
         moves=marks(meta.annotations),
     )

@@ -18,6 +18,7 @@ from gpu_scheduler.core.quantity import whole
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.kube.objects import Condition, Pod
+from gpu_scheduler.state.jobs import number_of
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 # What NVIDIA's device plugin serves: whole GPUs, time slices of them (gpu.shared), MIG slices.
@@ -73,8 +74,7 @@ def _owner_job(pod: Pod) -> str:
 
 
 def _index(pod: Pod) -> int:
-    text = pod.metadata.annotations.get(INDEX, "")
-    return int(text) if text.isdecimal() else 0
+    return number_of(pod.metadata.annotations.get(INDEX, ""))
 
 
 def _stage(pod: Pod, placed: bool) -> Stage:

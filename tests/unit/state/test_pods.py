@@ -65,7 +65,7 @@ def test_an_allocation_that_cannot_be_read_counts_as_none(text: str) -> None:
     assert record(make_pod(node="a", annotations_={ALLOCATION: text})).allocation is None
 
 
-@pytest.mark.parametrize("text", ["", "x", "-1", "1.5"])
+@pytest.mark.parametrize("text", ["", "x", "-1", "1.5", "9" * 5000])
 def test_an_index_that_is_no_number_is_zero(text: str) -> None:
     key = "batch.kubernetes.io/job-completion-index"
     assert record(make_pod(annotations_={key: text})).index == 0
