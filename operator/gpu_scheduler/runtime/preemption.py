@@ -55,7 +55,7 @@ class Preemption:
         """``wake``: an eviction was given up, plan again; ``now``: epoch seconds."""
         self._world, self._recovery, self._events = world, recovery, events
         self._wake, self._clock, self._now = wake, clock, now
-        self._preempted: dict[JobKey, Preempted] = {}
+        self._preempted: dict[JobKey, tuple[str, Preempted]] = {}  # with the GPUJob's uid
         self._spared: dict[PodUID, float] = {}  # until, monotonic seconds
         self.counts: Counter[str] = Counter()
         """Evictions by reason."""
@@ -69,7 +69,9 @@ class Preemption:
             moves = decision.reason is EvictReason.CONSOLIDATE
             if pod is None or not self._evict(pod, moves=moves):
                 continue
-            self._preempted[decision.job] = Preempted(decision.beneficiary, pod.uid)
+            own = self._world.jobs.get(pod.job_uid)
+            why = Preempted(decision.beneficiary, pod.uid)
+            self._preempted[decision.job] = (own.owner_uid if own is not None else "", why)
             self.counts[decision.reason] += 1
             log.info("%s: evicting for another job: %s", decision.reason, decision.message)
             if decision.job in gangs:
@@ -85,7 +87,8 @@ class Preemption:
 
     def of(self, job: JobKey) -> Preempted | None:
         """For whom pods of a job had to go, as far as that was not forgotten."""
-        return self._preempted.get(job)
+        known = self._preempted.get(job)
+        return known[1] if known is not None and self._lives(job, known[0]) else None
 
     def forget(self, job: JobKey) -> None:
         """The job has its pods again."""
@@ -121,8 +124,15 @@ class Preemption:
         self._world.version += 1
         self._wake()
 
+    def _lives(self, key: JobKey, uid: str) -> bool:
+        """Whether the GPUJob is still that one, and not a later one of its name."""
+        job = self._world.gpujobs.get(key)
+        return job is not None and job.uid == uid
+
     def _expire(self) -> None:
         now = self._clock()
+        for key in [key for key, (uid, _) in self._preempted.items() if not self._lives(key, uid)]:
+            del self._preempted[key]
         for uid in [uid for uid, until in self._spared.items() if until <= now]:
             del self._spared[uid]
             self._world.occupants.set_spared(uid, False)

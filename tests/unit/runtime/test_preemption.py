@@ -79,6 +79,14 @@ async def test_a_victim_is_evicted_once_and_counts_as_leaving_at_once() -> None:
 
 
 @virtual
+async def test_a_later_gpujob_of_the_same_name_did_not_give_way() -> None:
+    case = Case()
+    case.preemption.carry_out([EVICT])
+    case.world.gpujob_changed(make_gpujob(uid="second"))
+    assert case.preemption.of(VICTIM) is None
+
+
+@virtual
 async def test_both_jobs_are_told() -> None:
     case = Case()
     case.preemption.carry_out([EVICT])
