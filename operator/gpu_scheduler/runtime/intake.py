@@ -136,9 +136,17 @@ class Intake:
         if known and (known.uid, known.generation) == (record.uid, record.generation):
             # What was found wrong only later (no project, refused dry run) stays known.
             record.problem = record.problem or known.problem
+            if known.status.get("phase") != record.status.get("phase"):
+                self.phase_changed(record)
         self._world.gpujob_changed(record)
         self._changed(record.key)
         self._wake()
+
+    def phase_changed(self, job: GPUJobRecord) -> None:
+        """Its project counts the jobs that run; what it holds need not have changed with them."""
+        owner = self._world.projects.owner(job.namespace)
+        if owner is not None:
+            self.projects_touched.add(owner)
 
     def gpujob_gone(self, namespace: str, name: str, uid: str) -> None:
         """A GPUJob was deleted; its Jobs and pods follow by their owner references."""

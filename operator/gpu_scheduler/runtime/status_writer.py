@@ -129,10 +129,10 @@ class StatusWriter:
         self._projects_again_at = self._clock() + 10 * (self._clock() - started)
 
     def _due_projects(self) -> list[ProjectName]:
+        if not self._planning.cycles:
+            return []  # shares are not known yet
         shares = self._planning.shares_milli
-        if self._planning.cycles and (
-            self._world.version != self._project_version or shares != self._shares_milli
-        ):
+        if self._world.version != self._project_version or shares != self._shares_milli:
             self._project_version, self._shares_milli = self._world.version, shares
             self._intake.projects_touched.update(self._world.projects.records)
         due = []
@@ -191,6 +191,8 @@ class StatusWriter:
         if await self._patch(path, job.uid, patch):
             job.status = status.to_json()
             self._report(subject, before, status)
+            if status.phase != before.get("phase"):
+                self._intake.phase_changed(job)
             if status.phase in FINISHED:
                 self._finished(key)
         else:
