@@ -77,7 +77,7 @@ def registry(intake: Intake, connection: Connection) -> kopf.OperatorRegistry:
     def node(event: kopf.RawEvent, **_: Any) -> None:
         raw = event["object"]
         if event["type"] == _DELETED:
-            intake.node_gone(raw["metadata"]["name"])
+            intake.node_gone(raw["metadata"]["name"], raw["metadata"]["uid"])
         else:
             intake.node(raw)
 

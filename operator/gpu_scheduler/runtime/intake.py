@@ -122,7 +122,9 @@ class Intake:
         """``wake``: the planner may have something to do."""
         self._devices_changed = devices_changed
         self._world, self._changed, self._wake = world, changed, wake
-        self._versions: dict[str, int] = {}
+        self._versions: dict[str, int] = {}  # by uid
+        self._gone: set[str] = set()  # uids, since the latest list began
+        self._nodes: dict[str, str] = {}  # GPUNodes' uids
         self.project_status: dict[ProjectName, Body] = {}
         self.projects_touched: set[ProjectName] = set()
         self.class_status: dict[str, Body] = {}
@@ -151,7 +153,7 @@ class Intake:
     def gpujob_gone(self, namespace: str, name: str, uid: str) -> None:
         """A GPUJob was deleted; its Jobs and pods follow by their owner references."""
         key = job_key(namespace, name)
-        self._versions.pop(uid, None)
+        self._forget(uid)
         known = self._world.gpujobs.get(key)
         if known is not None and known.uid == uid:
             self._world.gpujob_gone(key)
@@ -171,6 +173,7 @@ class Intake:
 
     def project_gone(self, name: str, uid: str) -> None:
         """A GPUProject was deleted."""
+        self._forget(uid)
         record = self._world.projects.records.get(ProjectName(name))
         if record is None or record.uid != uid:
             return
@@ -183,6 +186,7 @@ class Intake:
         meta, status = body["metadata"], body.get("status") or {}
         if not self._newer(meta["uid"], body):
             return
+        self._nodes[meta["name"]] = meta["uid"]
         if "devices" in status:
             found = devices.from_gpunode(status)
             before = self._world.agents.devices.get(meta["name"], found)
@@ -193,10 +197,13 @@ class Intake:
             self._world.gpunode_gone(meta["name"])
         self._wake()
 
-    def node_gone(self, name: str) -> None:
+    def node_gone(self, name: str, uid: str) -> None:
         """A GPUNode was deleted."""
-        self._world.gpunode_gone(name)
-        self._wake()
+        self._forget(uid)
+        if self._nodes.get(name) == uid:
+            del self._nodes[name]
+            self._world.gpunode_gone(name)
+            self._wake()
 
     def gpuclass(self, body: Body) -> None:
         """A GPUClass was added or changed."""
@@ -207,6 +214,7 @@ class Intake:
 
     def gpuclass_gone(self, name: str, uid: str) -> None:
         """A GPUClass was deleted."""
+        self._forget(uid)
         record = self._world.classes.records.get(name)
         if record is not None and record.uid == uid:
             self.class_status.pop(name, None)
@@ -223,9 +231,21 @@ class Intake:
             self._changed(key)
         self._wake()
 
+    def nodes(self) -> set[tuple[str, str]]:
+        """Names and uids of the GPUNodes that are known."""
+        return set(self._nodes.items())
+
+    def list_begins(self) -> None:
+        """What is said to be gone from now on stays so, whatever the list holds."""
+        self._gone.clear()
+
+    def _forget(self, uid: str) -> None:
+        self._versions.pop(uid, None)
+        self._gone.add(uid)
+
     def _newer(self, uid: str, body: Body) -> bool:
         version = int(body["metadata"].get("resourceVersion") or 0)
-        if version < self._versions.get(uid, -1):
+        if uid in self._gone or version < self._versions.get(uid, -1):
             return False
         self._versions[uid] = version
         return True
@@ -239,8 +259,9 @@ async def resync(client: Client, intake: Intake, world: World) -> None:
     """
     known = {(job.namespace, job.name, job.uid) for job in world.gpujobs.values()}
     known_projects = {(name, r.uid) for name, r in world.projects.records.items()}
-    known_nodes = set(world.gpunode_names())
+    known_nodes = intake.nodes()
     known_classes = {(name, r.uid) for name, r in world.classes.records.items()}
+    intake.list_begins()
     listed = [
         await _listed(client, plural) for plural in (GPUCLASSES, GPUPROJECTS, GPUNODES, GPUJOBS)
     ]
@@ -262,8 +283,9 @@ async def resync(client: Client, intake: Intake, world: World) -> None:
     seen_projects = {(b["metadata"]["name"], b["metadata"]["uid"]) for b in projects}
     for name, uid in known_projects - seen_projects:
         intake.project_gone(name, uid)
-    for name in known_nodes - {b["metadata"]["name"] for b in nodes}:
-        intake.node_gone(name)
+    seen_nodes = {(b["metadata"]["name"], b["metadata"]["uid"]) for b in nodes}
+    for name, uid in known_nodes - seen_nodes:
+        intake.node_gone(name, uid)
 
 
 async def _listed(client: Client, plural: str) -> list[Body]:

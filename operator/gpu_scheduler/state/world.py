@@ -292,10 +292,6 @@ class World:
         job = self.jobs.get(pod.job_uid)
         return job.owner if job else None
 
-    def gpunode_names(self) -> Iterable[str]:
-        """Nodes whose devices an agent reports."""
-        return tuple(self.agents.devices)
-
     def sick_devices(self, pod: PodRecord) -> tuple[devices.Device, ...]:
         """Those of a pod's devices that its node's agent calls unhealthy."""
         if pod.allocation is None or not self.agents.has_sick_devices(pod.node):

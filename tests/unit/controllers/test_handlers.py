@@ -68,7 +68,7 @@ def test_news_are_passed_on(kind: str | None, plural: str, method: str) -> None:
     [
         ("gpujobs", ("gpujob_gone", "ns", "x", "u")),
         ("gpuprojects", ("project_gone", "x", "u")),
-        ("gpunodes", ("node_gone", "x")),
+        ("gpunodes", ("node_gone", "x", "u")),
         ("gpuclasses", ("gpuclass_gone", "x", "u")),
     ],
 )

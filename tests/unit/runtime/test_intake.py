@@ -52,12 +52,19 @@ def project_body(
     return {"metadata": meta, "spec": {"namespaces": [name], "quota": 2, **spec}}
 
 
-def gpunode_body(name: str = "a", version: int = 1, count: int = 1) -> dict[str, Any]:
+def gpuclass_body() -> dict[str, Any]:
+    meta = {"name": "a100", "uid": "class-uid", "resourceVersion": "1"}
+    return {"metadata": meta, "spec": {"match": "A100"}}
+
+
+def gpunode_body(
+    name: str = "a", version: int = 1, count: int = 1, uid: str = ""
+) -> dict[str, Any]:
     devices = [
         {"uuid": f"GPU-{i}", "index": i, "model": "A100", "usableMiB": 40000, "healthy": True}
         for i in range(count)
     ]
-    meta = {"name": name, "uid": f"gpunode-{name}", "resourceVersion": str(version)}
+    meta = {"name": name, "uid": uid or f"gpunode-{name}", "resourceVersion": str(version)}
     return {"metadata": meta, "status": {"devices": devices}}
 
 
@@ -225,13 +232,17 @@ def test_a_projects_news_concern_every_job_and_every_project() -> None:
 
 
 def lists(
-    projects: list[Any] | None = None, nodes: list[Any] | None = None, jobs: list[Any] | None = None
+    projects: list[Any] | None = None,
+    nodes: list[Any] | None = None,
+    jobs: list[Any] | None = None,
+    classes: list[Any] | None = None,
 ) -> FakeClient:
     items = {"gpuprojects": projects or [], "gpunodes": nodes or [], "gpujobs": jobs or []}
+    items["gpuclasses"] = classes or []
 
     def reply(sent: Sent) -> Any:
         plural = sent.path.rsplit("/", 1)[1]
-        if plural == "gpuclasses":  # its CRD is not installed
+        if plural == "gpuclasses" and classes is None:  # its CRD is not installed
             return errors.NotFound()
         return {"items": copy.deepcopy(items[plural])}
 
@@ -253,7 +264,7 @@ async def test_a_resync_takes_in_what_is_new_and_forgets_what_is_gone() -> None:
     await resync(client, told.intake, told.world)  # type: ignore[arg-type]
     assert set(told.world.projects.records) == {"stays", "new"}
     assert set(told.world.gpujobs) == {"team-a/stays", "team-a/new"}
-    assert told.world.gpunode_names() == ("b",)
+    assert set(told.world.agents.devices) == {"b"}
 
 
 async def test_a_list_that_cannot_be_read_forgets_nothing() -> None:
@@ -275,6 +286,38 @@ async def test_a_successor_of_the_same_name_survives_a_resync() -> None:
     client = lists(jobs=[gpujob_body(uid="second", version=2)])
     await resync(client, told.intake, told.world)  # type: ignore[arg-type]
     assert told.world.gpujobs[KEY].uid == "second"
+
+
+async def test_what_is_deleted_while_the_lists_are_read_stays_gone() -> None:
+    told = Told()
+    told.intake.project(project_body())
+    told.intake.node(gpunode_body())
+    told.intake.gpuclass(gpuclass_body())
+    told.intake.gpujob(gpujob_body())
+    everything = lists([project_body()], [gpunode_body()], [gpujob_body()], [gpuclass_body()])
+
+    def deleted_after_it_was_listed(sent: Sent) -> Any:
+        if sent.path.endswith("gpujobs"):  # the last list
+            told.intake.gpujob_gone("team-a", "job", "gpujob-uid")
+            told.intake.project_gone("team-a", "project-uid")
+            told.intake.node_gone("a", "gpunode-a")
+            told.intake.gpuclass_gone("a100", "class-uid")
+        return everything.reply(sent)
+
+    client = FakeClient(deleted_after_it_was_listed)
+    await resync(client, told.intake, told.world)  # type: ignore[arg-type]
+    assert told.world.gpujobs == {} and told.world.projects.records == {}
+    assert told.world.agents.devices == {} and told.world.classes.records == {}
+
+
+def test_the_deletion_of_an_earlier_gpunode_leaves_its_successors_devices() -> None:
+    told = Told()
+    told.world.node_changed(make_node("a", gpus=0))
+    told.intake.node(gpunode_body(uid="second"))
+    told.intake.node_gone("a", "first")
+    assert told.world.snapshot().dev_id == ["GPU-0"]
+    told.intake.node_gone("a", "second")
+    assert told.world.snapshot().dev_id == []
 
 
 def test_a_gpujob_may_come_after_its_job_and_pod() -> None:
