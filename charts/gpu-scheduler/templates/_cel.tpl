@@ -71,8 +71,25 @@ reached only to say what. Conditions cannot use variables: hence these definitio
 {{- printf "(%s)" (include "gpu-scheduler.cel.allContainers" $condition) }}
 {{- end }}
 
-{{/* Names of containers that leave the choice to their image, on the runtime that would obey. */}}
+{{/*
+Names of containers that leave the choice to their image, on the runtime that would obey. Where a
+container requests nvidia.com/gpu the device plugin chooses, unless envFrom sets the variable: that
+wins over what the plugin says. A request for 0 asks no plugin.
+*/}}
 {{- define "gpu-scheduler.cel.silent" -}}
-{{- $condition := "!(has(c.env) && c.env.exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES')) && !(has(c.resources) && has(c.resources.limits) && 'nvidia.com/gpu' in c.resources.limits)" }}
+{{- $fromPlugin := "has(c.resources) && has(c.resources.limits) && 'nvidia.com/gpu' in c.resources.limits && quantity(string(c.resources.limits['nvidia.com/gpu'])).isGreaterThan(quantity('0')) && (!has(c.envFrom) || c.envFrom.all(f, has(f.prefix) && f.prefix != '' && !'NVIDIA_VISIBLE_DEVICES'.startsWith(f.prefix)))" }}
+{{- $condition := printf "!(has(c.env) && c.env.exists(e, e.name == 'NVIDIA_VISIBLE_DEVICES')) && !(%s)" $fromPlugin }}
 {{- printf "(has(object.spec.runtimeClassName) && object.spec.runtimeClassName == '%s' ? %s : [])" .Values.scheduling.runtimeClass (include "gpu-scheduler.cel.allContainers" $condition) }}
+{{- end }}
+
+{{/*
+Whether there is more to look at than the API server lets a policy pay for. One that fails open would
+let such a pod through unseen, so it has to be refused before.
+*/}}
+{{- define "gpu-scheduler.cel.tooMuch" -}}
+(object.spec.containers.map(c, 1 + (has(c.env) ? size(c.env) : 0)).sum()
++ (has(object.spec.initContainers)
+? object.spec.initContainers.map(c, 1 + (has(c.env) ? size(c.env) : 0)).sum() : 0)
++ (has(object.spec.ephemeralContainers)
+? object.spec.ephemeralContainers.map(c, 1 + (has(c.env) ? size(c.env) : 0)).sum() : 0) > 2000)
 {{- end }}

@@ -75,6 +75,43 @@ def test_a_container_on_the_gpu_runtime_says_what_it_sees(editor: Caller) -> Non
     created(editor, pod(ELSEWHERE, runtimeClassName="nvidia"))
 
 
+def test_a_request_for_no_gpu_is_none_of_the_device_plugins(editor: Caller) -> None:
+    body = pod(PROJECT, runtimeClassName="nvidia", limits={"nvidia.com/gpu": "0"})
+    answer = editor.create(pods(PROJECT), body)
+    assert refused(answer)
+    assert "container main of a pod with runtimeClassName nvidia leaves" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("prefix", "passes"), [(None, False), ("", False), ("NVIDIA_", False), ("MY_", True)]
+)
+def test_env_from_does_not_overrule_the_device_plugin(
+    editor: Caller, prefix: str | None, passes: bool
+) -> None:
+    body = pod(PROJECT, runtimeClassName="nvidia", limits={"nvidia.com/gpu": "1"})
+    source: dict[str, Any] = {"configMapRef": {"name": "sly"}}
+    if prefix is not None:
+        source["prefix"] = prefix
+    body["spec"]["containers"][0]["envFrom"] = [source]
+    answer = editor.create(pods(PROJECT), body)
+    assert answer.ok is passes, answer.message
+    assert refused(answer) is not passes
+    assert passes or "or, beside nvidia.com/gpu, give envFrom a prefix" in answer.message
+
+
+@pytest.mark.parametrize(
+    ("harmless", "why"), [(1_990, "container main sets"), (8_000, "too many environment variables")]
+)
+def test_nobody_hides_what_he_picks_behind_more_than_a_policy_may_cost(
+    editor: Caller, harmless: int, why: str
+) -> None:
+    dear = from_annotation(f"gpu-scheduler.io/c{'9' * 50}-devices")  # for the regular expression
+    env = [dear] * harmless + [{"name": VISIBLE, "value": "all"}]
+    answer = editor.create(pods(PROJECT), pod(PROJECT, runtimeClassName="nvidia", env=env))
+    assert refused(answer), answer.status
+    assert why in answer.message
+
+
 @pytest.mark.parametrize(
     ("env", "word"), [([{"name": VISIBLE, "value": "all"}], "sets"), ([], "leaves")]
 )
