@@ -1,7 +1,7 @@
 """Events on users' objects: what ``kubectl describe`` shows under Events.
 
-The same (object, reason, message) is written once per ten minutes; events are a courtesy, so one
-that cannot be written is dropped. Source: the core/v1 Event API.
+The same (object, reason, message) is written once per ten minutes, as far as the last 10,000 go;
+events are a courtesy, so one that cannot be written is dropped. Source: the core/v1 Event API.
 """
 
 import asyncio
@@ -52,9 +52,10 @@ class Events:
         key, now = (subject.uid, reason, message), self._clock()
         if now - self._said.get(key, -_REPEAT_SECONDS) < _REPEAT_SECONDS or self._queue.full():
             return
-        if len(self._said) >= _REMEMBERED:
-            self._said = {k: t for k, t in self._said.items() if now - t < _REPEAT_SECONDS}
-        self._said[key] = now
+        self._said.pop(key, None)
+        self._said[key] = now  # the last, as the latest
+        if len(self._said) > _REMEMBERED:
+            del self._said[next(iter(self._said))]
         self._queue.put_nowait((subject, kind, reason, message))
 
     async def run(self) -> NoReturn:

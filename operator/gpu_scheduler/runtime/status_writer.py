@@ -36,7 +36,6 @@ log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
 _IN_FLIGHT = 10
-_REMEMBERED = 10_000
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,7 +88,7 @@ class StatusWriter:
         self._shares_milli: Mapping[ProjectName, int] = {}
         self._interval, self._clock = status_seconds, clock
         self._watched = Watched(world.agents.reports, world.sick_devices)
-        self._written: dict[str, float] = {}  # "uid" -> when, monotonic seconds
+        self._written: dict[str, float] = {}  # uid -> when, monotonic seconds; the oldest first
         self._busy: set[str] = set()
         self._slots = asyncio.Semaphore(_IN_FLIGHT)
         self._project_version = -1
@@ -146,10 +145,15 @@ class StatusWriter:
         return due
 
     def _may_write(self, uid: str) -> bool:
-        if len(self._written) > _REMEMBERED:
-            now = self._clock()
-            self._written = {u: t for u, t in self._written.items() if now - t < self._interval}
-        return self._clock() - self._written.get(uid, -self._interval) >= self._interval
+        written = self._written.get(uid)
+        return written is None or self._clock() - written >= self._interval
+
+    def _note_write(self, uid: str) -> None:
+        now = self._clock()
+        self._written.pop(uid, None)
+        self._written[uid] = now
+        while now - self._written[oldest := next(iter(self._written))] >= self._interval:
+            del self._written[oldest]
 
     async def _once(self, key: str, write: Awaitable[None]) -> None:
         self._busy.add(key)
@@ -184,7 +188,7 @@ class StatusWriter:
         patch = difference(job.status, status.to_json())
         if not patch:
             return
-        self._written[job.uid] = self._clock()
+        self._note_write(job.uid)
         subject = Subject("GPUJob", job.namespace, job.name, job.uid)
         path = of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name, "status")
         before = job.status
@@ -229,7 +233,7 @@ class StatusWriter:
         patch = difference(before, status)
         if not patch:
             return
-        self._written[record.uid] = self._clock()
+        self._note_write(record.uid)
         path = of_group(GROUP, VERSION, GPUPROJECTS, name=name, subresource="status")
         if await self._patch(path, record.uid, patch):
             self._intake.project_status[name] = status

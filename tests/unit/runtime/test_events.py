@@ -46,6 +46,20 @@ async def test_the_same_is_said_once_in_ten_minutes() -> None:
 
 
 @virtual
+async def test_of_very_many_different_events_the_oldest_are_no_longer_known() -> None:
+    client = FakeClient()
+    events = make(client, limit=20_000)
+    for number in range(10_001):
+        events.say(JOB, "Normal", "Fragmented", f"{number} free")
+    events.say(JOB, "Normal", "Fragmented", "10000 free")  # said a moment ago
+    events.say(JOB, "Normal", "Fragmented", "0 free")  # said so long ago that it is news again
+    async with Running(events.run()):
+        await asyncio.sleep(1)
+    assert len(client.sent) == 10_002
+    assert client.sent[-1].body["message"] == "0 free"
+
+
+@virtual
 async def test_events_that_cannot_be_written_are_dropped() -> None:
     client = FakeClient(lambda sent: AWAY)
     events = make(client, limit=5)
