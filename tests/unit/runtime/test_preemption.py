@@ -180,6 +180,10 @@ async def test_a_pod_whose_move_cannot_be_written_down_stays() -> None:
     case.preemption.carry_out([MOVE])
     await asyncio.sleep(1)
     assert case.evictions == [] and case.leaving == [] and case.woken == 1
+    case.answer = None
+    case.preemption.carry_out([EVICT])  # for another reason, which needs no mark
+    await asyncio.sleep(1)
+    assert len(case.evictions) == 1
 
 
 @virtual
