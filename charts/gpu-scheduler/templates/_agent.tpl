@@ -49,3 +49,12 @@ readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
 {{- end }}
+
+{{/* Numbers with commas between. Helm reads them as floats, and would write a million as 1e+06. */}}
+{{- define "gpu-scheduler.wholeNumbers" -}}
+{{- $numbers := list }}
+{{- range . }}
+{{- $numbers = append $numbers (int64 .) }}
+{{- end }}
+{{- join "," $numbers }}
+{{- end }}
