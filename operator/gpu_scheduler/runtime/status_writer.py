@@ -1,8 +1,9 @@
 """Writing status: only what changed, and for one object at most once per ``status_seconds``.
 
-The first news of an object is written at once, so a verdict is there after the first planning
-cycle; what follows is gathered. A status that cannot be written is tried again. Events accompany
-what a user should see in ``kubectl describe``.
+The first news of an object is written at once, before what others wait to say, so a verdict is
+there after the first planning cycle; what follows is gathered, and whoever waits longest is next.
+A status that cannot be written is tried again. Events accompany what a user should see in
+``kubectl describe``.
 """
 
 import asyncio
@@ -36,6 +37,7 @@ log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
 _IN_FLIGHT = 10
+_BEGUN = 200  # at most: what is begun cannot be overtaken
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,6 +91,7 @@ class StatusWriter:
         self._interval, self._clock = status_seconds, clock
         self._watched = Watched(world.agents.reports, world.sick_devices)
         self._written: dict[str, float] = {}  # uid -> when, monotonic seconds; the oldest first
+        self._line: dict[JobKey, None] = {}  # jobs that have something to say, the first first
         self._busy: set[str] = set()
         self._slots = asyncio.Semaphore(_IN_FLIGHT)
         self._project_version = -1
@@ -106,15 +109,25 @@ class StatusWriter:
         raise AssertionError("the loop does not end")
 
     def _due_jobs(self) -> list[JobKey]:
-        due = []
-        for key in tuple(self._world.touched):
+        touched, room = self._world.touched, _BEGUN - len(self._busy)
+        first = [key for key in touched if self._says_nothing_yet(key)]
+        self._line |= dict.fromkeys(touched)
+        touched.clear()
+        due: list[JobKey] = []
+        for key in (*first, *self._line):
+            if len(due) >= room:
+                break
             job = self._world.gpujobs.get(key)
             if job is None or job.deleting:
-                self._world.touched.discard(key)
-            elif key not in self._busy and self._may_write(job.uid):
-                self._world.touched.discard(key)
+                self._line.pop(key, None)
+            elif key in self._line and key not in self._busy and self._may_write(job.uid):
+                del self._line[key]
                 due.append(key)
         return due
+
+    def _says_nothing_yet(self, key: JobKey) -> bool:
+        job = self._world.gpujobs.get(key)
+        return job is not None and not job.status.get("phase")
 
     def _write_projects(self, group: asyncio.TaskGroup) -> None:
         """One look for all projects that are due; the next when ten times as long has passed."""

@@ -105,6 +105,30 @@ async def test_the_first_news_are_written_at_once() -> None:
 
 
 @virtual
+async def test_the_first_news_do_not_wait_for_thousands_of_later_ones() -> None:
+    case = Case()
+
+    async def slow_server() -> dict[str, Any]:
+        await asyncio.sleep(0.02)
+        return {}
+
+    case.client.reply = lambda sent: slow_server()
+    for number in range(2000):
+        old = gpujob_body(f"old-{number}", uid=f"old-{number}", status={"phase": "Running"})
+        case.intake.gpujob(old)
+    async with case.running():
+        await asyncio.sleep(1)
+        assert 0 < len(case.client.sent) < 1000  # ten at a time
+        case.intake.gpujob(gpujob_body("new", uid="new"))
+        await asyncio.sleep(1)
+        assert case.written(JOB_PATH.replace("/job/", "/new/"))
+        await asyncio.sleep(15)  # and all others have their turn
+    assert {sent.path for sent in case.client.sent} >= {
+        JOB_PATH.replace("/job/", f"/old-{number}/") for number in range(2000)
+    }
+
+
+@virtual
 async def test_later_news_are_gathered() -> None:
     case = Case()
     async with case.running():
