@@ -30,10 +30,11 @@ def shares_now(
     projects: Mapping[ProjectName, Project],
     queues: Iterable[Queue],
     gangs: Gangs,
+    pools: Pools,
 ) -> dict[ProjectName, int]:
     """Fair shares at the start of a cycle: what is held and waited for, of what there is.
 
-    Pods that no node can ever hold ask for nothing, nor do gangs that can never start.
+    Pods and gangs that no node can ever hold, or that can never fit their project, ask for nothing.
     """
     held = {name: snapshot.allocated_milli(name) for name in projects}
     free = sum(snapshot.node_free_milli) - sum(
@@ -42,30 +43,39 @@ def shares_now(
     asked = dict(held)
     for queue in queues:
         name = queue.project.name
-        asked[name] += _waiting_milli(queue, demands, gangs)
+        asked[name] += _waiting_milli(queue, demands, gangs, pools)
     return fair_shares(free + sum(held.values()), projects, asked)
 
 
-def _waiting_milli(queue: Queue, demands: Demands, gangs: Gangs) -> int:
+def _waiting_milli(queue: Queue, demands: Demands, gangs: Gangs, pools: Pools) -> int:
     total, shape, milli = 0, None, 0
     last: JobKey | None = None
     for job, pod in queue.pending:
         if job.gang is not None:
             if job.key != last:
                 last = job.key
-                total += _gang_milli(job, queue.project, gangs)
+                total += _gang_milli(job, queue.project, gangs, pools)
             continue
         if pod.shape is not shape:
             shape = pod.shape
             demand = demands.of(shape)
-            milli = demand.least_milli if demand.could else 0
+            ever = demand.could and _may_ever(queue.project, demand, pools)
+            milli = demand.least_milli if ever else 0
         total += milli
     return total
 
 
-def _gang_milli(job: WaitingJob, project: Project, gangs: Gangs) -> int:
+def _may_ever(project: Project, demand: Demand, pools: Pools) -> bool:
+    return demand.least_milli <= pools.ceiling_milli(project, demand)
+
+
+def _gang_milli(job: WaitingJob, project: Project, gangs: Gangs, pools: Pools) -> int:
     request = gangs.of(job)
-    never = request.least_milli > quota.ceiling_milli(project) or gangs.refusal(request)
+    never = (
+        request.least_milli > quota.ceiling_milli(project)
+        or pools.never_enough(project, request.counts.items())
+        or gangs.refusal(request)
+    )
     return 0 if never else request.least_milli
 
 
@@ -85,7 +95,7 @@ def model_shares_now(
         for _, pod in queue.pending:
             demand = demands.of(pod.shape)
             pool = pools.only(demand)
-            if pool:
+            if pool and _may_ever(queue.project, demand, pools):
                 asked[queue.project.name, pool] += demand.least_milli
     return {
         pool: model_shares(

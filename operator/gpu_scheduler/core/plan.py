@@ -62,7 +62,7 @@ def plan(
     gangs = Gangs(session, locator)
     queues, orphans = queue_up(projects, jobs)
     pools = Pools(snapshot, projects)
-    shares = shares_now(snapshot, demands, projects, queues, gangs)
+    shares = shares_now(snapshot, demands, projects, queues, gangs, pools)
     by_model = model_shares_now(pools, demands, projects, queues)
 
     within, beyond = Allowance(pools, above=False), Allowance(pools, above=True)

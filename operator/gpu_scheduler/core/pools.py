@@ -14,7 +14,7 @@ from itertools import combinations
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.products import means
-from gpu_scheduler.core.quota import UNBOUNDED
+from gpu_scheduler.core.quota import UNBOUNDED, ceiling_milli
 from gpu_scheduler.core.request import Project, ProjectName
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 
@@ -83,6 +83,23 @@ class Pools:
             return ""
         pools = self.of(demand)
         return next(iter(pools)) if len(pools) == 1 else ""
+
+    def ceiling_milli(self, project: Project, demand: Demand) -> int:
+        """The most that one pod can ever cost a project, whatever that holds."""
+        most = ceiling_milli(project)
+        if project.weight or not project.quota_by_model:
+            return most
+        named = (project.quota_by_model.get(pool, UNBOUNDED) for pool in self.of(demand))
+        return min(most, max(named, default=UNBOUNDED))
+
+    def never_enough(
+        self, project: Project, counts: Iterable[tuple[Demand, int]]
+    ) -> frozenset[Pool]:
+        """Models of which a project names less than pods need together, if it never borrows."""
+        if project.weight or not project.quota_by_model:
+            return frozenset()
+        named = Purse(self, lambda pool: project.quota_by_model.get(pool, UNBOUNDED))
+        return named.short_of(counts)
 
     def held_milli(self, name: ProjectName, pool: Pool) -> int:
         """What a project holds of a model."""
@@ -175,11 +192,6 @@ class Purse:
 
     def _bound(self, pool: Pool) -> bool:
         return self.left_milli(pool) < UNBOUNDED
-
-
-def entries(pools: Pools, project: Project) -> Purse:
-    """What a project names of each model, whatever it holds."""
-    return Purse(pools, lambda pool: project.quota_by_model.get(pool, UNBOUNDED))
 
 
 class Spending:

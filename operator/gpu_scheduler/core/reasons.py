@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from gpu_scheduler.core import holders, quota, wording
 from gpu_scheduler.core.decision import Hold, Reason
 from gpu_scheduler.core.demand import Demand, Demands
+from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.gangs.cycle import Gangs
 from gpu_scheduler.core.gangs.reasons import GangExplainer
 from gpu_scheduler.core.gangs.request import Signature
@@ -115,15 +116,13 @@ class Explainer:
 
     def _exceeds_quota(self, demand: Demand, project: Project) -> Verdict | None:
         if demand.least_milli <= quota.ceiling_milli(project):
-            pool = self._pools.only(demand)
-            if project.weight or demand.least_milli <= project.quota_by_model.get(
-                pool, quota.UNBOUNDED
-            ):
+            if demand.least_milli <= self._pools.ceiling_milli(project, demand):
                 return None
+            named = " or ".join(_entry(project, pool) for pool in sorted(self._pools.of(demand)))
             return (
                 Reason.EXCEEDS_QUOTA,
                 f"needs {_cost(demand)}; project {project.name} can never hold more than"
-                f" {self._ceiling_of(project, pool)}",
+                f" its quota {named} (weight 0: it never borrows)",
             )
         return (
             Reason.EXCEEDS_QUOTA,
@@ -147,12 +146,11 @@ class Explainer:
                 f" {wording.ceiling(project)}",
             )
         if demand.least_milli > self._beyond.milli(project, demand):
-            pool = max(self._pools.of(demand), key=lambda p: project.quota_by_model.get(p, 0))
+            holds = self._holds_of_models(project, demand)
             return (
                 Reason.WAITING_FOR_QUOTA,
-                f"needs {_cost(demand)}; project {project.name} holds"
-                f" {gpu_from_milli(self._pools.held_milli(project.name, pool))} of"
-                f" {self._ceiling_of(project, pool)}",
+                f"needs {_cost(demand)}; project {project.name} holds {holds}"
+                " (weight 0: it never borrows)",
             )
         found = self._tables.open(demand).best(avoid)
         if found is None:
@@ -170,13 +168,13 @@ class Explainer:
             may = self._within.judge(project)
             if may is None or may(choice):
                 return None
-            pool = self._pools.of_device(choice.picks[0][1])
-            of_model = gpu_from_milli(self._pools.held_milli(project.name, pool))
+            why = " and cannot borrow now: pods inside their quota wait for the same nodes"
+            if not project.weight:
+                why = " (weight 0: it never borrows)"
+            holds = self._holds_of_models(project, demand, choice)
             return (
                 Reason.WAITING_FOR_QUOTA,
-                f"needs {_cost(demand)}; project {project.name} holds {of_model} of its quota"
-                f" {gpu_from_milli(project.quota_by_model.get(pool, 0))} of {pool} and cannot"
-                " borrow now: pods inside their quota wait for the same nodes",
+                f"needs {_cost(demand)}; project {project.name} holds {holds}{why}",
             )
         return (
             Reason.WAITING_FOR_QUOTA,
@@ -188,9 +186,18 @@ class Explainer:
     def _of_pod(self, pod: WaitingPod) -> Verdict:
         return self._finds_no_place(self._demands.of(pod.shape), pod.avoid)
 
-    def _ceiling_of(self, project: Project, pool: Pool) -> str:
-        most = gpu_from_milli(project.quota_by_model.get(pool, 0))
-        return f"its quota {most} of {pool} (weight 0: it never borrows)"
+    def _holds_of_models(
+        self, project: Project, demand: Demand, choice: Choice | None = None
+    ) -> str:
+        """What a project holds of the models that could serve, or of those of some devices."""
+        pools = self._pools.of(demand)
+        if choice is not None:
+            pools = frozenset(self._pools.of_device(pick[1]) for pick in choice.picks)
+        return " and ".join(
+            f"{gpu_from_milli(self._pools.held_milli(project.name, pool))} of its quota"
+            f" {_entry(project, pool)}"
+            for pool in sorted(pools & project.quota_by_model.keys())
+        )
 
     def _finds_no_place(self, demand: Demand, avoid: frozenset[str]) -> Verdict:
         key = (demand, avoid)
@@ -199,6 +206,10 @@ class Explainer:
             kept = holders.others(self._holds.values(), demand, self._snapshot)
             self._shortages[key] = reason, message + kept
         return self._shortages[key]
+
+
+def _entry(project: Project, pool: Pool) -> str:
+    return f"{gpu_from_milli(project.quota_by_model.get(pool, 0))} of {pool}"
 
 
 def _cost(demand: Demand) -> str:

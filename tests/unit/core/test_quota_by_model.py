@@ -55,6 +55,38 @@ def test_what_a_model_can_never_give_is_said_at_once():
     )
 
 
+def test_what_none_of_several_models_can_ever_give_is_said_at_once():
+    builder = ClusterBuilder().node("a", 2, A100).node("b", 2, A30)
+    pair = job("j", shape(1000, count=2))
+    result = plan(builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [pair])
+    assert result.waits[0].reason is Reason.EXCEEDS_QUOTA
+    assert result.waits[0].message == (
+        "needs 2 GPUs; project team-a can never hold more than its quota 1 of a100 or 0.5 of a30"
+        " (weight 0: it never borrows)"
+    )
+    assert result.shares_milli == {"team-a": 0}
+
+
+def test_of_several_models_all_that_are_used_up_are_named():
+    builder = mixed().held("a0/0", 1000, "team-a").held("b0/0", 1000, "team-a")
+    only = projects(team(weight=0, a100=1000, a30=1000))
+    result = plan(builder.obj(), only, [job("j", ANYWHERE)])
+    assert result.waits[0].message == (
+        "needs 1 GPU; project team-a holds 1 of its quota 1 of a100 and 1 of its quota 1 of a30"
+        " (weight 0: it never borrows)"
+    )
+
+
+def test_who_never_borrows_is_not_told_that_others_keep_it_from_borrowing():
+    builder = mixed().held("a0/0", 1000, "team-a").held("b0/0", 1000).held("b1/0", 1000)
+    only = projects(team(weight=0, a100=1000, a30=1000))
+    result = plan(builder.obj(), only, [job("j", ANYWHERE)])  # an A100 is free, no A30
+    assert result.waits[0].reason is Reason.WAITING_FOR_QUOTA
+    assert result.waits[0].message == (
+        "needs 1 GPU; project team-a holds 1 of its quota 1 of a100 (weight 0: it never borrows)"
+    )
+
+
 def test_pods_that_may_run_anywhere_take_the_models_that_are_left():
     result = plan(mixed().obj(), projects(team(weight=0, a100=1000)), [job("j", ANYWHERE, 4)])
     assert len([node for node in nodes(result) if node.startswith("a")]) == 1

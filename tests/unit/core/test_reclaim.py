@@ -55,6 +55,17 @@ def test_the_sentence_says_who_holds_what_of_which_share():
     )
 
 
+def test_what_can_never_fit_its_project_asks_for_no_share():
+    never = Pod("never", "a", shape(1000, count=2))
+    play = full(4, project("a", 0, 1000), project("b", 0), project("c", 0))
+    alone = play.wait(Pod("w", "c", PAIR)).plan()
+    play.wait(never)
+    result = play.plan()
+    assert result.shares_milli == alone.shares_milli == {"a": 0, "b": 2000, "c": 2000}
+    assert evicted(result) == ["v3", "v2"]
+    assert {wait.job: wait.reason for wait in result.waits}["ns/never"] is Reason.EXCEEDS_QUOTA
+
+
 def test_pods_inside_quota_are_never_taken():
     play = full(4, project("a", 0), project("b", 4000)).wait(Pod("w", "a", WHOLE))
     assert play.plan().evicts == ()

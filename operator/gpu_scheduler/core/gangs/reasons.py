@@ -13,7 +13,7 @@ from gpu_scheduler.core.gangs.cycle import Gangs
 from gpu_scheduler.core.gangs.placing import Placement, milli_of
 from gpu_scheduler.core.gangs.request import GangRequest
 from gpu_scheduler.core.holders import until
-from gpu_scheduler.core.pools import Allowance, Pool, Pools, entries
+from gpu_scheduler.core.pools import Allowance, Pool, Pools
 from gpu_scheduler.core.request import Project, WaitingPod
 from gpu_scheduler.core.shortage import Verdict
 from gpu_scheduler.core.snapshot import Snapshot
@@ -64,9 +64,7 @@ class GangExplainer:
     def _exceeds_quota(self, request: GangRequest, project: Project) -> Verdict | None:
         most = wording.ceiling(project)
         if request.least_milli <= quota.ceiling_milli(project):
-            if project.weight or not project.quota_by_model:
-                return None
-            models = entries(self._pools, project).short_of(request.counts.items())
+            models = self._pools.never_enough(project, request.counts.items())
             if not models:
                 return None
             named = (f"{_entry(project, model)} of {model}" for model in sorted(models))
