@@ -65,7 +65,10 @@ def parse(text: str) -> Allocation:
             for container, devices in ledger["c"].items()
             for device, share in devices.items()
         )
-    except (ValueError, KeyError, TypeError, AttributeError, IndexError) as error:
+    except (
+        *(ValueError, KeyError, TypeError, AttributeError, IndexError),
+        *(OverflowError, RecursionError),
+    ) as error:
         raise BadAllocationError(f"allocation annotation cannot be read: {error}") from error
     if any(not 0 < g.milli <= DEVICE_MILLI or g.mib < 0 for g in grants):
         raise BadAllocationError("allocation has a share outside 1 to 1000 milli-GPU")

@@ -112,7 +112,7 @@ def _overridden(template: dict[str, Any], role: Role, own: dict[str, Any]) -> di
     theirs = first.get("env")
     first |= role.model_dump(mode="json", by_alias=True, exclude_none=True, include=set(own))
     if role.env is not None and isinstance(theirs, list):
-        replaced = {entry.name for entry in role.env}
+        replaced = [entry.name for entry in role.env]  # theirs may be anything, unhashable too
         kept = [e for e in theirs if not (isinstance(e, dict) and e.get("name") in replaced)]
         first["env"] = [*kept, *first["env"]]
     return made

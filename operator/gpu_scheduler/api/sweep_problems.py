@@ -4,9 +4,11 @@ The CRD's rules once more, and what they cannot see: values of any type, sizes o
 to parameters in a pod template, names that would share a variable. Called by ``validate``.
 """
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
+from math import isinf
 from typing import Any
 
 from gpu_scheduler.api import sweep_rules
@@ -16,7 +18,7 @@ from gpu_scheduler.api.log_regex import LogRegexError, compiled
 from gpu_scheduler.api.names import segment_name
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.sweep import EarlyStoppingSpec, ParameterSpec, StoppingType, SweepSpec
-from gpu_scheduler.core.sweeps.rows import MAX_ADAPTIVE
+from gpu_scheduler.core.sweeps.rows import MAX_ADAPTIVE, MAX_VALUES_BYTES
 from gpu_scheduler.core.sweeps.trials import Algorithm
 
 _NAME = re.compile(sweep_rules.NAME)
@@ -60,10 +62,38 @@ def _search_problems(sweep: SweepSpec) -> Iterator[Problem]:
         continuous = parameter.uniform is not None or parameter.log_uniform is not None
         if sweep.algorithm is Algorithm.GRID and continuous:
             yield Problem(f"{_PARAMETERS}[{name}]", sweep_rules.GRID_DISCRETE)
-    if sweep.algorithm is Algorithm.TPE and len(sweep.parameters or ()) > MAX_ADAPTIVE:
-        yield Problem(_PARAMETERS, sweep_rules.TPE_PARAMETERS)
+    if sweep.algorithm is Algorithm.TPE:
+        yield from _adaptive_problems(sweep.parameters or {})
     if listed and sweep.trials is not None:
         yield from _listed_problems(sweep.trials)
+
+
+def _adaptive_problems(parameters: Mapping[str, ParameterSpec]) -> Iterator[Problem]:
+    """A thousand trials with their values must fit into one object, see ``core.sweeps.rows``."""
+    if len(parameters) > MAX_ADAPTIVE:
+        yield Problem(_PARAMETERS, sweep_rules.TPE_PARAMETERS)
+    for name, parameter in parameters.items():
+        bounds = parameter.uniform
+        if bounds is not None and isinf(bounds[1] - bounds[0]):
+            yield Problem(f"{_PARAMETERS}[{name}].uniform", sweep_rules.TPE_WIDTH)
+    longest = sum(map(_longest_bytes, parameters.values()))
+    if longest > MAX_VALUES_BYTES:
+        yield Problem(
+            _PARAMETERS,
+            f"the longest values of all parameters have {longest:,} bytes together; tpe stores "
+            f"them with each trial, and {MAX_VALUES_BYTES} fit: let the program look up long texts "
+            "by short names",
+        )
+
+
+def _longest_bytes(parameter: ParameterSpec) -> int:
+    """The most bytes of JSON, comma included, that a value of the parameter can have."""
+    choices = [parameter.constant] if parameter.values is None else parameter.values
+    if parameter.uniform is not None or parameter.log_uniform is not None:
+        return len("-2.2250738585072014e-308,")
+    if parameter.integers is not None:
+        choices = list(parameter.integers)
+    return max(len(json.dumps(choice, ensure_ascii=False).encode()) + 1 for choice in choices)
 
 
 def _parameter_problems(field: str, parameter: ParameterSpec) -> Iterator[Problem]:
@@ -179,7 +209,8 @@ def _template_problems(spec: GPUJobSpec, names: Collection[str]) -> Iterator[Pro
                 continue  # the API server says so in the dry run
             here = f"{field}.env[{index}]"
             yield from _unknown(f"{here}.value", entry.get("value"), names)
-            if (variable := entry.get("name")) in variables:
+            variable = entry.get("name")
+            if isinstance(variable, str) and variable in variables:
                 yield Problem(
                     f"{here}.name",
                     f"{variable} is what the parameter {variables[variable]} is called in the "

@@ -34,6 +34,7 @@ NEEDS_COMPLETIONS = (
     "is missing: with this algorithm there is no end of trials; say how many are to run"
 )
 TPE_PARAMETERS = "tpe searches at most 20 parameters"
+TPE_WIDTH = "for tpe the distance between the bounds must be a finite number; bring them closer"
 NOT_WITH_ROLES = "a sweep has one pod per trial; leave out roles and gang"
 ONLY_MORE = "of a sweep can only be raised; delete the job and apply it again for fewer trials"
 MEDIAN_ONLY = "minTrials and warmupSteps belong to type median"

@@ -153,6 +153,8 @@ def _role_problems(spec: GPUJobSpec) -> Iterator[Problem]:
 def _template_problems(
     template: Mapping[str, Any], field: str = "spec.template.spec"
 ) -> Iterator[Problem]:
+    if not isinstance(template.get("metadata") or {}, dict):
+        yield Problem(f"{field.removesuffix('spec')}metadata", "must be an object")
     pod = template.get("spec")
     containers = pod.get("containers") if isinstance(pod, dict) else None
     if not isinstance(containers, list) or not containers:

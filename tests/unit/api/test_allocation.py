@@ -47,6 +47,8 @@ def test_a_container_gets_its_devices_and_the_smallest_cap():
         '{"v":1,"n":"n","c":{"0":{"GPU":[0,1]}}}',
         '{"v":1,"n":"n","c":{"0":{"GPU":[1001,1]}}}',
         '{"v":1,"n":"n","c":{"0":{"GPU":[1,-1]}}}',
+        '{"v":1,"n":"n","c":{"0":{"GPU":[Infinity,1]}}}',
+        "[" * 100_000,
     ],
 )
 def test_what_this_operator_did_not_write_is_refused(text):

@@ -130,6 +130,21 @@ def test_a_template_that_is_none_is_a_problem_and_no_traceback(template):
     assert messages(roles({"name": "a", "gpu": 1, "template": template}), "train")
 
 
+@pytest.mark.parametrize("name", [["A"], {"a": 1}])
+def test_a_variable_whose_name_is_none_stays_for_the_dry_run_to_judge(name):
+    template = {"spec": {"containers": [{"name": "a", "env": [{"name": name}]}]}}
+    role = {"name": "r", "gpu": 1, "env": [{"name": "A", "value": "1"}]}
+    (part,) = parts(read(roles(role, image=None, template=template)))
+    assert [e["name"] for e in part.spec.template["spec"]["containers"][0]["env"]] == [name, "A"]
+
+
+def test_metadata_of_a_template_that_are_no_object_are_a_problem():
+    template = pod("a") | {"metadata": ["x"]}
+    assert messages(roles({"name": "a", "gpu": 1, "template": template}), "train") == [
+        "spec.roles[0].template.metadata: must be an object"
+    ]
+
+
 def test_a_template_of_a_role_is_judged_like_that_of_a_job():
     restarts = pod("a", restartPolicy="Always")
     (message,) = messages(roles({"name": "a", "gpu": 1, "template": restarts}), "train")

@@ -97,6 +97,31 @@ def test_a_template_that_is_none_does_not_end_in_a_traceback(spec):
     assert judge({"gpu": 1, "completions": 4, "sweep": sweep()["sweep"]} | spec)
 
 
+@pytest.mark.parametrize("name", [["LR"], {"a": 1}, 3, None])
+def test_a_variable_whose_name_is_none_is_left_to_the_dry_run(name):
+    template = {"spec": {"containers": [{"name": "a", "env": [{"name": name, "value": "1"}]}]}}
+    assert (
+        judge({"gpu": 1, "completions": 4, "sweep": sweep()["sweep"], "template": template}) == []
+    )
+
+
+def test_values_that_tpe_stores_must_fit_into_what_a_thousand_trials_share():
+    long = {"values": ["a" * 400, "b"]}
+    assert judge(sweep("tpe", parameters={"a": long})) == []
+    (problem,) = judge(sweep("tpe", parameters={"a": long, "b": long}))
+    assert problem.field == "spec.sweep.parameters"
+    assert "806 bytes together" in problem.message
+    assert judge(sweep(parameters={"a": long, "b": long})) == [], "others store none"
+    assert judge(sweep("tpe", parameters={f"p{i}": LR for i in range(20)})) == []
+
+
+def test_a_distance_that_no_double_holds_is_nothing_for_tpe():
+    wide = {"lr": {"uniform": [-1e308, 1e308]}}
+    (problem,) = judge(sweep("tpe", parameters=wide))
+    assert problem.field == "spec.sweep.parameters[lr].uniform"
+    assert judge(sweep(parameters=wide)) == []
+
+
 def test_without_a_sweep_such_texts_are_nobodys_business():
     assert judge({"image": "a", "gpu": 1, "args": ["${hparam.lr}"]}) == []
 

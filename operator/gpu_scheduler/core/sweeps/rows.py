@@ -3,12 +3,14 @@ r"""The outcomes of one segment as text, one trial a line: what is kept and read
 The first line says version, segment and the names of metrics and parameters; the others are
 ``[trial, state, value, [other metrics], message, [parameters]]``, cut after the last that is not
 empty. Parameters are there for adaptive searches alone: those of others are computed. A segment of
-1,000 trials stays below ``MAX_BYTES``: were it to pass, messages are cut to a few words.
+1,000 trials stays below ``MAX_BYTES``: were it to pass, messages are cut to a few words. Who may
+edit the object may write anything: ``decode`` answers only what could be written again.
 """
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from math import isfinite
 from typing import Any
 
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
@@ -17,6 +19,7 @@ VERSION = 1
 MAX_BYTES = 1_000_000  # one object of the store holds a mebibyte, names and header included
 MAX_ALSO = 5  # metrics kept beside the objective
 MAX_ADAPTIVE = 20  # parameters of an adaptive search, whose values are stored
+MAX_VALUES_BYTES = 600  # of JSON: all values of one trial of an adaptive search
 
 _MESSAGE_BYTES = 400
 _SHORT_BYTES = 40
@@ -89,9 +92,14 @@ def decode(text: str) -> tuple[Header, list[Outcome]]:
         for row in rows:
             at += 1
             outcomes.append(_outcome(json.loads(row)))
+            if "\\u" in row:  # half of a surrogate pair can be read, but not written
+                _json(json.loads(row)).encode()
     except BadRowsError:
         raise
-    except (ValueError, KeyError, TypeError, IndexError) as error:
+    except (
+        *(ValueError, KeyError, TypeError, IndexError),
+        *(AttributeError, OverflowError, RecursionError),
+    ) as error:
         raise BadRowsError(f"results, line {at}: {error}") from error
     return header, outcomes
 
@@ -114,14 +122,22 @@ def _outcome(cells: list[Any]) -> Outcome:
     absent: list[Any] = [None, [], "", []]
     trial, state, *rest = cells
     value, also, message, parameters = rest + absent[len(rest) :]
+    if type(trial) is not int or trial < 0 or not isinstance(message, str):
+        raise ValueError("no number of a trial, or no message")
+    for each in parameters:
+        if not isinstance(each, str | bool | int) and _finite(each) is None:
+            raise ValueError("a parameter without a value")
     outcome = Outcome(
-        int(trial),
-        TrialState(state),
-        None if value is None else float(value),
-        tuple(also),
-        str(message),
+        trial, TrialState(state), _finite(value), tuple(_finite(each) for each in also), message
     )
     return replace(outcome, parameters=tuple(parameters)) if parameters else outcome
+
+
+def _finite(value: Any) -> float | None:
+    number = None if value is None else float(value)
+    if number is not None and not isfinite(number):
+        raise ValueError(f"{number} is not finite")
+    return number
 
 
 def _cut(message: str, most: int) -> str:

@@ -1,6 +1,7 @@
 """What is kept of a segment can be read back, and fits into one object of the store."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -78,6 +79,14 @@ def test_a_full_segment_fits_into_one_object_whatever_is_in_it(message):
     assert found[0].parameters == widest(0, "").parameters
 
 
+def test_a_full_segment_fits_with_the_longest_texts_that_tpe_may_store():
+    long = ("\u4e00" * (rows.MAX_VALUES_BYTES // 3 - 1),)
+    full = [replace(widest(99_000 + i, "x" * 550), parameters=long) for i in range(1000)]
+    text = encode(Header(99, NAMES[: 1 + rows.MAX_ALSO], NAMES[:1]), full)
+    assert len(text.encode()) < rows.MAX_BYTES
+    assert decode(text)[1][0].parameters == long
+
+
 def test_messages_are_kept_in_full_while_there_is_room():
     outcomes = [broken(i, f"the result has no loss; it begins: {'x' * 200}") for i in range(1000)]
     text = encode(Header(0), outcomes)
@@ -105,6 +114,18 @@ GOOD = encode(Header(0, ("a",)), [done(0, 1.0)])
         (GOOD + '[1,"Dancing"]', "line 3"),
         (GOOD + "{}", "line 3"),
         (GOOD + '[1,"Failed",null,[],"",[],1]', "line 3"),
+        (GOOD + '[1,"Succeeded",NaN]', "line 3"),
+        (GOOD + '[1,"Succeeded",1e999]', "line 3"),
+        (GOOD + f'[1,"Succeeded",{"9" * 400}]', "line 3"),
+        (GOOD + '[1,"Succeeded",1.0,[Infinity]]', "line 3"),
+        (GOOD + '[Infinity,"Failed"]', "line 3"),
+        (GOOD + '[-1,"Failed"]', "line 3"),
+        (GOOD + r'[1,"Failed",null,[],"\ud800"]', "line 3"),
+        (GOOD + '[1,"Started",null,[],"",[NaN]]', "line 3"),
+        (GOOD + '[1,"Started",null,[],"",[[1]]]', "line 3"),
+        (GOOD + '[1,"Started",null,[],"",[null]]', "line 3"),
+        (GOOD + "[" * 100_000, "line 3"),
+        ('{"v":1,"segment":Infinity,"metrics":[]}', "line 1"),
     ],
 )
 def test_a_text_of_somebody_else_is_refused_with_its_line(text, says):
