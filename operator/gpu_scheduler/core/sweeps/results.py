@@ -2,8 +2,9 @@
 
 ``read_message`` takes a termination message: the last line that is a JSON object counts, and it
 must hold the metric as a number. A node keeps the last 4,096 bytes of a message, so one of that
-length may have lost its beginning. ``read_log`` takes the end of a log, of images that cannot be
-changed. Neither raises, whatever is in there. Called when a trial's program has ended well.
+length may have lost its beginning, also in the middle of a character. ``read_log`` takes the end
+of a log, of images that cannot be changed. Neither raises, whatever is in there. Called when a
+trial's program has ended well.
 """
 
 import json
@@ -16,6 +17,9 @@ from gpu_scheduler.core.sweeps.outcome import TrialState, excerpt
 
 MAX_MESSAGE_BYTES = 4096
 FILE = "$GPUJOB_RESULT_FILE"
+
+_REPLACED = "\ufffd".encode()
+_MARK = "\ufeff"  # of a byte order, which some programs begin a file with
 
 Found = Mapping[str, str]
 """Texts that a regular expression found on one line, by the names of the metrics."""
@@ -39,24 +43,29 @@ def read_message(message: bytes | str | None, objective: Objective | None) -> Re
         return Reading(TrialState.SUCCEEDED)
     if not text.strip():
         return _missing(f"the program ended without writing to {FILE}", "")
-    if len(data) > MAX_MESSAGE_BYTES:
-        return _missing(f"the result has {len(data):,} bytes; {MAX_MESSAGE_BYTES:,} fit", text)
+    # The API server answers three bytes, U+FFFD, for each that was no part of a character.
+    size = len(data) - data.count(_REPLACED) * (len(_REPLACED) - 1)
+    if size > MAX_MESSAGE_BYTES:
+        return _missing(f"the result has {size:,} bytes; {MAX_MESSAGE_BYTES:,} fit", text)
     for line in reversed(text.split("\n")):
         entries = _json_object(line)
         if entries is not None:
             return _judge(entries, objective, text)
     cut = f"; of a file above {MAX_MESSAGE_BYTES:,} bytes only the end is kept"
     why = f"{FILE} has no line that is a JSON object"
-    return _missing(why + (cut if len(data) == MAX_MESSAGE_BYTES else ""), text)
+    return _missing(why + (cut if len(data) >= MAX_MESSAGE_BYTES else ""), text)
 
 
 def read_log(
     tail: str, find: Callable[[str], Found | None], objective: Objective | None
 ) -> Reading:
-    """The result in the end of a log: the last line on which ``find`` finds something counts."""
+    """The result in the end of a log: the last line on which ``find`` finds something counts.
+
+    A carriage return ends a line too: what a progress bar wrote over has been there before.
+    """
     if objective is None:
         return Reading(TrialState.SUCCEEDED)
-    for line in reversed(tail.split("\n")):
+    for line in reversed(tail.replace("\r", "\n").split("\n")):
         found = find(line)
         if found is not None:
             return _judge({name: _number(text) for name, text in found.items()}, objective, line)
@@ -79,7 +88,7 @@ def _judge(entries: Mapping[str, object], objective: Objective, text: str) -> Re
 
 def _json_object(line: str) -> dict[str, object] | None:
     try:
-        parsed = json.loads(line)
+        parsed = json.loads(line.removeprefix(_MARK))
     except (ValueError, RecursionError):
         return None
     return parsed if isinstance(parsed, dict) else None

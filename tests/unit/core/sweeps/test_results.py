@@ -13,6 +13,12 @@ from gpu_scheduler.core.sweeps.results import read_log, read_message
 
 MISSING, NOT_FINITE = TrialState.RESULT_MISSING, TrialState.NOT_FINITE
 
+
+def as_answered(left: bytes) -> str:
+    """What the API server says of the bytes that a program left: a node keeps the last ones."""
+    return left[-4096:].decode(errors="replace")
+
+
 RIGHT = {
     "a line": (b'{"val_loss": 0.12}\n', 0.12),
     "without a newline": ('{"val_loss": 0.12}', 0.12),
@@ -23,6 +29,9 @@ RIGHT = {
     "windows lines": (b'{"val_loss": 5}\r\n', 5.0),
     "as long as fits": (b'{"val_loss": 6}' + b" " * 4081, 6.0),
     "cut above its last line": (b"x" * 4080 + b'\n{"val_loss":7}', 7.0),
+    "cut within a character": (as_answered(("é" * 3000 + '\n{"val_loss":8}').encode()[1:]), 8.0),
+    "in no known encoding": (as_answered(b"\xe9" * 2000 + b'\n{"val_loss":9}'), 9.0),
+    "after a mark of the byte order": (b'\xef\xbb\xbf{"val_loss": 1}\n', 1.0),
 }
 WRONG = {
     "nothing": (None, MISSING, "without writing to $GPUJOB_RESULT_FILE"),
