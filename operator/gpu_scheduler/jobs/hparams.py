@@ -139,7 +139,7 @@ def trial_of(pod_annotations: Mapping[str, str]) -> tuple[int, Parameters] | Non
     number, text = pod_annotations.get(TRIAL, ""), pod_annotations.get(HPARAMS, "")
     try:
         parameters = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     if not (number.isascii() and number.isdecimal() and isinstance(parameters, dict)):
         return None

@@ -56,9 +56,14 @@ class Logs:
             sweep, trial, seen = await self._todo.get()
             try:
                 reading = await self._reading(sweep, seen)
+                self._trials.read(sweep, trial, reading)
+            except errors.NotLeader:
+                raise
+            except Exception:  # a mistake of ours about one trial must not stop all others
+                log.exception("%s: the log of trial %d: unexpected", sweep.key, trial)
+                self._trials.read(sweep, trial, _missing("its log could not be read"))
             finally:
                 self._queued.discard((sweep.uid, trial))
-            self._trials.read(sweep, trial, reading)
 
     async def _reading(self, sweep: Sweep, seen: Seen) -> Reading:
         try:

@@ -48,9 +48,10 @@ class Lookup:
                 found = await self._client.get(
                     core("pods", job.namespace), _Pods, labelSelector=f"{_JOB_UID}={job.uid}"
                 )
+                self._trials.resolve(sweep, job, trials, found.items)
             except errors.NotLeader:
                 raise
             except errors.ApiError as error:
                 log.info("%s: looking for pods of %s: %s", sweep.key, job.name, error)
-                continue
-            self._trials.resolve(sweep, job, trials, found.items)
+            except Exception:  # whoever may make pods may write anything into their annotations
+                log.exception("%s: pods of %s cannot be read", sweep.key, job.name)

@@ -26,6 +26,7 @@ from gpu_scheduler.runtime.sweeps.endings import result_container
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.world import World
 
+_MOST_DIGITS = 9  # of a segment's number
 TOLD_TO_STOP = "told to stop"  # message of a STARTED row: its end, whenever it comes, is Pruned
 
 
@@ -51,6 +52,7 @@ class Sweep:
     failures: dict[int, str] = field(default_factory=dict)  # how the last try of a trial failed
     fatal: FatalExit | None = None
     study: TpeStudy | None = None  # of adaptive searches, once a trial was asked for
+    unsearchable: str = ""  # why an adaptive search has no values for its next trial
     dirty: set[int] = field(default_factory=set)  # segments with rows that are not stored yet
     _over: dict[int, set[int]] = field(default_factory=dict)  # first trial -> one past the last
     _verdict: Verdict | None = None  # as long as nothing has changed; running ones not counted
@@ -106,8 +108,8 @@ class Sweep:
     def know(self, job: JobRecord) -> bool:
         """Learn which trials a Job has; False when it is no segment of a sweep."""
         number = job.annotations.get(SEGMENT, "")
-        if not (number.isascii() and number.isdecimal()):
-            return False
+        if not (number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS):
+            return False  # whoever may edit a Job may write anything there
         segment = Segment(int(number), job.first_trial, job.completions)
         if segment not in self.segments:
             self.segments = sorted(
@@ -203,7 +205,8 @@ class Sweeps:
     def by_uid(self, uid: str) -> Sweep | None:
         """The sweep of the GPUJob with this uid, once it was looked at by its key."""
         known = self._by_uid.get(uid)
-        return self.of(known.key) if known is not None else None
+        found = self.of(known.key) if known is not None else None
+        return found if found is not None and found.uid == uid else None
 
     def all(self) -> list[Sweep]:
         """Those known and not deleted."""

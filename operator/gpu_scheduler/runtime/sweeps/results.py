@@ -99,7 +99,8 @@ class Results:
             log.error("%s: ConfigMap %s cannot be read: %s", sweep.key, name, error)
             return
         for outcome in outcomes:
-            sweep.restore(outcome)
+            if outcome.trial < sweep.completions:  # what we wrote: trials only become more
+                sweep.restore(outcome)
 
     def _forget(self, uids: set[str]) -> None:
         self._stored = {k: uid for k, uid in self._stored.items() if k[0] in uids}
@@ -132,6 +133,10 @@ class Results:
         except errors.ApiError as error:
             self.counts["failed"] += 1
             log.warning("results of %s, segment %d: %s", sweep.key, segment.number, error)
+            sweep.dirty.add(segment.number)
+        except Exception:  # a mistake of ours about one sweep must not stop all others
+            self.counts["failed"] += 1
+            log.exception("results of %s, segment %d: unexpected", sweep.key, segment.number)
             sweep.dirty.add(segment.number)
         finally:
             self._busy.discard(key)

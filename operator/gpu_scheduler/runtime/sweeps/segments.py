@@ -110,6 +110,8 @@ class Segments:
         return sweep.verdict(running(self._world, sweep)).phase is not Phase.RUNNING
 
     def _cannot_search(self, sweep: Sweep) -> str:
+        if sweep.unsearchable:
+            return sweep.unsearchable
         if not sweep.search.adaptive or sweep.study is not None or sweep.objective is None:
             return ""
         try:

@@ -1,14 +1,16 @@
 """The parameters of a trial at the moment when its pod is placed: they travel in that one write.
 
 Values of most searches are computed; an adaptive one is asked here, once per trial: whoever is
-tried again gets what it had. Called by the binder.
+tried again gets what it had. A search that has no values for a trial stops there, with a message
+for its user, and stops nobody else. Called by the binder.
 """
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from gpu_scheduler.adaptive.tpe import TpeStudy
+from gpu_scheduler.adaptive.tpe import TpeMissingError, TpeStudy
 from gpu_scheduler.core.decision import Place
+from gpu_scheduler.core.request import JobKey
 from gpu_scheduler.core.sweeps.space import Parameters
 from gpu_scheduler.core.sweeps.trials import NoSuchTrialError
 from gpu_scheduler.jobs.hparams import annotations
@@ -22,9 +24,14 @@ log = logging.getLogger(__name__)
 class Start:
     """Gives trials their parameters."""
 
-    def __init__(self, world: World, sweeps: Sweeps) -> None:
-        """Both are only read, but for what adaptive searches give away."""
-        self._world, self._sweeps = world, sweeps
+    def __init__(
+        self, world: World, sweeps: Sweeps, *, changed: Callable[[JobKey], None] = lambda key: None
+    ) -> None:
+        """Both are only read, but for what adaptive searches give away.
+
+        ``changed``: a search cannot go on, which its status is to say.
+        """
+        self._world, self._sweeps, self._changed = world, sweeps, changed
 
     def annotations(self, decision: Place) -> Mapping[str, str]:
         """What the write that places a pod sets besides; nothing for pods of no sweep.
@@ -54,10 +61,17 @@ class Start:
             return known
         if sweep.objective is None:
             raise NoSuchTrialError(f"trial {trial}: an adaptive search needs an objective")
-        if sweep.study is None:
-            sweep.study = TpeStudy(
-                sweep.search.space, sweep.objective, sweep.search.seed, sweep.table
-            )
-        parameters = sweep.study.ask(trial)
+        try:
+            if sweep.study is None:
+                sweep.study = TpeStudy(
+                    sweep.search.space, sweep.objective, sweep.search.seed, sweep.table
+                )
+            parameters = sweep.study.ask(trial)
+        except Exception as error:  # whatever the estimator says, all others are to go on
+            field = "algorithm" if isinstance(error, TpeMissingError) else "parameters"
+            sweep.unsearchable = f"spec.sweep.{field}: no values for trial {trial}: {error}"
+            log.exception("%s: %s", sweep.key, sweep.unsearchable)
+            self._changed(sweep.key)
+            raise NoSuchTrialError(sweep.unsearchable) from error
         sweep.given(trial, parameters)
         return parameters

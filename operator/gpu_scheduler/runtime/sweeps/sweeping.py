@@ -45,7 +45,7 @@ class Sweeping:
             wake=wake,
             clock=clock,
         )
-        self.start = Start(world, self.sweeps)
+        self.start = Start(world, self.sweeps, changed=queue.add)
         self.results = Results(client, self.sweeps, seconds=results_seconds, clock=clock)
         self._logs = Logs(client, self.trials)
         self.trials.read_log = self._logs.read

@@ -60,8 +60,10 @@ class Trials:
         self._later: dict[str, dict[PodUID, Seen]] = {}  # Job uid -> pods, until they can be read
         self._live: dict[PodUID, tuple[JobKey, int]] = {}
         self._judged: dict[str, tuple[str, str, str]] = {}  # Job uid -> what it said last
-        self._unsettled: dict[tuple[JobKey, int], float] = {}  # since when, monotonic seconds
-        self._reading: set[tuple[JobKey, int]] = set()  # trials whose log is being read
+        # By uid and trial: a GPUJob that is made again under its name has nothing to do with these,
+        # nor has a Job. Since when, monotonic seconds, and which Job says that the trial is over.
+        self._unsettled: dict[tuple[str, int], tuple[float, str]] = {}
+        self._reading: set[tuple[str, int]] = set()  # trials whose log is being read
         self.read_log: ReadLog = lambda sweep, trial, seen: None
         """Told of each trial that succeeded and whose result is in its log."""
 
@@ -116,8 +118,8 @@ class Trials:
         self._judged[job.uid] = said
         for index in _over(job):
             trial = job.first_trial + index
-            if not sweep.final(trial) and (sweep.key, trial) not in self._unsettled:
-                self._unsettled[sweep.key, trial] = self._clock()
+            if not sweep.final(trial) and (sweep.uid, trial) not in self._unsettled:
+                self._unsettled[sweep.uid, trial] = (self._clock(), job.uid)
         self._settle_failed(sweep, job)
 
     def job_gone(self, uid: str) -> None:
@@ -128,15 +130,14 @@ class Trials:
     def overdue(self, seconds: float) -> list[tuple[Sweep, JobRecord, list[int]]]:
         """Trials that their Job calls done, unexplained for so long, by Job."""
         due: dict[str, tuple[Sweep, JobRecord, list[int]]] = {}
-        for (key, trial), since in tuple(self._unsettled.items()):
-            sweep = self._sweeps.of(key)
-            if sweep is None or sweep.final(trial):
-                del self._unsettled[key, trial]
+        for (uid, trial), (since, job_uid) in tuple(self._unsettled.items()):
+            sweep, job = self._sweeps.by_uid(uid), self._world.jobs.get(job_uid)
+            if sweep is None or job is None or sweep.final(trial):
+                del self._unsettled[uid, trial]
                 continue
-            job = self._job_of(sweep, trial)
-            if job is None or not sweep.loaded or self._clock() - since < seconds:
+            if not sweep.loaded or self._clock() - since < seconds:
                 continue
-            if (key, trial) in self._reading:
+            if (uid, trial) in self._reading:
                 continue
             due.setdefault(job.uid, (sweep, job, []))[2].append(trial)
         return list(due.values())
@@ -173,12 +174,12 @@ class Trials:
         )
         if not sweep.put(full):
             return
-        self._unsettled.pop((sweep.key, outcome.trial), None)
+        self._unsettled.pop((sweep.uid, outcome.trial), None)
         self._news(sweep, could_start)
 
     def read(self, sweep: Sweep, trial: int, reading: Reading) -> None:
         """What a trial's program said, from wherever it was read; it ended well."""
-        self._reading.discard((sweep.key, trial))
+        self._reading.discard((sweep.uid, trial))
         state, message = reading.state, reading.message
         if sweep.told_to_stop(trial):
             state, message = TrialState.PRUNED, ""
@@ -206,26 +207,32 @@ class Trials:
         if sweep.live.get(trial) == pod.uid:
             del sweep.live[trial]
             self._changed(sweep.key)  # perhaps it was the last one of a sweep that ends
+        if pod.phase != "Succeeded":
+            self._look_for_fatal(sweep, trial, pod, seen.ending)
         if sweep.final(trial):
             return
         if pod.phase != "Succeeded":
             self._failed(sweep, trial, seen.ending)
         elif sweep.spec.result_from is not None and not sweep.told_to_stop(trial):
-            self._reading.add((sweep.key, trial))
+            self._reading.add((sweep.uid, trial))
             self.read_log(sweep, trial, seen)
         else:
             message = seen.ending.messages.get(sweep.container, "")
             self.read(sweep, trial, read_message(message, sweep.objective))
 
-    def _failed(self, sweep: Sweep, trial: int, ended: Ending) -> None:
-        sweep.failures[trial] = ended.failure
+    def _look_for_fatal(self, sweep: Sweep, trial: int, pod: PodRecord, ended: Ending) -> None:
+        if pod.disrupted or pod.pruned or pod.deleting:
+            return  # it answered the signal of whoever ended it, which says nothing of the search
         code = fatal_code(ended, sweep.spec.fail_fast_exit_codes or ())
-        if code is not None:
+        if code is not None and sweep.fatal is None:
             could_start = sweep.may_start
             sweep.found_fatal(FatalExit(trial, code))
             self._news(sweep, could_start)
+
+    def _failed(self, sweep: Sweep, trial: int, ended: Ending) -> None:
+        sweep.failures[trial] = ended.failure
         job = self._job_of(sweep, trial)
-        if job is not None and (sweep.key, trial) in self._unsettled:
+        if job is not None and (sweep.uid, trial) in self._unsettled:
             self._settle_failed(sweep, job)
 
     def _settle_failed(self, sweep: Sweep, job: JobRecord) -> None:
@@ -244,7 +251,7 @@ class Trials:
     def _remember(self, sweep: Sweep, trial: int, hparams: str) -> None:
         try:
             parameters = json.loads(hparams)
-        except ValueError:
+        except (ValueError, RecursionError):
             return
         if isinstance(parameters, dict):
             sweep.given(trial, parameters)

@@ -25,7 +25,8 @@ RANDOM: dict[str, Any] = {
 def segment_job(number: int = 0, first: int = 0, size: int = 4, **settings: Any) -> Job:
     """The Job of a segment; its uid is job-NUMBER."""
     notes = {SEGMENT: str(number), FIRST_TRIAL: str(first)}
-    job = make_job(f"job-s{number}", uid=f"job-{number}", owner="job", completions=size, **settings)
+    uid = settings.pop("uid_", f"job-{number}")
+    job = make_job(f"job-s{number}", uid=uid, owner="job", completions=size, **settings)
     return msgspec.structs.replace(
         job, metadata=msgspec.structs.replace(job.metadata, annotations=notes)
     )

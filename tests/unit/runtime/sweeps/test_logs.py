@@ -81,3 +81,21 @@ def test_what_can_go_wrong_has_its_state_and_a_sentence(
 @virtual
 async def test_a_node_that_does_not_answer_is_asked_again() -> None:
     assert (await outcome(LogClient(AWAY, AWAY, "loss=3"))).value == 3
+
+
+@virtual
+async def test_one_log_that_upsets_us_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def upset(*_: object) -> None:
+        raise RuntimeError("unheard of")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("gpu_scheduler.runtime.sweeps.logs.read_log", upset)
+        found = await outcome(LogClient("loss=3"))
+    assert (found.state, found.message) == (MISSING, "its log could not be read")
+
+
+@virtual
+async def test_lines_may_end_as_on_windows_or_be_written_over_as_by_a_progress_bar() -> None:
+    pattern = "loss=([0-9.]+)$"
+    assert (await outcome(LogClient("loss=3\r\n"), pattern)).value == 3
+    assert (await outcome(LogClient("loss=3\rloss=2\rloss=1\n"), pattern)).value == 1

@@ -175,3 +175,31 @@ async def test_results_are_found_when_the_jobs_are_gone() -> None:
     after = Case(loaded=False)
     await store.results(after).load(after.sweep)
     assert list(after.sweep.table) == [done(0)]
+
+
+@virtual
+async def test_a_row_that_cannot_be_written_stops_no_other_write() -> None:
+    case, store = Case(), Store()
+    case.job()
+    async with Running(store.results(case).run()):
+        case.sweep.put(done(0, float("nan")))
+        await asyncio.sleep(1)
+        assert store.maps == {}
+        case.sweep.table.put(done(0, 1.0))
+        await asyncio.sleep(SECONDS + 1)
+        assert store.rows() == [done(0)]
+
+
+@virtual
+async def test_rows_of_trials_that_the_sweep_does_not_have_are_left_out() -> None:
+    case, store = Case(loaded=False), Store()
+    other = Case(completions=9)
+    other.job(size=9)
+    other.sweep.put(done(8))
+    other.sweep.put(done(3))
+    owner = [{"uid": case.sweep.uid, "kind": "GPUJob", "name": "job"}]
+    meta = {"name": "job-results-0", "uid": "x", "ownerReferences": owner}
+    text = text_of(other.sweep, other.sweep.segments[0])
+    store.maps["job-results-0"] = {"metadata": meta, "data": {RESULTS_KEY: text}}
+    await store.results(case).load(case.sweep)
+    assert list(case.sweep.table) == [done(3)]

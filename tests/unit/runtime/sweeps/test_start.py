@@ -3,11 +3,13 @@
 import json
 
 import pytest
-from tests.unit.runtime.sweeps.cases import Case, trial_pod
+from tests.unit.runtime.sweeps.cases import KEY, Case, trial_pod
 from tests.unit.state.builders import make_place
 
+from gpu_scheduler.adaptive.tpe import TpeMissingError, TpeStudy
 from gpu_scheduler.api.names import HPARAMS, REPORT_URL, TRIAL, TRIALS
 from gpu_scheduler.core.decision import Place
+from gpu_scheduler.core.request import JobKey
 from gpu_scheduler.core.sweeps.trials import parameters_of
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.runtime.sweeps.start import Start
@@ -76,3 +78,28 @@ def test_a_pod_of_a_job_that_is_no_segment_is_not_placed() -> None:
     waiting(case, 0)
     with pytest.raises(NotPlaceableError, match="no segment"):
         Start(case.world, case.sweeps).annotations(place())
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (OverflowError("Range exceeds valid bounds"), "spec.sweep.parameters: no values for"),
+        (TpeMissingError("needs Optuna"), "spec.sweep.algorithm: no values for trial 0: needs"),
+    ],
+)
+def test_a_search_without_values_stops_alone_and_says_why(
+    monkeypatch: pytest.MonkeyPatch, error: Exception, says: str
+) -> None:
+    def fails(self: TpeStudy, trial: int) -> None:
+        raise error
+
+    monkeypatch.setattr(TpeStudy, "ask", fails)
+    case = Case(algorithm="tpe")
+    changed: list[JobKey] = []
+    case.job()
+    waiting(case, 0)
+    start = Start(case.world, case.sweeps, changed=changed.append)
+    with pytest.raises(NotPlaceableError, match=says):
+        start.annotations(place())
+    assert case.sweep.unsearchable.startswith(says)
+    assert changed == [KEY]

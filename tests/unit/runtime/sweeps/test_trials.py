@@ -1,10 +1,16 @@
 """What becomes of trials: out of pods, Jobs, and whatever order their news come in."""
 
-import pytest
-from tests.unit.runtime.sweeps.cases import KEY, Case, trial_pod
+from dataclasses import replace
+from typing import Any
 
+import pytest
+from tests.unit.runtime.sweeps.cases import KEY, RANDOM, Case, trial_pod
+from tests.unit.state.builders import CREATED, gpujob_body
+
+from gpu_scheduler.api.names import CONDITION_PRUNED, SEGMENT
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.results import Reading
+from gpu_scheduler.runtime.intake import gpujob_record
 from gpu_scheduler.runtime.sweeps.trials import LOST, VANISHED
 
 GOOD = '{"loss": 0.5}'
@@ -205,3 +211,75 @@ def test_a_trial_whose_log_is_being_read_is_not_looked_for() -> None:
     assert case.trials.overdue(3.0) == []
     case.trials.read(case.sweep, 0, Reading(TrialState.SUCCEEDED, 2.0))
     assert case.outcome(0).value == 2.0
+
+
+SIGNALLED: dict[str, dict[str, Any]] = {
+    "evicted": {"conditions": ({"type": "DisruptionTarget", "status": "True"},)},
+    "told to stop": {
+        "conditions": ({"type": CONDITION_PRUNED, "status": "True", "lastTransitionTime": CREATED},)
+    },
+    "deleted, as by a Job that is suspended": {"deleting": True},
+}
+
+
+@pytest.mark.parametrize("how", SIGNALLED)
+def test_how_a_program_answers_a_signal_says_nothing_of_the_search(how: str) -> None:
+    case = Case(failFastExitCodes=[42])
+    case.job()
+    case.pod(0, message="", code=42, **SIGNALLED[how])
+    assert case.sweep.fatal is None and case.sweeps.may_start(KEY)
+
+
+def test_the_next_leader_finds_the_exit_code_that_ended_a_sweep() -> None:
+    case = Case(loaded=False, failFastExitCodes=[42])
+    case.job(failed_indexes="0")
+    case.pod(0, message="", code=42)
+    case.sweep.restore(Outcome(0, TrialState.FAILED, message="stored before the status was"))
+    case.sweep.loaded = True
+    case.trials.loaded(case.sweep)
+    assert case.sweep.verdict().reason == "FailFastExitCode"
+
+
+def test_what_an_earlier_gpujob_of_that_name_left_open_fails_no_trial_of_this_one() -> None:
+    case = Case()
+    case.job(failed_indexes="1")
+    body = gpujob_body(uid="again", parallelism=2, completions=4, sweep=RANDOM)
+    case.world.gpujob_changed(gpujob_record(body))
+    sweep = case.sweeps.of(KEY)
+    assert sweep is not None and sweep is not case.sweep
+    sweep.loaded = True
+    case.job(uid_="job-again", owner_uid="again")
+    case.now += 5
+    assert case.trials.overdue(3.0) == []
+
+
+def test_what_a_deleted_job_said_of_a_trial_does_not_hold_for_the_job_in_its_place() -> None:
+    case = Case()
+    old = case.job(failed_indexes="1")
+    case.world.job_gone(old.uid)
+    case.trials.job_gone(old.uid)
+    case.job(uid_="job-again")
+    case.now += 5
+    assert case.trials.overdue(3.0) == []
+
+
+def test_a_uid_stands_for_one_gpujob_and_not_for_the_next_of_its_name() -> None:
+    case = Case()
+    uid = case.sweep.uid
+    assert case.sweeps.by_uid(uid) is case.sweep
+    case.world.gpujob_changed(gpujob_record(gpujob_body(uid="again", completions=4, sweep=RANDOM)))
+    assert case.sweeps.by_uid(uid) is None
+
+
+def test_a_segment_of_thousands_of_digits_is_none() -> None:
+    case = Case()
+    job = case.job()
+    notes = {**job.annotations, SEGMENT: "9" * 5000}
+    assert not case.sweep.know(replace(job, annotations=notes))
+
+
+def test_values_that_nobody_of_us_wrote_do_not_hide_the_pod() -> None:
+    case = Case(algorithm="tpe")
+    case.job()
+    case.pod(0, hparams="[" * 100_000, message=GOOD)
+    assert case.outcome(0).value == 0.5
