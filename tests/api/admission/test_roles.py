@@ -24,6 +24,7 @@ from cluster import Running
         ("get", "persistentvolumeclaims", ""),
         ("create", "services", ""),
         ("list", "customresourcedefinitions", "apiextensions.k8s.io"),
+        ("create", "events", ""),
     ],
 )
 def test_the_operator_may(operator: Caller, verb: str, resource: str, group: str) -> None:
@@ -42,6 +43,9 @@ def test_the_operator_may(operator: Caller, verb: str, resource: str, group: str
         ("patch", "gpujobs", "gpu-scheduler.io"),
         ("create", "gpuprojects", "gpu-scheduler.io"),
         ("patch", "gpuclasses", "gpu-scheduler.io"),
+        ("patch", "gpunodes/status", "gpu-scheduler.io"),
+        ("update", "gpujobs/status", "gpu-scheduler.io"),
+        ("patch", "events", ""),
         ("get", "leases", "coordination.k8s.io"),
         ("create", "clusterrolebindings", "rbac.authorization.k8s.io"),
         ("impersonate", "users", ""),
