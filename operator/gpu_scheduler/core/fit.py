@@ -6,12 +6,14 @@ so no job becomes unsatisfiable because of it. Called by ``demand`` once per sha
 by the reasons.
 """
 
+import re
 from collections.abc import Mapping
 
 from gpu_scheduler.core.cluster import NodeInfo, Taint
 from gpu_scheduler.core.request import NodeFilter, Requirement, Term, Toleration
 
 NODE_NAME = "metadata.name"  # the one field that a term may match
+_INTEGER = re.compile(r"[+-]?[0-9]+")  # as Kubernetes reads one: "1_000" is none
 
 
 def matches(where: NodeFilter, node: NodeInfo) -> bool:
@@ -82,8 +84,7 @@ def requirement_holds(requirement: Requirement, labels: Mapping[str, str]) -> bo
 def _compares(requirement: Requirement, value: str | None) -> bool:
     if value is None or len(requirement.values) != 1:
         return False
-    try:
-        have, bound = int(value), int(requirement.values[0])
-    except ValueError:
+    if not (_INTEGER.fullmatch(value) and _INTEGER.fullmatch(requirement.values[0])):
         return False
+    have, bound = int(value), int(requirement.values[0])
     return have > bound if requirement.operator == "Gt" else have < bound

@@ -73,6 +73,7 @@ class Reclaim:
         search = GangSearch(snapshot, locator, departures, self._parties, gangs.placer)
         self._of_gangs = GangReclaim(search, self._preemptible, balance)
         self._usable: dict[Demand, frozenset[int]] = {}
+        self._vacated: set[int] = set()  # nodes where room was reserved for pods helped elsewhere
 
     def run(
         self,
@@ -175,6 +176,8 @@ class Reclaim:
                     self._reservations.lower(block)
                 continue
             kept.add(pod.uid)
+            if block is not None:
+                self._vacated.add(block.node)
             self._evict(way.victims, job, step.reason, self._balance.of(demand))
             self._promise(job, [((pod, demand), way.node, way.choice)])
             yield way
@@ -203,6 +206,7 @@ class Reclaim:
                 self._reservations.lower(block)
             return None
         kept.update(uids)
+        self._vacated.update(block.node for block in lifted)
         self._evict(way.victims, job, step.reason, self._balance)
         self._promise(job, way.placement)
         return way
@@ -227,7 +231,7 @@ class Reclaim:
             free = node not in claimed and self._allowed(entry, demand, node)
             return free and by_model.permits(project, demand, node)
 
-        coming = sorted(filter(allowed, self._departures.nodes))
+        coming = sorted(filter(allowed, self._vacated.union(self._departures.nodes)))
         way = self._search.without(demand, coming, room)
         if way is not None:
             return way
@@ -254,7 +258,8 @@ class Reclaim:
             return None
         by_model = self._balance.beyond
         room = min(self._balance.growth_milli(project), by_model.milli(project, demand))
-        coming = sorted(n for n in self._departures.nodes if allowed(n) and permitted(n))
+        nodes = self._vacated.union(self._departures.nodes)
+        coming = sorted(n for n in nodes if allowed(n) and permitted(n))
         way = self._search.without(demand, coming, room)
         if way is not None:
             return way
@@ -264,8 +269,8 @@ class Reclaim:
         if self._balance.of(demand) is self._balance:  # else victims give of the model it needs
             by_node = {node: each for node, each in by_node.items() if permitted(node)}
         way = self._search.best(demand, by_node, terms)
-        nodes = (node for node in demand.usable if allowed(node) and permitted(node))
-        return way or self._for_room(demand, nodes, victims, terms)
+        free = (node for node in demand.usable if allowed(node) and permitted(node))
+        return way or self._for_room(demand, free, victims, terms)
 
     def _for_room(
         self, demand: Demand, nodes: Iterable[int], victims: Ranked, terms: Terms

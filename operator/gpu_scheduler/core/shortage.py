@@ -31,6 +31,9 @@ def shortage(demand: Demand, avoid: frozenset[str], snapshot: Snapshot) -> Verdi
     needs = f"needs {wording.needs(shape)}"
     usable = [n for n in demand.usable if nodes[n].name not in avoid]
     gpus_fit = [n for n in usable if demand.chooser.choose(n) is not None]
+    if open_now := [n for n in gpus_fit if snapshot.has_room(n, shape)]:
+        # It came free only after pods had been tried: what was reserved there was given up.
+        return Reason.WAITING_FOR_GPU, f"{needs}; {_tried_next(open_now, snapshot)}"
     if gpus_fit:
         return Reason.WAITING_FOR_RESOURCES, f"{needs}; {_lacking(demand, gpus_fit, snapshot)}"
     stocks = [_stock(demand, n, snapshot) for n in usable]
@@ -51,6 +54,11 @@ def shortage(demand: Demand, avoid: frozenset[str], snapshot: Snapshot) -> Verdi
     if shut:
         text += f"; {_shut(shut, avoid, snapshot)}"
     return Reason.WAITING_FOR_GPU, f"{needs}; {text}{_unhealthy(demand, snapshot)}"
+
+
+def _tried_next(numbers: list[int], snapshot: Snapshot) -> str:
+    names = wording.names([snapshot.cluster.nodes[n].name for n in numbers])
+    return f"room has just come free on {names} and is tried in the next cycle"
 
 
 def _in_mib(demand: Demand) -> bool:

@@ -4,7 +4,7 @@ from gpu_scheduler.core import fit
 from gpu_scheduler.core.cluster import NodeInfo, Taint
 from gpu_scheduler.core.request import NodeFilter, Requirement, Term, Toleration
 
-NODE = NodeInfo("dell-0", labels={"disk": "ssd", "cores": "64", "zone": ""})
+NODE = NodeInfo("dell-0", labels={"disk": "ssd", "cores": "64", "zone": "", "disks": "1_000"})
 
 
 @pytest.mark.parametrize(
@@ -26,6 +26,10 @@ NODE = NodeInfo("dell-0", labels={"disk": "ssd", "cores": "64", "zone": ""})
         (Requirement("cores", "Lt", ("65",)), True),
         (Requirement("cores", "Lt", ("64",)), False),
         (Requirement("gone", "Lt", ("64",)), False),
+        (Requirement("cores", "Gt", ("-1",)), True),
+        (Requirement("disks", "Gt", ("1",)), False),
+        (Requirement("cores", "Lt", ("1_000",)), False),
+        (Requirement("cores", "Lt", (" 65",)), False),
         (Requirement("disk", "Gt", ("1",)), False),
         (Requirement("cores", "Gt", ("many",)), False),
         (Requirement("cores", "Gt", ()), False),

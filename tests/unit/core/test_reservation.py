@@ -3,7 +3,7 @@
 from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 
-from gpu_scheduler.core.decision import HoldKind, Plan
+from gpu_scheduler.core.decision import HoldKind, Plan, Reason
 
 WHOLE, PAIR = shape(1000), shape(1000, count=2)
 
@@ -112,6 +112,40 @@ def test_a_reserved_pod_still_gets_gpus_back():
     assert [evict.job for evict in result.evicts] == ["ns/x"]
     assert [hold.kind for hold in result.holds] == [HoldKind.FREED]
     assert started(play.cycle()) == ["pair"]
+
+
+def vacated(borrowed: int) -> Play:
+    """Room on n0 is reserved for a pair of a's; then b, of whom n1 is full, loses its quota."""
+    play = Play((2, borrowed, 2), projects(*(project(name, 9000) for name in "abd")))
+    play.place(Pod("d0", "d", WHOLE), "n0/1")
+    play.place(Pod("d1", "d", WHOLE), "n2/0")
+    play.place(Pod("own", "b", WHOLE, interactive=True), "n2/1")
+    for i in range(borrowed):
+        play.place(Pod(f"b{i}", "b", WHOLE), f"n1/{i}")
+    play.wait(Pod("pair", "a", PAIR, created=1.0))
+    assert [hold.node for hold in play.cycle().holds] == ["n0"]
+    play.wait(Pod("two", "a", PAIR, created=990.0), Pod("one", "d", WHOLE, created=990.0))
+    play.projects = projects(project("a", 4000), project("b", 1000), project("d", 3000))
+    return play
+
+
+def test_reserved_room_that_is_given_up_is_used_before_anybody_gives_way_for_it():
+    play = vacated(5)
+    first = play.cycle()
+    assert len(first.evicts) == 4  # for the two pairs; the single GPU on n0 needs nobody to go
+    assert {hold.job: hold.node for hold in first.holds}["ns/one"] == "n0"
+    assert sorted(started(play.cycle())) == ["one", "pair", "two"]
+
+
+def test_room_that_came_free_while_planning_is_no_lack_of_anything():
+    play = vacated(2)
+    result = play.cycle()
+    (wait,) = [wait for wait in result.waits if wait.job == "ns/one"]
+    assert (wait.reason, wait.message.split("; ")[1]) == (
+        Reason.WAITING_FOR_GPU,
+        "room has just come free on n0 and is tried in the next cycle",
+    )
+    assert "one" in started(play.cycle())
 
 
 def test_what_is_reserved_is_said():
