@@ -59,6 +59,8 @@ async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, A
     except errors.Unprocessable as error:
         message = f"spec: the API server refuses its Job: {error.message}"
         raise NotCreatableError(message, elsewhere=False) from error
+    except errors.Forbidden as error:
+        raise _forbidden("Job", job, error) from error
     return _ours("Job", job, name, found)
 
 
@@ -79,6 +81,14 @@ async def create_service(client: Client, job: GPUJobRecord, project: str) -> Non
     except errors.Unprocessable as error:
         message = f"metadata.name: the API server refuses its Service: {error.message}"
         raise NotCreatableError(message, elsewhere=False) from error
+    except errors.Forbidden as error:
+        raise _forbidden("Service", job, error) from error
+
+
+def _forbidden(kind: str, job: GPUJobRecord, error: errors.Forbidden) -> NotCreatableError:
+    """A ResourceQuota on such objects that is used up, or a policy: its own words say which."""
+    message = f"metadata.namespace: no {kind} may be created in {job.namespace}: {error.message}"
+    return NotCreatableError(message, elsewhere=True)
 
 
 def _ours(kind: str, job: GPUJobRecord, name: str, found: Found) -> Found:

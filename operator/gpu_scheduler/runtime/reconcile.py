@@ -169,8 +169,10 @@ class Reconciler:
     async def _patch(self, existing: JobRecord, patch: dict[str, Any]) -> None:
         body = patch | {"metadata": {"uid": existing.uid}}
         path = job_path(existing.namespace, existing.name)
-        self._world.job_changed(await self._client.merge_patch(path, body, Job))
-        self._wake()
+        patched = await self._client.merge_patch(path, body, Job)
+        if existing.uid in self._world.jobs:  # else the watch has told its end before the answer
+            self._world.job_changed(patched)
+            self._wake()
 
     async def _expire(self, job: GPUJobRecord, running: list[JobRecord]) -> None:
         """Delete a finished GPUJob when its time to live is over."""

@@ -219,7 +219,7 @@ async def test_a_verdict_on_a_spec_that_has_changed_meanwhile_is_dropped() -> No
     assert case.problem == ""
 
 
-@pytest.mark.parametrize("answer", [AWAY, errors.TooManyRequests(429), errors.Forbidden(403)])
+@pytest.mark.parametrize("answer", [AWAY, errors.TooManyRequests(429), errors.ServerError(500)])
 def test_a_server_that_cannot_answer_is_asked_again_less_and_less_often(
     answer: errors.ApiError,
 ) -> None:
@@ -269,6 +269,30 @@ async def test_parallelism_and_suspend_are_followed() -> None:
         "metadata": {"uid": "job-uid"},
         "spec": {"parallelism": 3, "suspend": True},
     }
+
+
+@virtual
+async def test_a_job_that_goes_while_it_is_patched_is_not_believed_to_be_there() -> None:
+    case = Case(suspend=True)
+    case.world.job_changed(make_job())
+
+    def deleted_before_the_answer(sent: Any) -> Any:
+        case.world.job_gone("job-uid")
+        return make_job(suspend=True, version=2)
+
+    case.client.reply = deleted_before_the_answer
+    await case.handle()
+    assert case.world.jobs == {}
+
+
+@virtual
+async def test_a_job_that_nobody_may_create_says_why_and_is_tried_again() -> None:
+    case = Case()
+    used_up = "exceeded quota: jobs, requested: count/jobs.batch=1"
+    case.answers = {"POST": errors.Forbidden(403, "Forbidden", used_up)}
+    await case.handle()
+    assert case.problem == f"metadata.namespace: no Job may be created in team-a: {used_up}"
+    assert await case.keys_within(60) == [30.0]
 
 
 @virtual
