@@ -32,7 +32,10 @@ def _scalar(value: object) -> Value:
         raise ValueError("must be a number, a text, true or false")
     if isinstance(value, str) and (len(value) > MAX_TEXT or "\0" in value):
         raise ValueError(f"must have at most {MAX_TEXT} characters, none of them NUL")
-    return space.canonical(value)
+    try:
+        return space.canonical(value)
+    except OverflowError:
+        raise ValueError("is past all numbers that JSON readers know") from None
 
 
 _ANY: dict[str, Any] = {"x-kubernetes-preserve-unknown-fields": True}

@@ -1,7 +1,7 @@
 """A GPUJob with a sweep out of a YAML file, read as kubectl would read it.
 
-kubectl takes ``1e-5`` for a number, as YAML 1.2 does, and Python's YAML library for a text; a
-preview has to agree with the cluster. Judged by the rules that the operator applies.
+kubectl takes ``1e-5`` for a number, ``y`` for true and a date for a text, Python's YAML library
+does not; a preview has to agree with the cluster. Judged by the rules that the operator applies.
 """
 
 import re
@@ -15,6 +15,11 @@ import yaml
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.sweep import SweepSpec
 from gpu_scheduler.api.validate import problems, read
+
+_BOOL, _INT, _FLOAT, _TIME = (
+    f"tag:yaml.org,2002:{name}" for name in ("bool", "int", "float", "timestamp")
+)
+_OTHERWISE = (_BOOL, _INT, _FLOAT, _TIME)
 
 
 class ManifestError(ValueError):
@@ -37,14 +42,48 @@ class Sweep:
 
 
 class _Loader(yaml.SafeLoader):
-    """Numbers as in YAML 1.2: neither a point nor a sign of the exponent is needed."""
+    """What a plain word means, as kubectl takes it: ``y`` is true, ``1:30`` is a text."""
+
+    yaml_implicit_resolvers = {
+        first: [(tag, pattern) for tag, pattern in known if tag not in _OTHERWISE]
+        for first, known in yaml.SafeLoader.yaml_implicit_resolvers.items()
+    }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        """With keys as JSON has them."""
+        found = super().construct_mapping(node, deep=deep)
+        return {str(k).lower() if isinstance(k, bool) else k: v for k, v in found.items()}
+
+    def boolean(self, node: yaml.ScalarNode) -> bool:
+        """One of the words of ``_BOOL``."""
+        return node.value.lower() in ("y", "yes", "true", "on")
+
+    def integer(self, node: yaml.ScalarNode) -> int:
+        """Binary, octal, hexadecimal or decimal."""
+        text = node.value.replace("_", "")
+        octal = re.fullmatch(r"([-+]?)0o?([0-7]+)", text)
+        return int(octal[1] + octal[2], 8) if octal else int(text, 0)
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float",
-    re.compile(r"[-+]?(?:[0-9][0-9_]*)(?:\.[0-9]*)?[eE][-+]?[0-9]+$"),
-    list("-+0123456789"),
-)
+for _tag, _pattern, _first, _construct in (
+    (_BOOL, r"[yY]|yes|Yes|YES|true|True|TRUE|on|On|ON", "yYtToO", _Loader.boolean),
+    (_BOOL, r"[nN]|no|No|NO|false|False|FALSE|off|Off|OFF", "nNfFoO", _Loader.boolean),
+    (
+        _INT,
+        r"[-+]?(?:0|[1-9][0-9_]*|0o?[0-7_]+|0b[01_]+|0x[0-9a-fA-F_]+)",
+        "-+0123456789",
+        _Loader.integer,
+    ),
+    (
+        _FLOAT,
+        r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?"
+        r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
+        "-+.0123456789",
+        _Loader.construct_yaml_float,
+    ),
+):
+    _Loader.add_implicit_resolver(_tag, re.compile(f"(?:{_pattern})$"), list(_first))
+    _Loader.add_constructor(_tag, _construct)
 
 
 def load(path: Path) -> Sweep:

@@ -85,6 +85,56 @@ def test_numbers_are_read_as_kubectl_reads_them(run):
     ]
 
 
+# What ``kubectl patch --local -o json`` (1.32) makes of the same words.
+WORDS = {
+    "y": True,
+    "N": False,
+    "on": True,
+    "Off": False,
+    "yes": True,
+    "nO": "nO",
+    "1:30": "1:30",
+    "2024-01-01": "2024-01-01",
+    "190:20:30.15": "190:20:30.15",
+    "017": 15,
+    "0o17": 15,
+    "-0b11": -3,
+    "0x1f": 31,
+    "08": 8,
+    "1_000": 1000,
+    ".5e3": 500,
+    "1.0e5": 100000,
+    "1E5": 100000,
+    "1e-5": 1e-5,
+    ".5": 0.5,
+    "-1.": -1,
+    "1e20": 1e20,
+    "100000000000000000000": 1e20,
+    "12345678901234567890": 12345678901234567000.0,
+}
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_a_plain_word_is_what_kubectl_takes_it_for(run, word):
+    text = yaml.safe_dump(body(sweep("grid", None, parameters={"lr": {"values": ["WORD"]}})))
+    (shown,) = json.loads(run(text.replace("WORD", word), "-o", "json").output)
+    assert shown["parameters"] == {"lr": WORDS[word]}
+    assert isinstance(shown["parameters"]["lr"], bool) is isinstance(WORDS[word], bool)
+
+
+def test_a_name_that_kubectl_takes_for_a_boolean_is_the_one_that_the_cluster_gets(run):
+    text = yaml.safe_dump(body(sweep("grid", None, parameters={"NAME": {"values": [1]}})))
+    (shown,) = json.loads(run(text.replace("NAME", "n"), "-o", "json").output)
+    assert shown["parameters"] == {"false": 1}
+
+
+def test_a_number_past_all_doubles_is_a_problem_and_no_traceback(run):
+    text = yaml.safe_dump(body(sweep("grid", None, parameters={"lr": {"values": ["WORD"]}})))
+    result = run(text.replace("WORD", "9" * 400))
+    assert result.exit_code == 2
+    assert "spec.sweep.parameters.lr.values[0]" in result.output
+
+
 def test_a_parameter_may_be_called_trial(run):
     shown = json.loads(run(listed({"trial": "x"}), "-o", "json").output)
     assert shown == [{"trial": 0, "parameters": {"trial": "x"}}]

@@ -109,10 +109,16 @@ class Space:
 
 
 def canonical(value: Value) -> Value:
-    """The value as it is after a journey through JSON in an API server: 32.0 becomes 32."""
-    if isinstance(value, float) and value.is_integer() and abs(value) < _LARGEST_INT:
-        return int(value)
-    return value
+    """The value as it is after a journey through JSON in an API server: 32.0 becomes 32.
+
+    Raises:
+        OverflowError: an integer past all doubles.
+    """
+    if isinstance(value, bool | str):
+        return value
+    if abs(value) >= _LARGEST_INT:
+        return float(value)  # written without a point or an exponent it still is a double
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def text_of(value: Value) -> str:

@@ -200,7 +200,17 @@ def test_values_have_one_text(value, text):
 
 
 @pytest.mark.parametrize(
-    ("value", "same"), [(32.0, 32), (0.5, 0.5), (1e300, 1e300), (True, True), ("1.0", "1.0")]
+    ("value", "same"),
+    [
+        (32.0, 32),
+        (0.5, 0.5),
+        (1e300, 1e300),
+        (10**20, 1e20),
+        (2**63 - 1, 2**63 - 1),
+        (-(2**63) - 1, -(2.0**63)),
+        (True, True),
+        ("1.0", "1.0"),
+    ],
 )
 def test_a_value_is_what_json_leaves_of_it(value, same):
     assert canonical(value) == same
