@@ -26,4 +26,4 @@ def check(path: Path, asked: str = "a picture") -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        raise PlotError(f"{asked} needs matplotlib: pip install 'gpu-scheduler[plot]'") from None
+        raise PlotError(f"{asked} needs matplotlib: pip install matplotlib") from None

@@ -133,7 +133,7 @@ def _optuna() -> Any:
     except ImportError:
         raise TpeMissingError(
             "algorithm tpe needs Optuna, which this operator runs without: set the chart's value "
-            "sweeps.tpe (without the chart, install gpu-scheduler[tpe]), or use halton"
+            "sweeps.tpe (without the chart, pip install optuna), or use halton"
         ) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna

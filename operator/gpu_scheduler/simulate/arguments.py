@@ -7,6 +7,7 @@ one on a cluster needs the client, one on a trace does not. Called by ``main``.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from typing import TextIO
 
@@ -48,6 +49,10 @@ def run(arguments: Arguments, bar: TextIO) -> str:
         raise ValueError(f"--output {arguments.output}: table or json")
     if arguments.policy not in list(Packing):
         raise ValueError(f"--policy {arguments.policy}: one of {', '.join(Packing)}")
+    for name in ("arrive", "departures"):
+        value = getattr(arguments, name)
+        if value is not None and not isfinite(value):
+            raise ValueError(f"--{name} {value}: a number from 0.01 to 10")
     if (arguments.nodes is None) != (arguments.pods is None):
         missing, given = ("pods", "nodes") if arguments.pods is None else ("nodes", "pods")
         raise ValueError(f"--{missing}: is needed with --{given}; without both a cluster is read")
@@ -87,7 +92,9 @@ def _on_cluster(arguments: Arguments) -> str:
     except ModuleNotFoundError as error:
         if error.name is None or error.name.startswith("gpu_scheduler"):
             raise
-        raise ValueError(f"{error.name} is missing: pip install 'gpu-scheduler[cli]'") from None
+        raise ValueError(
+            f"{error.name} is missing: pip install '.[cli]' where the sources are"
+        ) from None
 
     request = ClusterRequest(
         packing=Packing(arguments.policy),
