@@ -117,9 +117,9 @@ def _why(gone: GivesWay) -> str:
 def _starts(scene: Scene, outcome: Outcome) -> list[dict[str, Any]]:
     cluster = scene.world.snapshot()
     first_eviction = min((each.cycle for each in outcome.gives_way), default=outcome.cycles)
-    models = dict(zip(cluster.dev_id, cluster.dev_model, strict=True))
-    place_of = {
-        (node.name, cluster.dev_id[d]): d - cluster.first[n]
+    # Without an agent devices are known by their numbers, which are the same on every node.
+    found = {
+        (node.name, cluster.dev_id[d]): (d - cluster.first[n], cluster.dev_model[d])
         for n, node in enumerate(cluster.nodes)
         for d in range(cluster.first[n], cluster.first[n + 1])
     }
@@ -132,8 +132,8 @@ def _starts(scene: Scene, outcome: Outcome) -> list[dict[str, Any]]:
             "devices": [
                 {
                     "device": grant.device,
-                    "number": place_of.get((each.place.node, grant.device)),
-                    "model": models.get(grant.device),
+                    "number": found[each.place.node, grant.device][0],
+                    "model": found[each.place.node, grant.device][1],
                     "container": grant.container,
                     "gpu": gpu_from_milli(grant.milli),
                     "memoryMiB": grant.mib,

@@ -117,7 +117,7 @@ def _all(path: Path, make: Callable[[_Line], T], columns: tuple[str, ...]) -> li
 def _lines(path: Path, columns: tuple[str, ...]) -> Iterator[_Line]:
     opener = lzma.open if path.suffix == ".xz" else open
     try:
-        with opener(path, "rt", encoding="utf-8", newline="") as file:
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
             reader = csv.DictReader(file)
             for column in columns:
                 if column not in (reader.fieldnames or ()):

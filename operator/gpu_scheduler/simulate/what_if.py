@@ -10,13 +10,18 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import yaml
 
 from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.gpunode import GPUNodeStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
 from gpu_scheduler.api.model import ApiModel, json_name
 from gpu_scheduler.api.names import API_VERSION
+from gpu_scheduler.api.validate import read
+from gpu_scheduler.core import quantity
+from gpu_scheduler.kube.objects import Node
 from gpu_scheduler.runtime.intake import gpuclass_record, gpujob_record, project_record
 from gpu_scheduler.simulate.cluster_objects import (
     NAMESPACED,
@@ -35,7 +40,9 @@ _VERSIONS = {
     "Node": "v1",
 }
 # Often in the same files; no plan depends on them.
-_PASSED_OVER = {"Namespace", "ConfigMap", "Secret", "Service", "ServiceAccount"}
+_PASSED_OVER = ("Namespace", "ConfigMap", "Secret", "Service", "ServiceAccount")
+# Said by the API server alone; a file that came out of a cluster may bear them.
+_NOT_ASKED = ("resourceVersion", "generation", "deletionTimestamp")
 _SHORT = {"gj": "GPUJob", "gp": "GPUProject", "gn": "GPUNode", "gc": "GPUClass", "no": "Node"}
 _KIND_OF = {kind.lower(): kind for kind in _VERSIONS} | {k.lower() + "s": k for k in _VERSIONS}
 _KIND_OF |= {"gpuclasses": "GPUClass"} | _SHORT
@@ -119,7 +126,7 @@ def _add(objects: Objects, where: str, body: object, namespace: str, now: str) -
     if not isinstance(body, dict):
         raise SimulationError(f"{where}: not an object with kind and metadata")
     kind, version = body.get("kind"), body.get("apiVersion")
-    if kind not in _VERSIONS:
+    if not isinstance(kind, str) or kind not in _VERSIONS:
         raise SimulationError(f"{where}: kind: {kind}; one of {', '.join(_VERSIONS)} can be added")
     if version != _VERSIONS[kind]:
         right = _VERSIONS[kind]
@@ -128,7 +135,9 @@ def _add(objects: Objects, where: str, body: object, namespace: str, now: str) -
     if not isinstance(meta, dict) or not isinstance(meta.get("name"), str) or not meta["name"]:
         raise SimulationError(f"{where}: metadata.name: is missing")
     if kind in NAMESPACED:
-        meta.setdefault("namespace", namespace)
+        meta["namespace"] = meta.get("namespace") or namespace
+        if not isinstance(meta["namespace"], str):
+            raise SimulationError(f"{where}: metadata.namespace: is not a text")
     ref = ref_of(kind, body)
     known = objects.bodies.get(ref)
     if known is not None and kind == "GPUJob":
@@ -143,6 +152,10 @@ def _add(objects: Objects, where: str, body: object, namespace: str, now: str) -
     before = known["metadata"] if known is not None else {}
     meta["uid"] = before.get("uid") or f"what-if-{ref.kind}-{ref.namespace}-{ref.name}"
     meta["creationTimestamp"] = before.get("creationTimestamp") or now
+    for name in _NOT_ASKED:
+        meta.pop(name, None)
+    if kind == "GPUJob":
+        body["status"] = {}  # a new one has none, also if it is a copy of one that has ended
     if kind == "Node":
         _complete_node(body)
     _judge(where, ref, body)
@@ -155,6 +168,11 @@ def _complete_node(body: dict[str, Any]) -> None:
     status = body["status"]
     status.setdefault("conditions", [{"type": "Ready", "status": "True"}])
     status.setdefault("allocatable", status.get("capacity") or {})
+    if isinstance(status["allocatable"], dict):  # numbers are quantities, too
+        status["allocatable"] = {
+            name: str(size) if isinstance(size, int | float) else size
+            for name, size in status["allocatable"].items()
+        }
 
 
 def _judge(where: str, ref: Ref, body: Body) -> None:
@@ -172,12 +190,34 @@ def _judge(where: str, ref: Ref, body: Body) -> None:
         problem = project_record(body).problem
     elif ref.kind == "GPUClass":
         problem = gpuclass_record(body).problem
-    elif ref.kind == "Node" and not _has_room(body):
-        problem = "status.allocatable: needs cpu and memory, such as {cpu: '64', memory: 256Gi}"
+    elif ref.kind == "GPUNode":
+        problem = _gpunode_problem(body)
+    elif ref.kind == "Node":
+        problem = _node_problem(body)
     if problem:
         raise SimulationError(f"{where}: {ref}: {problem}")
 
 
-def _has_room(node: Body) -> bool:
+def _gpunode_problem(node: Body) -> str:
+    """The operator leaves out devices that it cannot read; who imagines one wants to know."""
+    found = read(GPUNodeStatus, node["status"])
+    if not isinstance(found, tuple):
+        return ""
+    return f"status{found[0].field.removeprefix('spec')}: {found[0].message}"
+
+
+def _node_problem(node: Body) -> str:
     allocatable = node["status"].get("allocatable")
-    return isinstance(allocatable, Mapping) and {"cpu", "memory"} <= allocatable.keys()
+    if not isinstance(allocatable, Mapping) or not {"cpu", "memory"} <= allocatable.keys():
+        return "status.allocatable: needs cpu and memory, such as {cpu: '64', memory: 256Gi}"
+    try:
+        # By way of JSON, as ``cluster_world`` reads it.
+        msgspec.json.decode(msgspec.json.encode(node), type=Node)
+    except msgspec.ValidationError as error:
+        return str(error)
+    for name, size in allocatable.items():
+        try:
+            quantity.whole(size)
+        except ValueError as error:
+            return f"status.allocatable.{name}: {error}"
+    return ""

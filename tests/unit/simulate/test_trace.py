@@ -30,6 +30,12 @@ def test_a_compressed_file_is_the_same_trace(tmp_path: Path):
     assert read_pods(compressed(path)) == read_pods(path)
 
 
+def test_a_mark_of_the_byte_order_is_no_part_of_the_heading(tmp_path: Path):
+    path = nodes_file(tmp_path, "a,64000,1024,2,T4")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert [node.name for node in read_nodes(path)] == ["a"]
+
+
 def test_pods_need_no_column_for_models(tmp_path: Path):
     path = tmp_path / "pods.csv"
     path.write_text("name,cpu_milli,memory_mib,num_gpu,gpu_milli\np0,1000,1,1,500\n")

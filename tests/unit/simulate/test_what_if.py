@@ -106,6 +106,19 @@ def scattered() -> list[dict[str, Any]]:
     return [job, batch, *kept]
 
 
+def imagined(**allocatable: object) -> dict[str, Any]:
+    """A node that does not exist, as somebody writes it down."""
+    body = node("new")
+    return {**body, "status": {"allocatable": {"cpu": 64, "memory": "256Gi", **allocatable}}}
+
+
+def agent(*devices: object) -> dict[str, Any]:
+    """The GPUNode of node a with these devices."""
+    meta = {"name": "a"}
+    status = {"devices": list(devices)}
+    return {"apiVersion": API_VERSION, "kind": "GPUNode", "metadata": meta, "status": status}
+
+
 class What:
     """Runs what-ifs on objects, with files of its own."""
 
@@ -202,6 +215,28 @@ def test_pods_of_a_node_that_is_lost_start_elsewhere(what: What):
     assert [(s["pod"], s["node"]) for s in report.starts] == [
         ("low-0-again", "b"),
         ("low-1-again", "b"),
+    ]
+
+
+def test_a_node_may_give_its_cpus_as_a_number(what: What):
+    report = what(cluster(), imagined(), gpujob(gpu=1, parallelism=6, completions=6))
+    assert report.after.gpus == 6
+
+
+def test_a_copy_of_a_job_that_has_ended_is_a_new_job(what: What):
+    copied = gpujob("copy")
+    copied["metadata"] |= {"resourceVersion": "x", "generation": 7, "uid": "uid-of-the-other"}
+    report = what(cluster(), {**copied, "status": {"phase": "Succeeded"}})
+    assert [start["pod"] for start in report.starts] == ["copy-0-new"]
+
+
+def test_devices_known_by_their_numbers_have_the_model_of_their_node(what: What):
+    other = node("c")
+    other["metadata"]["labels"]["nvidia.com/gpu.product"] = "NVIDIA-A30"
+    report = what(cluster(), other, gpujob(gpuModels=["A100"]))
+    (start,) = report.starts
+    assert [(start["node"], d["device"], d["model"]) for d in start["devices"]] == [
+        ("a", "0", "NVIDIA-A100-PCIE-40GB")
     ]
 
 
@@ -304,6 +339,17 @@ def test_what_the_operator_refused_stays_refused(what: What):
         (gpujob(gpus=1), "GPUJob team-a/train: spec.gpus: there is no such field"),
         (project(quota=-1), "GPUProject team-a: spec.quota: "),
         ({"kind": "Node", "apiVersion": "v1", "metadata": {"name": "n"}}, "status.allocatable: "),
+        ({"kind": ["GPUJob"], "apiVersion": API_VERSION}, "kind: ['GPUJob']; one of GPUJob"),
+        (
+            {**gpujob(), "metadata": {"name": "x", "namespace": ["a"]}},
+            "metadata.namespace: is not a text",
+        ),
+        (
+            imagined(cpu="many"),
+            "0.yaml: Node new: status.allocatable.cpu: 'many' is not a quantity",
+        ),
+        (imagined(cpu=["1"]), "0.yaml: Node new: Expected `str`, got `array`"),
+        (agent({"uuid": "GPU-1"}), "GPUNode a: status.devices[0].index: Field required"),
     ],
 )
 def test_a_file_that_cannot_be_used_is_refused_with_the_field(what: What, body: Any, told: str):
