@@ -7,13 +7,14 @@ by ``World``.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 
 from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.request import Project
 from gpu_scheduler.core.wording import names
 from gpu_scheduler.state.jobs import GPUJobRecord
 
@@ -96,6 +97,16 @@ class ClassBook:
         """The part of a product name that a model means, lower case; classes go by their names."""
         known = self._by_name.get(model.lower())
         return model.lower() if known is None else known.match
+
+    def resolve_quota(self, project: Project) -> Project:
+        """The project with classes in place of their names; of two names for one, the sum."""
+        if not project.quota_by_model:
+            return project
+        by_part: dict[str, int] = {}
+        for model, milli in project.quota_by_model.items():
+            part = self.part(model)
+            by_part[part] = by_part.get(part, 0) + milli
+        return replace(project, quota_by_model=by_part)
 
     def resolve(self, spec: GPUJobSpec) -> GPUJobSpec | str:
         """The spec with models and numbers of GPUs in place of names; or why that cannot be."""

@@ -7,7 +7,7 @@ added by ``state.world``.
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from sys import intern
@@ -18,7 +18,7 @@ from gpu_scheduler.core.quantity import whole
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.kube.objects import Condition, Pod
-from gpu_scheduler.state.jobs import number_of
+from gpu_scheduler.state.jobs import JobRecord, number_of
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 # What NVIDIA's device plugin serves: whole GPUs, time slices of them (gpu.shared), MIG slices.
@@ -166,3 +166,12 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         report_token=token_of(reports),
         pruned=pruned,
     )
+
+
+def without_stranger(pod: PodRecord, job: JobRecord | None) -> PodRecord:
+    """The record, without a Job that is another namespace's.
+
+    Owners live in the namespace of what they own. The API server does not check that, so anybody
+    who may create pods could otherwise have them placed as another project's.
+    """
+    return pod if job is None or job.namespace == pod.namespace else replace(pod, job_uid="")

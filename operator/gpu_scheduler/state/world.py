@@ -22,7 +22,7 @@ from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.ledger import Charge, Ledger
 from gpu_scheduler.state.moves import Moves
 from gpu_scheduler.state.occupants import OccupantBook
-from gpu_scheduler.state.pods import PodRecord, Stage, record
+from gpu_scheduler.state.pods import PodRecord, Stage, record, without_stranger
 from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
 from gpu_scheduler.state.waiting import WaitingRoom
 
@@ -69,20 +69,10 @@ class World:
     def planner_projects(self) -> dict[ProjectName, Project]:
         """Quotas by project."""
         return {
-            name: self._by_class(r.project)
+            name: self.classes.resolve_quota(r.project)
             for name, r in self.projects.records.items()
             if not r.problem
         }
-
-    def _by_class(self, project: Project) -> Project:
-        """The project with classes in place of their names; of two names for one, the sum."""
-        if not project.quota_by_model:
-            return project
-        by_part: dict[str, int] = {}
-        for model, milli in project.quota_by_model.items():
-            part = self.classes.part(model)
-            by_part[part] = by_part.get(part, 0) + milli
-        return replace(project, quota_by_model=by_part)
 
     def waiting_jobs(self) -> list[WaitingJob]:
         """Jobs with pods that need a decision."""
@@ -104,6 +94,7 @@ class World:
     def pod_changed(self, pod: Pod) -> PodRecord | None:
         """Take over a pod's news; None when it is older than what is known."""
         new = record(pod, self._holders_in)
+        new = without_stranger(new, self.jobs.get(new.job_uid))
         old = self.pods.get(new.uid)
         if old is not None and old.version > new.version:
             return None
@@ -185,6 +176,8 @@ class World:
         old = self.jobs.get(new.uid)
         if old is not None and old.version > new.version:
             return None
+        if old is None:
+            self._part_strangers(new)
         self.jobs[new.uid] = new
         self.job_uids.setdefault(new.owner, {})[new.uid] = None
         if self.waiting.adopt(new):
@@ -337,6 +330,15 @@ class World:
         key = self.job_of(pod)
         if key is not None:
             self._member_changed(key)
+
+    def _part_strangers(self, job: JobRecord) -> None:
+        """Pods seen before the Job that they call theirs, and are of another namespace."""
+        for uid in tuple(self.pods_of_job.get(job.uid, ())):
+            pod = self.pods[uid]
+            self.pods[uid] = without_stranger(pod, job)
+            if self.pods[uid] is not pod:
+                self._leave_job(pod)
+                self.version += self.waiting.drop(uid)
 
     def _member_changed(self, key: JobKey) -> None:
         self.waiting.members_changed(key)

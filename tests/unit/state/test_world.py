@@ -25,6 +25,27 @@ POD = PodUID("uid-job-0")
 NVIDIA = [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]
 
 
+# --- who belongs to whom ---
+
+
+def test_a_pod_is_not_of_a_job_in_another_namespace_whichever_is_seen_first() -> None:
+    thief = make_pod("thief", uid="thief", namespace="team-b")
+    first, last = make_world(make_pod()), World()
+    first.pod_changed(thief)
+    for pod in (thief, make_pod()):
+        last.pod_changed(pod)
+    last.job_changed(make_job())
+    last.gpujob_changed(make_gpujob())
+    last.project_changed(make_project())
+    for world in (first, last):
+        assert waiting(world) == {"team-a/job": ["job-0"]}
+        assert [pod.name for pod in world.records(make_gpujob().key)] == ["job-0"]
+        world.pod_changed(make_pod("thief", uid="thief", namespace="team-b", version=2))
+        assert waiting(world) == {"team-a/job": ["job-0"]}
+        world.pod_gone(PodUID("thief"))
+        assert waiting(world) == {"team-a/job": ["job-0"]}
+
+
 # --- the order of events ---
 
 
