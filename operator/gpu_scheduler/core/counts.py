@@ -55,15 +55,16 @@ def _of_kind(shape: Shape, kind: NodeKind) -> set[int]:
 def _around(wanted: int, found: list[int], shape: Shape, snapshot: Snapshot) -> str:
     below = [count for count in found if count < wanted][-1:]
     above = [count for count in found if count > wanted][:1]
-    return f"{either(below + above)} {_name(shape, snapshot)}"
+    near = below + above
+    return f"{either(near)} {_name(shape, snapshot) or ('GPU' if near[-1] == 1 else 'GPUs')}"
 
 
 def _name(shape: Shape, snapshot: Snapshot) -> str:
-    """The models asked for as their product names spell them; 'GPUs' where any will do."""
+    """The models asked for as their product names spell them; empty where any will do."""
     products = sorted({device.model for kind in snapshot.kinds for device in kind})
     names = []
     for part in shape.models:
         product = next((p for p in products if means(part, p)), None)
         if product is not None:
             names.append(spelt(part, product))
-    return " or ".join(names) or "GPUs"
+    return " or ".join(names)

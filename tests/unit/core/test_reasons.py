@@ -101,6 +101,14 @@ def test_unsatisfiable_names_what_is_missing(what: Shape, message: str):
     assert why(dell_selfhosted(), what) == (Reason.UNSATISFIABLE, message)
 
 
+def test_a_single_gpu_is_no_plural():
+    builder = ClusterBuilder().node("a", 1)
+    assert why(builder, shape(1000, count=3)) == (
+        Reason.UNSATISFIABLE,
+        "needs 3 GPUs; nodes give 1 GPU; 3 is not possible on any node",
+    )
+
+
 def test_unsatisfiable_says_when_there_are_no_gpus_at_all():
     half = shape(500)
     assert why(ClusterBuilder().node("cpu", 0), half) == (
