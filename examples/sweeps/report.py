@@ -7,6 +7,7 @@ In a program:
     result(val_loss=loss)  # once, at the end
 """
 
+import http.client
 import json
 import os
 import sys
@@ -23,17 +24,18 @@ def report(step: int, **metrics: float) -> bool:
     body = json.dumps({"step": step, "metrics": metrics}).encode()
     for left in (2, 1, 0):
         try:
-            request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
-            with urllib.request.urlopen(request, timeout=5) as answer:
-                said = json.load(answer)
-                return isinstance(said, dict) and said.get("stop") is True
-        except urllib.error.HTTPError as error:
-            if error.code == 503 and left:  # the operator changes leaders
-                time.sleep(float(error.headers.get("Retry-After", 1)))
-                continue
-            print(f"report: {error.code} {error.read(500)!r}", file=sys.stderr)
-        except (OSError, ValueError) as error:
-            print(f"report: {error}", file=sys.stderr)
+            try:
+                request = urllib.request.Request(url, body, {"Content-Type": "application/json"})
+                with urllib.request.urlopen(request, timeout=5) as answer:
+                    said = json.load(answer)
+                    return isinstance(said, dict) and said.get("stop") is True
+            except urllib.error.HTTPError as error:
+                if error.code == 503 and left:  # the operator changes leaders
+                    time.sleep(float(error.headers.get("Retry-After", 1)))
+                    continue
+                print(f"report: {error.code} {error.read(500)!r}", file=sys.stderr)
+        except (OSError, ValueError, http.client.HTTPException) as error:  # also of the above
+            print(f"report: {error!r}", file=sys.stderr)
         break
     return False
 

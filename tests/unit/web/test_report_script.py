@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -91,3 +92,30 @@ def test_without_an_address_that_answers_it_goes_on(
 ) -> None:
     monkeypatch.setenv("GPUJOB_REPORT_URL", url)
     assert script.report(1, loss=1) is False
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        b'HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{"stop": tr',
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\n{",
+        b"HTTP/1.1 503 Wait\r\nRetry-After: Fri, 31 Dec 1999 23:59:59 GMT\r\n\r\n",
+        b"nonsense\r\n\r\n",
+        b"",
+    ],
+)
+def test_an_answer_that_breaks_off_ends_no_training(
+    script: ModuleType, monkeypatch: pytest.MonkeyPatch, answer: bytes
+) -> None:
+    def answers(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(answer)
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=answers, args=(server,))
+        thread.start()
+        monkeypatch.setenv("GPUJOB_REPORT_URL", f"http://127.0.0.1:{server.getsockname()[1]}/u/1/t")
+        assert script.report(1, loss=1) is False
+        thread.join()
