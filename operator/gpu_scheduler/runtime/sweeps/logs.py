@@ -7,7 +7,6 @@ gives only where it is asked for. Fed by ``trials``.
 
 import asyncio
 import logging
-from collections.abc import Callable
 from typing import NoReturn
 
 from gpu_scheduler.api.log_regex import Find, LogRegexError, compiled
@@ -36,7 +35,7 @@ class Logs:
         self._client, self._trials = client, trials
         self._todo: asyncio.Queue[tuple[Sweep, int, Seen]] = asyncio.Queue()
         self._queued: set[tuple[str, int]] = set()
-        self._find: dict[str, Callable[[str], dict[str, str] | None]] = {}
+        self._find: dict[tuple[str, str], Find] = {}  # by expression and metric
 
     def read(self, sweep: Sweep, trial: int, seen: Seen) -> None:
         """Read the log of this trial soon; asked again while that is under way, nothing happens."""
@@ -93,11 +92,12 @@ class Logs:
         said, objective = sweep.spec.result_from, sweep.objective
         if said is None or objective is None:
             raise LogRegexError("is missing, or the objective is")
-        known = self._find.get(said.log_regex)
+        key = (said.log_regex, objective.metric)
+        known = self._find.get(key)
         if known is None:
             if len(self._find) > 100:
                 self._find.clear()
-            known = self._find[said.log_regex] = compiled(said.log_regex, objective.metric)
+            known = self._find[key] = compiled(*key)
         return known
 
     async def _tail(self, sweep: Sweep, seen: Seen) -> str:

@@ -99,3 +99,17 @@ async def test_lines_may_end_as_on_windows_or_be_written_over_as_by_a_progress_b
     pattern = "loss=([0-9.]+)$"
     assert (await outcome(LogClient("loss=3\r\n"), pattern)).value == 3
     assert (await outcome(LogClient("loss=3\rloss=2\rloss=1\n"), pattern)).value == 1
+
+
+@virtual
+async def test_two_sweeps_with_one_expression_have_metrics_of_their_own() -> None:
+    pattern = {"resultFrom": {"logRegex": "=([0-9.]+)"}}
+    loss, accuracy = Case(**pattern), Case(objective={"metric": "acc"}, **pattern)
+    logs = Logs(LogClient("x=3"), loss.trials)  # type: ignore[arg-type]
+    async with Running(logs.run()):
+        for case in (loss, accuracy):
+            case.trials.read_log = logs.read
+            case.job()
+            case.pod(0, message="", version=2)
+            await asyncio.sleep(1)
+    assert (loss.outcome(0).value, accuracy.outcome(0).value) == (3, 3)
