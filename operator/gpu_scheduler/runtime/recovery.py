@@ -148,20 +148,17 @@ class Recovery:
             return False
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
         writes = [evict(meta)] if first is None else [first, evict(meta)]
-        self._start(pod, self._all_or(lambda: self._gave_up(pod.uid, gave_up), writes))
+        self._start(pod, self._all_or(pod.uid, gave_up, writes))
         return True
 
-    def _gave_up(self, uid: PodUID, tell: Callable[[], None]) -> None:
-        """A pod stays: who wants it gone later may try again."""
-        self._handled.discard(uid)
-        tell()
-
-    async def _all_or(self, gave_up: Callable[[], None], writes: list[Write]) -> None:
+    async def _all_or(self, uid: PodUID, gave_up: Callable[[], None], writes: list[Write]) -> None:
         delay = _FIRST_DELAY_SECONDS
         for attempt in range(_TRIES):
             try:
                 for write in writes:
                     if await self._send(write) is None:
+                        if write is not writes[-1]:
+                            self._handled.discard(uid)  # it is not the pod that is gone
                         return gave_up()
                 return None
             except errors.NotLeader:
