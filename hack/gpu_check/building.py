@@ -5,6 +5,7 @@ everybody wait for their turn. The probe takes a second, so it is built anew for
 """
 
 import fcntl
+import re
 import shutil
 import subprocess
 from collections.abc import Sequence
@@ -36,12 +37,17 @@ class Programs:
     probe_library: Path
 
 
-def require_compiler() -> None:
-    """Make sure that gcc and make are there.
+def require_compiler(root: Path = ROOT) -> None:
+    """Make sure that gcc and make are there, and the sources where both can work.
 
     Raises:
-        CannotRunError: they are not.
+        CannotRunError: they are not, or make and LD_PRELOAD would take the path for several.
     """
+    if re.search(r"[\s:]", str(root)):
+        raise CannotRunError(
+            f"the path {str(root)!r} has a blank or a colon in it, with which make and LD_PRELOAD "
+            "cannot work: move the checkout."
+        )
     missing = [name for name in ("gcc", "make") if not shutil.which(name)]
     if missing:
         raise CannotRunError(

@@ -257,6 +257,12 @@ def test_no_compiler_is_said_in_a_sentence(monkeypatch: pytest.MonkeyPatch) -> N
         require_compiler()
 
 
+@pytest.mark.parametrize("path", ["/home/me/my projects/gpus", "/data:1/gpus"])
+def test_a_path_that_make_cannot_work_with_is_said_in_a_sentence(path: str) -> None:
+    with pytest.raises(CannotRunError, match="has a blank or a colon in it.*move the checkout"):
+        require_compiler(Path(path))
+
+
 def test_no_compiler_is_exit_code_2() -> None:
     done = gpu_check("--fake", PATH="/nowhere")
     assert done.returncode == 2
