@@ -191,3 +191,13 @@ def test_a_gang_whose_members_want_no_gpu_starts_whole_too():
     two = [gang("x", (shape(cpu_milli=6_000), 2)), gang("y", (shape(cpu_milli=6_000), 2))]
     result = plan(cluster, projects(), two)
     assert started(result) == {"ns/x": 2}
+
+
+def test_a_gang_without_gpus_is_told_how_many_of_its_pods_fit():
+    cluster = ClusterBuilder().node("a", 1, pods=5, cpu_milli=4000).obj()
+    cluster.free_cpu_milli[0] = 3000
+    wait = only_wait(plan(cluster, projects(), [gang("g", (shape(cpu_milli=2000), 2))]))
+    assert (wait.reason, wait.message) == (
+        Reason.WAITING_FOR_GANG,
+        "needs room for 2 pods at once; 1 pod placeable",
+    )

@@ -151,14 +151,13 @@ class GangExplainer:
         if lone is not None:
             reason, message = of_pod(lone)
             return reason, f"{_together(request)}: {message}"
-        text = f"{_together(request)}; {self._free(request)} free"
+        parts = [f"{self._free(request)} free"] if request.least_milli else []
         self._tried += 1
         if self._tried <= MOST_TRIED:
             most = self._gangs.placer.most(request)
-            if request.least_milli:
-                text += f", {gpu_from_milli(milli_of(most))} placeable"
-            else:
-                text += f", {len(most)} pods placeable"
+            part = gpu_from_milli(milli_of(most)) if parts else wording.pods(len(most))
+            parts.append(f"{part} placeable")
+        text = f"{_together(request)}; {', '.join(parts) or 'not all fit'}"
         if request.topology is not None:
             text += f" in one {request.topology.key.rsplit('/', 1)[-1]}"
         return Reason.WAITING_FOR_GANG, text
