@@ -20,6 +20,7 @@ from gpu_scheduler.kube.objects import Pod
 MAX_TOTAL_BYTES = 256 << 10  # all keys and values of one object together
 MAX_NAME_CHARS = 63
 MAX_PREFIX_CHARS = 253
+_MOST_DIGITS = 9  # of an index
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
@@ -43,8 +44,8 @@ def _rank(pod: Pod) -> dict[str, str]:
     """The pod's rank, where its job tells ranks: its role's first one and its own index."""
     first = pod.metadata.labels.get(LABEL_FIRST_RANK, "")
     index = pod.metadata.annotations.get(INDEX_ANNOTATION, "")
-    if not (first.isdecimal() and index.isdecimal()):
-        return {}
+    if not all(t.isascii() and t.isdecimal() and len(t) <= _MOST_DIGITS for t in (first, index)):
+        return {}  # whoever may edit a pod may write anything there
     return {RANK: str(int(first) + int(index))}
 
 

@@ -53,7 +53,8 @@ def _cupy_is_lower(value: object, request: DeviceRequest) -> bool:
         return True  # the cap is all that the device has
     if not (isinstance(value, str) and value.isascii() and value.isdecimal()):
         return False
-    return 0 < int(value) <= request.mib * MIB  # to CuPy 0 means no limit
+    digits = value.lstrip("0")
+    return bool(digits) and len(digits) < 20 and int(digits) <= request.mib * MIB  # 0: no limit
 
 
 def _is_share(value: object, most: Decimal) -> bool:

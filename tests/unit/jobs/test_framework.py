@@ -82,3 +82,7 @@ def test_a_lower_fraction_of_the_users_stands(name: str, value: str, stands: boo
 
 def test_jax_keeps_its_own_value_where_the_library_holds_the_cap() -> None:
     assert told(True, {JAX: ".9"})[JAX] == ".9"
+
+
+def test_a_limit_of_thousands_of_digits_is_not_lower_than_the_cap() -> None:
+    assert told(False, {CUPY: "9" * 5000}, gpuMemory="1Gi")[CUPY] == FROM_PLACEMENT
