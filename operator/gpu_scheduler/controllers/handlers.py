@@ -49,7 +49,11 @@ def settings() -> kopf.OperatorSettings:
 
 
 def registry(intake: Intake, connection: Connection) -> kopf.OperatorRegistry:
-    """Handlers that pass every event on to ``intake``."""
+    """Handlers that pass every event on to ``intake``.
+
+    All of them are async although none waits: kopf runs other functions in threads, and the state
+    and the queues that ``intake`` changes belong to the event loop.
+    """
     handlers = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=handlers)
@@ -57,7 +61,7 @@ def registry(intake: Intake, connection: Connection) -> kopf.OperatorRegistry:
         return connection_info(connection)
 
     @kopf.on.event(GROUP, VERSION, GPUJOBS, registry=handlers)
-    def gpujob(event: kopf.RawEvent, body: kopf.Body, **_: Any) -> None:
+    async def gpujob(event: kopf.RawEvent, body: kopf.Body, **_: Any) -> None:
         raw = event["object"]
         if event["type"] == _DELETED:
             meta = raw["metadata"]
@@ -66,7 +70,7 @@ def registry(intake: Intake, connection: Connection) -> kopf.OperatorRegistry:
             intake.gpujob(raw)
 
     @kopf.on.event(GROUP, VERSION, GPUPROJECTS, registry=handlers)
-    def project(event: kopf.RawEvent, **_: Any) -> None:
+    async def project(event: kopf.RawEvent, **_: Any) -> None:
         raw = event["object"]
         if event["type"] == _DELETED:
             intake.project_gone(raw["metadata"]["name"], raw["metadata"]["uid"])
@@ -74,7 +78,7 @@ def registry(intake: Intake, connection: Connection) -> kopf.OperatorRegistry:
             intake.project(raw)
 
     @kopf.on.event(GROUP, VERSION, GPUNODES, registry=handlers)
-    def node(event: kopf.RawEvent, **_: Any) -> None:
+    async def node(event: kopf.RawEvent, **_: Any) -> None:
         raw = event["object"]
         if event["type"] == _DELETED:
             intake.node_gone(raw["metadata"]["name"], raw["metadata"]["uid"])
@@ -82,7 +86,7 @@ def registry(intake: Intake, connection: Connection) -> kopf.OperatorRegistry:
             intake.node(raw)
 
     @kopf.on.event(GROUP, VERSION, GPUCLASSES, registry=handlers)
-    def gpuclass(event: kopf.RawEvent, **_: Any) -> None:
+    async def gpuclass(event: kopf.RawEvent, **_: Any) -> None:
         raw = event["object"]
         if event["type"] == _DELETED:
             intake.gpuclass_gone(raw["metadata"]["name"], raw["metadata"]["uid"])

@@ -1,10 +1,13 @@
 """kopf tells us of events, and writes nothing to anybody's objects."""
 
+import asyncio
+import threading
 from pathlib import Path
 from typing import Any
 
 import kopf
 import pytest
+from kopf._core.actions.invocation import invoke
 
 from gpu_scheduler.controllers.handlers import connection_info, registry, settings
 from gpu_scheduler.kube.connection import Connection
@@ -15,14 +18,25 @@ SERVER = Connection(server="https://10.0.0.1:6443", token="t", ca_pem="CA")
 class FakeIntake:
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
+        self.threads: set[threading.Thread] = set()
 
     def __getattr__(self, name: str) -> Any:
-        return lambda *args: self.told.append((name, *args))
+        def tell(*args: Any) -> None:
+            self.told.append((name, *args))
+            self.threads.add(threading.current_thread())
+
+        return tell
 
 
 def handlers(intake: FakeIntake) -> dict[str, Any]:
     found = registry(intake, SERVER)._watching.get_all_handlers()  # type: ignore[arg-type]
     return {handler.selector.any_name: handler for handler in found}
+
+
+def pass_on(intake: FakeIntake, plural: str, kind: str | None, raw: dict[str, Any]) -> None:
+    """Let kopf call the handler, in its own way."""
+    event = {"event": {"type": kind, "object": raw}, "body": raw}
+    asyncio.run(invoke(handlers(intake)[plural].fn, settings=settings(), kwargs=event))
 
 
 def body(**meta: str) -> dict[str, Any]:
@@ -59,8 +73,9 @@ def test_only_event_handlers_which_need_no_finalizer_and_no_annotation() -> None
 def test_news_are_passed_on(kind: str | None, plural: str, method: str) -> None:
     """``None`` is kopf's word for what it found in its first list."""
     intake, raw = FakeIntake(), body(namespace="ns")
-    handlers(intake)[plural].fn(event={"type": kind, "object": raw}, body=raw)
+    pass_on(intake, plural, kind, raw)
     assert intake.told == [(method, raw)]
+    assert intake.threads == {threading.current_thread()}  # that of the event loop
 
 
 @pytest.mark.parametrize(
@@ -74,7 +89,7 @@ def test_news_are_passed_on(kind: str | None, plural: str, method: str) -> None:
 )
 def test_deletions_are_passed_on(plural: str, told: tuple[str, ...]) -> None:
     intake, raw = FakeIntake(), body(namespace="ns")
-    handlers(intake)[plural].fn(event={"type": "DELETED", "object": raw}, body=raw)
+    pass_on(intake, plural, "DELETED", raw)
     assert intake.told == [told]
 
 
