@@ -5,7 +5,7 @@ those that a job avoids, those where a pod would be charged more than its projec
 Called by ``plan`` per pod and by the reasons.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
@@ -59,9 +59,28 @@ class Candidates:
         barred = self._without(avoid)
         found = self._table.best(self._demand, barred)
         while found is not None and not _acceptable(found[1], most_milli, may):
+            for choice in self._of_one_sort(found[0]):
+                if _acceptable(choice, most_milli, may):
+                    return found[0], choice
             barred[self._charged_alike(found[0])] = True
             found = self._table.best(self._demand, barred)
         return found
+
+    def _of_one_sort(self, node: int) -> Iterator[Choice]:
+        """What a pod would get of each sort of devices alone, on a node with several sorts."""
+        snapshot, cluster = self._snapshot, self._snapshot.cluster
+        devices, base = snapshot.kinds[snapshot.kind[node]], cluster.first[node]
+        sorts = dict.fromkeys(devices)
+        for sort in sorts if len(sorts) > 1 else ():
+            others = [base + offset for offset, each in enumerate(devices) if each != sort]
+            mark = snapshot.mark()
+            snapshot.block(
+                node, tuple((0, d, cluster.free_milli[d], cluster.free_mib[d]) for d in others)
+            )
+            choice = self._demand.chooser.choose(node)
+            snapshot.rollback(mark)
+            if choice is not None:
+                yield choice
 
     def _without(self, avoid: frozenset[str]) -> Flags:
         snapshot = self._snapshot

@@ -77,6 +77,22 @@ def test_of_several_models_all_that_are_used_up_are_named():
     )
 
 
+def test_on_a_node_with_several_models_the_one_that_is_left_is_taken():
+    builder = ClusterBuilder().node("x", models=[A100, A30, A100, A30])
+    builder.held("x/0", 1000, "team-a").held("x/2", 500)  # the best fit is an A100
+    result = plan(
+        builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [job("j", shape(500))]
+    )
+    assert [grant.device for place in result.places for grant in place.grants] == ["x/1"]
+
+
+def test_on_a_node_with_several_models_the_one_that_a_limit_allows_is_taken():
+    builder = ClusterBuilder().node("x", models=[A30, A100])
+    ten_gib = job("j", shape(mib=10_240))  # 0.426 of an A30, 0.254 of an A100
+    result = plan(builder.obj(), projects(project(limit_milli=300)), [ten_gib])
+    assert [grant.device for place in result.places for grant in place.grants] == ["x/1"]
+
+
 def test_who_never_borrows_is_not_told_that_others_keep_it_from_borrowing():
     builder = mixed().held("a0/0", 1000, "team-a").held("b0/0", 1000).held("b1/0", 1000)
     only = projects(team(weight=0, a100=1000, a30=1000))
