@@ -160,10 +160,11 @@ def test_an_operator_that_dies_amid_an_eviction_does_not_evict_twice(
     a.wait_placed("work", 8)
     b.submit("work", gpu=1, parallelism=2)
     until(lambda: len(staying(a, "work")) == 6, "two pods of the one that holds all are going")
+    until(lambda: a.status("work").get("preemptedBy"), "and it has said for whom")
     site.replica.kill()
     site.restart()
     assert b.wait_placed("work", 2)
     assert len(staying(a, "work")) == 6
-    until(lambda: a.status("work").get("preemptedBy") == f"{b.name}/work", "it still says so")
+    assert a.status("work")["preemptedBy"] == f"{b.name}/work", "it still says so"
     assert failed(a, "work") == 0
     assert set(preemptions(site).values()) == {0}  # of the new process

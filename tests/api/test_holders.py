@@ -142,6 +142,7 @@ def fill(tenant: Tenant, node: str, **spec: Any) -> str:
     }
     tenant.submit("fill", gpu=2, template={"spec": pod}, **spec)
     tenant.wait_placed("fill")
+    tenant.wait_phase("fill", "Running")
     return node
 
 

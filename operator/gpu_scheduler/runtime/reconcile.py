@@ -175,8 +175,13 @@ class Reconciler:
             self._wake()
 
     async def _expire(self, job: GPUJobRecord, running: list[JobRecord]) -> None:
-        """Delete a finished GPUJob when its time to live is over."""
+        """Delete a finished GPUJob when its time to live is over and its end has been told.
+
+        The status writer brings the job back here when it has told it.
+        """
         if job.spec is None or job.spec.ttl_seconds_after_finished is None:
+            return
+        if job.status.get("phase") not in FINISHED:
             return
         ended = [epoch_seconds(j.finished) for j in running if j.finished] or [
             epoch_seconds(c.get("lastTransitionTime", ""))
