@@ -20,6 +20,7 @@ from gpu_scheduler.core.snapshot import Picks, Snapshot
 from gpu_scheduler.core.victims import Parties, Rank
 
 MOST_NODES = 64  # tried for one pod
+MOST_PASSED = 32  # trials without the first victims, for one pod
 Ranked = list[tuple[Rank, Occupant]]  # of one node, in order
 
 
@@ -47,6 +48,7 @@ class Terms:
 
 
 Cost = tuple[int, int, bool, int, float]
+Spare = Mapping[tuple[ProjectName, bool], int]  # of a project in all, or of its interactive pods
 
 
 class Search:
@@ -76,27 +78,55 @@ class Search:
 
     def best(self, demand: Demand, nodes: Mapping[int, Ranked], terms: Terms) -> Way | None:
         """The way whose last victim comes first in the order; then the one with the fewest."""
-        found: list[tuple[Cost, int, Way]] = []
-        tried = 0
-        for node, ranked in sorted(nodes.items(), key=lambda item: (item[1][0][0], item[0])):
-            if tried == MOST_NODES or self.trials <= 0:
-                break
-            if self._at_most(node, ranked) < demand.least_milli:
-                continue
-            tried += 1
-            way = self.on(demand, node, ranked, terms)
-            if way is not None:
-                found.append((self._cost(way, ranked), node, way))
-        return min(found, key=lambda entry: entry[:2])[2] if found else None
-
-    def on(self, demand: Demand, node: int, ranked: Ranked, terms: Terms) -> Way | None:
-        """The fewest victims on this node."""
-        projects = {pod.project for _, pod in ranked}
+        projects = {pod.project for ranked in nodes.values() for _, pod in ranked}
         spare = {
             (name, interactive): part(name)
             for interactive, part in ((False, terms.spare_milli), (True, terms.interactive_milli))
             for name in projects
         }
+        found: list[tuple[Cost, int, Way]] = []
+        tried: list[tuple[int, Ranked]] = []
+        for node, ranked in sorted(nodes.items(), key=lambda item: (item[1][0][0], item[0])):
+            if len(tried) == MOST_NODES or self.trials <= 0:
+                break
+            if self._at_most(node, ranked) < demand.least_milli:
+                continue
+            tried.append((node, ranked))
+            way = self._on(demand, node, ranked, spare, terms)
+            if way is not None:
+                found.append((self._cost(way, ranked), node, way))
+        if not found:
+            return self._passing_over(demand, tried, spare, terms)
+        return min(found, key=lambda entry: entry[:2])[2]
+
+    def _passing_over(
+        self, demand: Demand, tried: list[tuple[int, Ranked]], spare: Spare, terms: Terms
+    ) -> Way | None:
+        """A way without the first victims, where their project cannot give all of them."""
+        left = MOST_PASSED
+        for node, ranked in tried:
+            if self._can_all_go(ranked, spare):
+                continue
+            for first in range(1, len(ranked)):
+                if not left or self.trials <= 0:
+                    return None
+                left, self.trials = left - 1, self.trials - 1
+                way = self._among(demand, node, ranked[first:], spare, terms.room_milli)
+                if way is not None:
+                    return way
+        return None
+
+    def _can_all_go(self, ranked: Ranked, spare: Spare) -> bool:
+        given: Counter[tuple[ProjectName, bool]] = Counter()
+        for _, pod in ranked:
+            for interactive in (False, True)[: 1 + pod.interactive]:
+                given[pod.project, interactive] += self._parties.milli(pod)
+        return all(milli <= spare[kind] for kind, milli in given.items())
+
+    def _on(
+        self, demand: Demand, node: int, ranked: Ranked, spare: Spare, terms: Terms
+    ) -> Way | None:
+        """The fewest victims on this node."""
         found: list[tuple[Cost, int, Way]] = []
         for i, some in enumerate((ranked, *self._by_device(demand, node, ranked))):
             self.trials -= 1
@@ -133,7 +163,7 @@ class Search:
         demand: Demand,
         node: int,
         ranked: Ranked,
-        spare_milli: Mapping[tuple[ProjectName, bool], int],
+        spare_milli: Spare,
         room_milli: Callable[[int], int],
     ) -> Way | None:
         """The fewest of these victims."""

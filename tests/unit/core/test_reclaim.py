@@ -142,6 +142,19 @@ def test_the_project_most_over_its_share_pays_then_the_lowest_priority_then_the_
     assert evicted(play.plan()) == ["c4", "c3"]
 
 
+def test_a_guarantee_is_met_where_the_first_victim_would_use_up_what_can_be_taken():
+    play = Play((1, 2), projects(project("a", 2000), project("b", 2000), project("c", 1000)))
+    for i, milli in enumerate((300, 250, 250)):  # the youngest would go first, and is too small
+        play.now = 100.0 + i
+        play.place(Pod(f"v{i}", "b", shape(milli)), "n0/0", milli=milli)
+    play.place(Pod("v3", "b", WHOLE, interactive=True), "n1/0")
+    play.place(Pod("v4", "b", HALF, interactive=True), "n1/1", milli=500)
+    play.place(Pod("own", "c", HALF), "n1/1", milli=500)
+    play.now = 1000.0
+    result = play.wait(Pod("w", "a", HALF)).plan()  # b holds 2.3: 0.3 can be taken
+    assert evicted(result) == ["v0"]
+
+
 def test_no_more_pods_go_than_are_needed():
     play = Play((2,), projects(*EVEN))
     for i in range(4):
