@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.request import PodUID, ProjectName
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.ledger import Charge
 from gpu_scheduler.state.moves import Moves
@@ -40,6 +40,29 @@ def occupant(
         ends=since + limit if limit is not None and pod.started else None,
         leaving=pod.deleting,
         gang=spec is not None and is_gang(spec),
+    )
+
+
+def orphan(pod: PodRecord, charge: Charge, project: ProjectName | None) -> Occupant:
+    """A pod that lost its job and holds devices: nothing speaks for it, so it is the first to go.
+
+    Who may edit pods can strip a controller reference, or delete a job and keep its pods; what is
+    borrowed must be had back all the same.
+    """
+    return Occupant(
+        uid=pod.uid,
+        name=pod.name,
+        job=JobKey(f"{pod.namespace}/pod {pod.name}"),  # no GPUJob has such a name
+        project=project or ProjectName(""),
+        node=charge.node,
+        grants=charge.grants,
+        cpu_milli=charge.cpu_milli,
+        memory_bytes=charge.memory_bytes,
+        ephemeral_bytes=charge.ephemeral_bytes,
+        interactive=False,
+        priority=0,
+        since=epoch_seconds(pod.started or pod.created),
+        leaving=pod.deleting,
     )
 
 

@@ -21,7 +21,7 @@ from gpu_scheduler.state.gangs import gang_of
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.ledger import Charge, Ledger
 from gpu_scheduler.state.moves import Moves
-from gpu_scheduler.state.occupants import OccupantBook
+from gpu_scheduler.state.occupants import OccupantBook, orphan
 from gpu_scheduler.state.pods import PodRecord, Stage, record, without_stranger
 from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
 from gpu_scheduler.state.waiting import WaitingRoom
@@ -369,10 +369,12 @@ class World:
         held = self.ledger.charges.get(pod.uid)
         key = self.job_of(pod)
         job = self.gpujobs.get(key) if key is not None else None
-        if held is None or not held.grants or job is None or pod.uid in self.assumed:
+        project = self.projects.owner(pod.namespace)
+        if held is None or not held.grants or pod.uid in self.assumed:
             self.occupants.drop(pod.uid)
+        elif job is None:
+            self.occupants.put(orphan(pod, held, project))
         else:
-            project = self.projects.owner(pod.namespace)
             self.occupants.hold(pod, held, self.jobs[pod.job_uid], job, project)
 
     def _occupy_by(self, job_uid: str) -> None:

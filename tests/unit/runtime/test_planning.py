@@ -259,7 +259,9 @@ async def test_time_alone_makes_it_plan_when_a_reservation_comes_due() -> None:
     case = Case(make_world(make_pod(created="2026-01-01T00:00:00Z")))
     case.world.node_changed(make_node("a", gpus=1))
     case.world.pod_changed(
-        make_pod("busy", uid="busy", job=None, node="a", grants=half(milli=1000))
+        make_pod(
+            "busy", uid="busy", namespace="elsewhere", job=None, node="a", grants=half(milli=1000)
+        )
     )
     case.epoch = epoch_seconds("2026-01-01T00:00:00Z") - clock()
     async with Running(case.planning.run()):

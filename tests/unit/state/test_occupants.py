@@ -11,7 +11,7 @@ from tests.unit.state.builders import (
 from tests.unit.state.test_world import make_world
 
 from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.request import PodUID, ProjectName
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.world import World
 
@@ -82,3 +82,24 @@ def test_a_pod_seen_before_its_job_is_found_once_that_is_known() -> None:
     assert [pod.uid for pod in world.occupants.of(TEAM)] == [POD]
     world.project_gone(TEAM)
     assert list(world.occupants.of(TEAM)) == []
+
+
+def test_a_pod_that_lost_its_job_may_be_asked_first() -> None:
+    world = running()
+    world.gpujob_changed(make_gpujob(generation=2, type="interactive", priority=100))
+    lost = make_pod(version=2, node="a", grants=half(), phase="Running", startTime=STARTED, job="")
+    world.pod_changed(lost)  # its controller reference was taken off
+    pod = only(world)
+    assert (pod.uid, pod.grants, pod.since) == (POD, half(), epoch_seconds(STARTED))
+    assert (pod.interactive, pod.priority, pod.gang, pod.shape) == (False, 0, False, None)
+    assert pod.job not in world.gpujobs
+    world.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Failed", job=""))
+    assert list(world.occupants.on("a")) == []
+
+
+def test_a_pod_of_a_deleted_job_that_kept_its_pods_may_be_asked() -> None:
+    world = running()
+    world.gpujob_gone(JobKey("team-a/job"))
+    world.job_gone(make_job().metadata.uid)
+    world.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running", job=""))
+    assert only(world).uid == POD
