@@ -119,7 +119,10 @@ class Balance:
         shares_milli: Mapping[ProjectName, int],
         pools: Pools,
         by_model: Mapping[Pool, Mapping[ProjectName, int]],
+        reserved_milli: Callable[[ProjectName], int],
     ) -> None:
+        """``reserved_milli``: what projects are charged for room that no pod of theirs has yet."""
+        self._reserved_milli = reserved_milli
         self._snapshot, self._departures = snapshot, departures
         self._projects, self.shares_milli = projects, shares_milli
         self._pools, self._by_model = pools, by_model
@@ -196,7 +199,7 @@ class Balance:
         floor = self._projects[name].quota_milli
         if self._keeps_shares:
             floor = max(floor, self.shares_milli[name])
-        return max(0, self.held_milli(name) - floor)
+        return max(0, self.held_milli(name) - self._reserved_milli(name) - floor)
 
     def most_over(self) -> list[ProjectName]:
         """Projects from which something can be taken, most over their fair share first."""
@@ -225,6 +228,7 @@ class ModelBalance(Balance):
             whole._by_model[pool],
             whole._pools,
             whole._by_model,
+            whole._reserved_milli,
         )
         self._whole, self._pool = whole, pool
         self._keeps_shares = whole._keeps_shares

@@ -93,7 +93,9 @@ def plan(
     places += above.run(queues)
 
     # 6. Make room for those below their fair share, and for higher priorities.
-    balance = Balance(snapshot, departures, projects, shares, pools, by_model)
+    balance = Balance(
+        snapshot, departures, projects, shares, pools, by_model, reservations.charged_milli
+    )
     reclaim = Reclaim(
         snapshot, demands, occupants, departures, locator, balance, reservations, gangs, projects
     )

@@ -83,6 +83,10 @@ class Reservations:
         """What those want for whom room is reserved, and the nodes they avoid."""
         return [(block.demand, block.avoid) for block in self.blocks.values()]
 
+    def charged_milli(self, name: ProjectName) -> int:
+        """What a project is charged for room that none of its pods has got yet."""
+        return sum(block.charge_milli for block in self.blocks.values() if block.project == name)
+
     def keep(self, entry: Entry, node: int) -> Hold | None:
         """Reserve room for a pod on a node; None when it would not even fit in the end."""
         job, pod = entry
