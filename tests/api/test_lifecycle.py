@@ -75,6 +75,27 @@ def test_a_running_job_whose_job_is_deleted_gets_a_new_one(tenant: Tenant) -> No
     )
 
 
+def test_labels_that_somebody_takes_away_free_no_gpu_and_lose_no_job(tenant: Tenant) -> None:
+    tenant.submit("bare", gpu=1, parallelism=8, completions=8, template=template(runs(6)))
+    tenant.wait_placed("bare", 8)
+    tenant.wait_phase("bare", "Running")
+    no_label = {"metadata": {"labels": {"gpu-scheduler.io/job": None}}}
+    path = f"/apis/batch/v1/namespaces/{tenant.name}/jobs/bare"
+    assert tenant.admin.patch(path, no_label).ok
+    for pod in tenant.pods("bare"):
+        path = f"/api/v1/namespaces/{tenant.name}/pods/{pod['metadata']['name']}"
+        assert tenant.admin.patch(path, no_label).ok
+    tenant.submit("next", gpu=1)
+    tenant.wait_reason("next", "WaitingForGPU")
+    until(
+        lambda: "gpu-scheduler.io/job" in tenant.batch_job("bare")["metadata"]["labels"],
+        "the Job has its label again",
+    )
+    status = tenant.wait_phase("bare", "Succeeded")
+    assert status["pods"]["succeeded"] == 8
+    tenant.wait_placed("next")
+
+
 def test_deleting_a_job_frees_its_gpus(tenant: Tenant) -> None:
     tenant.submit("short-lived", gpu=1, parallelism=8)
     tenant.wait_placed("short-lived", 8)

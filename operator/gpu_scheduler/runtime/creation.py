@@ -5,10 +5,12 @@ bears the name already and belongs to somebody else is left alone. Called by the
 """
 
 from collections.abc import Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 import msgspec
 
+from gpu_scheduler.api.names import LABEL_JOB
+from gpu_scheduler.jobs.marks import label_value
 from gpu_scheduler.jobs.service import service
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -40,11 +42,8 @@ class Named(msgspec.Struct, frozen=True):
     metadata: Meta = Meta()
 
 
-Found = TypeVar("Found", Job, Named)
-
-
 async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, Any]) -> Job:
-    """The Job as rendered, or as it exists already.
+    """The Job as rendered, or as it exists already; one that lost our label gets it back.
 
     Raises:
         StaleJobError: try again soon.
@@ -61,7 +60,12 @@ async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, A
         raise NotCreatableError(message, elsewhere=False) from error
     except errors.Forbidden as error:
         raise _forbidden("Job", job, error) from error
-    return _ours("Job", job, name, found)
+    _ours("Job", job, name, found)
+    if LABEL_JOB in found.metadata.labels:
+        return found
+    # Whoever may edit Jobs can take it away, and only Jobs that bear it are watched.
+    body = {"metadata": {"uid": found.metadata.uid, "labels": {LABEL_JOB: label_value(job.name)}}}
+    return await client.merge_patch(job_path(job.namespace, name), body, Job)
 
 
 async def create_service(client: Client, job: GPUJobRecord, project: str) -> None:
@@ -91,11 +95,11 @@ def _forbidden(kind: str, job: GPUJobRecord, error: errors.Forbidden) -> NotCrea
     return NotCreatableError(message, elsewhere=True)
 
 
-def _ours(kind: str, job: GPUJobRecord, name: str, found: Found) -> Found:
-    """What exists under the name, if it is this GPUJob's."""
+def _ours(kind: str, job: GPUJobRecord, name: str, found: Job | Named) -> None:
+    """Nothing, if what exists under the name is this GPUJob's."""
     meta = found.metadata
     if any(owner.uid == job.uid for owner in meta.owner_references):
-        return found
+        return
     owner = next((o for o in meta.owner_references if o.controller and o.kind == "GPUJob"), None)
     if meta.deletion_timestamp or (owner is not None and owner.name == job.name):
         raise StaleJobError(f"{kind} {name} of an earlier GPUJob {job.key} is not gone yet")

@@ -14,6 +14,7 @@ from tests.unit.runtime.fake_client import (
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
 
+from gpu_scheduler.api.names import LABEL_JOB
 from gpu_scheduler.api.parts import parts
 from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.jobs.path import Path
@@ -123,6 +124,21 @@ async def test_a_job_that_exists_already_and_is_ours_is_taken_in() -> None:
     case.answers = {"POST": CONFLICT, "GET": make_job()}
     await case.handle()
     assert (case.problem, list(case.world.jobs)) == ("", ["job-uid"])
+
+
+@virtual
+async def test_a_job_that_lost_its_label_gets_it_back_and_is_watched_again() -> None:
+    case = Case()
+    case.answers = {
+        "POST": CONFLICT,
+        "GET": make_job(labelled=False, version=2),
+        "PATCH": make_job(version=3),
+    }
+    await case.handle()
+    (patch,) = case.client.of("PATCH")
+    assert patch.path == "/apis/batch/v1/namespaces/team-a/jobs/job"
+    assert patch.body == {"metadata": {"uid": "job-uid", "labels": {LABEL_JOB: "job"}}}
+    assert case.world.jobs["job-uid"].version == 3
 
 
 @virtual

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.api.names import ALLOCATION, GATE, SCHEDULER_NAME
+from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, SCHEDULER_NAME
 from gpu_scheduler.core.decision import Grant, Place
 from gpu_scheduler.core.request import JobKey, PodUID, Project, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
@@ -160,6 +160,7 @@ def make_job(
     ended: str = "",
     message: str = "",
     ended_at: str = "2026-01-01T01:00:00Z",
+    labelled: bool = True,
 ) -> Job:
     """The batch/v1 Job of GPUJob ``owner``; ``ended``: Complete or Failed."""
     owners = [{"kind": "GPUJob", "name": owner or name, "uid": owner_uid, "controller": True}]
@@ -175,6 +176,7 @@ def make_job(
             "namespace": namespace,
             "uid": uid,
             "resourceVersion": str(version),
+            "labels": {LABEL_JOB: owner or name} if labelled else {},
             "ownerReferences": owners if owner_uid else [],
         }
         | ({"deletionTimestamp": CREATED} if deleting else {}),

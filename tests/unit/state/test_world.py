@@ -28,6 +28,17 @@ NVIDIA = [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]
 # --- who belongs to whom ---
 
 
+def test_a_pod_holds_its_devices_whatever_of_its_marks_somebody_takes_away() -> None:
+    world = make_world(make_pod(node="a", grants=half(milli=1000), phase="Running"))
+    assert free(world) == [0, 1000]
+    bare = make_pod(version=2, node="a", grants=half(milli=1000), phase="Running", job=None)
+    assert not bare.metadata.labels
+    world.pod_changed(bare)
+    world.job_gone("job-uid")
+    world.gpujob_gone(make_gpujob().key)
+    assert free(world) == [0, 1000]
+
+
 def test_a_pod_is_not_of_a_job_in_another_namespace_whichever_is_seen_first() -> None:
     thief = make_pod("thief", uid="thief", namespace="team-b")
     first, last = make_world(make_pod()), World()
