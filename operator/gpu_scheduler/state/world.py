@@ -18,7 +18,7 @@ from gpu_scheduler.state.agents import AgentBook, Reports
 from gpu_scheduler.state.charging import charge
 from gpu_scheduler.state.classes import ClassBook, ClassRecord, settle
 from gpu_scheduler.state.gangs import gang_of
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
+from gpu_scheduler.state.jobs import Departed, GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.ledger import Charge, Ledger
 from gpu_scheduler.state.moves import Moves
 from gpu_scheduler.state.occupants import OccupantBook, orphan
@@ -40,6 +40,7 @@ class World:
         self.gpujobs: dict[JobKey, GPUJobRecord] = {}
         self.jobs: dict[str, JobRecord] = {}  # by uid
         self.job_uids: dict[JobKey, dict[str, None]] = {}  # GPUJob -> its Jobs, in order seen
+        self._departed = Departed()
         self.pods: dict[PodUID, PodRecord] = {}
         self.pods_of_job: dict[str, dict[PodUID, None]] = {}
         self.assumed: dict[PodUID, Place] = {}
@@ -174,7 +175,7 @@ class World:
         if new is None:
             return None
         old = self.jobs.get(new.uid)
-        if old is not None and old.version > new.version:
+        if self._departed.outdate(new) or (old is not None and old.version > new.version):
             return None
         if old is None:
             self._part_strangers(new)
@@ -193,12 +194,12 @@ class World:
         old = self.jobs.pop(uid, None)
         if old is None:
             return
+        self._departed.note(old)
         uids = self.job_uids.get(old.owner, {})
         uids.pop(uid, None)
         if not uids:
             self.job_uids.pop(old.owner, None)
-        if self.waiting.disown(uid):
-            self.version += 1
+        self.version += self.waiting.disown(uid)
         self.touched.add(old.owner)
 
     def gpujob_changed(self, job: GPUJobRecord) -> None:

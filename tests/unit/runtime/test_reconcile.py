@@ -300,6 +300,21 @@ async def test_a_job_that_goes_while_it_is_patched_is_not_believed_to_be_there()
 
 
 @virtual
+async def test_a_job_that_goes_while_it_is_created_is_not_believed_to_be_there() -> None:
+    case = Case()
+
+    def deleted_before_the_answer(sent: Any) -> Any:
+        for version in (1, 2):
+            case.world.job_changed(make_job(version=version))
+        case.world.job_gone("job-uid")
+        return make_job(version=1)
+
+    case.client.reply = deleted_before_the_answer
+    await case.handle()
+    assert case.world.jobs == {} and case.world.job_uids == {}
+
+
+@virtual
 async def test_a_job_that_nobody_may_create_says_why_and_is_tried_again() -> None:
     case = Case()
     used_up = "exceeded quota: jobs, requested: count/jobs.batch=1"
