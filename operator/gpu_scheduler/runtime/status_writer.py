@@ -260,9 +260,9 @@ class StatusWriter:
             await self._client.merge_patch(path, body)
         except errors.NotLeader:
             raise
-        except (errors.NotFound, errors.Conflict):
-            return True  # gone, or another object of that name: the watch brings the news
-        except errors.Unprocessable as error:
+        except errors.NotFound:
+            return True  # the watch brings the news
+        except errors.Unprocessable as error:  # or another object of that name
             log.error("status at %s refused: %s", path, error)
             return True
         except errors.ApiError as error:

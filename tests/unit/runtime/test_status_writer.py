@@ -191,7 +191,9 @@ async def test_a_status_that_says_it_already_is_left_alone_after_a_restart() -> 
     assert again.written() == []
 
 
-@pytest.mark.parametrize("answer", [AWAY, errors.TooManyRequests(429), errors.Forbidden(403)])
+@pytest.mark.parametrize(
+    "answer", [AWAY, CONFLICT, errors.TooManyRequests(429), errors.Forbidden(403)]
+)
 def test_a_status_that_was_not_written_is_written_later(answer: errors.ApiError) -> None:
     @virtual
     async def run() -> None:
@@ -207,7 +209,7 @@ def test_a_status_that_was_not_written_is_written_later(answer: errors.ApiError)
     run()
 
 
-@pytest.mark.parametrize("answer", [NOT_FOUND, CONFLICT, UNPROCESSABLE])
+@pytest.mark.parametrize("answer", [NOT_FOUND, UNPROCESSABLE])
 def test_a_status_that_nobody_wants_is_dropped(answer: errors.ApiError) -> None:
     @virtual
     async def run() -> None:
