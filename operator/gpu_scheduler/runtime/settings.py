@@ -22,7 +22,7 @@ class SettingsError(ValueError):
 class Settings(BaseModel):
     """Everything that can be set. Field ``lease_seconds`` is ``GPUSCHED_LEASE_SECONDS``."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     placement: Literal["auto", "bind", "gate"] = Field("auto", description="Write path of pods.")
     pin: Literal["affinity", "hostname"] = Field(

@@ -43,6 +43,15 @@ def test_a_mistake_names_the_variable(name: str, value: str) -> None:
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize("value", ["inf", "nan"])
+def test_a_number_that_is_not_finite_is_refused_by_name(value: str) -> None:
+    names = [name for name, field in Settings.model_fields.items() if field.annotation is float]
+    assert "lease_seconds" in names
+    for name in names:
+        with pytest.raises(SettingsError, match=f"^{PREFIX}{name.upper()}: .*finite"):
+            load({PREFIX + name.upper(): value})
+
+
 def test_an_empty_variable_means_the_default() -> None:
     assert load({"GPUSCHED_LEASE_SECONDS": ""}).lease_seconds == 15.0
     assert load({"GPUSCHED_IDENTITY": ""}).identity
