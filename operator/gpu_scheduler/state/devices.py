@@ -67,26 +67,28 @@ def from_labels(labels: Mapping[str, str]) -> tuple[Device, ...]:
 
 
 def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
-    """Devices that a GPUNode reports, in the order of their index; malformed ones are left out."""
-    devices = []
+    """Devices that a GPUNode reports, in the order of their index; malformed ones are left out.
+
+    So is one that was there before: the same GPU counted twice could be given away twice.
+    """
+    devices: dict[str, Device] = {}
     for entry in status.get("devices") or ():
         try:
             major, _, minor = str(entry.get("computeCapability", "0.0")).partition(".")
-            devices.append(
-                Device(
-                    id=str(entry["uuid"]),
-                    index=int(entry["index"]),
-                    model=str(entry["model"]),
-                    usable_mib=int(entry["usableMiB"]),
-                    compute=(_number(major), _number(minor)),
-                    healthy=bool(entry.get("healthy", False)),
-                    illness=str(entry.get("message") or "").rstrip("."),
-                    intruders=_intruders(entry.get("foreignProcesses")),
-                )
+            device = Device(
+                id=str(entry["uuid"]),
+                index=int(entry["index"]),
+                model=str(entry["model"]),
+                usable_mib=int(entry["usableMiB"]),
+                compute=(_number(major), _number(minor)),
+                healthy=bool(entry.get("healthy", False)),
+                illness=str(entry.get("message") or "").rstrip("."),
+                intruders=_intruders(entry.get("foreignProcesses")),
             )
         except (KeyError, TypeError, ValueError, AttributeError):
             continue
-    return tuple(sorted(devices, key=lambda d: d.index))
+        devices.setdefault(device.id, device)
+    return tuple(sorted(devices.values(), key=lambda d: d.index))
 
 
 def _intruders(found: object) -> tuple[str, ...]:

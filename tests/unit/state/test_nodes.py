@@ -108,6 +108,15 @@ def test_a_device_that_cannot_be_read_is_left_out(bad: object) -> None:
     assert [d.id for d in from_gpunode({"devices": [bad, entry(0)]})] == ["GPU-0"]
 
 
+def test_a_device_that_is_listed_twice_counts_once() -> None:
+    twice = [entry(0), entry(1), entry(2, uuid="GPU-0", usableMiB=1)]
+    devices = from_gpunode({"devices": twice})
+    assert [(d.id, d.index, d.usable_mib) for d in devices] == [
+        ("GPU-0", 0, 40448),
+        ("GPU-1", 1, 40448),
+    ]
+
+
 def test_a_device_that_does_not_say_that_it_is_healthy_is_not() -> None:
     sick = entry(0)
     del sick["healthy"]
