@@ -139,8 +139,8 @@ class ClassStatusWriter:
             await self._client.merge_patch(path, body)
         except errors.NotLeader:
             raise
-        except (errors.NotFound, errors.Conflict):
-            pass  # gone, or another object of that name: the watch brings the news
+        except errors.NotFound:
+            pass  # the watch brings the news
         except errors.ApiError as error:
             log.warning("status at %s not written: %s", path, error)
             return

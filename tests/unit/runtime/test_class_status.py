@@ -2,8 +2,9 @@
 
 from typing import Any
 
+import pytest
 from tests.unit.builders import A30, A100, ClusterBuilder
-from tests.unit.runtime.fake_client import FakeClient
+from tests.unit.runtime.fake_client import CONFLICT, FakeClient
 from tests.unit.state.builders import make_node
 
 from gpu_scheduler.api.gpuclass import GPUClassStatus
@@ -64,8 +65,9 @@ def body() -> dict[str, Any]:
     return {"metadata": meta, "spec": {"shapes": {"standard_gpu": 1}}}
 
 
-async def test_a_status_is_written_once_and_again_when_nodes_change():
-    world, replies = World(), [errors.Unavailable(), {}, {}]
+@pytest.mark.parametrize("refusal", [errors.Unavailable(), CONFLICT])
+async def test_a_status_is_written_once_and_again_when_nodes_change(refusal: errors.ApiError):
+    world, replies = World(), [refusal, {}, {}]
     intake = Intake(world, changed=lambda key: None, wake=lambda: None)
     client = FakeClient(lambda sent: replies.pop(0))
     writer = ClassStatusWriter(world, client, intake, seconds=1)  # type: ignore[arg-type]
