@@ -20,6 +20,7 @@ from gpu_scheduler.core.units import milli_from_gpu
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import of_group
+from gpu_scheduler.kube.transport import Param
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import reports_from_gpunode
 from gpu_scheduler.state.classes import ClassBook, ClassRecord, class_record, settle
@@ -31,6 +32,8 @@ log = logging.getLogger(__name__)
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 GPUCLASSES = "gpuclasses"
+_PAGE_SIZE = 500
+_PAGE_SECONDS = 30.0
 Body = Mapping[str, Any]
 # Told of a GPUNode's name and uid, and of its devices before and after.
 DevicesChanged = Callable[
@@ -289,10 +292,19 @@ async def resync(client: Client, intake: Intake, world: World) -> None:
 
 
 async def _listed(client: Client, plural: str) -> list[Body]:
-    try:
-        found: list[Body] = (await client.get(of_group(GROUP, VERSION, plural)))["items"]
-    except errors.NotFound:
-        if plural != GPUCLASSES:
-            raise
-        return []  # they are optional, and so is their CRD
-    return found
+    """All objects of a kind, page by page: all at once might never get here in time."""
+    found: list[Body] = []
+    path = of_group(GROUP, VERSION, plural)
+    params: dict[str, Param] = {"limit": _PAGE_SIZE}
+    while True:
+        try:
+            page = await client.get(path, None, timeout_seconds=_PAGE_SECONDS, **params)
+        except errors.NotFound:
+            if plural != GPUCLASSES:
+                raise
+            return []  # they are optional, and so is their CRD
+        found += page["items"]
+        rest = page.get("metadata", {}).get("continue")
+        if not rest:
+            return found
+        params["continue"] = rest

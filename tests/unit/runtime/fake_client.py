@@ -18,6 +18,7 @@ class Sent:
     method: str
     path: str
     body: Any
+    params: Any = None
 
 
 class FakeClient:
@@ -31,8 +32,8 @@ class FakeClient:
     def of(self, method: str, ending: str = "") -> list[Sent]:
         return [s for s in self.sent if s.method == method and s.path.endswith(ending)]
 
-    async def _ask(self, method: str, path: str, body: Any = None) -> Any:
-        sent = Sent(method, path, body)
+    async def _ask(self, method: str, path: str, body: Any = None, params: Any = None) -> Any:
+        sent = Sent(method, path, body, params)
         self.sent.append(sent)
         answer = self.reply(sent)
         if hasattr(answer, "__await__"):
@@ -45,8 +46,15 @@ class FakeClient:
         answer = await self._ask(method, path, orjson.loads(body) if body else None)
         return orjson.dumps({} if answer is None else answer)
 
-    async def get(self, path: str, type: type[T] | None = None, **_: Any) -> Any:
-        return _typed(await self._ask("GET", path), type)
+    async def get(
+        self,
+        path: str,
+        type: type[T] | None = None,
+        *,
+        timeout_seconds: float | None = None,
+        **params: Any,
+    ) -> Any:
+        return _typed(await self._ask("GET", path, params=params), type)
 
     async def create(
         self, path: str, body: Any, type: type[T] | None = None, *, dry_run: bool = False

@@ -267,6 +267,23 @@ async def test_a_resync_takes_in_what_is_new_and_forgets_what_is_gone() -> None:
     assert set(told.world.agents.devices) == {"b"}
 
 
+async def test_a_long_list_is_read_in_pages() -> None:
+    told = Told()
+    jobs = [gpujob_body(f"job-{number}", uid=f"uid-{number}") for number in range(1201)]
+    told.intake.gpujob(jobs[-1])
+
+    def pages(sent: Sent) -> Any:
+        if not sent.path.endswith("gpujobs"):
+            return {"metadata": {}, "items": []}
+        start, size = int(sent.params.get("continue", 0)), sent.params["limit"]
+        assert size <= 500
+        more = {"continue": str(start + size)} if start + size < len(jobs) else {}
+        return {"metadata": more, "items": copy.deepcopy(jobs[start : start + size])}
+
+    await resync(FakeClient(pages), told.intake, told.world)  # type: ignore[arg-type]
+    assert set(told.world.gpujobs) == {f"team-a/job-{number}" for number in range(1201)}
+
+
 async def test_a_list_that_cannot_be_read_forgets_nothing() -> None:
     told = Told()
     told.intake.project(project_body())
