@@ -3,12 +3,15 @@
 A trial keeps the values that it was first given, so a retry has the same. They are not a function
 of the seed alone: they depend on which results were there, so whoever asks must store them, and
 after a restart the study is built anew from what was stored. Trials that run count as if they had a
-bad result, or all that start at once would look at the same place. Asking takes some 40 ms at 1,000
-trials and 170 ms at 5,000 (6 parameters): not on the event loop. Called by the runtime, which keeps
-one study per sweep; needs the extra ``tpe``.
+bad result, or all that start at once would look at the same place. Asking happens on the event
+loop and costs more with each trial that is looked at, so only the best and the newest are: a study
+that has grown is begun anew from those. Called by the runtime, which keeps one study per sweep;
+needs the extra ``tpe``.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
+from dataclasses import replace
+from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any
 
 from gpu_scheduler.core.sweeps.objective import Goal, Objective
@@ -23,13 +26,18 @@ from gpu_scheduler.core.sweeps.space import (
     Uniform,
     Value,
     Values,
+    values_of,
 )
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
-    from optuna.trial import FrozenTrial, Trial
+    from optuna.trial import Trial
 
 RANDOM_FIRST = 10  # trials before the estimator has enough to go by
+# What a study begins with, and how large it grows before it is begun anew. Optuna never takes more
+# than 25 results for good ones, and gives old ones little weight among the others.
+BEST, NEWEST, RUNNING = 25, 75, 25
+LARGEST = 250
 
 
 class TpeMissingError(RuntimeError):
@@ -53,78 +61,112 @@ class TpeStudy:
         Raises:
             TpeMissingError: Optuna is not installed.
         """
-        optuna = _optuna()
-        known = [outcome for outcome in stored if outcome.parameters is not None]
-        # A sampler that began with the same seed would say again what it said first.
-        sampler = optuna.samplers.TPESampler(
-            seed=(seed + len(known)) % 2**32, n_startup_trials=RANDOM_FIRST, constant_liar=True
-        )
-        goal = "minimize" if objective.goal is Goal.MINIMIZE else "maximize"
-        self._study = optuna.create_study(direction=goal, sampler=sampler)
-        self._states = optuna.trial.TrialState
-        self._space = space
+        self._optuna = _optuna()
+        self._space, self._objective, self._seed = space, objective, seed
         self._distributions = {n: _distribution(p) for n, p in space if not _fixed(p)}
-        self._asked: dict[int, Trial | int] = {}  # running trials: how Optuna knows them
-        self._given: dict[int, Parameters] = {}
-        for outcome in known:
-            self._restore(outcome, optuna.trial.create_trial)
+        known = [o for o in stored if len(o.parameters or ()) == len(space.names)]
+        self._given = {o.trial: o.parameters or () for o in known}
+        # Trials that run, as Optuna knows them; None: the study has begun without them.
+        self._running: dict[int, Trial | int | None] = {
+            o.trial: None for o in known if o.state is TrialState.STARTED
+        }
+        self._begin(known)
 
     def ask(self, trial: int) -> Parameters:
         """Values for a trial: those it was given before, else new ones."""
         if trial not in self._given:
+            if len(self._seen) >= LARGEST:
+                self._begin(self._seen.values())
             asked = self._study.ask(self._distributions)
-            self._asked[trial] = asked
-            self._given[trial] = {
-                name: _value(parameter, asked.params.get(name)) for name, parameter in self._space
-            }
-        return dict(self._given[trial])
+            found = {n: _value(parameter, asked.params.get(n)) for n, parameter in self._space}
+            values = self._given[trial] = values_of(found, self._space.names)
+            self._seen[trial] = Outcome(trial, TrialState.STARTED, parameters=values)
+            self._running[trial] = asked
+        return dict(zip(self._space.names, self._given[trial], strict=True))
 
     def tell(self, outcome: Outcome) -> None:
         """A trial has ended; told twice, or never asked, it changes nothing."""
-        asked = self._asked.pop(outcome.trial, None)
+        if outcome.trial not in self._running:
+            return
+        ended = replace(outcome, parameters=self._given[outcome.trial])
+        asked = self._running.pop(outcome.trial)
         if asked is None:
-            return
-        if outcome.state is TrialState.SUCCEEDED and outcome.value is not None:
-            self._study.tell(asked, outcome.value)
+            self._add(ended)
         else:
-            state = self._states.PRUNED if _pruned(outcome) else self._states.FAIL
-            self._study.tell(asked, state=state)
+            self._seen[ended.trial] = ended
+            self._study.tell(asked, _worth(ended), state=self._state(ended))
 
-    def withdraw(self, trial: int) -> None:
-        """The trial was not placed after all: its values are forgotten."""
-        asked = self._asked.pop(trial, None)
-        if asked is not None:
-            self._study.tell(asked, state=self._states.FAIL)
-            self._given.pop(trial, None)
+    def _begin(self, outcomes: Iterable[Outcome]) -> None:
+        """A study that knows what counts among these."""
+        # A sampler that began with the same seed would say again what it said first.
+        sampler = self._optuna.samplers.TPESampler(
+            seed=(self._seed + len(self._given)) % 2**32,
+            n_startup_trials=RANDOM_FIRST,
+            constant_liar=True,
+        )
+        goal = "minimize" if self._objective.goal is Goal.MINIMIZE else "maximize"
+        self._study = self._optuna.create_study(direction=goal, sampler=sampler)
+        self._running = dict.fromkeys(self._running)
+        self._seen: dict[int, Outcome] = {}  # what the study knows
+        for outcome in _what_counts(list(outcomes), self._objective):
+            self._add(outcome)
 
-    def _restore(self, outcome: Outcome, create: "Callable[..., FrozenTrial]") -> None:
-        """Add a trial of an earlier life; one whose values are not of this space is left out."""
-        values = outcome.parameters or ()
-        if len(values) != len(self._space.names):
-            return
-        given = dict(zip(self._space.names, values, strict=True))
+    def _add(self, outcome: Outcome) -> None:
+        """Add a trial to the study; one whose values are not of this space is left out."""
+        given = dict(zip(self._space.names, outcome.parameters or (), strict=True))
         try:
-            internal = {n: _internal(p, given[n]) for n, p in self._space if not _fixed(p)}
-            good = outcome.state is TrialState.SUCCEEDED and outcome.value is not None
-            frozen = create(
-                params=internal,
+            frozen = self._optuna.trial.create_trial(
+                params={n: _internal(p, given[n]) for n, p in self._space if not _fixed(p)},
                 distributions=self._distributions,
-                value=outcome.value if good else None,
-                state=self._restored_state(outcome, good=good),
+                value=_worth(outcome),
+                state=self._state(outcome),
             )
         except ValueError:
+            del self._given[outcome.trial]
+            self._running.pop(outcome.trial, None)
             return
         self._study.add_trial(frozen)
-        self._given[outcome.trial] = given
+        self._seen[outcome.trial] = outcome
         if outcome.state is TrialState.STARTED:
-            self._asked[outcome.trial] = self._study.trials[-1].number
+            self._running[outcome.trial] = len(self._seen) - 1  # its number in this study
 
-    def _restored_state(self, outcome: Outcome, *, good: bool) -> Any:
+    def _state(self, outcome: Outcome) -> Any:
+        states = self._optuna.trial.TrialState
         if outcome.state is TrialState.STARTED:
-            return self._states.RUNNING
-        if good:
-            return self._states.COMPLETE
-        return self._states.PRUNED if _pruned(outcome) else self._states.FAIL
+            return states.RUNNING
+        if _worth(outcome) is not None:
+            return states.COMPLETE
+        return states.PRUNED if outcome.state is TrialState.PRUNED else states.FAIL
+
+
+def _what_counts(outcomes: list[Outcome], objective: Objective) -> list[Outcome]:
+    """The best and the newest that have ended, and the newest that run, by trial."""
+    if len(outcomes) <= BEST + NEWEST + RUNNING:
+        return outcomes
+    running: list[Outcome] = []
+    ended: list[Outcome] = []  # without those that failed: nothing is learnt from them
+    ranked: list[tuple[float, int]] = []
+    for outcome in outcomes:
+        if outcome.state is TrialState.STARTED:
+            running.append(outcome)
+        elif (value := _worth(outcome)) is not None:
+            ended.append(outcome)
+            ranked.append((objective.cost(value), outcome.trial))
+        elif outcome.state is TrialState.PRUNED:
+            ended.append(outcome)
+    best = {trial for _, trial in nsmallest(BEST, ranked)}
+    newest = nlargest(NEWEST, (o for o in ended if o.trial not in best), key=_number)
+    running = nlargest(RUNNING, running, key=_number)
+    return sorted([*(o for o in ended if o.trial in best), *newest, *running], key=_number)
+
+
+def _number(outcome: Outcome) -> int:
+    return outcome.trial
+
+
+def _worth(outcome: Outcome) -> float | None:
+    """The objective of a trial that succeeded."""
+    return outcome.value if outcome.state is TrialState.SUCCEEDED else None
 
 
 def _optuna() -> Any:
@@ -137,10 +179,6 @@ def _optuna() -> Any:
         ) from None
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
-
-
-def _pruned(outcome: Outcome) -> bool:
-    return outcome.state is TrialState.PRUNED
 
 
 def _fixed(parameter: Parameter) -> bool:

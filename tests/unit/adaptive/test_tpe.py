@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gpu_scheduler.adaptive.tpe import TpeStudy
+from gpu_scheduler.adaptive.tpe import BEST, LARGEST, NEWEST, RUNNING, TpeStudy
 from gpu_scheduler.core.sweeps.objective import Goal, Objective
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.rows import Header, decode, encode
@@ -152,11 +152,54 @@ def test_trials_without_a_value_are_told_too(state, known_as):
     assert [trial.state.name for trial in again._study.trials] == [known_as]
 
 
-def test_a_trial_that_was_not_placed_after_all_gets_new_values():
-    study = TpeStudy(SPACE, LOSS, 1)
-    first = study.ask(0)
-    study.withdraw(0)
-    assert study.ask(0) != first
+def looked_at(study: TpeStudy) -> list[float]:
+    """The values of trials that the estimator goes by."""
+    return [trial.value for trial in study._study.trials if trial.state.name == "COMPLETE"]
+
+
+def many(count: int, state: TrialState = TrialState.SUCCEEDED, first: int = 0) -> list[Outcome]:
+    """Ended trials, the first ones the best."""
+    return [
+        Outcome(trial, state, float(trial), parameters=(trial % 10 - 5.0, 0.0))
+        for trial in range(first, first + count)
+    ]
+
+
+def test_of_very_many_trials_the_best_and_the_newest_are_looked_at():
+    study = TpeStudy(BOWL, LOSS, 1, many(5000))
+    assert looked_at(study) == [*range(BEST), *range(5000 - NEWEST, 5000)]
+    assert study.ask(2000) == {"x": -5.0, "y": 0.0}, "all keep what they were given"
+    best_last = TpeStudy(BOWL, Objective("score", Goal.MAXIMIZE), 1, many(5000))
+    assert looked_at(best_last) == [*range(5000 - NEWEST - BEST, 5000)]
+
+
+def test_trials_that_failed_do_not_take_the_room_of_results():
+    study = TpeStudy(BOWL, LOSS, 1, [*many(200), *many(5000, TrialState.FAILED, 200)])
+    assert looked_at(study) == [*range(BEST), *range(200 - NEWEST, 200)]
+
+
+def test_a_study_does_not_grow_with_its_trials_and_still_knows_the_best():
+    study = TpeStudy(BOWL, LOSS, 1)
+    for trial in range(2 * LARGEST):
+        study.ask(trial)
+        study.tell(Outcome(trial, TrialState.SUCCEEDED, float(trial)))
+        assert len(study._study.get_trials(deepcopy=False)) <= LARGEST
+    assert looked_at(study)[:BEST] == [*range(BEST)]
+    assert looked_at(study)[-1] == 2 * LARGEST - 1
+
+
+def test_a_trial_that_runs_long_is_learnt_from_when_it_ends():
+    study = TpeStudy(BOWL, LOSS, 1)
+    values = study.ask(0)
+    for trial in range(1, 2 * LARGEST):
+        study.ask(trial)  # all run at once
+    assert len(study._study.get_trials(deepcopy=False)) <= LARGEST
+    study.tell(Outcome(0, TrialState.SUCCEEDED, 0.5))
+    study.tell(Outcome(0, TrialState.SUCCEEDED, 0.5))
+    study.tell(Outcome(2 * LARGEST - 1, TrialState.SUCCEEDED, 0.25))
+    assert sorted(looked_at(study)) == [0.25, 0.5]
+    assert study.ask(0) == values
+    assert len([t for t in study._study.trials if t.state.name == "RUNNING"]) >= RUNNING
 
 
 def test_without_optuna_it_says_how_to_get_it():
