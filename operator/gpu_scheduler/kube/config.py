@@ -33,16 +33,25 @@ def load(
         found = next((file for file in files if file.is_file()), None)
         if found is None:
             raise ConfigError(f"KUBECONFIG={environ['KUBECONFIG']}: no such file")
-        return from_kubeconfig(found, login)
+        return _checked(from_kubeconfig(found, login), found)
     if environ.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").is_file():
-        return _in_cluster(environ, service_account)
+        return _checked(_in_cluster(environ, service_account), service_account)
     home = Path(environ.get("HOME") or "~").expanduser() / ".kube" / "config"
     if home.is_file():
-        return from_kubeconfig(home, login)
+        return _checked(from_kubeconfig(home, login), home)
     raise ConfigError(
         f"no API server: not in a pod ({service_account}/token is missing), KUBECONFIG is not "
         f"set and {home} does not exist"
     )
+
+
+def _checked(connection: Connection, source: Path) -> Connection:
+    """The connection, if its certificates can be used; the first request would be too late."""
+    try:
+        connection.ssl_context()
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from None
+    return connection
 
 
 def _in_cluster(environ: Mapping[str, str], folder: Path) -> Connection:

@@ -45,10 +45,19 @@ class Connection:
     server_name: str = ""
 
     def ssl_context(self) -> ssl.SSLContext | None:
-        """TLS settings; None for a plain ``http`` server."""
+        """TLS settings; None for a plain ``http`` server.
+
+        Raises:
+            ConfigError: a certificate or key is none; the message names the field.
+        """
         if not self.server.startswith("https://"):
             return None
-        context = ssl.create_default_context(cadata=self.ca_pem or None)
+        # Bundles may have comments in any language, which the ssl module does not take.
+        authorities = self.ca_pem.encode("ascii", "ignore").decode()
+        try:
+            context = ssl.create_default_context(cadata=authorities or None)
+        except ssl.SSLError:
+            raise ConfigError("certificate-authority: is no certificate in PEM") from None
         # A certificate authority made by a cluster's installer need not carry every extension.
         context.verify_flags &= ~ssl.VERIFY_X509_STRICT
         if not self.verify:
@@ -56,10 +65,16 @@ class Connection:
             context.verify_mode = ssl.CERT_NONE
         if self.certificate_pem:
             # The ssl module reads a key from a file only; this one is private and gone at once.
-            with tempfile.NamedTemporaryFile("w", suffix=".pem") as file:
+            with tempfile.NamedTemporaryFile("w", suffix=".pem", encoding="utf-8") as file:
                 file.write(f"{self.certificate_pem}\n{self.key_pem}\n")
                 file.flush()
-                context.load_cert_chain(file.name)
+                try:
+                    context.load_cert_chain(file.name)
+                except ssl.SSLError:
+                    raise ConfigError(
+                        "client-certificate and client-key: are no certificate and key in PEM "
+                        "that belong together"
+                    ) from None
         return context
 
 

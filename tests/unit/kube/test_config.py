@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.unit.kube.pem import CERTIFICATE, KEY
 
 from gpu_scheduler.kube import config
 from gpu_scheduler.kube.config import ConfigError, Connection, Token
@@ -23,13 +24,17 @@ def write_kubeconfig(folder: Path, user: dict[str, Any], **cluster: Any) -> Path
     return path
 
 
+def b64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
 def load(path: Path) -> Connection:
     return config.load({"KUBECONFIG": str(path)})
 
 
 def write_service_account(folder: Path) -> None:
     (folder / "token").write_text("first\n")
-    (folder / "ca.crt").write_text("the CA")
+    (folder / "ca.crt").write_text(CERTIFICATE)
     (folder / "namespace").write_text("gpu-system")
 
 
@@ -40,7 +45,7 @@ def test_in_a_pod_the_service_account_is_used(tmp_path: Path) -> None:
     write_service_account(tmp_path)
     found = config.load(IN_POD, tmp_path)
     assert (found.server, found.namespace) == ("https://10.96.0.1:443", "gpu-system")
-    assert found.ca_pem == "the CA"
+    assert found.ca_pem == CERTIFICATE
     assert Token(found, lambda: 0.0).current() == "first"
 
 
@@ -88,26 +93,24 @@ def test_a_kubeconfig_gives_server_token_and_namespace(tmp_path: Path) -> None:
 
 
 def test_files_in_a_kubeconfig_are_relative_to_it(tmp_path: Path) -> None:
-    (tmp_path / "ca.pem").write_text("CA")
+    (tmp_path / "ca.pem").write_text(CERTIFICATE)
     (tmp_path / "tok").write_text("T")
     path = write_kubeconfig(tmp_path, {"tokenFile": "tok"}, **{"certificate-authority": "ca.pem"})
     found = load(path)
-    assert found.ca_pem == "CA"
+    assert found.ca_pem == CERTIFICATE
     assert found.token_file == tmp_path / "tok"
 
 
 def test_data_in_a_kubeconfig_wins_over_files(tmp_path: Path) -> None:
-    def b64(text: str) -> str:
-        return base64.b64encode(text.encode()).decode()
-
     user = {
         "client-certificate": "not-there",
-        "client-certificate-data": b64("CERT"),
-        "client-key-data": b64("KEY"),
+        "client-certificate-data": b64(CERTIFICATE),
+        "client-key-data": b64(KEY),
     }
-    path = write_kubeconfig(tmp_path, user, **{"certificate-authority-data": b64("CA")})
+    path = write_kubeconfig(tmp_path, user, **{"certificate-authority-data": b64(CERTIFICATE)})
     found = load(path)
-    assert (found.ca_pem, found.certificate_pem, found.key_pem) == ("CA", "CERT", "KEY")
+    assert (found.ca_pem, found.certificate_pem) == (CERTIFICATE, CERTIFICATE)
+    assert found.key_pem == KEY
 
 
 def test_an_exec_plugin_is_refused_by_the_name_of_its_field(tmp_path: Path) -> None:
@@ -131,6 +134,35 @@ def test_what_is_wrong_in_a_kubeconfig_is_named(
 ) -> None:
     with pytest.raises(ConfigError, match=message):
         load(write_kubeconfig(tmp_path, user, **cluster))
+
+
+@pytest.mark.parametrize("text", ["secret", "s\u00e9cret", CERTIFICATE[:200]])
+def test_what_is_no_pem_is_named_by_its_field_and_not_quoted(tmp_path: Path, text: str) -> None:
+    pair = {"client-certificate-data": b64(CERTIFICATE), "client-key-data": b64(text)}
+    for user, cluster, field in (
+        ({}, {"certificate-authority-data": b64(text)}, "certificate-authority"),
+        (pair, {}, "client-certificate and client-key"),
+    ):
+        path = write_kubeconfig(tmp_path, user, **cluster)
+        with pytest.raises(ConfigError, match=f"^{path}: {field}") as caught:
+            load(path)
+        assert text not in str(caught.value)
+
+
+def test_a_bundle_of_authorities_may_have_comments_in_any_language(tmp_path: Path) -> None:
+    bundle = b64(f"# Fő autoridad\n{CERTIFICATE}")
+    context = load(
+        write_kubeconfig(tmp_path, {}, **{"certificate-authority-data": bundle})
+    ).ssl_context()
+    assert context is not None
+    assert context.cert_store_stats()["x509_ca"] == 1
+
+
+def test_a_service_account_whose_authority_is_no_pem_is_named(tmp_path: Path) -> None:
+    write_service_account(tmp_path)
+    (tmp_path / "ca.crt").write_text("not a certificate")
+    with pytest.raises(ConfigError, match=f"^{tmp_path}: certificate-authority"):
+        config.load(IN_POD, tmp_path)
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", "a: b: secret", "{}", "current-context: gone"])

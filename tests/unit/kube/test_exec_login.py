@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.kube.test_config import write_kubeconfig
+from tests.unit.kube.pem import CERTIFICATE, KEY
+from tests.unit.kube.test_config import b64, write_kubeconfig
 
 from gpu_scheduler.kube import config
 from gpu_scheduler.kube.config import ConfigError, Connection
@@ -35,7 +36,7 @@ def credential(**status: str) -> dict[str, Any]:
 
 def load(folder: Path, **section: Any) -> Connection:
     user = {"exec": {"apiVersion": V1, **section}}
-    path = write_kubeconfig(folder, user, **{"certificate-authority-data": "Y2E="})
+    path = write_kubeconfig(folder, user, **{"certificate-authority-data": b64(CERTIFICATE)})
     return config.load({"KUBECONFIG": str(path)}, login=log_in)
 
 
@@ -52,9 +53,9 @@ def test_its_token_is_used(tmp_path: Path):
 
 
 def test_its_certificate_is_used(tmp_path: Path):
-    pair = {"clientCertificateData": "certificate", "clientKeyData": "key"}
+    pair = {"clientCertificateData": CERTIFICATE, "clientKeyData": KEY}
     found = load(tmp_path, command=program(tmp_path, credential(**pair)))
-    assert (found.certificate_pem, found.key_pem, found.token) == ("certificate", "key", "")
+    assert (found.certificate_pem, found.key_pem, found.token) == (CERTIFICATE, KEY, "")
 
 
 def test_it_is_told_of_the_cluster_if_it_wants_to_know(tmp_path: Path):
@@ -63,7 +64,7 @@ def test_it_is_told_of_the_cluster_if_it_wants_to_know(tmp_path: Path):
     told = json.loads((tmp_path / "told").read_text())
     assert told["spec"]["cluster"] == {
         "server": "https://10.0.0.1:6443/",
-        "certificate-authority-data": "Y2E=",
+        "certificate-authority-data": b64(CERTIFICATE),
     }
 
 
