@@ -106,7 +106,15 @@ class Binder:
             await self._ready.acquire()
             decision, pod = self._todo.popleft()
             started = self._clock()
-            await self._carry_out(decision, pod)
+            try:
+                await self._carry_out(decision, pod)
+            except errors.NotLeader:
+                raise
+            except Exception:
+                # A mistake of ours about one pod must not stop all others. What became of the
+                # write is not known, so its GPUs stay charged until the watch tells.
+                self.results["unexpected"] += 1
+                log.exception("placing %s on %s: unexpected", decision.pod, decision.node)
             self._settle(decision.job)
             self._unsettled -= 1
             if not self._unsettled:
@@ -136,6 +144,11 @@ class Binder:
         except NotPlaceableError as error:
             log.info("not placed: %s", error)
             await self._resolve(decision, pod, "not_placeable", refused=True)
+            return
+        except Exception:  # nothing was written: it is tried again, elsewhere or later
+            name = f"{pod.metadata.namespace}/{pod.metadata.name}"
+            log.exception("placing %s on %s: unexpected", name, decision.node)
+            await self._resolve(decision, pod, "unexpected", refused=True)
             return
         try:
             await self._client.request(

@@ -55,17 +55,26 @@ def gpujob_record(body: Body, classes: ClassBook | None = None) -> GPUJobRecord:
         spec=None,
         status=body.get("status") or {},
     )
+    try:
+        _judge(record, body, classes or ClassBook())
+    except Exception as error:  # a mistake of ours about one object must not stop all others
+        log.exception("GPUJob %s: unexpected", record.key)
+        record.said = record.spec = None
+        record.problem = f"spec: the operator cannot work with it ({type(error).__name__}: {error})"
+    return record
+
+
+def _judge(record: GPUJobRecord, body: Body, classes: ClassBook) -> None:
     spec = read(GPUJobSpec, body.get("spec") or {})
     if isinstance(spec, tuple):
         record.problem = str(spec[0])
-        return record
+        return
     if found := problems(record.name, record.namespace, spec):
         record.problem = str(found[0])
-        return record
+        return
     record.said = spec
     record.min_compute = requests.compute_capability(spec)
-    settle(record, classes or ClassBook())
-    return record
+    settle(record, classes)
 
 
 def project_record(body: Body) -> ProjectRecord:
@@ -269,14 +278,14 @@ async def resync(client: Client, intake: Intake, world: World) -> None:
         await _listed(client, plural) for plural in (GPUCLASSES, GPUPROJECTS, GPUNODES, GPUJOBS)
     ]
     classes, projects, nodes, jobs = listed
-    for body in classes:
-        intake.gpuclass(body)
-    for body in projects:
-        intake.project(body)
-    for body in nodes:
-        intake.node(body)
-    for body in jobs:
-        intake.gpujob(body)
+    for take, bodies in (
+        (intake.gpuclass, classes),
+        (intake.project, projects),
+        (intake.node, nodes),
+        (intake.gpujob, jobs),
+    ):
+        for body in bodies:
+            _take_in(take, body)
     seen = {(m["namespace"], m["name"], m["uid"]) for m in (b["metadata"] for b in jobs)}
     for namespace, name, uid in known - seen:
         intake.gpujob_gone(namespace, name, uid)
@@ -289,6 +298,15 @@ async def resync(client: Client, intake: Intake, world: World) -> None:
     seen_nodes = {(b["metadata"]["name"], b["metadata"]["uid"]) for b in nodes}
     for name, uid in known_nodes - seen_nodes:
         intake.node_gone(name, uid)
+
+
+def _take_in(take: Callable[[Body], None], body: Body) -> None:
+    try:
+        take(body)
+    except Exception:  # what was known of it stays; all others are taken in
+        meta = body.get("metadata") or {}
+        place = f"{meta.get('namespace') or ''}/{meta.get('name')}".lstrip("/")
+        log.exception("%s %s: unexpected", take.__name__, place)
 
 
 async def _listed(client: Client, plural: str) -> list[Body]:

@@ -349,3 +349,39 @@ def test_a_charge_is_never_freed_while_the_pod_may_hold_it(faults: list[str]) ->
         assert msgspec.json.encode(case.client.sent[0].body)
 
     run()
+
+
+@virtual
+async def test_a_pod_whose_write_cannot_be_made_stops_no_other() -> None:
+    case = Case()
+
+    def breaks(decision: Any) -> dict[str, str]:
+        raise KeyError("odd")
+
+    case.binder._more = breaks
+    async with Running(case.binder.run()):
+        for _ in range(3):  # more than there are workers
+            case.decide()
+            await asyncio.sleep(1)
+            assert not case.charged and case.binder.idle.is_set()
+        assert case.binder.results == {"unexpected": 3}
+        case.binder._more = lambda decision: {}
+        case.decide()
+        await asyncio.sleep(1)
+        assert case.binder.results["placed"] == 1
+
+
+@virtual
+async def test_an_answer_that_breaks_our_code_leaves_the_charge_and_stops_nobody() -> None:
+    case = Case()
+    case.answer = RuntimeError("odd")
+    async with Running(case.binder.run()):
+        for _ in range(3):  # more than there are workers
+            case.decide()
+            await asyncio.sleep(1)
+            assert case.charged and case.binder.idle.is_set()
+            case.world.forget(POD, case.pod)
+        case.answer = {}
+        case.decide()
+        await asyncio.sleep(1)
+        assert case.binder.results == {"unexpected": 3, "placed": 1}

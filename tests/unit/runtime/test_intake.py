@@ -1,5 +1,6 @@
 """Whatever is in a custom resource, a record comes out."""
 
+import asyncio
 import copy
 from typing import Any
 
@@ -144,6 +145,54 @@ def test_a_project_is_read_exactly() -> None:
     read = project.project
     assert (read.quota_milli, read.limit_milli, read.weight) == (2500, 4000, 3)
     assert read.quota_by_model == {"A": 100}
+
+
+def test_a_gpujob_that_breaks_our_code_is_set_aside_with_a_problem(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def breaks(name: str, *_: object) -> list[str]:
+        raise RecursionError("too deep") if name == "odd" else AssertionError
+
+    told = Told()
+    told.intake.gpujob(gpujob_body())
+    monkeypatch.setattr("gpu_scheduler.runtime.intake.problems", breaks)
+    told.intake.gpujob(gpujob_body(name="odd", uid="odd"))
+    odd = told.world.gpujobs[JobKey("team-a/odd")]
+    assert odd.problem == "spec: the operator cannot work with it (RecursionError: too deep)"
+    assert odd.spec is None and told.world.gpujobs[KEY].spec is not None
+    status = gpujob_status(odd, [], [], project=None, wait=None, now="2026-01-01T00:00:00Z")
+    assert status.reason == "Invalid"
+
+
+@pytest.mark.parametrize("kind", ["gpujob", "project", "node", "gpuclass"])
+def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    told = Told()
+    changed = {"gpujob": "gpujob", "project": "project", "node": "gpunode", "gpuclass": "class"}
+    method = f"{changed[kind]}_changed"
+    take = getattr(told.world, method)
+    broken: list[object] = []
+
+    def breaks(*given: object) -> object:
+        if not broken:  # the first of two
+            broken.append(given)
+            raise KeyError("odd")
+        return take(*given)
+
+    monkeypatch.setattr(told.world, method, breaks)
+    second_class = gpuclass_body()
+    second_class["metadata"] |= {"name": "b100", "uid": "b"}
+    client = lists(
+        [project_body("other", uid="o"), project_body()],
+        [gpunode_body("b"), gpunode_body()],
+        [gpujob_body(name="odd", uid="odd"), gpujob_body()],
+        [gpuclass_body(), second_class],
+    )
+    asyncio.run(resync(client, told.intake, told.world))  # type: ignore[arg-type]
+    assert broken
+    assert KEY in told.world.gpujobs and ProjectName("team-a") in told.world.projects.records
+    assert "a" in told.world.agents.devices and "b100" in told.world.classes.records
 
 
 # --- events ---
