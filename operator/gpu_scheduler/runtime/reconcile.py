@@ -85,18 +85,15 @@ class Reconciler:
             return
         if job.spec is None:
             return self._refuse(job, job.problem)
-        if job.unknown:
-            return self._refuse(job, job.unknown)
         project = self._world.projects.owner(job.namespace)
-        if project is None:
-            return self._refuse(job, no_project(job.namespace, self._world.projects.records))
-        problem = self._world.projects.records[project].problem
-        if problem:
-            return self._refuse(job, f"GPUProject {project} cannot be used: {problem}")
+        if project is None or job.unknown or self._world.projects.records[project].problem:
+            self._refuse(job, job.unknown or self._not_charged(job, project))
+            return await self._give_back(job, running)
         if sweeps is not None:
             return await self._sweep(job, sweeps, project)
         own = {j.role: j for j in running if j.owner_uid == job.uid and not j.deleting}
         if job.asks.keys() - own.keys():
+            await self._give_back(job, running)
             await self._create(job, own.keys(), project)
         else:
             self._refuse(job, "")
@@ -120,13 +117,28 @@ class Reconciler:
             or job.status.get("phase") in FINISHED
         )
 
+    def _not_charged(self, job: GPUJobRecord, project: ProjectName | None) -> str:
+        """Why nobody's quota can be charged for the job."""
+        records = self._world.projects.records
+        if project is None:
+            return no_project(job.namespace, records)
+        return f"GPUProject {project} cannot be used: {records[project].problem}"
+
+    async def _give_back(self, job: GPUJobRecord, running: list[JobRecord]) -> None:
+        """Suspend what runs, if its owner says so: for that nothing has to be right."""
+        if job.spec is not None and job.spec.suspend:
+            await self._stop(job, running, "is suspended")
+
     async def _end(self, job: GPUJobRecord, running: list[JobRecord]) -> None:
         """Stop the other roles of a job in which one has failed: nobody waits for them."""
+        await self._stop(job, running, "has failed")
+
+    async def _stop(self, job: GPUJobRecord, running: list[JobRecord], why: str) -> None:
         for other in running:
             if other.owner_uid != job.uid or other.deleting or other.suspend:
                 continue
             if not (other.complete or other.failure):
-                log.info("%s has failed: stopping Job %s", job.key, other.name)
+                log.info("%s %s: stopping Job %s", job.key, why, other.name)
                 await self._patch(other, {"spec": {"suspend": True}})
 
     async def _create(

@@ -200,6 +200,28 @@ async def test_a_project_that_cannot_be_used_is_named_with_its_problem() -> None
     assert "spec.quota" in case.problem
 
 
+@pytest.mark.parametrize("why", ["no project", "a project that cannot be used", "no such shape"])
+def test_gpus_can_be_given_back_whatever_else_is_wrong(why: str) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case(suspend=True)
+        case.world.job_changed(make_job())
+        if why == "no project":
+            case.world.project_gone(ProjectName("team-a"))
+        elif why == "no such shape":
+            case.world.gpujobs[KEY].unknown = "spec.shape: there is no such shape"
+        else:
+            case.world.project_changed(make_project(problem="spec.quotaGPU: must be a number"))
+        case.answers = {"PATCH": make_job(suspend=True, version=2)}
+        await case.handle()
+        await case.handle()
+        (patch,) = case.client.sent
+        assert patch.body == {"metadata": {"uid": "job-uid"}, "spec": {"suspend": True}}
+        assert case.problem != ""
+
+    run()
+
+
 @virtual
 async def test_a_spec_that_cannot_be_read_creates_nothing() -> None:
     case = Case(gpu=1.5)
