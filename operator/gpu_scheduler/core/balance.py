@@ -19,6 +19,7 @@ from gpu_scheduler.core.occupants import Occupant
 from gpu_scheduler.core.pools import Allowance, Pool, Pools
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.core.wording import gpus
@@ -119,10 +120,9 @@ class Balance:
         shares_milli: Mapping[ProjectName, int],
         pools: Pools,
         by_model: Mapping[Pool, Mapping[ProjectName, int]],
-        reserved_milli: Callable[[ProjectName], int],
+        reservations: Reservations,
     ) -> None:
-        """``reserved_milli``: what projects are charged for room that no pod of theirs has yet."""
-        self._reserved_milli = reserved_milli
+        self._reservations = reservations
         self._snapshot, self._departures = snapshot, departures
         self._projects, self.shares_milli = projects, shares_milli
         self._pools, self._by_model = pools, by_model
@@ -176,7 +176,7 @@ class Balance:
         quota_milli = self._projects[name].quota_by_model.get(pool)
         if quota_milli is None:
             return quota.UNBOUNDED
-        return max(0, self._held_of(name, pool) - quota_milli)
+        return max(0, self._taken_of(name, pool) - quota_milli)
 
     def _held_of(self, name: ProjectName, pool: Pool) -> int:
         leaving = sum(
@@ -185,6 +185,12 @@ class Balance:
             if project == name and self._pools.of_product(product) == pool
         )
         return self._pools.held_milli(name, pool) - leaving
+
+    def _taken_of(self, name: ProjectName, pool: Pool) -> int:
+        """The same, less what is only reserved: nothing that can be taken from a project."""
+        reserved = self._reservations.charged_by_model[name]
+        of_pool = (n for product, n in reserved.items() if self._pools.of_product(product) == pool)
+        return self._held_of(name, pool) - sum(of_pool)
 
     def held_milli(self, name: ProjectName) -> int:
         """What a project will hold once those that leave are gone."""
@@ -199,7 +205,7 @@ class Balance:
         floor = self._projects[name].quota_milli
         if self._keeps_shares:
             floor = max(floor, self.shares_milli[name])
-        return max(0, self.held_milli(name) - self._reserved_milli(name) - floor)
+        return max(0, self.held_milli(name) - self._reservations.charged_milli[name] - floor)
 
     def most_over(self) -> list[ProjectName]:
         """Projects from which something can be taken, most over their fair share first."""
@@ -228,7 +234,7 @@ class ModelBalance(Balance):
             whole._by_model[pool],
             whole._pools,
             whole._by_model,
-            whole._reserved_milli,
+            whole._reservations,
         )
         self._whole, self._pool = whole, pool
         self._keeps_shares = whole._keeps_shares
@@ -252,7 +258,7 @@ class ModelBalance(Balance):
         """
         named = self._projects[name].quota_by_model.get(self._pool)
         floor = max(self.shares_milli[name] if self._keeps_shares else 0, named or 0)
-        spare = max(0, self.held_milli(name) - floor)
+        spare = max(0, self._taken_of(name, self._pool) - floor)
         return spare if named is not None else min(spare, self._whole.spare_milli(name))
 
     def stand(self, name: ProjectName) -> str:

@@ -93,9 +93,7 @@ def plan(
     places += above.run(queues)
 
     # 6. Make room for those below their fair share, and for higher priorities.
-    balance = Balance(
-        snapshot, departures, projects, shares, pools, by_model, reservations.charged_milli
-    )
+    balance = Balance(snapshot, departures, projects, shares, pools, by_model, reservations)
     reclaim = Reclaim(
         snapshot, demands, occupants, departures, locator, balance, reservations, gangs, projects
     )

@@ -6,6 +6,7 @@ what frees, goes to nobody ranked after it, except to pods known to end before t
 complete. Called by ``holds``, by ``rounds`` and by ``plan``.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from heapq import nlargest
@@ -66,6 +67,10 @@ class Reservations:
     ) -> None:
         self._within = within
         self.blocks: dict[PodUID, Block] = {}
+        self.charged_milli: Counter[ProjectName] = Counter()
+        """What projects are charged for room that none of their pods has got yet."""
+        self.charged_by_model: defaultdict[ProjectName, Counter[str]] = defaultdict(Counter)
+        """The same by product."""
         self.joined: dict[int, list[tuple[Shape, Picks, ProjectName]]] = {}
         """Pods that this cycle put on nodes before it looked at reservations."""
         self._snapshot, self._demands, self._occupants = snapshot, demands, occupants
@@ -82,10 +87,6 @@ class Reservations:
     def wanted(self) -> list[tuple[Demand, frozenset[str]]]:
         """What those want for whom room is reserved, and the nodes they avoid."""
         return [(block.demand, block.avoid) for block in self.blocks.values()]
-
-    def charged_milli(self, name: ProjectName) -> int:
-        """What a project is charged for room that none of its pods has got yet."""
-        return sum(block.charge_milli for block in self.blocks.values() if block.project == name)
 
     def keep(self, entry: Entry, node: int) -> Hold | None:
         """Reserve room for a pod on a node; None when it would not even fit in the end."""
@@ -171,6 +172,7 @@ class Reservations:
             picks.append((container, device, *part))
         block.taken = room, tuple(picks)
         self._snapshot.take(node, *block.taken, block.project, block.charge_milli)
+        self._charge(block, 1)
         self.blocks[block.hold.pod] = block
 
     def backfill(self, entry: Entry, demand: Demand, room_milli: int) -> tuple[int, Choice] | None:
@@ -217,7 +219,15 @@ class Reservations:
 
     def _raise(self, block: Block) -> None:
         self._snapshot.release(block.node, *block.taken, block.project, block.charge_milli)
+        self._charge(block, -1)
         block.taken = _NOTHING
+
+    def _charge(self, block: Block, sign: int) -> None:
+        charge = sign * block.charge_milli
+        self.charged_milli[block.project] += charge
+        if block.picks:  # all of one model
+            model = self._snapshot.cluster.dev_model[block.picks[0][1]]
+            self.charged_by_model[block.project][model] += charge
 
     def _may_use(self, job: WaitingJob, block: Block) -> bool:
         if job.project == block.project and job_rank(job) < job_rank(block.job):

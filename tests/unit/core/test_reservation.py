@@ -4,6 +4,7 @@ from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 
 from gpu_scheduler.core.decision import HoldKind, Plan, Reason
+from gpu_scheduler.core.request import NodeFilter
 
 WHOLE, PAIR = shape(1000), shape(1000, count=2)
 
@@ -146,6 +147,22 @@ def test_room_that_came_free_while_planning_is_no_lack_of_anything():
         "room has just come free on n0 and is tried in the next cycle",
     )
     assert "one" in started(play.cycle())
+
+
+def test_room_that_is_only_reserved_cannot_be_taken():
+    known = projects(project("a", 3000), project("b", 2900), project("c", 100))
+    play = Play((2, 2, 1, 1), known)
+    play.place(Pod("runs", "a", WHOLE), "n0/0")
+    play.place(Pod("stays", "b", WHOLE), "n0/1")
+    play.place(Pod("stays-2", "b", shape(900)), "n2/0", milli=900)
+    play.place(Pod("ends", "c", shape(100), seconds=100, limit=True), "n1/0", milli=100)
+    play.wait(Pod("pair", "a", PAIR, created=900.0))
+    assert [hold.node for hold in play.cycle().holds] == ["n1"]
+    play.wait(Pod("first", "a", WHOLE, created=990.0))  # a holds two GPUs then, and two are kept
+    in_z0 = NodeFilter(selector=(("zone", "z0"),))
+    play.wait(Pod("more", "b", shape(1000, where=in_z0), created=995.0))
+    result = play.plan()
+    assert (started(result), result.evicts) == (["first"], ())
 
 
 def test_what_is_reserved_is_said():
