@@ -150,6 +150,7 @@ class Intake:
         if known and (known.uid, known.generation) == (record.uid, record.generation):
             # What was found wrong only later (no project, refused dry run) stays known.
             record.problem = record.problem or known.problem
+            record.unfollowed = known.unfollowed
             if known.status.get("phase") != record.status.get("phase"):
                 self.phase_changed(record)
         self._world.gpujob_changed(record)

@@ -80,6 +80,7 @@ class Reconciler:
         if sweeps is not None and await sweeps.ended(job):
             return await self._expire(job, [])
         if sweeps is None and self._finished(job, running):
+            self._cannot_follow(job, "")
             await self._end(job, running)
             await self._expire(job, running)
             return
@@ -162,6 +163,7 @@ class Reconciler:
                 self._queue.add_after(job.key, _RECHECK_SECONDS)
             return
         self._refuse(job, "")
+        self._cannot_follow(job, "")
         self._wake()
 
     async def _follow(
@@ -176,7 +178,14 @@ class Reconciler:
             )
             patch = mutable_patch(Job(spec=seen), wanted.job)
             if patch is not None and not existing.complete:
-                await self._patch(existing, patch)
+                try:
+                    await self._patch(existing, patch)
+                except (errors.Forbidden, errors.Unprocessable) as error:
+                    if any(cause.field == "metadata.uid" for cause in error.details.causes):
+                        raise  # another Job of that name: news of it are on their way
+                    self._cannot_follow(job, refused_change(existing, patch, error))
+                    return self._queue.add_after(job.key, _RECHECK_SECONDS)
+        self._cannot_follow(job, "")
 
     async def _patch(self, existing: JobRecord, patch: dict[str, Any]) -> None:
         body = patch | {"metadata": {"uid": existing.uid}}
@@ -211,16 +220,34 @@ class Reconciler:
         except (errors.NotFound, errors.Conflict):
             return
 
+    def _judged(self, before: GPUJobRecord) -> GPUJobRecord | None:
+        """The record as it is now; None where the spec is another: the news are in the queue."""
+        job = self._world.gpujobs.get(before.key)
+        if job is None or (job.uid, job.generation) != (before.uid, before.generation):
+            return None
+        return job
+
+    def _cannot_follow(self, judged: GPUJobRecord, why: str) -> None:
+        """Note why a Job stays as it is, or that it does not."""
+        job = self._judged(judged)
+        if job is not None and job.unfollowed != why:
+            job.unfollowed = why
+            self._world.touched.add(job.key)
+
     def _refuse(self, judged: GPUJobRecord, problem: str) -> None:
         """Note what is wrong, or that nothing is, with the spec that was judged."""
-        job = self._world.gpujobs.get(judged.key)
-        if job is None or (job.uid, job.generation) != (judged.uid, judged.generation):
-            return  # the news about it are in the queue
-        if job.problem != problem:
+        job = self._judged(judged)
+        if job is not None and job.problem != problem:
             job.problem = problem
             self._world.touched.add(job.key)
             self._world.version += 1
             self._wake()
+
+
+def refused_change(job: JobRecord, patch: Mapping[str, Any], error: errors.ApiError) -> str:
+    """What is wrong with a change that the API server, or a policy in it, refuses."""
+    fields = " and ".join(f"spec.{name}" for name in patch["spec"])
+    return f"{fields}: the API server refuses the change of Job {job.name}: {error.message}"
 
 
 def no_project(namespace: str, projects: Iterable[ProjectName]) -> str:

@@ -66,10 +66,10 @@ def gpujob_status(
     failed = sum(j.failed for j in own)
     phase, reason, message = _phase(job, ended, running, held, wait, failure)
     by = preempted_by(job, own, live, preempted) if not ended else None
-    if by and not job.problem and phase in (Phase.PENDING, Phase.RUNNING):
+    if by and not job.complaint and phase in (Phase.PENDING, Phase.RUNNING):
         going = any(pod.deleting or _victim(pod, preempted) for pod in live)
         reason, message = _gave_way(by, reason, message, wait, going=going)
-    waiting = wait if phase in (Phase.PENDING, Phase.RUNNING) and not job.problem else None
+    waiting = wait if phase in (Phase.PENDING, Phase.RUNNING) and not job.complaint else None
     total = job.spec.total_pods if job.spec else 0
     if not own and ended:  # the Job is gone, its numbers live on in the status
         counts = PodCounts.model_validate(job.status.get("pods") or {})
@@ -161,8 +161,8 @@ def _phase(
         return ended, "", ""
     if ended is Phase.FAILED:
         return ended, "", failure or str(job.status.get("message", ""))
-    if job.problem:
-        return Phase.RUNNING if running else Phase.PENDING, Reason.INVALID, job.problem
+    if job.complaint:
+        return Phase.RUNNING if running else Phase.PENDING, Reason.INVALID, job.complaint
     if job.spec is not None and job.spec.suspend:
         return Phase.SUSPENDED, Reason.SUSPENDED, "spec.suspend is true: set it to false to go on"
     phase = Phase.RUNNING if running else Phase.PENDING
@@ -224,7 +224,7 @@ def _conditions(
     before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}
     placed = bool(held)
     wanted = [
-        ("Accepted", not job.problem, "Invalid" if job.problem else "Accepted", job.problem),
+        ("Accepted", not job.complaint, "Invalid" if job.complaint else "Accepted", job.complaint),
         ("Placed", placed, "Placed" if placed else "NotPlaced", ""),
         *protection.conditions(held, watched, before),
     ]

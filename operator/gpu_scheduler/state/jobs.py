@@ -55,6 +55,7 @@ class GPUJobRecord:
     status: Mapping[str, Any] = field(default_factory=dict)  # as the API server last showed it
     said: GPUJobSpec | None = None
     unknown: str = ""
+    unfollowed: str = ""  # why its Job stays as it was; what runs goes on
 
     _asks: Mapping[str, Ask] = field(default_factory=dict)
     _asked_by: GPUJobSpec | None = None  # the spec that they were worked out from
@@ -66,6 +67,11 @@ class GPUJobRecord:
             self._asks = {} if self.spec is None else asks_of(self.spec)
             self._asked_by = self.spec
         return self._asks
+
+    @property
+    def complaint(self) -> str:
+        """What its owner has to mend; empty = nothing."""
+        return self.problem or self.unfollowed
 
     @property
     def created_seconds(self) -> float:

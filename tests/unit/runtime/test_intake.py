@@ -231,14 +231,15 @@ def test_old_news_are_ignored() -> None:
     assert told.world.snapshot().dev_id == ["GPU-0", "GPU-1"]
 
 
-def test_a_status_update_does_not_forget_what_was_found_wrong_later() -> None:
+@pytest.mark.parametrize("kind", ["problem", "unfollowed"])
+def test_a_status_update_does_not_forget_what_was_found_wrong_later(kind: str) -> None:
     told = Told()
     told.intake.gpujob(gpujob_body(version=1))
-    told.world.gpujobs[KEY].problem = "no project"
+    setattr(told.world.gpujobs[KEY], kind, "no project")
     told.intake.gpujob(gpujob_body(version=2, status={"phase": "Pending"}))
-    assert told.world.gpujobs[KEY].problem == "no project"
+    assert getattr(told.world.gpujobs[KEY], kind) == "no project"
     told.intake.gpujob(gpujob_body(version=3, generation=2))
-    assert told.world.gpujobs[KEY].problem == ""
+    assert told.world.gpujobs[KEY].complaint == ""
 
 
 def test_a_new_gpujob_of_the_same_name_is_judged_anew() -> None:

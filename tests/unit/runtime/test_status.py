@@ -168,12 +168,20 @@ def test_a_condition_keeps_its_time_until_it_changes() -> None:
     assert times(second) == {"Accepted": ("True", THEN), "Placed": ("True", NOW)}
 
 
-def test_a_refusal_is_a_condition_with_its_sentence() -> None:
+@pytest.mark.parametrize("kind", ["problem", "unfollowed"])
+def test_a_refusal_is_a_condition_with_its_sentence(kind: str) -> None:
     job = make_gpujob()
-    job.problem = "metadata.name: taken"
+    setattr(job, kind, "metadata.name: taken")
     (accepted, _) = status_of(job).conditions
     assert (accepted.type, accepted.status) == ("Accepted", "False")
     assert (accepted.reason, accepted.message) == ("Invalid", "metadata.name: taken")
+
+
+def test_a_job_that_runs_on_for_its_suspension_was_refused_does_not_say_that_it_is_suspended():
+    job = make_gpujob(suspend=True)
+    job.unfollowed = "spec.suspend: no"
+    found = status_of(job, (make_job(),), (running(),))
+    assert (found.phase, found.reason, found.message) == ("Running", "Invalid", "spec.suspend: no")
 
 
 def test_an_end_stays_when_its_job_is_gone() -> None:
