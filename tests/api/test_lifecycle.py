@@ -3,6 +3,7 @@
 import time
 
 from tests.api.tenant import Tenant, runs, template, until
+from tests.api.trials import fail_when_suspended
 
 
 def test_suspend_gives_the_gpus_back_and_resume_goes_on(tenant: Tenant) -> None:
@@ -103,3 +104,12 @@ def test_deleting_a_job_frees_its_gpus(tenant: Tenant) -> None:
     tenant.wait_reason("next", "WaitingForGPU")
     tenant.remove("short-lived")
     tenant.wait_placed("next")
+
+
+def test_a_program_that_fails_when_it_is_suspended_loses_no_retry(tenant: Tenant) -> None:
+    tenant.submit("stopped", gpu=1, retries=0, template=template())
+    tenant.wait_phase("stopped", "Running")
+    fail_when_suspended(tenant, "stopped", tenant.pods("stopped")[0], 143)
+    assert tenant.patch("stopped", suspend=False).ok
+    tenant.wait_phase("stopped", "Running")
+    assert not tenant.batch_job("stopped")["status"].get("failedIndexes")

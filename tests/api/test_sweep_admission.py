@@ -20,8 +20,6 @@ PATH = f"/apis/{API_VERSION}/namespaces/default/gpujobs"
 DRY = "?dryRun=All"
 TO_THE_OPERATOR = {  # products of numbers and RE2 are beyond what CEL can do
     "a grid of more than may run",
-    "more trials than the grid has",
-    "more trials than listed",
     "a value twice",
     "a text without end",
     "a listed trial of nothing",

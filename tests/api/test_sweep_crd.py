@@ -90,6 +90,11 @@ def test_fewer_trials_are_refused(change, patch):
     assert found
 
 
+def test_a_list_cannot_get_more_trials_than_it_has(change):
+    found = causes(change(listed({"a": 1}, {"a": 2}, completions=2), {"completions": 3}))
+    assert "fewer trials in the list" in found["spec.completions"]
+
+
 VALUES = sweep("grid", None, parameters={"v": {"values": [1, 0.5, "x"]}, "c": {"constant": 1}})
 
 

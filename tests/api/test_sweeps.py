@@ -12,6 +12,7 @@ from tests.api.trials import (
     RANDOM,
     SETTINGS,
     end,
+    fail_when_suspended,
     given,
     rows,
     running_trials,
@@ -100,6 +101,15 @@ def test_completions_of_a_grid_are_its_first_trials_and_can_be_raised(
     assert given(tenant.pods("grid")) == dict(enumerate(PRODUCT[:6]))
     assert len(tenant.pods("grid")) == 6, "no trial ran twice"
     assert not tenant.patch("grid", completions=5).ok
+    assert tenant.patch("grid", completions=13, parallelism=6).ok
+    until(
+        lambda: sweep_status(tenant, "grid")["counts"]["succeeded"] == 12,
+        lambda: f"the grid has twelve: {json.dumps(tenant.status('grid'))}",
+        60,
+    )
+    accepted = tenant.wait_phase("grid", "Succeeded")["conditions"][0]
+    assert (accepted["type"], accepted["status"]) == ("Accepted", "True")
+    assert "but the grid has 12 trials" in accepted["message"]
 
 
 def test_suspend_and_resume_go_on_with_the_same_trials(site: Site, team: Team) -> None:
@@ -122,6 +132,23 @@ def test_suspend_and_resume_go_on_with_the_same_trials(site: Site, team: Team) -
     status = tenant.wait_phase("rest", "Succeeded")
     assert status["sweep"]["counts"]["failed"] == 0
     assert [t["trial"] for t in status["sweep"]["top"]] == [3, 2, 1, 0]
+
+
+def test_a_code_in_answer_to_the_signal_of_a_suspension_fails_nothing(
+    site: Site, team: Team
+) -> None:
+    tenant = team(quota=8)
+    search = RANDOM | {"failFastExitCodes": [42]}
+    spec = {"gpu": 0.5, "completions": 2, "parallelism": 1, "retries": 0, "sweep": search}
+    tenant.submit("quick", template=template(), **spec)
+    pod = wait_running(tenant, "quick", 0)[0]
+    fail_when_suspended(tenant, "quick", pod, 42)
+    assert tenant.patch("quick", suspend=False).ok
+    again = wait_running(tenant, "quick", 0)[0]
+    assert not tenant.batch_job("quick-s0")["status"].get("failedIndexes")
+    end(tenant, again, '{"loss": 1}')
+    end(tenant, wait_running(tenant, "quick", 1)[1], '{"loss": 2}')
+    assert tenant.wait_phase("quick", "Succeeded")["sweep"]["counts"]["succeeded"] == 2
 
 
 def test_killing_the_operator_amid_a_sweep_changes_no_assignment(site: Site, team: Team) -> None:

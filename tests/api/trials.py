@@ -75,6 +75,28 @@ def end(tenant: Tenant, pod: Json, result: str, exit_code: int = 0, reason: str 
     assert tenant.admin.patch(path, {"status": status}).ok
 
 
+def fail_when_suspended(tenant: Tenant, job: str, pod: Json, exit_code: int) -> None:
+    """Suspend a job; its one pod answers the signal by failing, and is seen so by its Job.
+
+    Fake nodes end a pod that is deleted without a word; a kubelet reports its exit code first.
+    """
+    path = f"/api/v1/namespaces/{tenant.name}/pods/{pod['metadata']['name']}"
+
+    def seen() -> Json:
+        found: Json = tenant.admin.get(path).body
+        return found
+
+    finalizers = [*pod["metadata"]["finalizers"], "test.example/kubelet"]
+    assert tenant.admin.patch(path, {"metadata": {"finalizers": finalizers}}).ok
+    assert tenant.patch(job, suspend=True).ok
+    until(lambda: seen()["metadata"].get("deletionTimestamp"), "it is deleted")
+    end(tenant, pod, "", exit_code)
+    tracking = "batch.kubernetes.io/job-tracking"
+    until(lambda: tracking not in seen()["metadata"]["finalizers"], "its Job has seen its end")
+    assert seen()["status"]["phase"] == "Failed"
+    assert tenant.admin.patch(path, {"metadata": {"finalizers": None}}).ok
+
+
 def running_trials(tenant: Tenant, job: str) -> dict[int, Json]:
     """Pods that run, by trial."""
     return {

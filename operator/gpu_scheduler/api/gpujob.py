@@ -209,9 +209,9 @@ class GPUJobSpec(ApiModel):
     isolation: Isolation | None = Field(
         None,
         description="What keeps containers inside their memory cap: interposer (a library loaded "
-        "into every process, the default of the installation) or framework (nothing is loaded; "
-        "the framework is only told). Where the driver enforces caps itself, it does so in "
-        "either case.",
+        "into every process; the default, unless the installation says otherwise) or framework "
+        "(nothing is loaded; the framework is only told). Where the driver enforces caps itself, "
+        "it does so in either case.",
     )
 
     sweep: SweepSpec | None = Field(

@@ -228,8 +228,10 @@ class SweepSpec(ApiModel):
         return Objective(o.metric, o.goal, o.target, tuple(o.additional_metrics or ()))
 
     def total(self, completions: int | None) -> int:
-        """Trials in all: completions, or all of a grid or list; 0 where that is not known."""
-        return self._size if completions is None else completions
+        """Trials in all: completions, but no more than a grid or list has; 0 where not known."""
+        if completions is None:
+            return self._size
+        return min(completions, self._size or completions)
 
     @cached_property
     def _size(self) -> int:

@@ -35,6 +35,7 @@ NEEDS_COMPLETIONS = (
 )
 TPE_PARAMETERS = "tpe searches at most 20 parameters"
 TPE_WIDTH = "for tpe the distance between the bounds must be a finite number; bring them closer"
+MORE_THAN_LISTED = "there are fewer trials in the list; take completions out to run all of them"
 NOT_WITH_ROLES = "a sweep has one pod per trial; leave out roles and gang"
 ONLY_MORE = "of a sweep can only be raised; delete the job and apply it again for fewer trials"
 MEDIAN_ONLY = "minTrials and warmupSteps belong to type median"
@@ -94,6 +95,12 @@ IN_JOB = (
         "!has(self.sweep) || !(has(self.roles) || (has(self.gang) && self.gang))",
         NOT_WITH_ROLES,
         ".sweep",
+    ),
+    Rule(
+        "!has(self.sweep) || !has(self.sweep.trials) || !has(self.completions) || "
+        "self.completions <= self.sweep.trials.size()",
+        f"completions: {MORE_THAN_LISTED}",
+        ".completions",
     ),
 )
 """Over a GPUJob's spec."""

@@ -64,7 +64,8 @@ def _companions(spec: GPUJobSpec) -> Iterator[Problem]:
     gang = spec.gang if spec.gang is not None else spec.roles is not None
     if gang and spec.completions not in (None, spec.parallelism):
         yield Problem("spec.completions", rules.GANG_COMPLETIONS)
-    if gang and spec.roles is None and spec.total_pods > rules.MAX_GANG_PODS:
+    alone = spec.roles is None and spec.sweep is None
+    if gang and alone and spec.total_pods > rules.MAX_GANG_PODS:
         yield Problem("spec.parallelism", rules.GANG_PODS)
     for field, value in (("distinctGPUs", spec.distinct_gpus), ("topology", spec.topology)):
         if value is not None and not gang:

@@ -224,7 +224,12 @@ def _conditions(
     before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}
     placed = bool(held)
     wanted = [
-        ("Accepted", not job.complaint, "Invalid" if job.complaint else "Accepted", job.complaint),
+        (
+            "Accepted",
+            not job.complaint,
+            "Invalid" if job.complaint else "Accepted",
+            job.complaint or _fewer_trials(job),
+        ),
         ("Placed", placed, "Placed" if placed else "NotPlaced", ""),
         *protection.conditions(held, watched, before),
     ]
@@ -233,6 +238,17 @@ def _conditions(
     if phase is Phase.FAILED:
         wanted.append(("Failed", True, "FailedIndexes", failure or _message(before, "Failed")))
     return [_condition(before.get(w[0]), *w, job.generation, now) for w in wanted]
+
+
+def _fewer_trials(job: GPUJobRecord) -> str:
+    """What becomes of a grid that was to have more trials than there are."""
+    spec = job.spec
+    if spec is None or spec.sweep is None or (spec.completions or 0) <= spec.total_pods:
+        return ""
+    return (
+        f"spec.completions is {spec.completions:,}, but the grid has {spec.total_pods:,} trials: "
+        "all of them run, and no more"
+    )
 
 
 def _message(before: Mapping[str, Mapping[str, Any]], kind: str) -> str:

@@ -143,6 +143,9 @@ WRONG: dict[str, Wrong] = {
         says.NAMES,
         "spec.sweep, parameter 'lambda_'",
     ),
+    "more trials than listed": Wrong(
+        listed({"a": 1}, completions=2), "spec.completions", says.MORE_THAN_LISTED
+    ),
     "a name that begins with a digit": Wrong(
         with_parameter(LR, "2x"), "spec.sweep.parameters", says.NAMES, "spec.sweep, parameter '2x'"
     ),
@@ -195,12 +198,6 @@ WRONG_FOR_PYTHON: dict[str, Wrong] = {
         sweep("grid", None, parameters={n: {"int": [1, 1000]} for n in ("a", "b")}),
         "spec.sweep.parameters",
         "1,000,000 combinations",
-    ),
-    "more trials than the grid has": Wrong(
-        sweep("grid", 4, parameters={"b": BATCH}), "spec.completions", "the grid has 3 trials"
-    ),
-    "more trials than listed": Wrong(
-        listed({"a": 1}, completions=2), "spec.completions", "the list has 1 trials"
     ),
     "a listed trial that misses one": Wrong(
         listed({"lr": 1, "b": 2}, {"lr": 1}), "spec.sweep.trials[1]", "misses b"

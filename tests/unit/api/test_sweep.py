@@ -62,6 +62,7 @@ def test_what_the_schema_refuses_is_a_problem_too(name):
     [
         (sweep("grid", None, parameters={"b": BATCH, "c": {"int": [1, 4]}}), 12),
         (sweep("grid", 4, parameters={"b": BATCH, "c": {"int": [1, 4]}}), 4),
+        (sweep("grid", 13, parameters={"b": BATCH, "c": {"int": [1, 4]}}), 12),
         (listed({"a": 1}, {"a": 2}, {"a": 3}), 3),
         (sweep(completions=100_000), 100_000),
     ],

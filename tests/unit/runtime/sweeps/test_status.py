@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.unit.runtime.sweeps.cases import Case
 
+from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.runtime.sweeps.record import Sweep
@@ -86,3 +87,18 @@ def test_a_sweep_that_succeeded_says_how_also_before_its_results_are_read_again(
     assert status["pods"] == {"pending": 0, "running": 0, "succeeded": 2, "failed": 1}
     job.status = status
     assert gpujob_status(job, (), (), **now, sweep=None).to_json() == status
+
+
+def test_a_grid_that_was_to_have_more_trials_than_there_are_runs_all_and_says_so() -> None:
+    case = Case(
+        completions=9, algorithm="grid", parameters={"lr": {"values": [1, 2]}, "b": {"int": [1, 3]}}
+    )
+    assert case.sweep.completions == 6
+    job = case.world.gpujobs[case.sweep.key]
+    status = gpujob_status(job, [], [], project=None, wait=None, now="2026-01-01T00:00:00Z")
+    (accepted,) = (c for c in status.conditions if c.type == "Accepted")
+    assert accepted.status == "True"
+    assert accepted.message.startswith("spec.completions is 9, but the grid has 6 trials")
+    for trial in range(6):
+        case.sweep.put(Outcome(trial, TrialState.SUCCEEDED, 1.0))
+    assert judged(case.sweep, 0).ended is Phase.SUCCEEDED
