@@ -292,6 +292,7 @@ class Recovery:
 
         Raises:
             TooManyRequests: it still says no.
+            ApiError: not written; among them the conflict of a patch, which names no version.
         """
         attempt = 0
         while True:
@@ -302,7 +303,11 @@ class Recovery:
                     body=orjson.dumps(write.body),
                     content_type=write.content_type,
                 )
-            except (errors.NotFound, errors.Conflict, errors.Unprocessable):
+            except (errors.NotFound, errors.Unprocessable):
+                return None
+            except errors.Conflict:
+                if write.method == "PATCH":
+                    raise
                 return None
             except errors.TooManyRequests:
                 if attempt >= _TRIES:

@@ -7,6 +7,7 @@ import pytest
 from tests.unit.runtime.fake_client import (
     BROKEN,
     BUSY,
+    CONFLICT,
     NOT_FOUND,
     NOT_LEADER,
     FakeClient,
@@ -167,17 +168,21 @@ async def test_a_rejection_that_is_seen_before_its_job_is_marked_when_the_job_is
     assert case.marks == [CONDITION_DISRUPTION]
 
 
-@virtual
-async def test_a_mark_that_failed_is_tried_again() -> None:
-    case = Case()
-    case.answer = BROKEN
-    async with Running(case.recovery.run()):
-        await case.see(rejected())
-        case.answer = TRACKED
-        await asyncio.sleep(5)
-    assert case.marks == [CONDITION_DISRUPTION] * 2
-    assert case.recovery.counts == {"rejected": 1}
-    assert len(case.events.said) == 1
+@pytest.mark.parametrize("answer", [BROKEN, CONFLICT])
+def test_a_mark_that_failed_is_tried_again(answer: errors.ApiError) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.answer = answer
+        async with Running(case.recovery.run()):
+            await case.see(rejected())
+            case.answer = TRACKED
+            await asyncio.sleep(5)
+        assert case.marks == [CONDITION_DISRUPTION] * 2
+        assert case.recovery.counts == {"rejected": 1}
+        assert len(case.events.said) == 1
+
+    run()
 
 
 @virtual
