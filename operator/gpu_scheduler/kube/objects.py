@@ -154,6 +154,7 @@ class PodStatus(_Struct, frozen=True):
     start_time: str = ""
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[msgspec.Raw, ...] = ()  # ContainerStatus
+    init_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same
 
 
 class Pod(_Struct, frozen=True):

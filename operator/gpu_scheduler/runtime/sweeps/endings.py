@@ -39,7 +39,8 @@ def result_container(spec: GPUJobSpec) -> str:
 def ending(pod: Pod) -> Ending:
     """What is left of an ended pod."""
     found: dict[str, Terminated] = {}
-    for raw in pod.status.container_statuses:
+    # The Job's rules for exit codes look at init containers as well.
+    for raw in (*pod.status.container_statuses, *pod.status.init_container_statuses):
         try:
             status = _STATUS.decode(raw)
         except msgspec.DecodeError:
@@ -59,7 +60,8 @@ def fatal_code(ended: Ending, fatal: Container[int]) -> int | None:
 
 def _failure(pod: Pod, found: dict[str, Terminated]) -> str:
     bad = {name: each for name, each in found.items() if each.exit_code}
-    name = next((c.name for c in pod.spec.containers if c.name in bad), "")
+    containers = (*pod.spec.containers, *pod.spec.init_containers)
+    name = next((c.name for c in containers if c.name in bad), "")
     if not name or pod.status.reason:
         why = ": ".join(filter(None, (pod.status.reason, excerpt(pod.status.message))))
         return why or "the pod failed"

@@ -146,6 +146,22 @@ def test_an_exit_code_of_fail_fast_lets_no_trial_start() -> None:
     assert not case.sweeps.may_start(KEY) and case.world.version > before
 
 
+def test_an_init_container_that_fails_is_named_and_its_code_counts_as_it_does_for_the_job() -> None:
+    case = Case(failFastExitCodes=[42])
+    case.job()
+    ended = {"exitCode": 42, "message": "no data", "reason": "Error"}
+    case.pod(
+        0,
+        phase="Failed",
+        init_containers=[{"name": "fetch"}],
+        initContainerStatuses=[{"name": "fetch", "state": {"terminated": ended}}],
+        containerStatuses=[{"name": "main", "state": {"waiting": {"reason": "PodInitializing"}}}],
+    )
+    case.job(version=2, failed_indexes="0")
+    assert case.outcome(0).message == "container fetch ended with exit code 42: no data"
+    assert case.sweep.verdict().reason == "FailFastExitCode"
+
+
 def test_a_target_lets_no_trial_start_and_ends_once_nothing_runs() -> None:
     case = Case(objective={"metric": "loss", "target": 0.5})
     case.job()
