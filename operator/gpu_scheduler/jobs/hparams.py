@@ -3,7 +3,7 @@
 The template names annotations only, so one Job runs many trials: the write that places a pod sets
 them (``annotations``), and the node resolves them when it creates the containers. Our variables
 come before the user's, so ``$(HPARAM_LR)`` expands in their values; ``${hparam.lr}`` is turned into
-that. ``inject`` is called by ``render``, ``annotations`` at placement, ``trial_of`` by the state.
+that. ``inject`` is called by ``render``, ``annotations`` at placement.
 """
 
 import json
@@ -24,7 +24,7 @@ from gpu_scheduler.api.names import (
     hparam_annotation,
 )
 from gpu_scheduler.core.sweeps.segments import Segment
-from gpu_scheduler.core.sweeps.space import Parameters, Value, text_of
+from gpu_scheduler.core.sweeps.space import Value, text_of
 from gpu_scheduler.jobs.env import JOB_COMPLETIONS, JOB_INDEX, Env, from_annotation
 from gpu_scheduler.jobs.volume import volume_name
 
@@ -104,14 +104,6 @@ def segment_annotations(segment: Segment) -> dict[str, str]:
     return {SEGMENT: str(segment.number), FIRST_TRIAL: str(segment.first)}
 
 
-def segment_of(job_annotations: Mapping[str, str], completions: int) -> Segment | None:
-    """The segment that a Job runs; None when it is none of a sweep."""
-    number, first = job_annotations.get(SEGMENT, ""), job_annotations.get(FIRST_TRIAL, "")
-    if not all(text.isascii() and text.isdecimal() for text in (number, first)):
-        return None
-    return Segment(int(number), int(first), completions)
-
-
 def annotations(
     trial: int, trials: int, parameters: Mapping[str, Value], report_url: str = ""
 ) -> dict[str, str]:
@@ -132,17 +124,3 @@ def annotations(
         **each,
         REPORT_URL: report_url,
     }
-
-
-def trial_of(pod_annotations: Mapping[str, str]) -> tuple[int, Parameters] | None:
-    """Trial and parameters of a placed pod; None when it is none, or somebody changed them."""
-    number, text = pod_annotations.get(TRIAL, ""), pod_annotations.get(HPARAMS, "")
-    try:
-        parameters = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    if not (number.isascii() and number.isdecimal() and isinstance(parameters, dict)):
-        return None
-    if not all(isinstance(value, str | int | float | bool) for value in parameters.values()):
-        return None
-    return int(number), parameters
