@@ -91,7 +91,13 @@ class JobSink:
         self._trials = trials
 
     def changed(self, obj: Job) -> None:
-        """A Job was added or changed."""
+        """A Job was added or changed; one that lost its owner is nobody's any more."""
+        meta = obj.metadata
+        known = self._world.jobs.get(meta.uid)
+        if known is not None and not any(o.controller for o in meta.owner_references):
+            if int(meta.resource_version or 0) > known.version:
+                self.gone(meta.namespace, meta.name, meta.uid)
+            return
         record = self._world.job_changed(obj)
         if record is not None:
             if self._trials is not None:

@@ -57,3 +57,20 @@ def test_jobs_that_end_or_go_are_looked_at() -> None:
     sink.replaced()
     assert told == [KEY, KEY, KEY]
     assert world.jobs == {}
+
+
+def test_a_job_that_lost_its_owner_is_no_longer_the_gpujobs() -> None:
+    """Whoever may edit Jobs can do that; otherwise its GPUJob would run for ever."""
+    world, told = make_world(), list[JobKey]()
+    sink = JobSink(world, lambda: None, told.append)
+    sink.changed(make_job(owner_uid="", version=2))
+    assert (world.jobs, told) == ({}, [KEY])
+    sink.changed(make_job(version=3))
+    assert list(world.jobs) == ["job-uid"]
+
+
+def test_old_news_of_a_job_that_had_no_owner_then_are_ignored() -> None:
+    world, told = make_world(), list[JobKey]()
+    world.job_changed(make_job(version=5))
+    JobSink(world, lambda: None, told.append).changed(make_job(owner_uid="", version=4))
+    assert (list(world.jobs), told) == (["job-uid"], [])
