@@ -3,7 +3,9 @@
 Level-triggered: what should be follows from the table of outcomes, the spec and the Jobs that
 exist. A Job whose trials may all run keeps the width it was made with, since its own end narrows
 it; only where two segments share the sweep's parallelism the later one is patched. Widths shrink
-before others grow, so the pods of all segments together never exceed it. Called by the reconciler.
+before others grow, so the pods of all segments together never exceed it. A Job that was deleted and
+made again runs all its trials again, so what counts is what a Job has left, not what is not known
+yet. Called by the reconciler.
 """
 
 import logging
@@ -126,7 +128,7 @@ class Segments:
         """Patch widths and suspension; what becomes narrower goes first."""
         patches: list[tuple[int, JobRecord, dict[str, Any]]] = []
         for own in existing:
-            if own.complete or own.failure or not sweep.unfinished(_segment(own)):
+            if not _left(sweep, own):
                 continue
             width, changes = shares[own.first_trial], {}
             if own.parallelism != width:
@@ -182,12 +184,21 @@ def _shares(
     sweep: Sweep, existing: list[JobRecord], wanted: list[Segment], parallelism: int
 ) -> dict[int, int]:
     """How wide each Job is to be, by its first trial."""
-    ordered = sorted([*map(_segment, existing), *wanted], key=lambda segment: segment.first)
-    left = [sweep.unfinished(segment) for segment in ordered]
+    open_ = [(own.first_trial, own.completions, _left(sweep, own)) for own in existing]
+    ordered = sorted(open_ + [(segment.first, segment.size, segment.size) for segment in wanted])
+    shares = widths([left for _, _, left in ordered], parallelism)
     return {
-        segment.first: min(parallelism, segment.size) if share == unfinished else share
-        for segment, share, unfinished in zip(ordered, widths(left, parallelism), left, strict=True)
+        first: min(parallelism, size) if share == left else share
+        for (first, size, left), share in zip(ordered, shares, strict=True)
     }
+
+
+def _left(sweep: Sweep, own: JobRecord) -> int:
+    """Trials that a Job still runs, once more or for the first time."""
+    if own.complete or own.failure:
+        return 0
+    uncounted = own.completions - own.succeeded - own.failed_indexes
+    return max(sweep.unfinished(_segment(own)), uncounted)
 
 
 def _wanted(sweep: Sweep, existing: list[JobRecord], spec: GPUJobSpec) -> list[Segment]:

@@ -116,6 +116,8 @@ class Trials:
         if self._judged.get(job.uid) == said:
             return
         self._judged[job.uid] = said
+        if any(j.uid != job.uid and not j.complete for j in self._world.jobs_of(sweep.key)):
+            self._changed(sweep.key)  # they share the parallelism, by what each has left
         for index in _over(job):
             trial = job.first_trial + index
             if not sweep.final(trial) and (sweep.uid, trial) not in self._unsettled:

@@ -15,7 +15,7 @@ from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.runtime.acceptance import Accepted, Refused
 from gpu_scheduler.runtime.sweeps.results import Results
 from gpu_scheduler.runtime.sweeps.segments import Segments
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 
 TEAM = ProjectName("team-a")
 
@@ -69,6 +69,7 @@ class Making(Case):
         known = next(j for j in self.world.jobs_of(KEY) if j.name == name)
         spec = {"parallelism": known.parallelism, "suspend": known.suspend} | sent.body["spec"]
         number = int(name.removeprefix("job-s"))
+        spec["succeeded"] = known.succeeded
         return segment_job(
             number, known.first_trial, known.completions, version=self.version, **spec
         )
@@ -78,8 +79,20 @@ class Making(Case):
         return await self.segments.follow(self.world.gpujobs[KEY], TEAM)
 
     def end(self, *trials: int) -> None:
+        """Trials end, and their Jobs count them."""
         for trial in trials:
             self.trials.end(self.sweep, Outcome(trial, TrialState.SUCCEEDED, 1.0))
+        for job in list(self.world.jobs_of(KEY)):
+            theirs = [t for t in trials if 0 <= t - job.first_trial < job.completions]
+            if theirs:
+                self.version += 1
+                done = job.succeeded + len(theirs)
+                self._job_says(job, self.version, parallelism=job.parallelism, succeeded=done)
+
+    def _job_says(self, job: JobRecord, version: int, **said: Any) -> None:
+        number = int(job.name.removeprefix("job-s"))
+        obj = segment_job(number, job.first_trial, job.completions, version=version, **said)
+        self.world.job_changed(obj)
 
     @property
     def jobs(self) -> dict[str, tuple[int, int, int]]:
@@ -139,6 +152,25 @@ async def test_a_job_that_was_deleted_is_made_again_unless_all_its_trials_have_e
     assert case.jobs == {"job-s1": (4, 4, 2), "job-s2": (8, 4, 0)}
     methods = [sent.method for sent in case.client.sent]
     assert methods == ["PATCH", "POST"], "the one makes room before the other begins"
+
+
+@virtual
+async def test_a_job_that_was_made_again_and_the_next_one_share_what_may_run_at_once() -> None:
+    case = Making(completions=1500)
+    await case.follow()
+    case.end(*range(999))
+    await case.follow()
+    assert case.jobs == {"job-s0": (0, 1000, 2), "job-s1": (1000, 500, 1)}
+    case.world.job_gone("job-0")
+    await case.follow()
+    assert case.jobs == {"job-s0": (0, 1000, 2), "job-s1": (1000, 500, 0)}
+    case.trials.end(case.sweep, Outcome(999, TrialState.SUCCEEDED, 1.0))
+    await case.follow()
+    assert case.jobs["job-s1"] == (1000, 500, 0), "the other still runs its trials again"
+    (again,) = (job for job in case.world.jobs_of(KEY) if job.name == "job-s0")
+    case._job_says(again, case.version + 1, parallelism=2, succeeded=999)
+    await case.follow()
+    assert case.jobs["job-s1"] == (1000, 500, 1)
 
 
 @virtual

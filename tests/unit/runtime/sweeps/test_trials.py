@@ -299,3 +299,15 @@ def test_values_that_nobody_of_us_wrote_do_not_hide_the_pod() -> None:
     case.job()
     case.pod(0, hparams="[" * 100_000, message=GOOD)
     assert case.outcome(0).value == 0.5
+
+
+def test_what_one_of_two_jobs_counts_has_their_widths_looked_at() -> None:
+    case = Case(completions=8)
+    case.job(0)
+    case.changed.clear()
+    case.job(0, version=2, completed_indexes="0")
+    assert case.changed == []
+    case.job(1, first=4)
+    case.changed.clear()
+    case.job(0, version=3, completed_indexes="0-2")
+    assert case.changed == [KEY]
