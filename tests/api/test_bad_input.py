@@ -66,14 +66,20 @@ def test_without_any_weight_nobody_borrows_and_the_rest_stays_free(admin: Caller
             team.delete()
 
 
+def all_of(tenant: Tenant, count: int) -> list[Json]:
+    """The pods of a namespace once there are so many."""
+    pods = tenant.pods()
+    return pods if len(pods) == count else []
+
+
 def test_a_project_deleted_under_its_jobs_stops_nothing_that_runs(alone: Tenant) -> None:
     alone.submit("runs", gpu=1, parallelism=2)
     alone.wait_placed("runs", 2)
     alone.wait_phase("runs", "Running")
     alone.submit("waits", gpu=2, parallelism=5)
+    alone.wait_placed("waits", 3)
     alone.wait_reason("waits", "WaitingForQuota")
-    before = {p["metadata"]["uid"] for p in alone.pods()}
-    placed = len(alone.allocations("waits"))
+    before = {p["metadata"]["uid"] for p in until(lambda: all_of(alone, 7), "all pods are made")}
 
     alone.admin.send("DELETE", f"{GROUP}/gpuprojects/{alone.name}")
     for job in ("runs", "waits"):
@@ -81,7 +87,7 @@ def test_a_project_deleted_under_its_jobs_stops_nothing_that_runs(alone: Tenant)
         assert f"namespace {alone.name} belongs to no project" in message, message
     status = alone.status("runs")
     assert (status["phase"], status["allocatedGPU"]) == ("Running", "2"), status
-    assert len(alone.allocations("waits")) == placed
+    assert len(alone.allocations("waits")) == 3
     assert {p["metadata"]["uid"] for p in alone.pods()} == before
 
     answer = alone.project(alone.name, namespaces=[alone.name], quota=12)
