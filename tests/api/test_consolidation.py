@@ -76,7 +76,12 @@ def seats(tenant: Tenant, job: str) -> Seats:
 
 
 def scatter(tenant: Tenant, models: list[str], pods: int, **spec: object) -> Seats:
-    """One job whose pods are each on another node; who is where."""
+    """One job whose pods are each on another node, with two GPUs each; who is where."""
+    if pods > 1:  # of nodes that the operator does not know yet it would leave one empty
+        tenant.submit("all", gpuModels=models, parallelism=pods, gpu=2, gang=True)
+        tenant.wait_placed("all", pods)
+        tenant.remove("all")
+        until(lambda: not tenant.pods("all"), "the nodes are empty again")
     tenant.submit("part", gpuModels=models, parallelism=pods, retries=0, **{"gpu": 0.5, **spec})
     found = until(lambda: len(s := seats(tenant, "part")) == pods and s, "all parts run")
     assert len({where for _, where in found.values()}) == pods

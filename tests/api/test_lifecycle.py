@@ -3,7 +3,7 @@
 import time
 
 from tests.api.tenant import Tenant, runs, template, until
-from tests.api.trials import fail_when_suspended
+from tests.api.trials import end, fail_when_suspended
 
 
 def test_suspend_gives_the_gpus_back_and_resume_goes_on(tenant: Tenant) -> None:
@@ -77,13 +77,14 @@ def test_a_running_job_whose_job_is_deleted_gets_a_new_one(tenant: Tenant) -> No
 
 
 def test_labels_that_somebody_takes_away_free_no_gpu_and_lose_no_job(tenant: Tenant) -> None:
-    tenant.submit("bare", gpu=1, parallelism=8, completions=8, template=template(runs(6)))
+    tenant.submit("bare", gpu=1, parallelism=8, completions=8, template=template())
     tenant.wait_placed("bare", 8)
     tenant.wait_phase("bare", "Running")
     no_label = {"metadata": {"labels": {"gpu-scheduler.io/job": None}}}
     path = f"/apis/batch/v1/namespaces/{tenant.name}/jobs/bare"
     assert tenant.admin.patch(path, no_label).ok
-    for pod in tenant.pods("bare"):
+    pods = tenant.pods("bare")
+    for pod in pods:
         path = f"/api/v1/namespaces/{tenant.name}/pods/{pod['metadata']['name']}"
         assert tenant.admin.patch(path, no_label).ok
     tenant.submit("next", gpu=1)
@@ -92,6 +93,8 @@ def test_labels_that_somebody_takes_away_free_no_gpu_and_lose_no_job(tenant: Ten
         lambda: "gpu-scheduler.io/job" in tenant.batch_job("bare")["metadata"]["labels"],
         "the Job has its label again",
     )
+    for pod in pods:
+        end(tenant, pod, "")
     status = tenant.wait_phase("bare", "Succeeded")
     assert status["pods"]["succeeded"] == 8
     tenant.wait_placed("next")
