@@ -94,6 +94,10 @@ class Unavailable(ApiError):
     """No answer: connection refused or broken, or no answer in time."""
 
 
+class Unreachable(Unavailable):
+    """No connection can be opened: nothing was sent."""
+
+
 class NotLeader(ApiError):
     """The fence is closed: nothing (more) was sent."""
 

@@ -44,6 +44,8 @@ class Transport:
             every attempt. None: no fence.
         timeout_seconds: Limit of a request, with its retries and its wait for a slot, unless the
             call says otherwise.
+        patient: Try again also while no connection can be opened, as a program that stays does;
+            a person wants to know at once.
         concurrency: Requests in flight; watches do not count.
         user_agent: Shown in the API server's audit log.
         clock: Monotonic seconds.
@@ -57,6 +59,7 @@ class Transport:
         *,
         fence: Callable[[], float] | None = None,
         timeout_seconds: float = 10.0,
+        patient: bool = True,
         concurrency: int = 50,
         user_agent: str = "python-kube-client",
         clock: Callable[[], float] = time.monotonic,
@@ -67,7 +70,7 @@ class Transport:
         self.requests: Counter[tuple[str, str]] = Counter()
         """Attempts by HTTP method (or WATCH) and outcome: a status, ``broken`` or ``timeout``."""
         self._fence = fence
-        self._timeout_seconds = timeout_seconds
+        self._timeout_seconds, self._patient = timeout_seconds, patient
         self._user_agent = user_agent
         self._clock = clock
         self._sleep = sleep
@@ -178,6 +181,8 @@ class Transport:
                 if error.retry_after_seconds is not None:
                     delay += error.retry_after_seconds
                 again = isinstance(error, errors.Unavailable) or error.status in _RETRIED
+                if not self._patient and isinstance(error, errors.Unreachable):
+                    again = False
                 if not (retry and again) or self._clock() + delay >= call.deadline:
                     raise
             attempt += 1
@@ -209,11 +214,11 @@ class Transport:
                 raise errors.from_answer(status, body, answer.headers.get("Retry-After"))
         except aiohttp.ClientError as error:
             self.requests[call.method, "broken"] += 1
+            message = f"{call.method} {call.path}: {_describe(error)}"
             if isinstance(error, aiohttp.ClientConnectorError):
                 call.uncertain = before
-            raise errors.Unavailable(
-                message=f"{call.method} {call.path}: {_describe(error)}"
-            ) from None
+                raise errors.Unreachable(message=message) from None
+            raise errors.Unavailable(message=message) from None
 
     @contextlib.asynccontextmanager
     async def watch(

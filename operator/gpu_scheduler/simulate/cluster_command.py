@@ -81,5 +81,6 @@ def simulate_objects(
 
 
 async def _read(connection: Connection) -> Objects:
-    async with Client(connection, user_agent=f"gpu-scheduler-simulate/{__version__}") as client:
+    agent = f"gpu-scheduler-simulate/{__version__}"
+    async with Client(connection, user_agent=agent, patient=False) as client:
         return await read(client)

@@ -40,7 +40,7 @@ def fetch(name: str, namespace: str | None) -> Record:
 
 
 async def _read(connection: Connection, name: str, namespace: str) -> Record:
-    async with Client(connection) as client:
+    async with Client(connection, patient=False) as client:
         job = await client.get(paths.of_group(GROUP, VERSION, "gpujobs", namespace, name))
         sweep = parse(job, f"{namespace}/{name}")
         texts: list[str] = []

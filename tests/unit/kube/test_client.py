@@ -248,6 +248,16 @@ async def test_a_refused_connection_is_unavailable_and_was_not_applied() -> None
     assert len(pace.slept) > 3
 
 
+async def test_who_is_not_patient_hears_at_once_that_nobody_listens() -> None:
+    async with FakeServer() as stopped:
+        connection = stopped.connection
+    pace = Pace()
+    async with make_client(stopped, pace, connection=connection, patient=False) as client:
+        with pytest.raises(errors.Unreachable, match=f"GET {POD}"):
+            await client.get(POD)
+    assert pace.slept == []
+
+
 async def test_a_server_that_does_not_answer_is_left_at_the_deadline(server: FakeServer) -> None:
     server.answers.append(STALL)
     async with make_client(server, Pace()) as client:
