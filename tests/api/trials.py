@@ -6,7 +6,7 @@ from tests.api.replica import CALM_LEASE
 from tests.api.tenant import Json, Tenant, runs, template, until
 
 from gpu_scheduler.api.names import HPARAMS, RESULTS_KEY, TRIAL, results_name
-from gpu_scheduler.core.sweeps.outcome import Outcome
+from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.rows import decode
 
 SETTINGS = {**CALM_LEASE, "results_seconds": "0.5"}
@@ -37,12 +37,13 @@ def given(pods: list[Json]) -> dict[int, Json]:
 
 
 def rows(tenant: Tenant, job: str, segment: int = 0) -> dict[int, Outcome]:
-    """What is stored of a segment."""
+    """What is stored of a segment's trials that are over; the last follow the status."""
     path = f"/api/v1/namespaces/{tenant.name}/configmaps/{results_name(job, segment)}"
     answer = tenant.admin.get(path)
     if not answer.ok:
         return {}
-    return {o.trial: o for o in decode(answer.body["data"][RESULTS_KEY])[1]}
+    outcomes = decode(answer.body["data"][RESULTS_KEY])[1]
+    return {o.trial: o for o in outcomes if o.state is not TrialState.STARTED}
 
 
 def sweep_status(tenant: Tenant, job: str) -> Json:
