@@ -18,16 +18,21 @@ from gpu_scheduler.state.pods import PodRecord
 
 
 def occupant(
-    pod: PodRecord, charge: Charge, job: GPUJobRecord, project: ProjectName | None
+    pod: PodRecord, charge: Charge, job: GPUJobRecord | None, project: ProjectName | None
 ) -> Occupant:
-    """What the planner knows of a pod that holds devices."""
+    """What the planner knows of a pod that holds devices.
+
+    Nothing speaks for one that lost its job, so it is the first to go: who may edit pods can strip
+    a controller reference, or delete a job and keep its pods, and what is borrowed must be had
+    back all the same.
+    """
     since = epoch_seconds(pod.started or pod.created)
-    spec = job.spec
+    spec = job.spec if job is not None else None
     limit = spec.time_limit_seconds if spec else None
     return Occupant(
         uid=pod.uid,
         name=pod.name,
-        job=job.key,
+        job=job.key if job is not None else JobKey(f"{pod.namespace}/pod {pod.name}"),  # no GPUJob
         project=project or ProjectName(""),
         node=charge.node,
         grants=charge.grants,
@@ -40,29 +45,6 @@ def occupant(
         ends=since + limit if limit is not None and pod.started else None,
         leaving=pod.deleting,
         gang=spec is not None and is_gang(spec),
-    )
-
-
-def orphan(pod: PodRecord, charge: Charge, project: ProjectName | None) -> Occupant:
-    """A pod that lost its job and holds devices: nothing speaks for it, so it is the first to go.
-
-    Who may edit pods can strip a controller reference, or delete a job and keep its pods; what is
-    borrowed must be had back all the same.
-    """
-    return Occupant(
-        uid=pod.uid,
-        name=pod.name,
-        job=JobKey(f"{pod.namespace}/pod {pod.name}"),  # no GPUJob has such a name
-        project=project or ProjectName(""),
-        node=charge.node,
-        grants=charge.grants,
-        cpu_milli=charge.cpu_milli,
-        memory_bytes=charge.memory_bytes,
-        ephemeral_bytes=charge.ephemeral_bytes,
-        interactive=False,
-        priority=0,
-        since=epoch_seconds(pod.started or pod.created),
-        leaving=pod.deleting,
     )
 
 

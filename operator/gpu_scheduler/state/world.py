@@ -21,7 +21,7 @@ from gpu_scheduler.state.gangs import gang_of
 from gpu_scheduler.state.jobs import Departed, GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.ledger import Charge, Ledger
 from gpu_scheduler.state.moves import Moves
-from gpu_scheduler.state.occupants import OccupantBook, orphan
+from gpu_scheduler.state.occupants import OccupantBook, occupant
 from gpu_scheduler.state.pods import PodRecord, Stage, record, without_stranger
 from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
 from gpu_scheduler.state.waiting import WaitingRoom
@@ -374,7 +374,7 @@ class World:
         if held is None or not held.grants or pod.uid in self.assumed:
             self.occupants.drop(pod.uid)
         elif job is None:
-            self.occupants.put(orphan(pod, held, project))
+            self.occupants.put(occupant(pod, held, None, project))
         else:
             self.occupants.hold(pod, held, self.jobs[pod.job_uid], job, project)
 
