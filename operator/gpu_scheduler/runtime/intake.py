@@ -6,7 +6,7 @@ lists our own objects because a watch that lost its place can miss a deletion.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gpu_scheduler.api import requests
@@ -19,8 +19,8 @@ from gpu_scheduler.core.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.units import milli_from_gpu
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.listing import list_all
 from gpu_scheduler.kube.paths import of_group
-from gpu_scheduler.kube.transport import Param
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import reports_from_gpunode
 from gpu_scheduler.state.classes import ClassBook, ClassRecord, class_record, settle
@@ -32,8 +32,6 @@ log = logging.getLogger(__name__)
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 GPUCLASSES = "gpuclasses"
-_PAGE_SIZE = 500
-_PAGE_SECONDS = 30.0
 Body = Mapping[str, Any]
 # Told of a GPUNode's name and uid, and of its devices before and after.
 DevicesChanged = Callable[
@@ -310,20 +308,11 @@ def _take_in(take: Callable[[Body], None], body: Body) -> None:
         log.exception("%s %s: unexpected", take.__name__, place)
 
 
-async def _listed(client: Client, plural: str) -> list[Body]:
-    """All objects of a kind, page by page: all at once might never get here in time."""
-    found: list[Body] = []
-    path = of_group(GROUP, VERSION, plural)
-    params: dict[str, Param] = {"limit": _PAGE_SIZE}
-    while True:
-        try:
-            page = await client.get(path, None, timeout_seconds=_PAGE_SECONDS, **params)
-        except errors.NotFound:
-            if plural != GPUCLASSES:
-                raise
-            return []  # they are optional, and so is their CRD
-        found += page["items"]
-        rest = page.get("metadata", {}).get("continue")
-        if not rest:
-            return found
-        params["continue"] = rest
+async def _listed(client: Client, plural: str) -> Sequence[Body]:
+    """All objects of a kind."""
+    try:
+        return await list_all(client, of_group(GROUP, VERSION, plural))
+    except errors.NotFound:
+        if plural != GPUCLASSES:
+            raise
+        return []  # they are optional, and so is their CRD

@@ -4,17 +4,13 @@ The operator reads the same collections by watching them. Needs ``get`` and ``li
 namespaces; what may not be read is told by name. Called by ``cluster_command``.
 """
 
-from typing import Any
-
 from gpu_scheduler.api.names import GROUP, LABEL_JOB, VERSION
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.listing import list_all
 from gpu_scheduler.kube.paths import JOBS, NODES, PODS, of_group
-from gpu_scheduler.kube.transport import Param
-from gpu_scheduler.simulate.cluster_objects import Body, Objects, SimulationError
+from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
 
-_PAGE = 500
-_SECONDS = 30.0  # per page
 _COLLECTIONS = {
     "GPUProject": of_group(GROUP, VERSION, "gpuprojects"),
     "GPUJob": of_group(GROUP, VERSION, "gpujobs"),
@@ -37,7 +33,7 @@ async def read(client: Client) -> Objects:
     found = Objects()
     for kind, path in _COLLECTIONS.items():
         try:
-            for body in await _list(client, path, _SELECTORS.get(kind, "")):
+            for body in await list_all(client, path, selector=_SELECTORS.get(kind, "")):
                 found.put(kind, body)
         except errors.NotFound:
             if kind not in _OPTIONAL:
@@ -61,17 +57,3 @@ def _plainly(kind: str, server: str, error: errors.ApiError) -> str:
     if isinstance(error, errors.Unavailable):
         return f"{server} does not answer: {error.message}"
     return f"{server}: listing {kind}s: {error}"
-
-
-async def _list(client: Client, path: str, selector: str) -> list[Body]:
-    found: list[Body] = []
-    params: dict[str, Param] = {"limit": _PAGE}
-    if selector:
-        params["labelSelector"] = selector
-    while True:
-        page: dict[str, Any] = await client.get(path, None, timeout_seconds=_SECONDS, **params)
-        found += page["items"]
-        more = (page.get("metadata") or {}).get("continue")
-        if not more:
-            return found
-        params["continue"] = more

@@ -6,12 +6,11 @@ from gpu_scheduler.api.names import GROUP, LABEL_JOB, RESULTS_KEY, VERSION
 from gpu_scheduler.kube import config, errors, paths
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection
-from gpu_scheduler.kube.transport import Param
+from gpu_scheduler.kube.listing import list_all
 from gpu_scheduler.sweeps_cli.manifest import parse
 from gpu_scheduler.sweeps_cli.record import NoResultsError, Record, record
 
 _PAGE = 20  # ConfigMaps per answer: one may have a megabyte
-_SECONDS = 30.0  # for one answer
 
 
 class ClusterError(ValueError):
@@ -43,18 +42,14 @@ async def _read(connection: Connection, name: str, namespace: str) -> Record:
     async with Client(connection, patient=False) as client:
         job = await client.get(paths.of_group(GROUP, VERSION, "gpujobs", namespace, name))
         sweep = parse(job, f"{namespace}/{name}")
-        texts: list[str] = []
-        params: dict[str, Param] = {"labelSelector": f"{LABEL_JOB}={name}", "limit": _PAGE}
-        while True:
-            page = await client.get(
-                paths.core("configmaps", namespace), None, timeout_seconds=_SECONDS, **params
-            )
-            found = (item.get("data") or {} for item in page["items"])
-            texts += [data[RESULTS_KEY] for data in found if RESULTS_KEY in data]
-            more = (page.get("metadata") or {}).get("continue")
-            if not more:
-                break
-            params["continue"] = more
+        found = await list_all(
+            client,
+            paths.core("configmaps", namespace),
+            page_size=_PAGE,
+            selector=f"{LABEL_JOB}={name}",
+        )
+    kept = (item.get("data") or {} for item in found)
+    texts = [data[RESULTS_KEY] for data in kept if RESULTS_KEY in data]
     if not texts:
         raise NoResultsError(f"{namespace}/{name} has no results yet")
     return record(sweep, texts)
