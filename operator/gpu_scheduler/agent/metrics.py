@@ -15,6 +15,7 @@ from gpu_scheduler.agent.projects import Projects
 from gpu_scheduler.agent.sampler import DeviceSample, Sample
 from gpu_scheduler.agent.usage import Usage
 from gpu_scheduler.core.units import MIB
+from gpu_scheduler.web.unexpected import unexpected_errors
 
 _DEVICE = ("node", "gpu", "uuid", "model")
 Job = tuple[str, str, str]
@@ -52,6 +53,7 @@ class Metrics:
         build = GaugeMetricFamily("gpusched_build_info", "Version.", labels=["version"])
         build.add_metric([__version__], 1)
         yield build
+        yield unexpected_errors()
         yield from self._devices()
         yield from self._jobs()
         for name, text, value in (

@@ -7,14 +7,12 @@ else. A sink that raises is logged and counted, it never stops the stream. Calle
 reflector.
 """
 
-import logging
 import sys
 from collections.abc import Iterable
 from typing import Generic, Protocol, TypeVar
 
 from gpu_scheduler.kube.objects import Meta
-
-logger = logging.getLogger(__name__)
+from gpu_scheduler.kube.unexpected import unexpected
 
 
 class KubeObject(Protocol):
@@ -111,4 +109,4 @@ class Mirror(Generic[T]):
 
     def _failed(self, key: tuple[str, str]) -> None:
         self.sink_errors += 1
-        logger.exception("%s failed on %s/%s", type(self._sink).__name__, *key)
+        unexpected(type(self._sink).__name__, "/".join(key))

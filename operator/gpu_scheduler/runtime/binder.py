@@ -25,6 +25,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import pod as pod_path
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.pods import Stage
 from gpu_scheduler.state.world import World
 
@@ -114,7 +115,7 @@ class Binder:
                 # A mistake of ours about one pod must not stop all others. What became of the
                 # write is not known, so its GPUs stay charged until the watch tells.
                 self.results["unexpected"] += 1
-                log.exception("placing %s on %s: unexpected", decision.pod, decision.node)
+                unexpected("binder", f"{decision.pod} on {decision.node}")
             self._settle(decision.job)
             self._unsettled -= 1
             if not self._unsettled:
@@ -147,7 +148,7 @@ class Binder:
             return
         except Exception:  # nothing was written: it is tried again, elsewhere or later
             name = f"{pod.metadata.namespace}/{pod.metadata.name}"
-            log.exception("placing %s on %s: unexpected", name, decision.node)
+            unexpected("binder", f"{name} on {decision.node}")
             await self._resolve(decision, pod, "unexpected", refused=True)
             return
         try:

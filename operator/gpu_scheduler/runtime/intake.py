@@ -5,7 +5,6 @@ Whatever is in the object, a record comes out: a spec that cannot be read become
 lists our own objects because a watch that lost its place can miss a deletion.
 """
 
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -21,14 +20,13 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.listing import list_all
 from gpu_scheduler.kube.paths import of_group
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import reports_from_gpunode
 from gpu_scheduler.state.classes import ClassBook, ClassRecord, class_record, settle
 from gpu_scheduler.state.jobs import GPUJobRecord, job_key
 from gpu_scheduler.state.projects import ProjectRecord
 from gpu_scheduler.state.world import World
-
-log = logging.getLogger(__name__)
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 GPUCLASSES = "gpuclasses"
@@ -56,7 +54,7 @@ def gpujob_record(body: Body, classes: ClassBook | None = None) -> GPUJobRecord:
     try:
         _judge(record, body, classes or ClassBook())
     except Exception as error:  # a mistake of ours about one object must not stop all others
-        log.exception("GPUJob %s: unexpected", record.key)
+        unexpected("intake", record.key)
         record.said = record.spec = None
         record.problem = f"spec: the operator cannot work with it ({type(error).__name__}: {error})"
     return record
@@ -305,7 +303,7 @@ def _take_in(take: Callable[[Body], None], body: Body) -> None:
     except Exception:  # what was known of it stays; all others are taken in
         meta = body.get("metadata") or {}
         place = f"{meta.get('namespace') or ''}/{meta.get('name')}".lstrip("/")
-        log.exception("%s %s: unexpected", take.__name__, place)
+        unexpected("intake", f"{take.__name__} {place}")
 
 
 async def _listed(client: Client, plural: str) -> Sequence[Body]:

@@ -19,6 +19,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job, JobSpec
 from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.kube.paths import of_group
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance, Refused
 from gpu_scheduler.runtime.creation import (
     NotCreatableError,
@@ -69,7 +70,7 @@ class Reconciler:
             log.info("%s: %s; again in %.1f s", key, error, delay)
         except Exception:  # a mistake of ours must not stop everybody else's jobs
             delay = self._queue.retry(key)
-            log.exception("%s: unexpected; again in %.1f s", key, delay)
+            unexpected("reconcile", f"{key} (again in {delay:.1f} s)")
 
     async def _reconcile(self, key: JobKey) -> None:
         job = self._world.gpujobs.get(key)

@@ -20,6 +20,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.times import utc_now
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.intake import GPUJOBS, GPUPROJECTS, Intake
 from gpu_scheduler.runtime.overview import Overview, look
@@ -176,7 +177,7 @@ class StatusWriter:
         except errors.NotLeader:
             raise
         except Exception:  # a mistake of ours about one object must not stop all others
-            log.exception("status of %s: unexpected", key)
+            unexpected("status", key)
         finally:
             self._busy.discard(key)
 

@@ -16,6 +16,7 @@ from gpu_scheduler.core.units import DEVICE_MILLI
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.gangs import CAUSES
 from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.web.unexpected import unexpected_errors
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 
@@ -68,6 +69,7 @@ class Metrics:
         for (method, outcome), count in sorted(self._client.requests.items()):
             requests.add_metric([method, outcome], count)
         yield requests
+        yield unexpected_errors()
         if self.operator is not None:
             yield from _cluster(self.operator)
             yield from _jobs(self.operator)

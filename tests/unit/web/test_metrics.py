@@ -38,6 +38,7 @@ NAMES = {
     "gpusched_scheduling_cycle_seconds",
     "gpusched_stuck_pods",
     "gpusched_trial_reports",
+    "gpusched_unexpected_errors",
     "gpusched_waiting_pods",
 }
 

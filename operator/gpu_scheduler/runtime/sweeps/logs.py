@@ -6,7 +6,6 @@ gives only where it is asked for. Fed by ``trials``.
 """
 
 import asyncio
-import logging
 from typing import NoReturn
 
 from gpu_scheduler.api.log_regex import Find, LogRegexError, compiled
@@ -15,10 +14,9 @@ from gpu_scheduler.core.sweeps.results import Reading, read_log
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import pod as pod_path
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.sweeps.record import Sweep
 from gpu_scheduler.runtime.sweeps.trials import Seen, Trials
-
-log = logging.getLogger(__name__)
 
 TAIL_LINES = 200
 TAIL_BYTES = 1_000_000
@@ -59,7 +57,7 @@ class Logs:
             except errors.NotLeader:
                 raise
             except Exception:  # a mistake of ours about one trial must not stop all others
-                log.exception("%s: the log of trial %d: unexpected", sweep.key, trial)
+                unexpected("logs", f"{sweep.key}, trial {trial}")
                 self._trials.read(sweep, trial, _missing("its log could not be read"))
             finally:
                 self._queued.discard((sweep.uid, trial))

@@ -15,6 +15,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import core
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.sweeps.trials import Trials
 
 log = logging.getLogger(__name__)
@@ -54,4 +55,4 @@ class Lookup:
             except errors.ApiError as error:
                 log.info("%s: looking for pods of %s: %s", sweep.key, job.name, error)
             except Exception:  # whoever may make pods may write anything into their annotations
-                log.exception("%s: pods of %s cannot be read", sweep.key, job.name)
+                unexpected("lookup", f"{sweep.key}: pods of {job.name}")

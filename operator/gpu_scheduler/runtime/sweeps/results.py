@@ -21,6 +21,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.paths import core
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
 
 log = logging.getLogger(__name__)
@@ -136,7 +137,7 @@ class Results:
             sweep.dirty.add(segment.number)
         except Exception:  # a mistake of ours about one sweep must not stop all others
             self.counts["failed"] += 1
-            log.exception("results of %s, segment %d: unexpected", sweep.key, segment.number)
+            unexpected("results", f"{sweep.key}, segment {segment.number}")
             sweep.dirty.add(segment.number)
         finally:
             self._busy.discard(key)

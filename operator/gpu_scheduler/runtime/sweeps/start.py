@@ -5,7 +5,6 @@ tried again gets what it had. A search that has no values for a trial stops ther
 for its user, and stops nobody else. Called by the binder.
 """
 
-import logging
 from collections.abc import Callable, Mapping
 
 from gpu_scheduler.adaptive.tpe import TpeMissingError, TpeStudy
@@ -15,10 +14,9 @@ from gpu_scheduler.core.sweeps.space import Parameters
 from gpu_scheduler.core.sweeps.trials import NoSuchTrialError
 from gpu_scheduler.jobs.hparams import annotations
 from gpu_scheduler.jobs.write import NotPlaceableError
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
 from gpu_scheduler.state.world import World
-
-log = logging.getLogger(__name__)
 
 
 class Start:
@@ -70,7 +68,7 @@ class Start:
         except Exception as error:  # whatever the estimator says, all others are to go on
             field = "algorithm" if isinstance(error, TpeMissingError) else "parameters"
             sweep.unsearchable = f"spec.sweep.{field}: no values for trial {trial}: {error}"
-            log.exception("%s: %s", sweep.key, sweep.unsearchable)
+            unexpected("search", f"{sweep.key}: {sweep.unsearchable}")
             self._changed(sweep.key)
             raise NoSuchTrialError(sweep.unsearchable) from error
         sweep.given(trial, parameters)
