@@ -32,6 +32,7 @@ class Replica:
     name: str = "replica"
     settings: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
+    kubeconfig: Path | None = None  # the administrator's, if none is named
     _told: int = 0  # bytes in the log of those who had this name before
 
     @property
@@ -48,7 +49,7 @@ class Replica:
         }
         environment = {
             **{k: v for k, v in os.environ.items() if not k.startswith("GPUSCHED_")},
-            "KUBECONFIG": str(self.running.kubeconfig),
+            "KUBECONFIG": str(self.kubeconfig or self.running.kubeconfig),
             "PYTHONPATH": str(ROOT / "operator"),
             **{f"GPUSCHED_{key.upper()}": value for key, value in chosen.items()},
         }
@@ -78,6 +79,20 @@ class Replica:
         self.process.wait()
         self.process = None
 
+    def pause(self) -> None:
+        """SIGSTOP: as a machine that was paused."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """SIGCONT; nothing happens to one that has ended."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGCONT)
+
+    def synced(self) -> bool:
+        """Whether it has taken the lead and known the cluster since it was started."""
+        return " synced: " in self.log.read_bytes()[self._told :].decode()
+
     def forget(self) -> None:
         """Give back the Lease of one that was killed, for which its successor would wait.
 
@@ -104,7 +119,8 @@ class Replica:
     def wait_leading(self, seconds: float = 30) -> None:
         """Until it has taken the lead and knows the cluster."""
         deadline = time.monotonic() + seconds
-        while " synced: " not in (told := self.log.read_bytes()[self._told :].decode()):
+        while not self.synced():
+            told = self.log.read_bytes()[self._told :].decode()
             assert self.process is not None and self.process.poll() is None, told
             assert time.monotonic() < deadline, told
             time.sleep(0.05)

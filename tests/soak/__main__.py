@@ -1,0 +1,291 @@
+"""``make soak MINUTES=60``: random jobs, nodes, hostile objects and faults, and a checker.
+
+Two replicas with the default lease on fake nodes. Ends with 1 when a promise was broken: a device
+above its capacity, a job lost, a retry charged, a word older than two seconds, an exception that
+nobody foresaw. Writes JSON, and the table that it prints; nothing of the cluster is left.
+"""
+
+import argparse
+import json
+import os
+import re
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from tests.api.caller import Caller
+from tests.faultproxy import FaultProxy
+from tests.perf.install import cluster, operator_kubeconfig
+from tests.perf.machine import machine
+from tests.soak.checker import Checker, follow
+from tests.soak.faults import Faults
+from tests.soak.hostile import HOME, Hostile
+from tests.soak.jobs import Jobs
+from tests.soak.load import HONEST, TEAMS, Load, Promise, finished
+from tests.soak.nodes import CARD_MIB, Nodes
+from tests.soak.report import Report
+from tests.soak.site import AWAY, Replicas, Site
+
+from cluster import Running
+from cluster.api_client import Object
+
+# All else is as the operator has it by default.
+_SETTINGS = {"admin_port": "0", "report_port": "0", "status_seconds": "1.0"}
+_ACTORS = ("load", "users", "hostile", "trouble", "faults")
+_LOGS = re.compile(rb": unexpected$|Traceback \(most recent call last\)", re.MULTILINE)
+
+
+def say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} soak: {text}", file=sys.stderr, flush=True)  # noqa: T201
+
+
+class Soak:
+    """One run."""
+
+    def __init__(self, running: Running, proxy: FaultProxy, options: argparse.Namespace) -> None:
+        seed: int = options.seed
+        token = running.token
+        self.site = site = Site(
+            running,
+            proxy,
+            seed,
+            admin=Caller(running.server, running.ca_file, token()),
+            editor=Caller(running.server, running.ca_file, token("edit-user")),
+        )
+        self._options, self._minutes = options, float(options.minutes)
+        self.nodes = Nodes(site)
+        self.load = Load(site)
+        self.checker = Checker(site, self.nodes.card, CARD_MIB)
+        self.jobs = Jobs(site, self.load, self.checker)
+        self.hostile = Hostile(site, self.nodes)
+        self.memory: list[float] = []
+
+    def run(self) -> Report:
+        """Everything at once, then the end of it, then the verdict."""
+        site = self.site
+        self.nodes.create()
+        self.load.create_teams()
+        _let_edit(site, HOME)
+        for team in TEAMS:
+            site.running.kubectl(
+                "wait", "--for=create", "serviceaccount/default", f"--namespace={team}",
+                "--timeout=60s",
+            )  # fmt: skip
+        kubeconfig = site.proxy.kubeconfig(
+            operator_kubeconfig(site.running), site.running.folder / "soak.kubeconfig"
+        )
+        replicas = Replicas(site, kubeconfig, _SETTINGS)
+        faults = Faults(site, replicas)
+        try:
+            always = [
+                site.act(name, step, until=site.stop)
+                for name, step in (
+                    ("replicas", replicas.watch_over),
+                    ("checker", partial(follow, site, self.checker)),
+                    ("jobs", self.jobs.follow),
+                    ("words", self.jobs.look),
+                    ("agents", self.nodes.beat),
+                )
+            ]
+            self._trouble(faults, replicas)
+            say("over; what is under way may end")
+            lost = self._drain()
+            site.stop.set()
+            for thread in always:
+                thread.join(timeout=30)
+            return self._report(faults, replicas, lost)
+        finally:
+            site.enough.set()
+            site.stop.set()
+            replicas.end()
+
+    def _trouble(self, faults: Faults, replicas: Replicas) -> None:
+        """For as long as was asked for."""
+        end = time.monotonic() + 60 * self._minutes
+        site = self.site
+        threads = [
+            site.act(name, step, until=site.enough)
+            for name, step in (
+                ("load", self.load.submit),
+                ("users", self.load.meddle),
+                ("hostile", self.hostile.attack),
+                ("trouble", self.nodes.trouble),
+                ("faults", faults.strike),
+            )
+            if name in self._options.actors
+        ]
+        minute = 0
+        while time.monotonic() < end and not site.failures:
+            time.sleep(min(10.0, max(0.0, end - time.monotonic())))
+            held = replicas.memory_mib()
+            elapsed = int((self._minutes * 60 - (end - time.monotonic())) // 60)
+            if held and elapsed >= minute:
+                self.memory.append(max(held))
+                minute = elapsed + 1
+                say(
+                    f"minute {elapsed}: {len(self.load.promises)} jobs, "
+                    f"{self.checker.placements} placed, {self.checker.held_milli()} milli held, "
+                    f"{self.load.unfinished} unfinished, {len(self.checker.above)} above, "
+                    f"{sum(self.jobs.late.values())} late words, {max(held):.0f} MiB"
+                )
+        site.enough.set()
+        for thread in threads:
+            thread.join(timeout=60)
+        site.proxy.rules.clear()
+
+    def _drain(self) -> list[str]:
+        """Until every job has ended that is meant to; those that have not."""
+        self.site.disturbed.end()
+        for work in (self.hostile.clear, self.nodes.heal, self._resume_all):
+            _surely(work)
+        _surely(
+            lambda: self.site.running.kubectl("delete", "gpujobs", "--all", f"--namespace={HOME}")
+        )
+        deadline = time.monotonic() + self._options.drain_seconds
+        left = self._left()
+        while left and time.monotonic() < deadline:
+            time.sleep(2)
+            left = self._left()
+        return [f"{p.namespace}/{p.name} ({p.kind}): {s}" for p, s in left]
+
+    def _left(self) -> list[tuple[Promise, str]]:
+        found = []
+        for key, promise in self.load.promises.items():
+            seen = self.jobs.seen.get(key)
+            if promise.deleted:
+                continue
+            if seen is None:
+                found.append((promise, "gone"))
+            elif not finished(seen.status):
+                found.append((promise, json.dumps(seen.status)[:600]))
+        return found
+
+    def _resume_all(self) -> None:
+        for team in HONEST:
+            path = f"/apis/gpu-scheduler.io/v1alpha1/namespaces/{team}/gpujobs"
+            for job in self.site.admin.get(path).body["items"]:
+                if job["spec"].get("suspend"):
+                    self.load.resume(f"{path}/{job['metadata']['name']}")
+
+    def _charged(self) -> tuple[list[str], list[str]]:
+        """Failures that Jobs counted and that nobody had; those of the documented race apart."""
+        charged: list[str] = []
+        raced: list[str] = []
+        for promise in self.load.promises.values():
+            if promise.deleted:
+                continue
+            path = f"/apis/batch/v1/namespaces/{promise.namespace}/jobs"
+            query = f"?labelSelector=gpu-scheduler.io/job%3D{promise.name}"
+            jobs = self.site.admin.get(path + query).body.get("items") or []
+            failed = sum(int(j.get("status", {}).get("failed", 0)) for j in jobs)
+            if failed > promise.fails:
+                line = f"{promise.namespace}/{promise.name} ({promise.kind}): {failed} failed"
+                (raced if promise.rejected else charged).append(line)
+        return charged, raced
+
+    def _report(self, faults: Faults, replicas: Replicas, lost: list[str]) -> Report:
+        site, jobs, checker = self.site, self.jobs, self.checker
+        charged, raced = self._charged()
+        words = sorted(jobs.first_word_seconds) or [0.0]
+        unexpected: list[str] = []
+        tracebacks = 0
+        for log in site.running.folder.glob("replica-*.log"):
+            text = log.read_bytes()
+            for match in _LOGS.finditer(text):
+                if match[0].startswith(b"Traceback"):
+                    tracebacks += 1
+                    continue
+                line = text[text.rfind(b"\n", 0, match.start()) + 1 : match.end()]
+                unexpected.append(f"{log.stem}: {line.decode(errors='replace')[:300]}")
+        return Report(
+            minutes=self._minutes,
+            seed=site.seed,
+            machine=machine(),
+            faults=dict(sorted(site.counts.items())),
+            requests_hit=faults.counts(),
+            hostile_objects=sum(v for k, v in site.counts.items() if k.startswith("hostile")),
+            jobs=len(self.load.promises),
+            pods_placed=checker.placements,
+            leaders=replicas.ended,
+            cards_above_capacity=len(checker.above),
+            peak_milli=checker.peak_milli,
+            peak_mib=checker.peak_mib,
+            jobs_lost=lost,
+            retries_charged=charged,
+            retries_charged_by_race=raced,
+            late_words=jobs.late,
+            late_examples=jobs.examples,
+            worst_word_seconds=jobs.worst,
+            checked_seconds=jobs.checked_seconds,
+            disturbed_seconds=site.disturbed.seconds(),
+            leaderless_seconds=site.leaderless.seconds(),
+            longest_leaderless_seconds=site.leaderless.longest(),
+            first_word_median_seconds=statistics.median(words),
+            first_word_p99_seconds=words[int(0.99 * (len(words) - 1))],
+            memory_mib_by_minute=self.memory,
+            unexpected=unexpected,
+            tracebacks=tracebacks,
+            above=[f"{a.card}: {a.milli} milli, {a.mib} MiB: {a.pods}" for a in checker.above],
+            harness_failures=site.failures,
+        )
+
+
+def _let_edit(site: Site, namespace: str) -> None:
+    binding: Object = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": "editor", "namespace": namespace},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "edit"},
+        "subjects": [
+            {"kind": "User", "name": "edit-user", "apiGroup": "rbac.authorization.k8s.io"}
+        ],
+    }
+    path = f"/apis/rbac.authorization.k8s.io/v1/namespaces/{namespace}/rolebindings"
+    site.must(site.admin.create(path, binding), "the editor's role")
+
+
+def _surely(work: Callable[[], object]) -> None:
+    """Again until the API server has answered."""
+    for _ in range(30):
+        try:
+            work()
+        except AWAY:
+            time.sleep(1)
+        else:
+            return
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
+    parser.add_argument("--minutes", type=float, default=60.0)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--output", type=Path, default=None, help="JSON file to write")
+    parser.add_argument("--keep-logs", type=Path, default=None, help="folder for replicas' logs")
+    parser.add_argument("--drain-seconds", type=float, default=600.0, help="for jobs under way")
+    parser.add_argument(
+        "--actors", nargs="+", choices=_ACTORS, default=_ACTORS, help="default: all of them"
+    )
+    options = parser.parse_args()
+    with (
+        cluster(f"soak-{os.getpid()}", nodes=0, qps=200) as running,
+        FaultProxy.of(running, seed=options.seed) as proxy,
+    ):
+        report = Soak(running, proxy, options).run()
+        if options.keep_logs is not None:
+            options.keep_logs.mkdir(parents=True, exist_ok=True)
+            for log in running.folder.glob("replica-*.log"):
+                (options.keep_logs / log.name).write_bytes(log.read_bytes())
+    text = json.dumps(report.to_json(), indent=1)
+    if options.output is not None:
+        options.output.write_text(text + "\n")
+    print(text)  # noqa: T201
+    print(report.table())  # noqa: T201
+    return 1 if report.broken else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+"""What breaks while the work goes on: replicas, the API server, and the network between them."""
+
+from tests.faultproxy import BINDING, POD, Fault, Rule
+from tests.soak.site import Replicas, Site
+
+_LONGEST_SECONDS = 20.0
+
+
+class Faults:
+    """One fault after the other, and some all the time."""
+
+    def __init__(self, site: Site, replicas: Replicas) -> None:
+        self._site, self._replicas, self._dice = site, replicas, site.dice("faults")
+        hold = (0.5, _LONGEST_SECONDS)
+        # Some of all placing writes are late or unanswered, from the beginning to the end.
+        self.always = [
+            Rule(Fault.DELAY_REQUEST, "POST", BINDING, probability=0.02, seconds=hold),
+            Rule(Fault.LOSE_ANSWER, "POST", BINDING, probability=0.02),
+            Rule(Fault.DELAY_ANSWER, "POST", BINDING, probability=0.01, seconds=hold),
+            Rule(Fault.DELAY_REQUEST, "PATCH", POD, probability=0.02, seconds=hold),
+            Rule(Fault.LOSE_ANSWER, "PATCH", POD, probability=0.02),
+            Rule(Fault.LOSE_REQUEST, "POST|PATCH", "/pods/", probability=0.01),
+            Rule(Fault.REFUSE, "POST|PATCH", "/pods/", probability=0.01, status=429, retry_after=1),
+        ]
+        self._past: list[Rule] = []
+        site.proxy.rules[:] = self.always
+
+    def strike(self) -> None:
+        """The next one."""
+        kinds = (
+            [self._kill_leader] * 2
+            + [self._kill_standby, self._end_leader]
+            + [self._stop_leader, self._stop_leader]
+            + [self._api_server_restarts, self._api_server_freezes]
+            + [self._late_placements] * 4
+            + [self._errors, self._expired, self._cut_watches, self._slow]
+        )
+        kind = self._dice.choice(kinds)
+        self._site.count(f"fault {kind.__name__.strip('_')}")
+        kind()
+        self._site.rest(self._dice.uniform(5, 40))
+
+    def counts(self) -> dict[str, int]:
+        """Requests that a fault happened to, by fault."""
+        found: dict[str, int] = {}
+        for rule in (*self.always, *self._past):
+            found[rule.fault.value] = found.get(rule.fault.value, 0) + rule.applied
+        return found
+
+    def _kill_leader(self) -> None:
+        leader = self._replicas.leader()
+        if leader is not None:
+            leader.kill()
+
+    def _kill_standby(self) -> None:
+        standby = self._replicas.standby()
+        if standby is not None:
+            standby.kill()
+
+    def _end_leader(self) -> None:
+        leader = self._replicas.leader()
+        if leader is not None and leader.process is not None:
+            leader.process.terminate()
+
+    def _stop_leader(self) -> None:
+        """For so long that it may or may not still lead when it goes on."""
+        leader = self._replicas.leader()
+        if leader is None:
+            return
+        self._replicas.stopped.add(leader.name)
+        leader.pause()
+        try:
+            self._site.rest(self._dice.uniform(2, _LONGEST_SECONDS))
+        finally:
+            leader.resume()
+            self._replicas.stopped.discard(leader.name)
+
+    def _api_server_restarts(self) -> None:
+        self._site.disturbed.begin()
+        try:
+            self._site.running.stop_process("kube-apiserver", kill=True)
+            self._site.rest(self._dice.uniform(0, 12))
+            self._site.running.start_process("kube-apiserver")
+            self._site.running.wait_ready()
+            self._site.rest(5)  # until everybody has found it again
+        finally:
+            self._site.disturbed.end()
+
+    def _api_server_freezes(self) -> None:
+        self._site.disturbed.begin()
+        self._site.running.pause_process("kube-apiserver")
+        try:
+            self._site.rest(self._dice.uniform(1, 12))
+        finally:
+            self._site.running.resume_process("kube-apiserver")
+            self._site.rest(5)
+            self._site.disturbed.end()
+
+    def _late_placements(self) -> None:
+        """For a while most placements are held back, answered late, or not answered."""
+        hold = (1.0, _LONGEST_SECONDS)
+        fault = self._dice.choice((Fault.DELAY_REQUEST, Fault.DELAY_ANSWER, Fault.LOSE_ANSWER))
+        self._for_a_while(
+            Rule(fault, "POST", BINDING, probability=0.6, seconds=hold),
+            Rule(fault, "PATCH", POD, probability=0.6, seconds=hold),
+            disturbs=False,
+        )
+
+    def _errors(self) -> None:
+        status = self._dice.choice((429, 500, 503))
+        retry = self._dice.choice((None, 1, 3))
+        self._for_a_while(Rule(Fault.REFUSE, probability=0.3, status=status, retry_after=retry))
+
+    def _expired(self) -> None:
+        """Watches are told that their version is too old."""
+        self._for_a_while(Rule(Fault.REFUSE, "GET", query="watch=", probability=0.5, status=410))
+
+    def _cut_watches(self) -> None:
+        self._for_a_while(Rule(Fault.CUT, "GET", query="watch=", seconds=(0.1, 3)))
+
+    def _slow(self) -> None:
+        self._for_a_while(Rule(Fault.DELAY_ANSWER, probability=0.3, seconds=(0.1, 3)))
+
+    def _for_a_while(self, *rules: Rule, disturbs: bool = True) -> None:
+        if disturbs:
+            self._site.disturbed.begin()
+        self._past.extend(rules)
+        self._site.proxy.rules[:] = [*rules, *self.always]
+        try:
+            self._site.rest(self._dice.uniform(5, 20))
+        finally:
+            self._site.proxy.rules[:] = self.always
+            if disturbs:
+                self._site.rest(5)
+                self._site.disturbed.end()

@@ -1,0 +1,160 @@
+"""What GPUJobs say of themselves, and for how long that is nothing, or what is no longer so.
+
+A job must say at once why it does not run, and stop saying so once it does. Time counts only while
+the API server answers the operator and somebody leads.
+"""
+
+import json
+import ssl
+import time
+import urllib.request
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from tests.api.tenant import GROUP
+from tests.soak.checker import Checker
+from tests.soak.load import Load, finished
+from tests.soak.site import AWAY, Site
+
+LIMIT_SECONDS = 2.0
+_WAITING_WORDS = frozenset(
+    ("WaitingForQuota", "Fragmented", "WaitingForGPU", "WaitingForResources", "WaitingForGang")
+)
+
+
+@dataclass(slots=True)
+class Seen:
+    """A GPUJob as last seen."""
+
+    uid: str
+    status: dict[str, Any]
+    suspended: bool
+    since: float  # when it was first seen, monotonic
+
+
+class Jobs:
+    """Follows GPUJobs of all namespaces."""
+
+    def __init__(self, site: Site, load: Load, checker: Checker) -> None:
+        self._site, self._load, self._checker = site, load, checker
+        self.seen: dict[tuple[str, str], Seen] = {}
+        self._version = ""
+        self._wrong_since: dict[tuple[str, str, str], float] = {}
+        self._calm_since: float | None = None
+        self.late: Counter[str] = Counter()
+        """Jobs whose word was older than the limit, by what was wrong."""
+        self.worst: dict[str, float] = {}
+        self.examples: list[str] = []
+        self.first_word_seconds: list[float] = []
+        self.checked_seconds = 0.0
+        self._told: set[tuple[str, str, str]] = set()
+        self._looked_at = time.monotonic()
+
+    def follow(self) -> None:
+        """One connection."""
+        try:
+            self._follow()
+        except AWAY:
+            self._site.rest(0.2)
+
+    def _follow(self) -> None:
+        running = self._site.running
+        tls = ssl.create_default_context(cafile=str(running.ca_file))
+
+        def ask(query: str) -> Any:
+            request = urllib.request.Request(
+                f"{running.server}{GROUP}/gpujobs{query}",
+                headers={"Authorization": f"Bearer {running.token()}"},
+            )
+            return urllib.request.urlopen(request, context=tls, timeout=60)
+
+        if not self._version:
+            with ask("") as answer:
+                found = json.load(answer)
+            names = {(o["metadata"]["namespace"], o["metadata"]["name"]) for o in found["items"]}
+            for key in self.seen.keys() - names:
+                self.seen.pop(key, None)
+            for each in found["items"]:
+                self._see(each)
+            self._version = found["metadata"]["resourceVersion"]
+        query = f"?watch=1&allowWatchBookmarks=1&timeoutSeconds=20&resourceVersion={self._version}"
+        with ask(query) as answer:
+            for line in answer:
+                event = json.loads(line)
+                if event["type"] == "ERROR":
+                    self._version = ""
+                    return
+                meta = event["object"]["metadata"]
+                self._version = meta["resourceVersion"]
+                if event["type"] == "DELETED":
+                    self.seen.pop((meta["namespace"], meta["name"]), None)
+                elif event["type"] != "BOOKMARK":
+                    self._see(event["object"])
+                if self._site.stop.is_set():
+                    return
+
+    def _see(self, body: dict[str, Any]) -> None:
+        meta, status = body["metadata"], body.get("status") or {}
+        key = meta["namespace"], meta["name"]
+        known = self.seen.get(key)
+        now = time.monotonic()
+        since = now if known is None or known.uid != meta["uid"] else known.since
+        if (known is None or not known.status.get("phase")) and status.get("phase"):
+            self.first_word_seconds.append(now - since)
+        suspended = bool(body["spec"].get("suspend")) or "deletionTimestamp" in meta
+        self.seen[key] = Seen(meta["uid"], status, suspended, since)
+
+    def look(self) -> None:
+        """Whose word is wrong now, and since when."""
+        now = time.monotonic()
+        elapsed, self._looked_at = now - self._looked_at, now
+        calm = self._site.disturbed.since is None and self._site.leaderless.since is None
+        if not calm:
+            self._calm_since = None
+            self._wrong_since.clear()
+            return self._site.rest(0.1)
+        if self._calm_since is None:
+            self._calm_since = now
+        self.checked_seconds += elapsed
+        live = self._checker.live()
+        wrong: set[tuple[str, str, str]] = set()
+        unfinished = 0
+        for key, seen in list(self.seen.items()):
+            if finished(seen.status):
+                continue
+            unfinished += 1
+            if seen.suspended:
+                continue
+            what = self._wrong(seen, live.get(key, []))
+            if what:
+                wrong.add((*key, what))
+        self._load.unfinished = unfinished
+        for each in self._wrong_since.keys() - wrong:
+            del self._wrong_since[each]
+        for each in wrong:
+            age = now - self._wrong_since.setdefault(each, now)
+            if age > LIMIT_SECONDS:
+                what = each[2]
+                self.worst[what] = max(self.worst.get(what, 0.0), age)
+                if each not in self._told:
+                    self._told.add(each)
+                    self.late[what] += 1
+                    if len(self.examples) < 40:
+                        status = json.dumps(self.seen[each[0], each[1]].status)[:400]
+                        self.examples.append(f"{each[0]}/{each[1]}: {what}: {status}")
+        return self._site.rest(0.2)
+
+    def _wrong(self, seen: Seen, pods: list[Any]) -> str:
+        status = seen.status
+        if not status.get("phase"):
+            return "says nothing"
+        held = [pod for pod in pods if pod.holds and not pod.deleting]
+        reason = status.get("reason", "")
+        if status["phase"] == "Pending" and not reason and not held and pods:
+            return "waits without a reason"
+        if reason in _WAITING_WORDS and pods and len(held) == len(pods):
+            return "says that it waits, and all its pods are placed"
+        if status["phase"] == "Running" and pods and not any(p.holds for p in pods):
+            return "says that it runs, and none of its pods is placed"
+        return ""
