@@ -74,6 +74,10 @@ gpu-check: ## Do memory caps hold on this machine's NVIDIA driver? Needs no setu
 bench-packing: setup ## How well GPUs are packed on a public trace, against published results; writes docs/packing.md
 	@$(PYTHON) -m tests.perf.bench_packing
 
+.PHONY: soak
+soak: setup ## Random work, hostile objects and faults for MINUTES=60, with a checker of its own
+	@$(PYTHON) -m tests.soak --minutes $(or $(MINUTES),60) $(OPTIONS)
+
 .PHONY: image
 image: setup ## Build the operator's image, with Docker where there is one (IMAGE=name:tag)
 	@hack/image.sh $(IMAGE)

@@ -216,6 +216,10 @@ class FaultProxy:
             task.cancel()
         await asyncio.gather(*self._deliveries, return_exceptions=True)
         await self._runner.cleanup()
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for each in left:
+            each.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
         await self._session.close()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:

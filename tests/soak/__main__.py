@@ -216,7 +216,7 @@ class Soak:
             jobs_lost=lost,
             retries_charged=charged,
             retries_charged_by_race=raced,
-            late_words=jobs.late,
+            late_words=dict(jobs.late),
             late_examples=jobs.examples,
             worst_word_seconds=jobs.worst,
             checked_seconds=jobs.checked_seconds,
