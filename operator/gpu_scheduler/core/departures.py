@@ -59,8 +59,6 @@ class Locator:
             return ()
         first, last = self._cluster.first[node], self._cluster.first[node + 1]
         at = {self._cluster.dev_id[device]: device for device in range(first, last)}
-        # A pod placed before its node's agent came up names devices by their index.
-        at |= {str(d - first): d for d in range(first, last) if str(d - first) not in at}
         return tuple(
             (grant.container, at[grant.device], grant.milli, grant.mib)
             for grant in pod.grants

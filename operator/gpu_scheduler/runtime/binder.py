@@ -177,7 +177,7 @@ class Binder:
     def _write(self, decision: Place, pod: Pod) -> Write:
         hostname = ""
         if self._pin is Pin.HOSTNAME:
-            hostname = self._world.node_labels(decision.node).get(HOSTNAME_LABEL, "")
+            hostname = self._world.nodes.labels(decision.node).get(HOSTNAME_LABEL, "")
         more = self._more(decision)
         return place(
             pod, decision.node, decision.grants, pin=self._pin, hostname=hostname, more=more

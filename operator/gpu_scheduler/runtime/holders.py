@@ -77,7 +77,12 @@ class Holders:
         now, world = self._clock(), self._world
         if self._enabled and world.version != self._seen_version:
             self._seen_version = world.version
-            self._slots = needed(world.snapshot(), world.takes_pods, whole_nodes=self._whole_nodes)
+            self._slots = needed(
+                world.snapshot(),
+                world.nodes.takes_pods,
+                world.ledger.unlisted,
+                whole_nodes=self._whole_nodes,
+            )
         due = changes(
             self._slots,
             world.holders.values(),

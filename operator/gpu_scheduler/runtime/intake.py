@@ -24,6 +24,7 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import reports_from_gpunode
 from gpu_scheduler.state.classes import ClassBook, ClassRecord, class_record, settle
+from gpu_scheduler.state.departed import Departed
 from gpu_scheduler.state.jobs import GPUJobRecord, job_key
 from gpu_scheduler.state.projects import ProjectRecord
 from gpu_scheduler.state.world import World
@@ -31,6 +32,7 @@ from gpu_scheduler.state.world import World
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 GPUCLASSES = "gpuclasses"
 Body = Mapping[str, Any]
+_Name = tuple[str, str, str]  # kind, namespace, name
 # Told of a GPUNode's name and uid, and of its devices before and after.
 DevicesChanged = Callable[
     [str, str, tuple[devices.Device, ...], tuple[devices.Device, ...]], object
@@ -130,9 +132,8 @@ class Intake:
         """``wake``: the planner may have something to do."""
         self._devices_changed = devices_changed
         self._world, self._changed, self._wake = world, changed, wake
-        self._versions: dict[str, int] = {}  # by uid
-        self._gone: set[str] = set()  # uids, since the latest list began
-        self._nodes: dict[str, str] = {}  # GPUNodes' uids
+        self._known: dict[_Name, tuple[str, int]] = {}  # uid and resourceVersion
+        self._departed = Departed()
         self.project_status: dict[ProjectName, Body] = {}
         self.projects_touched: set[ProjectName] = set()
         self.class_status: dict[str, Body] = {}
@@ -140,7 +141,7 @@ class Intake:
     def gpujob(self, body: Body) -> None:
         """A GPUJob was added or changed."""
         record = gpujob_record(body, self._world.classes)
-        if not self._newer(record.uid, body):
+        if not self._newer(GPUJOBS, body):
             return
         known = self._world.gpujobs.get(record.key)
         if known and (known.uid, known.generation) == (record.uid, record.generation):
@@ -161,17 +162,14 @@ class Intake:
 
     def gpujob_gone(self, namespace: str, name: str, uid: str) -> None:
         """A GPUJob was deleted; its Jobs and pods follow by their owner references."""
-        key = job_key(namespace, name)
-        self._forget(uid)
-        known = self._world.gpujobs.get(key)
-        if known is not None and known.uid == uid:
-            self._world.gpujob_gone(key)
+        if self._forget((GPUJOBS, namespace, name), uid):
+            self._world.gpujob_gone(job_key(namespace, name))
             self._wake()
 
     def project(self, body: Body) -> None:
         """A GPUProject was added or changed."""
         record = project_record(body)
-        if not self._newer(record.uid, body):
+        if not self._newer(GPUPROJECTS, body):
             return
         name = record.project.name
         self.project_status[name] = body.get("status") or {}
@@ -182,20 +180,16 @@ class Intake:
 
     def project_gone(self, name: str, uid: str) -> None:
         """A GPUProject was deleted."""
-        self._forget(uid)
-        record = self._world.projects.records.get(ProjectName(name))
-        if record is None or record.uid != uid:
-            return
-        self.project_status.pop(ProjectName(name), None)
-        self._world.project_gone(ProjectName(name))
-        self._projects_changed()
+        if self._forget((GPUPROJECTS, "", name), uid):
+            self.project_status.pop(ProjectName(name), None)
+            self._world.project_gone(ProjectName(name))
+            self._projects_changed()
 
     def node(self, body: Body) -> None:
         """A GPUNode was added or changed."""
         meta, status = body["metadata"], body.get("status") or {}
-        if not self._newer(meta["uid"], body):
+        if not self._newer(GPUNODES, body):
             return
-        self._nodes[meta["name"]] = meta["uid"]
         if "devices" in status:
             found = devices.from_gpunode(status)
             before = self._world.agents.devices.get(meta["name"], found)
@@ -208,24 +202,20 @@ class Intake:
 
     def node_gone(self, name: str, uid: str) -> None:
         """A GPUNode was deleted."""
-        self._forget(uid)
-        if self._nodes.get(name) == uid:
-            del self._nodes[name]
+        if self._forget((GPUNODES, "", name), uid):
             self._world.gpunode_gone(name)
             self._wake()
 
     def gpuclass(self, body: Body) -> None:
         """A GPUClass was added or changed."""
         record = gpuclass_record(body)
-        if self._newer(record.uid, body):
+        if self._newer(GPUCLASSES, body):
             self.class_status[record.name] = body.get("status") or {}
             self._names_changed(self._world.class_changed(record))
 
     def gpuclass_gone(self, name: str, uid: str) -> None:
         """A GPUClass was deleted."""
-        self._forget(uid)
-        record = self._world.classes.records.get(name)
-        if record is not None and record.uid == uid:
+        if self._forget((GPUCLASSES, "", name), uid):
             self.class_status.pop(name, None)
             self._names_changed(self._world.class_gone(name))
 
@@ -240,61 +230,66 @@ class Intake:
             self._changed(key)
         self._wake()
 
-    def nodes(self) -> set[tuple[str, str]]:
-        """Names and uids of the GPUNodes that are known."""
-        return set(self._nodes.items())
+    def known(self) -> set[tuple[_Name, str]]:
+        """Names and uids of all that is known."""
+        return {(name, uid) for name, (uid, _) in self._known.items()}
 
-    def list_begins(self) -> None:
-        """What is said to be gone from now on stays so, whatever the list holds."""
-        self._gone.clear()
+    def gone(self, name: _Name, uid: str) -> None:
+        """An object of any of our kinds was deleted."""
+        kind, namespace, called = name
+        if kind == GPUJOBS:
+            self.gpujob_gone(namespace, called, uid)
+        else:
+            gone = {GPUPROJECTS: self.project_gone, GPUNODES: self.node_gone}
+            gone.get(kind, self.gpuclass_gone)(called, uid)
 
-    def _forget(self, uid: str) -> None:
-        self._versions.pop(uid, None)
-        self._gone.add(uid)
-
-    def _newer(self, uid: str, body: Body) -> bool:
-        version = int(body["metadata"].get("resourceVersion") or 0)
-        if uid in self._gone or version < self._versions.get(uid, -1):
+    def _forget(self, name: _Name, uid: str) -> bool:
+        """Whether it is this one that is known; a successor of the name stays."""
+        self._departed.note(uid)
+        if self._known.get(name, ("", 0))[0] != uid:
             return False
-        self._versions[uid] = version
+        del self._known[name]
+        return True
+
+    def _newer(self, kind: str, body: Body) -> bool:
+        """Whether these are news: versions of a kind count up, also from an object to the next."""
+        uid, version = body["metadata"]["uid"], _version(body)
+        name = _name(kind, body)
+        if self._departed.outdates(uid, version) or version < self._known.get(name, ("", -1))[1]:
+            return False
+        self._known[name] = (uid, version)
         return True
 
 
-async def resync(client: Client, intake: Intake, world: World) -> None:
+async def resync(client: Client, intake: Intake) -> None:
     """List all our objects, take them in and forget those that are gone.
 
     Raises:
         ApiError: a list could not be read; nothing was forgotten then.
     """
-    known = {(job.namespace, job.name, job.uid) for job in world.gpujobs.values()}
-    known_projects = {(name, r.uid) for name, r in world.projects.records.items()}
-    known_nodes = intake.nodes()
-    known_classes = {(name, r.uid) for name, r in world.classes.records.items()}
-    intake.list_begins()
-    listed = [
-        await _listed(client, plural) for plural in (GPUCLASSES, GPUPROJECTS, GPUNODES, GPUJOBS)
-    ]
-    classes, projects, nodes, jobs = listed
-    for take, bodies in (
-        (intake.gpuclass, classes),
-        (intake.project, projects),
-        (intake.node, nodes),
-        (intake.gpujob, jobs),
-    ):
+    known = intake.known()
+    takes = {
+        GPUCLASSES: intake.gpuclass,
+        GPUPROJECTS: intake.project,
+        GPUNODES: intake.node,
+        GPUJOBS: intake.gpujob,
+    }
+    listed = [(kind, await _listed(client, kind)) for kind in takes]
+    for kind, bodies in listed:
         for body in bodies:
-            _take_in(take, body)
-    seen = {(m["namespace"], m["name"], m["uid"]) for m in (b["metadata"] for b in jobs)}
-    for namespace, name, uid in known - seen:
-        intake.gpujob_gone(namespace, name, uid)
-    seen_classes = {(b["metadata"]["name"], b["metadata"]["uid"]) for b in classes}
-    for name, uid in known_classes - seen_classes:
-        intake.gpuclass_gone(name, uid)
-    seen_projects = {(b["metadata"]["name"], b["metadata"]["uid"]) for b in projects}
-    for name, uid in known_projects - seen_projects:
-        intake.project_gone(name, uid)
-    seen_nodes = {(b["metadata"]["name"], b["metadata"]["uid"]) for b in nodes}
-    for name, uid in known_nodes - seen_nodes:
-        intake.node_gone(name, uid)
+            _take_in(takes[kind], body)
+    seen = {(_name(kind, b), b["metadata"]["uid"]) for kind, bodies in listed for b in bodies}
+    for name, uid in known - seen:
+        intake.gone(name, uid)
+
+
+def _name(kind: str, body: Body) -> _Name:
+    meta = body["metadata"]
+    return kind, meta.get("namespace") or "", meta["name"]
+
+
+def _version(body: Body) -> int:
+    return int(body["metadata"].get("resourceVersion") or 0)
 
 
 def _take_in(take: Callable[[Body], None], body: Body) -> None:

@@ -198,7 +198,7 @@ class Operator:
 
     async def run(self) -> NoReturn:
         """Run until something fails or the lease is lost (NotLeader)."""
-        await self._until_done(lambda: resync(self.client, self.intake, self.world))
+        await self._until_done(lambda: resync(self.client, self.intake))
         async with asyncio.TaskGroup() as group:
             for reflector in self.reflectors:
                 group.create_task(reflector.run())
@@ -252,7 +252,7 @@ class Operator:
     async def _resync_for_ever(self) -> NoReturn:
         while True:
             await asyncio.sleep(self.settings.resync_seconds)
-            await self._until_done(lambda: resync(self.client, self.intake, self.world))
+            await self._until_done(lambda: resync(self.client, self.intake))
 
     async def _until_done(self, work: Callable[[], Awaitable[None]]) -> None:
         delay = 0.2

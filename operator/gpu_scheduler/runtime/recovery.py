@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import orjson
 
 from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.units import DEVICE_MILLI
 from gpu_scheduler.core.verify import Holder, overbooked
 from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_time_limit
 from gpu_scheduler.jobs.write import Write
@@ -99,7 +100,9 @@ class Recovery:
         """
         ledger = self._world.ledger
         cluster = ledger.cluster
-        if min(cluster.free_milli, default=0) >= 0 and min(cluster.free_mib, default=0) >= 0:
+        crowded = max((m for held in ledger.unlisted.values() for m in held.values()), default=0)
+        least = min(min(cluster.free_milli, default=0), min(cluster.free_mib, default=0))
+        if least >= 0 and crowded <= DEVICE_MILLI:
             return False
         found = overbooked(
             cluster,

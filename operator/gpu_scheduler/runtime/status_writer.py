@@ -90,7 +90,7 @@ class StatusWriter:
         self._preemption = preemption
         self._shares_milli: Mapping[ProjectName, int] = {}
         self._interval, self._clock = status_seconds, clock
-        self._watched = Watched(world.agents.reports, world.sick_devices)
+        self._watched = Watched(world.agents.reports, world.nodes.sick_devices)
         self._written: dict[str, float] = {}  # uid -> when, monotonic seconds; the oldest first
         self._line: dict[JobKey, None] = {}  # jobs that have something to say, the first first
         self._busy: set[str] = set()

@@ -6,7 +6,7 @@ of the memory counts as usable. A pod placed before the agent came up is still f
 knows a device by its index too.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,7 +76,7 @@ def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
         try:
             major, _, minor = str(entry.get("computeCapability", "0.0")).partition(".")
             device = Device(
-                id=str(entry["uuid"]),
+                id=_uuid(str(entry["uuid"])),
                 index=int(entry["index"]),
                 model=str(entry["model"]),
                 usable_mib=int(entry["usableMiB"]),
@@ -89,6 +89,27 @@ def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
             continue
         devices.setdefault(device.id, device)
     return tuple(sorted(devices.values(), key=lambda d: d.index))
+
+
+def ids_by_name(devices: Iterable[Device]) -> dict[str, str]:
+    """Ids of devices by all that a grant may call them: the id, and the index as text.
+
+    A pod that was placed by the node's labels names indexes, also once an agent names UUIDs. That
+    stays true while it runs: the driver numbers its devices when it is loaded, and it cannot be
+    loaded anew under a pod that uses one. A name that could mean two devices means none.
+    """
+    found: dict[str, set[str]] = {}
+    for device in devices:
+        for name in (device.id, str(device.index)):
+            found.setdefault(name, set()).add(device.id)
+    return {name: ids.pop() for name, ids in found.items() if len(ids) == 1}
+
+
+def _uuid(text: str) -> str:
+    """An identifier that is not empty and cannot be taken for an index."""
+    if not text or text.isdecimal():
+        raise ValueError(f"{text!r} is not a UUID")
+    return text
 
 
 def _intruders(found: object) -> tuple[str, ...]:

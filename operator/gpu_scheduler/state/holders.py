@@ -39,16 +39,22 @@ class Changes:
 
 
 def needed(
-    cluster: Cluster, takes_pods: Callable[[str], bool], *, whole_nodes: bool
+    cluster: Cluster,
+    takes_pods: Callable[[str], bool],
+    unlisted: Mapping[str, Iterable[str]],
+    *,
+    whole_nodes: bool,
 ) -> dict[str, Slot]:
     """Devices of which GPUJobs hold something, by the name of the pod that should hold them.
 
     Args:
         cluster: as it stands.
         takes_pods: whether a node does, by its name.
+        unlisted: devices that are held and that their node does not list: their holders stay.
         whole_nodes: with all other devices of their nodes.
     """
-    slots = _slots(cluster, takes_pods, whole_nodes)
+    lost = [Slot(node, d, open=False) for node, devices in unlisted.items() for d in devices]
+    slots = (*lost, *_slots(cluster, takes_pods, whole_nodes))
     return {holder_name(slot.node, slot.device): slot for slot in slots}
 
 

@@ -18,7 +18,6 @@ from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.state.asks import Ask, asks_of
 
 _MOST_DIGITS = 10  # of an int32; Python itself refuses to read some thousands
-_MOST_DEPARTED = 10_000
 
 
 def job_key(namespace: str, name: str) -> JobKey:
@@ -115,28 +114,6 @@ class JobRecord:
     def lost(self) -> Iterator[int]:
         """Indexes that have failed for good."""
         return (i for each in _ranges(self.lost_indexes) for i in each)
-
-
-class Departed:
-    """Jobs that are gone, and up to which version they were known.
-
-    The answer to a write may come after the watch has told of the end of its object. A Job that is
-    seen again all the same, for the label that it is watched by came back, is of a later version.
-    """
-
-    def __init__(self) -> None:
-        """Start empty."""
-        self._versions: dict[str, int] = {}  # by uid, the oldest first
-
-    def note(self, job: JobRecord) -> None:
-        """Remember one for longer than any answer takes."""
-        self._versions[job.uid] = job.version
-        if len(self._versions) > _MOST_DEPARTED:
-            del self._versions[next(iter(self._versions))]
-
-    def outdate(self, job: JobRecord) -> bool:
-        """Whether these news are from before it went."""
-        return job.version <= self._versions.get(job.uid, -1)
 
 
 def _ranges(indexes: str) -> Iterator[range]:

@@ -2,23 +2,28 @@
 
 A charge is what one pod takes from its node and devices until it has ended. Charges outlive the
 nodes they name: when a node or its devices change, the arrays are laid out again from the charges.
-Invariant: the arrays equal capacity minus the sum of the charges, whatever the order of events.
+Invariants: the arrays equal capacity minus the sum of the charges, whatever the order of events;
+and a node of which somebody holds what the arrays cannot say takes no pods (``state.unlisted``).
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from gpu_scheduler.core.cluster import Cluster, NodeInfo
 from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.units import DEVICE_MILLI
-from gpu_scheduler.state.devices import Device
+from gpu_scheduler.state.devices import Device, ids_by_name
+from gpu_scheduler.state.unlisted import Holding, why_closed
 
 
 @dataclass(frozen=True, slots=True)
 class Charge:
-    """What a pod holds: on its node in milli-CPU and bytes, on devices by grants."""
+    """What a pod holds: on its node in milli-CPU and bytes, on devices by grants.
+
+    ``plugin``: resources that it asks of the device plugin; which devices that are is not known.
+    """
 
     node: str
     namespace: str
@@ -26,6 +31,8 @@ class Charge:
     memory_bytes: int
     ephemeral_bytes: int
     grants: tuple[Grant, ...] = ()
+    pod: str = ""  # its name
+    plugin: tuple[str, ...] = ()
 
     @property
     def milli(self) -> int:
@@ -41,8 +48,9 @@ class Ledger:
         self.charges: dict[PodUID, Charge] = {}
         self.held_milli: dict[str, int] = {}  # per namespace
         self.held_by_model: Counter[tuple[str, str]] = Counter()  # per namespace and product
-        self._nodes: dict[str, tuple[NodeInfo, tuple[Device, ...]]] = {}
-        self._foreign: dict[str, dict[PodUID, str]] = {}  # node -> holders of unknown GPUs
+        self._nodes: dict[str, tuple[NodeInfo, tuple[Device, ...], frozenset[str]]] = {}
+        self._ids: dict[str, Mapping[str, str]] = {}  # node -> devices by what grants call them
+        self._unlisted: dict[str, Counter[str]] = {}
         self._cluster = Cluster()
         self._node_at: dict[str, int] = {}
         self._device_at: dict[tuple[str, str], int] = {}
@@ -55,15 +63,29 @@ class Ledger:
             self._lay_out()
         return self._cluster
 
+    @property
+    def unlisted(self) -> Mapping[str, Mapping[str, int]]:
+        """Milli-GPU held on devices that their node does not list, by node and device."""
+        _ = self.cluster
+        return self._unlisted
+
     def has_node(self, name: str) -> bool:
         """Whether the node exists."""
         return name in self._nodes
 
     def resolved(self, node: str, grants: Iterable[Grant]) -> tuple[Grant, ...]:
         """The grants with each device under the id that it has now, index or UUID."""
-        cluster = self.cluster
-        at = ((grant, self._device_at.get((node, grant.device))) for grant in grants)
-        return tuple(g if d is None else replace(g, device=cluster.dev_id[d]) for g, d in at)
+        ids = self._ids.get(node, {})
+        known = ((grant, ids.get(grant.device, grant.device)) for grant in grants)
+        return tuple(g if g.device == id_ else replace(g, device=id_) for g, id_ in known)
+
+    def held(self, uid: PodUID) -> Charge | None:
+        """What a pod holds, with each device under the id that it has now."""
+        charge = self.charges.get(uid)
+        if charge is None or not charge.grants:
+            return charge
+        grants = self.resolved(charge.node, charge.grants)
+        return charge if grants == charge.grants else replace(charge, grants=grants)
 
     def charge_pod(self, uid: PodUID, charge: Charge) -> bool:
         """Record what a pod holds, in place of what it held before; False when nothing changed."""
@@ -84,25 +106,17 @@ class Ledger:
         self._count(charge, -1)
         return True
 
-    def set_foreign(self, uid: PodUID, node: str, label: str | None) -> bool:
-        """Note that a pod that is not ours holds GPUs of a node (``label`` None: no longer)."""
-        held = self._foreign.setdefault(node, {})
-        if label is None:
-            changed = held.pop(uid, None) is not None
-            if not held:
-                del self._foreign[node]
-        else:
-            changed = held.get(uid) != label
-            held[uid] = label
-        if changed:
-            self._stale = True
-        return changed
+    def set_node(
+        self, info: NodeInfo, devices: tuple[Device, ...], plugin: frozenset[str] = frozenset()
+    ) -> bool:
+        """Add a node or take over what changed of it; False when nothing did.
 
-    def set_node(self, info: NodeInfo, devices: tuple[Device, ...]) -> bool:
-        """Add a node or take over what changed of it; False when nothing did."""
-        if self._nodes.get(info.name) == (info, devices):
+        ``plugin``: resources that the device plugin serves there.
+        """
+        if self._nodes.get(info.name) == (info, devices, plugin):
             return False
-        self._nodes[info.name] = (info, devices)
+        self._nodes[info.name] = (info, devices, plugin)
+        self._ids[info.name] = ids_by_name(devices)
         self._stale = True
         return True
 
@@ -110,6 +124,7 @@ class Ledger:
         """Forget a node; charges on it stay until their pods are gone."""
         if self._nodes.pop(name, None) is None:
             return False
+        del self._ids[name]
         self._stale = True
         return True
 
@@ -120,19 +135,20 @@ class Ledger:
         else:
             self.held_milli.pop(charge.namespace, None)
         if not self._stale:
+            self._stale = self._closes(charge)
             self._apply(charge, sign)
 
     def _apply(self, charge: Charge, sign: int) -> None:
         n = self._node_at.get(charge.node)
         if n is None:
             return
-        c = self._cluster
+        c, ids = self._cluster, self._ids[charge.node]
         c.free_cpu_milli[n] -= sign * charge.cpu_milli
         c.free_memory_bytes[n] -= sign * charge.memory_bytes
         c.free_ephemeral_bytes[n] -= sign * charge.ephemeral_bytes
         c.free_pods[n] -= sign
         for grant in charge.grants:
-            d = self._device_at.get((charge.node, grant.device))
+            d = self._device_at.get((charge.node, ids.get(grant.device, "")))
             if d is not None:
                 c.free_milli[d] -= sign * grant.milli
                 c.free_mib[d] -= sign * grant.mib
@@ -142,12 +158,7 @@ class Ledger:
         c = Cluster()
         self._node_at, self._device_at = {}, {}
         for name in sorted(self._nodes):
-            info, devices = self._nodes[name]
-            foreign = self._foreign.get(name)
-            if foreign and not info.closed:
-                holder = min(foreign.values())
-                closed = f"has GPUs in use by {holder}, which is not a GPUJob's"
-                info = replace(info, closed=closed, foreign=True)
+            info, devices, _ = self._nodes[name]
             self._node_at[name] = len(c.nodes)
             c.nodes.append(info)
             c.free_cpu_milli.append(info.cpu_milli)
@@ -157,7 +168,6 @@ class Ledger:
             for device in devices:
                 at = len(c.dev_id)
                 self._device_at[name, device.id] = at
-                self._device_at[name, str(device.index)] = at
                 c.dev_id.append(device.id)
                 c.dev_model.append(device.model)
                 c.dev_usable_mib.append(device.usable_mib)
@@ -173,3 +183,44 @@ class Ledger:
         self.held_by_model.clear()
         for charge in self.charges.values():
             self._apply(charge, +1)
+        self._close()
+
+    def _close(self) -> None:
+        """Close the nodes of which somebody holds what the arrays cannot say."""
+        strangers: dict[str, list[str]] = {}
+        lost: dict[str, list[Holding]] = {}
+        self._unlisted = {}
+        for charge in self.charges.values():
+            pod = f"{charge.namespace}/{charge.pod}"
+            if self._holds_of_plugin(charge):
+                strangers.setdefault(charge.node, []).append(pod)
+            for grant in self._lost(charge):
+                lost.setdefault(charge.node, []).append((pod, grant.device, grant.milli))
+                by_device = self._unlisted.setdefault(charge.node, Counter())
+                by_device[grant.device] += grant.milli
+                models = {device.model for device in self._devices(charge.node)}
+                if len(models) == 1:  # as on most nodes; its project holds one all the same
+                    self.held_by_model[charge.namespace, models.pop()] += grant.milli
+        for name in strangers.keys() | lost.keys():
+            n = self._node_at.get(name)
+            if n is None:
+                continue
+            info = self._cluster.nodes[n]
+            why = why_closed(strangers.get(name, ()), lost.get(name, ()), len(self._devices(name)))
+            self._cluster.nodes[n] = replace(info, closed=info.closed or why, foreign=True)
+
+    def _devices(self, node: str) -> tuple[Device, ...]:
+        return self._nodes[node][1] if node in self._nodes else ()
+
+    def _closes(self, charge: Charge) -> bool:
+        return self._holds_of_plugin(charge) or any(True for _ in self._lost(charge))
+
+    def _holds_of_plugin(self, charge: Charge) -> bool:
+        if not charge.plugin or charge.node not in self._nodes:
+            return False
+        return not self._nodes[charge.node][2].isdisjoint(charge.plugin)
+
+    def _lost(self, charge: Charge) -> Iterator[Grant]:
+        """Its grants on devices that the node does not list."""
+        ids = self._ids.get(charge.node, {})
+        return (grant for grant in charge.grants if grant.device not in ids)

@@ -6,7 +6,6 @@ have added overhead, tolerations or defaults. A waiting pod's shape needs its jo
 added by ``state.world``.
 """
 
-import re
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -14,15 +13,13 @@ from sys import intern
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
-from gpu_scheduler.core.quantity import whole
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.kube.objects import Condition, Pod
 from gpu_scheduler.state.jobs import JobRecord, number_of
+from gpu_scheduler.state.plugin import asked
 
 INDEX = "batch.kubernetes.io/job-completion-index"
-# What NVIDIA's device plugin serves: whole GPUs, time slices of them (gpu.shared), MIG slices.
-_PLUGIN_RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")
 _ENDED = {"Succeeded", "Failed"}
 _DISRUPTED = (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
 
@@ -60,7 +57,7 @@ class PodRecord:
     disrupted: bool  # DisruptionTarget or our time-limit condition is already there
     ran: bool  # at least one container status exists
     unschedulable: Condition | None  # kube-scheduler's verdict on an ungated pod
-    foreign_gpus: bool  # asks the device plugin for GPUs by itself
+    plugin: tuple[str, ...]  # resources that it asks of the device plugin by itself
     holds: str = ""  # device that it holds for us against the device plugin's other customers
     report_token: str = ""  # with which a trial that runs may report
     pruned: str = ""  # when this trial was told to stop early; empty = it was not
@@ -95,17 +92,6 @@ def _allocation(text: str) -> Allocation | None:
         return parse(text) if text else None
     except BadAllocationError:
         return None
-
-
-def _asks_device_plugin(pod: Pod) -> bool:
-    """Whether the device plugin gives the pod GPUs; those of init containers stay its own too."""
-    return any(
-        whole(amount) > 0
-        for container in (*pod.spec.containers, *pod.spec.init_containers)
-        for asked in (container.resources.requests, container.resources.limits)
-        for resource, amount in asked.items()
-        if resource.startswith("nvidia.com/") and _PLUGIN_RESOURCES.fullmatch(resource)
-    )
 
 
 def _holds(pod: Pod, holders_in: str) -> str:
@@ -161,7 +147,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         unschedulable=scheduled
         if scheduled and scheduled.status == "False" and scheduled.reason == "Unschedulable"
         else None,
-        foreign_gpus=allocation is None and not holds and _asks_device_plugin(pod),
+        plugin=asked(pod) if allocation is None and not holds else (),
         holds=holds,
         report_token=token_of(reports),
         pruned=pruned,

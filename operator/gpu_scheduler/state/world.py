@@ -6,21 +6,22 @@ known of a pod is ignored. ``version`` grows with every change that could alter 
 collects the jobs whose status may have changed. Single-threaded: called from one event loop.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator
 
 from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.decision import Place
 from gpu_scheduler.core.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.kube.objects import Job, Node, Pod
-from gpu_scheduler.state import devices, nodes
-from gpu_scheduler.state.agents import AgentBook, Reports
+from gpu_scheduler.state import devices
+from gpu_scheduler.state.agents import Reports
 from gpu_scheduler.state.charging import charge
 from gpu_scheduler.state.classes import ClassBook, ClassRecord, settle
+from gpu_scheduler.state.departed import Departed
 from gpu_scheduler.state.gangs import gang_of
-from gpu_scheduler.state.jobs import Departed, GPUJobRecord, JobRecord, job_record
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.ledger import Charge, Ledger
 from gpu_scheduler.state.moves import Moves
+from gpu_scheduler.state.node_book import NodeBook
 from gpu_scheduler.state.occupants import OccupantBook, occupant
 from gpu_scheduler.state.pods import PodRecord, Stage, record, without_stranger
 from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
@@ -40,7 +41,7 @@ class World:
         self.gpujobs: dict[JobKey, GPUJobRecord] = {}
         self.jobs: dict[str, JobRecord] = {}  # by uid
         self.job_uids: dict[JobKey, dict[str, None]] = {}  # GPUJob -> its Jobs, in order seen
-        self._departed = Departed()
+        self._departed_jobs, self._departed_pods = Departed(), Departed()
         self.pods: dict[PodUID, PodRecord] = {}
         self.pods_of_job: dict[str, dict[PodUID, None]] = {}
         self.assumed: dict[PodUID, Place] = {}
@@ -49,8 +50,8 @@ class World:
         self.occupants = OccupantBook(Moves(on=consolidation))
         self.version = 0
         self.touched: set[JobKey] = set()
-        self._nodes: dict[str, Node] = {}
-        self.agents = AgentBook()
+        self.nodes = NodeBook(self.ledger)
+        self.agents = self.nodes.agents
 
     # --- what the planner reads ---
 
@@ -93,8 +94,10 @@ class World:
     # --- watch events ---
 
     def pod_changed(self, pod: Pod) -> PodRecord | None:
-        """Take over a pod's news; None when it is older than what is known."""
+        """Take over a pod's news; None when it is older than what is known, or the pod is gone."""
         new = record(pod, self._holders_in)
+        if self._departed_pods.outdates(new.uid, new.version):
+            return None
         new = without_stranger(new, self.jobs.get(new.job_uid))
         old = self.pods.get(new.uid)
         if old is not None and old.version > new.version:
@@ -108,7 +111,7 @@ class World:
             self.pods_of_job.setdefault(new.job_uid, {})[new.uid] = None
         if new.stage is Stage.ENDED or new.node:
             self.assumed.pop(new.uid, None)
-        self.version += charge(self.ledger, old, new, pod)
+        self.version += charge(self.ledger, new, pod)
         self.occupants.moves.see(new, pod)
         self._occupy(new)
         key = self.job_of(new)
@@ -122,7 +125,12 @@ class World:
         return new
 
     def pod_gone(self, uid: PodUID) -> None:
-        """Forget a pod."""
+        """Forget a pod that is gone; what is said of it later is old."""
+        self._departed_pods.note(uid)
+        self.pod_dismissed(uid)
+
+    def pod_dismissed(self, uid: PodUID) -> None:
+        """Forget a pod that has ended and of which nothing need be known."""
         old = self.pods.pop(uid, None)
         self.holders.pop(uid, None)
         self.assumed.pop(uid, None)
@@ -130,22 +138,16 @@ class World:
         self.occupants.forget(uid)
         if self.waiting.drop(uid) | self.ledger.release_pod(uid):
             self.version += 1
-        if old is None:
-            return
-        if old.foreign_gpus and old.node and self.ledger.set_foreign(uid, old.node, None):
-            self.version += 1
-        self._leave_job(old)
+        if old is not None:
+            self._leave_job(old)
 
     def node_changed(self, node: Node) -> None:
         """Take over a node's news."""
-        self._nodes[node.metadata.name] = node
-        self._refresh_node(node.metadata.name)
+        self._node_refreshed(node.metadata.name, self.nodes.put(node))
 
     def node_gone(self, name: str) -> None:
         """Forget a node."""
-        self._nodes.pop(name, None)
-        if self.ledger.drop_node(name):
-            self.version += 1
+        self._node_refreshed(name, self.nodes.drop(name))
 
     def gpunode_changed(
         self, name: str, found: tuple[devices.Device, ...], reports: Reports | None = None
@@ -153,20 +155,20 @@ class World:
         """Take over what the agent reports of a node: devices, and containers by pod."""
         changed, pods = self.agents.put(name, found, reports or {})
         if changed:
-            self._refresh_node(name)
+            self._node_refreshed(name, self.nodes.refresh(name))
             pods |= {pod.uid for pod in self.pods.values() if pod.node == name}
         self._touch(pods)
 
     def gpunode_gone(self, name: str) -> None:
-        """Fall back to the node's labels."""
+        """Fall back to the node's labels; what is held by UUID is on none of their devices."""
         pods = self.agents.drop(name)
-        self._refresh_node(name)
+        self._node_refreshed(name, self.nodes.refresh(name))
         self._touch(pods)
 
     def agent_silent(self, node: str, why: str) -> None:
         """Note that a node's agent is not heard of (``why``), or that it is again (empty)."""
         if self.agents.set_silent(node, why):
-            self._refresh_node(node)
+            self._node_refreshed(node, self.nodes.refresh(node))
             self._touch(pod.uid for pod in self.pods.values() if pod.node == node)
 
     def job_changed(self, job: Job) -> JobRecord | None:
@@ -175,7 +177,9 @@ class World:
         if new is None:
             return None
         old = self.jobs.get(new.uid)
-        if self._departed.outdate(new) or (old is not None and old.version > new.version):
+        if self._departed_jobs.outdates(new.uid, new.version):
+            return None
+        if old is not None and old.version > new.version:
             return None
         if old is None:
             self._part_strangers(new)
@@ -194,7 +198,7 @@ class World:
         old = self.jobs.pop(uid, None)
         if old is None:
             return
-        self._departed.note(old)
+        self._departed_jobs.note(uid, old.version)  # its label may come back
         uids = self.job_uids.get(old.owner, {})
         uids.pop(uid, None)
         if not uids:
@@ -248,7 +252,8 @@ class World:
         pod = self.pods[place.pod]
         need = self.waiting.resources(place.pod)
         self.assumed[place.pod] = place
-        self.ledger.charge_pod(place.pod, Charge(place.node, pod.namespace, *need, place.grants))
+        held = Charge(place.node, pod.namespace, *need, place.grants, pod.name)
+        self.ledger.charge_pod(place.pod, held)
         self.waiting.drop(place.pod)
         self._member_changed(place.job)
 
@@ -285,24 +290,6 @@ class World:
         """The GPUJob that a pod belongs to, as far as known."""
         job = self.jobs.get(pod.job_uid)
         return job.owner if job else None
-
-    def sick_devices(self, pod: PodRecord) -> tuple[devices.Device, ...]:
-        """Those of a pod's devices that its node's agent calls unhealthy."""
-        if pod.allocation is None or not self.agents.has_sick_devices(pod.node):
-            return ()
-        held = {g.device for g in self.ledger.resolved(pod.node, pod.allocation.grants)}
-        known = self.agents.devices[pod.node]
-        return tuple(d for d in known if d.id in held and not d.healthy)
-
-    def takes_pods(self, node: str) -> bool:
-        """Whether a node is up and not cordoned; who uses its GPUs does not matter."""
-        known = self._nodes.get(node)
-        return known is not None and not nodes.closed(known)
-
-    def node_labels(self, name: str) -> Mapping[str, str]:
-        """Labels of a node; none when it is unknown."""
-        node = self._nodes.get(name)
-        return node.metadata.labels if node else {}
 
     def records(self, key: JobKey) -> Iterator[PodRecord]:
         """The pods of a GPUJob."""
@@ -352,22 +339,16 @@ class World:
             if key is not None:
                 self.touched.add(key)
 
-    def _refresh_node(self, name: str) -> None:
-        node = self._nodes.get(name)
-        if node is None:
-            return
-        found = self.agents.devices.get(name)
-        if found is None:
-            found = devices.from_labels(node.metadata.labels)
-        info = nodes.info(node)
-        if not info.closed and (silence := self.agents.silence(name)):
-            info = replace(info, closed=silence)
-        if self.ledger.set_node(info, found):
+    def _node_refreshed(self, name: str, changed: bool) -> None:
+        """Its devices may have other names now, and what is held on them with them."""
+        if changed:
             self.version += 1
+            for held in tuple(self.occupants.on(name)):
+                self._occupy(self.pods[held.uid])
 
     def _occupy(self, pod: PodRecord) -> None:
         """Tell the planner what a pod holds, or that it holds nothing."""
-        held = self.ledger.charges.get(pod.uid)
+        held = self.ledger.held(pod.uid)
         key = self.job_of(pod)
         job = self.gpujobs.get(key) if key is not None else None
         project = self.projects.owner(pod.namespace)

@@ -89,6 +89,7 @@ def _cluster(operator: Operator) -> Iterable[Metric]:
             used = (DEVICE_MILLI - cluster.free_milli[d]) / DEVICE_MILLI
             ratio.add_metric([node.name, cluster.dev_id[d], cluster.dev_model[d]], used)
     yield ratio
+    yield _unlisted(operator)
     share = GaugeMetricFamily("gpusched_project_fair_share_gpus", "Due.", labels=["project"])
     quota = GaugeMetricFamily("gpusched_project_quota_gpus", "Guaranteed.", labels=["project"])
     held = GaugeMetricFamily("gpusched_project_allocated_gpus", "Held.", labels=["project"])
@@ -100,6 +101,17 @@ def _cluster(operator: Operator) -> Iterable[Metric]:
     yield share
     yield quota
     yield held
+
+
+def _unlisted(operator: Operator) -> Metric:
+    unlisted = GaugeMetricFamily(
+        "gpusched_unlisted_device_milli",
+        "Milli-GPU that pods hold on devices that their node does not list; it takes no others.",
+        labels=["node"],
+    )
+    for node, held in sorted(operator.world.ledger.unlisted.items()):
+        unlisted.add_metric([node], sum(held.values()))
+    return unlisted
 
 
 def _jobs(operator: Operator) -> Iterable[Metric]:

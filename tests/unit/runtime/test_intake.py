@@ -2,6 +2,7 @@
 
 import asyncio
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -189,7 +190,7 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
         [gpujob_body(name="odd", uid="odd"), gpujob_body()],
         [gpuclass_body(), second_class],
     )
-    asyncio.run(resync(client, told.intake, told.world))  # type: ignore[arg-type]
+    asyncio.run(resync(client, told.intake))  # type: ignore[arg-type]
     assert broken
     assert KEY in told.world.gpujobs and ProjectName("team-a") in told.world.projects.records
     assert "a" in told.world.agents.devices and "b100" in told.world.classes.records
@@ -259,6 +260,42 @@ def test_the_deletion_of_an_earlier_gpujob_does_not_delete_its_successor() -> No
     assert told.world.gpujobs == {}
 
 
+def test_old_news_of_an_object_do_not_displace_its_successor() -> None:
+    """Objects of one name are told of side by side: what is old shows by its version."""
+    told = Told()
+    told.world.node_changed(make_node("a", gpus=0))
+    told.intake.gpujob(gpujob_body(version=9, uid="second", gpu=0.25))
+    told.intake.project(project_body(version=9, uid="second", quota=3))
+    told.intake.node(gpunode_body(version=9, uid="second", count=2))
+    told.intake.gpujob(gpujob_body(version=8))
+    told.intake.project(project_body(version=8, quota=1))
+    told.intake.node(gpunode_body(version=8))
+    told.intake.node_gone("a", "gpunode-a")
+    assert told.world.gpujobs[KEY].uid == "second"
+    assert told.world.projects.records[ProjectName("team-a")].uid == "second"
+    assert told.world.snapshot().dev_id == ["GPU-0", "GPU-1"]
+
+
+async def test_what_is_gone_stays_gone_whatever_was_listed_since() -> None:
+    """The watch may be minutes behind a list, and tell of changes before it tells of the end."""
+    told = Told()
+    bodies: list[tuple[Callable[[Any], None], Any]] = [
+        (told.intake.project, project_body()),
+        (told.intake.node, gpunode_body()),
+        (told.intake.gpuclass, gpuclass_body()),
+        (told.intake.gpujob, gpujob_body()),
+    ]
+    for take, body in bodies:
+        take(body)
+    for _ in range(2):
+        await resync(lists(classes=[]), told.intake)  # type: ignore[arg-type]
+    for take, body in bodies:
+        body["metadata"]["resourceVersion"] = "7"
+        take(body)
+    assert told.world.gpujobs == {} and told.world.projects.records == {}
+    assert told.world.agents.devices == {} and told.world.classes.records == {}
+
+
 def test_a_projects_news_concern_every_job_and_every_project() -> None:
     told = Told()
     told.intake.gpujob(gpujob_body())
@@ -311,7 +348,7 @@ async def test_a_resync_takes_in_what_is_new_and_forgets_what_is_gone() -> None:
         [gpunode_body("b")],
         [gpujob_body("stays", uid="stays"), gpujob_body("new", uid="new")],
     )
-    await resync(client, told.intake, told.world)  # type: ignore[arg-type]
+    await resync(client, told.intake)  # type: ignore[arg-type]
     assert set(told.world.projects.records) == {"stays", "new"}
     assert set(told.world.gpujobs) == {"team-a/stays", "team-a/new"}
     assert set(told.world.agents.devices) == {"b"}
@@ -330,7 +367,7 @@ async def test_a_long_list_is_read_in_pages() -> None:
         more = {"continue": str(start + size)} if start + size < len(jobs) else {}
         return {"metadata": more, "items": copy.deepcopy(jobs[start : start + size])}
 
-    await resync(FakeClient(pages), told.intake, told.world)  # type: ignore[arg-type]
+    await resync(FakeClient(pages), told.intake)  # type: ignore[arg-type]
     assert set(told.world.gpujobs) == {f"team-a/job-{number}" for number in range(1201)}
 
 
@@ -342,7 +379,7 @@ async def test_a_list_that_cannot_be_read_forgets_nothing() -> None:
         lambda sent: errors.Unavailable() if sent.path.endswith("gpujobs") else {"items": []}
     )
     with pytest.raises(errors.Unavailable):
-        await resync(client, told.intake, told.world)  # type: ignore[arg-type]
+        await resync(client, told.intake)  # type: ignore[arg-type]
     assert set(told.world.gpujobs) == {KEY}
     assert set(told.world.projects.records) == {"team-a"}
 
@@ -351,7 +388,7 @@ async def test_a_successor_of_the_same_name_survives_a_resync() -> None:
     told = Told()
     told.intake.gpujob(gpujob_body(uid="first"))
     client = lists(jobs=[gpujob_body(uid="second", version=2)])
-    await resync(client, told.intake, told.world)  # type: ignore[arg-type]
+    await resync(client, told.intake)  # type: ignore[arg-type]
     assert told.world.gpujobs[KEY].uid == "second"
 
 
@@ -372,7 +409,7 @@ async def test_what_is_deleted_while_the_lists_are_read_stays_gone() -> None:
         return everything.reply(sent)
 
     client = FakeClient(deleted_after_it_was_listed)
-    await resync(client, told.intake, told.world)  # type: ignore[arg-type]
+    await resync(client, told.intake)  # type: ignore[arg-type]
     assert told.world.gpujobs == {} and told.world.projects.records == {}
     assert told.world.agents.devices == {} and told.world.classes.records == {}
 

@@ -385,6 +385,15 @@ async def test_a_device_that_is_named_in_two_ways_is_one_device() -> None:
 
 
 @virtual
+async def test_a_device_that_no_node_lists_is_given_out_once_as_any_other() -> None:
+    case = Case()
+    await case.see(*both("GPU-gone", "GPU-gone"))
+    assert case.recovery.check_capacity()
+    await asyncio.sleep(0.01)
+    assert case.evictions == ["new"]
+
+
+@virtual
 async def test_an_eviction_from_an_overbooked_device_that_failed_is_tried_again() -> None:
     case = Case()
     case.answer = BROKEN

@@ -114,9 +114,13 @@ def make_node(
     cordoned: bool = False,
     taints: tuple[dict[str, str], ...] = (),
     labels: dict[str, str] | None = None,
+    allocatable: dict[str, str] | None = None,
     **meta: Any,
 ) -> Node:
-    """A node whose GPUs are known from GPU feature discovery's labels."""
+    """A node whose GPUs are known from GPU feature discovery's labels.
+
+    ``allocatable``: what it has besides, such as GPUs of the device plugin.
+    """
     gfd = {
         "nvidia.com/gpu.count": str(gpus),
         "nvidia.com/gpu.product": "NVIDIA-A100-PCIE-40GB",
@@ -134,6 +138,7 @@ def make_node(
                 "memory": memory,
                 "ephemeral-storage": "100Gi",
                 "pods": pods,
+                **(allocatable or {}),
             },
             "conditions": [{"type": "Ready", "status": "True" if ready else "False"}],
         },

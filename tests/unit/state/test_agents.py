@@ -158,18 +158,18 @@ def test_illness_of_a_device_concerns_the_pods_that_hold_it() -> None:
     assert world.touched == {KEY}
     world.pod_changed(make_pod("job-1", node="a", grants=half("GPU-1"), phase="Running"))
     world.pod_changed(make_pod("job-2", node="a", grants=half("0"), phase="Running"))
-    sick = {pod.name: [d.id for d in world.sick_devices(pod)] for pod in world.pods.values()}
+    sick = {pod.name: [d.id for d in world.nodes.sick_devices(pod)] for pod in world.pods.values()}
     assert sick == {"job-0": ["GPU-0"], "job-1": [], "job-2": ["GPU-0"]}  # by index, as well
 
 
 def test_strangers_on_a_device_are_no_illness() -> None:
     world = reported(intruders=("python (pid 7)",))
-    assert world.sick_devices(world.pods[POD]) == ()
+    assert world.nodes.sick_devices(world.pods[POD]) == ()
 
 
 def test_everything_is_forgotten_with_the_gpunode() -> None:
     world = reported(OVER, healthy=False)
     world.gpunode_gone("a")
     pod = world.pods[POD]
-    assert (world.agents.reports(pod), world.sick_devices(pod)) == ((), ())
+    assert (world.agents.reports(pod), world.nodes.sick_devices(pod)) == ((), ())
     assert list(world.agents.over_cap()) == []

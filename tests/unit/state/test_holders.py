@@ -23,6 +23,9 @@ OURS = "gpu-system"
 ONE = [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]
 
 
+PLUGIN = dict.fromkeys(("nvidia.com/gpu", "nvidia.com/gpu.shared", "nvidia.com/mig-1g.5gb"), "2")
+
+
 def make_holder(device: str = "0", node: str = "a", *, of: str = "a", **more: Any) -> Pod:
     """The holder of a device of node `of`, which is on `node`, or waits for it."""
     where = {"namespace": OURS, "path": "other", "job": None, "containers": ONE, **more}
@@ -36,7 +39,7 @@ def make_holder(device: str = "0", node: str = "a", *, of: str = "a", **more: An
 def make_world(*pods: Pod) -> World:
     world = World(holders_in=OURS)
     for name in ("a", "b"):
-        world.node_changed(make_node(name))
+        world.node_changed(make_node(name, allocatable=PLUGIN))
     world.project_changed(make_project())
     world.gpujob_changed(make_gpujob())
     world.job_changed(make_job())
@@ -85,24 +88,34 @@ def test_other_resources_close_nothing(resource: str):
 
 def test_devices_in_use_need_a_holder():
     world = make_world(make_pod(node="a", grants=half("1")))
-    assert needed(world.snapshot(), world.takes_pods, whole_nodes=False) == {
+    assert needed(world.snapshot(), world.nodes.takes_pods, {}, whole_nodes=False) == {
         holder_name("a", "1"): Slot("a", "1")
     }
 
 
 def test_or_all_devices_of_a_node_with_one_in_use():
     world = make_world(make_pod(node="a", grants=half("1")))
-    slots = needed(world.snapshot(), world.takes_pods, whole_nodes=True)
+    slots = needed(world.snapshot(), world.nodes.takes_pods, {}, whole_nodes=True)
     assert list(slots.values()) == [Slot("a", "0"), Slot("a", "1")]
+
+
+def test_a_holder_stays_while_somebody_holds_its_device_that_the_node_does_not_list():
+    """Otherwise the device plugin's customers are given it, when its GPUNode is deleted."""
+    world = make_world(make_pod(node="a", grants=half("GPU-0")))
+    unlisted = world.ledger.unlisted
+    slots = needed(world.snapshot(), world.nodes.takes_pods, unlisted, whole_nodes=False)
+    assert slots == {holder_name("a", "GPU-0"): Slot("a", "GPU-0", open=False)}
+    due = changes(slots, [holder("GPU-0")], {}, 0.0, 0.0)
+    assert (due.create, due.delete) == ({}, ())
 
 
 def test_pods_of_others_do_not_keep_holders_away_but_a_cordon_does():
     asks = {"path": "other", "job": None, "node": "a", "containers": ONE}
     world = make_world(make_pod(node="a", grants=half("1")), make_pod("x", **asks))
-    (slot,) = needed(world.snapshot(), world.takes_pods, whole_nodes=False).values()
+    (slot,) = needed(world.snapshot(), world.nodes.takes_pods, {}, whole_nodes=False).values()
     assert slot.open
     world.node_changed(make_node("a", cordoned=True))
-    (slot,) = needed(world.snapshot(), world.takes_pods, whole_nodes=False).values()
+    (slot,) = needed(world.snapshot(), world.nodes.takes_pods, {}, whole_nodes=False).values()
     assert not slot.open
 
 

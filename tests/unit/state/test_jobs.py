@@ -4,7 +4,7 @@ from tests.unit.state.builders import make_gpujob, make_job
 
 from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
 from gpu_scheduler.core.request import DeviceRequest
-from gpu_scheduler.state.jobs import Departed, epoch_seconds, job_record
+from gpu_scheduler.state.jobs import epoch_seconds, job_record
 from gpu_scheduler.state.world import World
 
 
@@ -67,12 +67,3 @@ def test_a_job_that_went_out_of_sight_is_seen_again_only_by_later_news() -> None
     assert world.jobs == {}
     world.job_changed(make_job(version=6))
     assert list(world.jobs) == ["job-uid"]
-
-
-def test_how_many_departed_jobs_are_remembered_is_bounded() -> None:
-    departed, limit = Departed(), 10_000
-    gone = [job_record(make_job(uid=str(number))) for number in range(limit + 5)]
-    for each in gone:
-        assert each is not None
-        departed.note(each)
-    assert [each for each in gone if each and not departed.outdate(each)] == gone[:5]

@@ -23,7 +23,9 @@ def some_devices(count: int, usable_mib: int, *, by_uuid: bool) -> tuple[Device,
     return tuple(Device(name, i, "A100", usable_mib) for i, name in enumerate(ids))
 
 
-def some_charge(node: str, namespace: str, amount: int, grants: list[tuple[str, int]]) -> Charge:
+def some_charge(
+    node: str, namespace: str, amount: int, grants: list[tuple[str, int]], plugin: bool
+) -> Charge:
     """A charge whose amounts all differ, from few draws: these are most of what a step costs."""
     return Charge(
         node=node,
@@ -32,6 +34,8 @@ def some_charge(node: str, namespace: str, amount: int, grants: list[tuple[str, 
         memory_bytes=amount << 18,
         ephemeral_bytes=amount * 7,
         grants=tuple(Grant(milli % 2, device, milli, milli // 2) for device, milli in grants),
+        pod=f"pod-{amount}",
+        plugin=("gpu",) if plugin else (),
     )
 
 
@@ -53,6 +57,7 @@ charges = st.builds(
     st.sampled_from(NAMESPACES),
     st.integers(0, 4000),
     st.lists(grants, max_size=3),
+    st.booleans(),
 )
 
 
@@ -60,16 +65,28 @@ class LedgerMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ledger = Ledger()
-        self.nodes: dict[str, tuple[NodeInfo, tuple[Device, ...]]] = {}
+        self.nodes: dict[str, tuple[NodeInfo, tuple[Device, ...], frozenset[str]]] = {}
         self.charges: dict[PodUID, Charge] = {}
-        self.foreign: dict[tuple[str, PodUID], str] = {}
 
-    @rule(name=nodes, cpu=st.integers(0, 64000), devices=device_sets, closed=st.booleans())
-    def set_node(self, name: str, cpu: int, devices: tuple[Device, ...], closed: bool) -> None:
+    @rule(
+        name=nodes,
+        cpu=st.integers(0, 64000),
+        devices=device_sets,
+        closed=st.booleans(),
+        plugin=st.sampled_from([frozenset[str](), frozenset({"gpu"})]),
+    )
+    def set_node(
+        self,
+        name: str,
+        cpu: int,
+        devices: tuple[Device, ...],
+        closed: bool,
+        plugin: frozenset[str],
+    ) -> None:
         info = NodeInfo(name, closed="is cordoned" if closed else "", cpu_milli=cpu, pods=3)
-        changed = self.nodes.get(name) != (info, devices)
-        assert self.ledger.set_node(info, devices) == changed
-        self.nodes[name] = (info, devices)
+        changed = self.nodes.get(name) != (info, devices, plugin)
+        assert self.ledger.set_node(info, devices, plugin) == changed
+        self.nodes[name] = (info, devices, plugin)
 
     @rule(name=nodes)
     def drop_node(self, name: str) -> None:
@@ -83,15 +100,6 @@ class LedgerMachine(RuleBasedStateMachine):
     @rule(uid=pods)
     def release(self, uid: PodUID) -> None:
         assert self.ledger.release_pod(uid) == (self.charges.pop(uid, None) is not None)
-
-    @rule(uid=pods, node=nodes, label=st.sampled_from([None, "kube-system/x", "team-b/y"]))
-    def set_foreign(self, uid: PodUID, node: str, label: str | None) -> None:
-        before = self.foreign.get((node, uid))
-        assert self.ledger.set_foreign(uid, node, label) == (before != label)
-        if label is None:
-            self.foreign.pop((node, uid), None)
-        else:
-            self.foreign[node, uid] = label
 
     @rule()
     def read(self) -> None:
@@ -114,16 +122,22 @@ class LedgerMachine(RuleBasedStateMachine):
         assert [info.name for info in cluster.nodes] == sorted(self.nodes)
         assert cluster.first[-1] == len(cluster.dev_id)
         for n, seen in enumerate(cluster.nodes):
-            info, devices = self.nodes[seen.name]
+            info, devices, plugin = self.nodes[seen.name]
             here = [c for c in self.charges.values() if c.node == info.name]
             assert cluster.free_cpu_milli[n] == info.cpu_milli - sum(c.cpu_milli for c in here)
             assert cluster.free_memory_bytes[n] == -sum(c.memory_bytes for c in here)
             assert cluster.free_ephemeral_bytes[n] == -sum(c.ephemeral_bytes for c in here)
             assert cluster.free_pods[n] == 3 - len(here)
-            strangers = {label for (node, _), label in self.foreign.items() if node == info.name}
-            assert bool(seen.closed) == bool(info.closed or strangers)
+            names = {name for d in devices for name in (d.id, str(d.index))}
+            lost = [g for c in here for g in c.grants if g.device not in names]
+            strangers = [f"{c.namespace}/{c.pod}" for c in here if plugin & {*c.plugin}]
+            assert seen.foreign == bool(lost or strangers)
+            assert bool(seen.closed) == bool(info.closed or seen.foreign)
             if strangers and not info.closed:
                 assert min(strangers) in seen.closed
+            held = self.ledger.unlisted.get(info.name, {})
+            assert sum(held.values()) == sum(g.milli for g in lost)
+            assert held.keys() == {g.device for g in lost}
             at = cluster.first[n]
             assert tuple(cluster.dev_id[at : cluster.first[n + 1]]) == tuple(d.id for d in devices)
             for offset, device in enumerate(devices):

@@ -81,17 +81,15 @@ GPU = "nvidia.com/gpu"
 
 @pytest.mark.parametrize("kind", ["requests", "limits"])
 @pytest.mark.parametrize("where", ["containers", "init_containers"])
-def test_a_pod_that_asks_the_device_plugin_holds_gpus_that_we_do_not_know(
-    kind: str, where: str
-) -> None:
-    asking = [{"resources": {kind: {GPU: "1"}}}]
+def test_what_a_pod_asks_of_the_device_plugin_is_known(kind: str, where: str) -> None:
+    asking = [{"resources": {kind: {GPU: "1", "nvidia.com/mig-1g.5gb": "2", "cpu": "1"}}}]
     pod = make_pod(path="other", node="a", **{where: asking})  # type: ignore[arg-type]
-    assert record(pod).foreign_gpus
+    assert record(pod).plugin == (GPU, "nvidia.com/mig-1g.5gb")
 
 
 def test_asking_the_device_plugin_for_none_is_not_asking() -> None:
     nothing = [{"resources": {"requests": {GPU: "0"}, "limits": {GPU: "0"}}}]
-    assert not record(make_pod(path="other", node="a", containers=nothing)).foreign_gpus
+    assert record(make_pod(path="other", node="a", containers=nothing)).plugin == ()
 
 
 @pytest.mark.parametrize("kind", ["DisruptionTarget", CONDITION_TIME_LIMIT])

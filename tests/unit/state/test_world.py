@@ -23,6 +23,7 @@ from gpu_scheduler.state.world import World
 
 POD = PodUID("uid-job-0")
 NVIDIA = [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]
+SERVED = make_node("a", allocatable={"nvidia.com/gpu": "2"})
 
 
 # --- who belongs to whom ---
@@ -71,7 +72,7 @@ def everything() -> list[Callable[[World], object]]:
         lambda w: w.gpujob_changed(make_gpujob()),
         lambda w: w.project_changed(make_project()),
         lambda w: w.node_changed(make_node("a")),
-        lambda w: w.node_changed(make_node("b")),
+        lambda w: w.node_changed(make_node("b", allocatable={"nvidia.com/gpu": "1"})),
         lambda w: w.gpunode_changed("b", agent),
     ]
 
@@ -94,6 +95,41 @@ def test_old_news_of_a_pod_are_ignored() -> None:
     world = make_world(make_pod(version=5, node="a", grants=half()))
     assert world.pod_changed(make_pod(version=4)) is None
     assert (free(world), waiting(world)) == ([500, 1000], {})
+
+
+def test_a_pod_that_is_gone_stays_gone_whatever_is_read_of_it_later() -> None:
+    """Nobody tells of its end again: it would hold its GPUs until the leader changes."""
+    world = make_world(make_pod(version=1, node="a", grants=half()))
+    before = facts(make_world())
+    world.pod_gone(POD)
+    version = world.version
+    for late in (1, 2, 9):  # the watch may have missed what the read shows
+        assert world.pod_changed(make_pod(version=late, node="a", grants=half())) is None
+    assert (facts(world), world.pods, world.version) == (before, {}, version)
+
+
+def test_a_pod_may_be_gone_before_anything_was_known_of_it() -> None:
+    world = make_world()
+    world.pod_gone(POD)
+    assert world.pod_changed(make_pod(node="a", grants=half())) is None
+    assert free(world) == [1000, 1000]
+
+
+def test_a_decision_about_a_pod_that_comes_late_is_not_revived_by_it() -> None:
+    world = make_world(make_pod())
+    world.assume(make_place())
+    world.pod_gone(POD)
+    world.forget(POD, make_pod(version=2))
+    world.pod_changed(make_pod(version=3, node="a", grants=half()))
+    assert (free(world), waiting(world)) == ([1000, 1000], {})
+
+
+def test_an_ended_pod_of_which_nothing_is_kept_can_be_looked_at_again() -> None:
+    ended = make_pod(version=2, node="a", grants=half(), phase="Succeeded")
+    world = make_world(ended)
+    world.pod_dismissed(POD)
+    assert world.pods == {}
+    assert world.pod_changed(ended) is not None
 
 
 def test_old_news_of_a_job_are_ignored() -> None:
@@ -163,6 +199,7 @@ def test_pods_of_other_schedulers_take_cpu_memory_and_a_slot() -> None:
 def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_has_ended() -> None:
     stranger = {"name": "x", "path": "other", "job": None, "node": "a", "containers": NVIDIA}
     world = make_world(make_pod(version=1, **stranger))
+    world.node_changed(SERVED)
     assert "team-a/x" in world.snapshot().nodes[0].closed
     world.pod_changed(make_pod(version=2, phase="Running", **stranger))
     assert world.snapshot().nodes[0].closed
@@ -172,6 +209,8 @@ def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_has_ended() -> Non
 
 def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_is_gone() -> None:
     world = make_world(make_pod("x", path="other", job=None, node="a", containers=NVIDIA))
+    world.node_changed(SERVED)
+    assert world.snapshot().nodes[0].closed
     world.pod_gone(PodUID("uid-x"))
     assert not world.snapshot().nodes[0].closed
 
@@ -179,8 +218,11 @@ def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_is_gone() -> None:
 def test_a_node_reopens_after_a_stranger_that_was_given_an_allocation() -> None:
     stranger = {"name": "x", "path": "other", "job": None, "node": "a", "containers": NVIDIA}
     world = make_world(make_pod(version=1, **stranger))
+    world.node_changed(SERVED)
     world.pod_changed(make_pod(version=2, annotations_=forged(), **stranger))
-    assert facts(world) == facts(make_world(make_pod(annotations_=forged(), **stranger)))
+    expected = make_world(make_pod(annotations_=forged(), **stranger))
+    expected.node_changed(SERVED)
+    assert facts(world) == facts(expected)
     world.pod_gone(PodUID("uid-x"))
     assert facts(world) == facts(make_world())
 

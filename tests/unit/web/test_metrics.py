@@ -39,6 +39,7 @@ NAMES = {
     "gpusched_stuck_pods",
     "gpusched_trial_reports",
     "gpusched_unexpected_errors",
+    "gpusched_unlisted_device_milli",
     "gpusched_waiting_pods",
 }
 
@@ -115,6 +116,18 @@ def test_a_leader_shows_devices_projects_and_jobs() -> None:
     assert seen["gpusched_jobs", (("phase", "Running"),)] == 1
     assert seen["gpusched_pending_jobs", (("reason", "Unsatisfiable"),)] == 1
     assert seen["gpusched_waiting_pods", ()] == 1
+
+
+def test_what_is_held_on_devices_that_nobody_lists_is_a_number_by_node() -> None:
+    metrics = make()
+    assert not any(name == "gpusched_unlisted_device_milli" for name, _ in scrape(metrics))
+    assert metrics.operator is not None
+    world = metrics.operator.world
+    world.pod_changed(make_pod("job-2", index=2, node="a", grants=half("GPU-gone")))
+    world.pod_changed(make_pod("job-3", index=3, node="b", grants=half("0", 250)))
+    seen = scrape(metrics)
+    assert seen["gpusched_unlisted_device_milli", (("node", "a"),)] == 500
+    assert seen["gpusched_unlisted_device_milli", (("node", "b"),)] == 250
 
 
 def test_what_happened_is_counted() -> None:

@@ -192,7 +192,7 @@ class Trials:
         if seen.pod.phase == "Succeeded" and sweep.final(trial):
             # All that counts is in the table now, and a Job keeps its pods to its end: nobody
             # needs to remember thousands of them.
-            self._world.pod_gone(seen.pod.uid)
+            self._world.pod_dismissed(seen.pod.uid)
 
     def _judge(self, sweep: Sweep, trial: int, seen: Seen) -> None:
         pod = seen.pod
