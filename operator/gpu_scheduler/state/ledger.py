@@ -135,24 +135,28 @@ class Ledger:
         else:
             self.held_milli.pop(charge.namespace, None)
         if not self._stale:
-            self._stale = self._closes(charge)
-            self._apply(charge, sign)
+            self._stale = self._apply(charge, sign)
 
-    def _apply(self, charge: Charge, sign: int) -> None:
+    def _apply(self, charge: Charge, sign: int) -> bool:
+        """Whether it holds something that the arrays cannot say."""
         n = self._node_at.get(charge.node)
         if n is None:
-            return
+            return bool(charge.grants)
         c, ids = self._cluster, self._ids[charge.node]
         c.free_cpu_milli[n] -= sign * charge.cpu_milli
         c.free_memory_bytes[n] -= sign * charge.memory_bytes
         c.free_ephemeral_bytes[n] -= sign * charge.ephemeral_bytes
         c.free_pods[n] -= sign
+        beyond = self._holds_of_plugin(charge)
         for grant in charge.grants:
             d = self._device_at.get((charge.node, ids.get(grant.device, "")))
-            if d is not None:
+            if d is None:
+                beyond = True
+            else:
                 c.free_milli[d] -= sign * grant.milli
                 c.free_mib[d] -= sign * grant.mib
                 self.held_by_model[charge.namespace, c.dev_model[d]] += sign * grant.milli
+        return beyond
 
     def _lay_out(self) -> None:
         c = Cluster()
@@ -181,16 +185,14 @@ class Ledger:
             c.first.append(len(c.dev_id))
         self._cluster, self._stale = c, False
         self.held_by_model.clear()
-        for charge in self.charges.values():
-            self._apply(charge, +1)
-        self._close()
+        self._close([c for c in self.charges.values() if self._apply(c, +1)])
 
-    def _close(self) -> None:
-        """Close the nodes of which somebody holds what the arrays cannot say."""
+    def _close(self, beyond: Iterable[Charge]) -> None:
+        """Close the nodes of charges that hold what the arrays cannot say."""
         strangers: dict[str, list[str]] = {}
         lost: dict[str, list[Holding]] = {}
         self._unlisted = {}
-        for charge in self.charges.values():
+        for charge in beyond:
             pod = f"{charge.namespace}/{charge.pod}"
             if self._holds_of_plugin(charge):
                 strangers.setdefault(charge.node, []).append(pod)
@@ -211,9 +213,6 @@ class Ledger:
 
     def _devices(self, node: str) -> tuple[Device, ...]:
         return self._nodes[node][1] if node in self._nodes else ()
-
-    def _closes(self, charge: Charge) -> bool:
-        return self._holds_of_plugin(charge) or any(True for _ in self._lost(charge))
 
     def _holds_of_plugin(self, charge: Charge) -> bool:
         if not charge.plugin or charge.node not in self._nodes:

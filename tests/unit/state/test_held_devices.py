@@ -132,10 +132,8 @@ class History(RuleBasedStateMachine):
             if node.gpunode:
                 tell.append(lambda node=node: self.tell_gpunode(node))
             tell.append(lambda node=node: self.world.agent_silent(node.name, node.silent))
-        for pod, _ in self.waiting.values():
-            tell.append(lambda pod=pod: self.world.pod_changed(pod))
-        for held in self.held.values():
-            tell.append(lambda held=held: self.echo(held))
+        tell += [lambda p=pod: self.world.pod_changed(p) for pod, _ in self.waiting.values()]
+        tell += [lambda held=held: self.echo(held) for held in self.held.values()]
         for number in order:
             tell.append(tell.pop(number % len(tell)))
         for each in tell:
