@@ -8,6 +8,7 @@ from tests.unit.runtime.sweeps.cases import KEY, RANDOM, Case, trial_pod
 from tests.unit.state.builders import CREATED, gpujob_body
 
 from gpu_scheduler.api.names import CONDITION_PRUNED, SEGMENT
+from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.results import Reading
 from gpu_scheduler.runtime.intake import gpujob_record
@@ -217,6 +218,16 @@ def test_an_answer_that_is_older_than_the_watch_loses_no_result() -> None:
     case.pod(0, message="", version=5)  # its log is being read
     case.trials.resolve(case.sweep, job, [0], [trial_pod(0, message="", version=4)])
     assert case.sweep.table.get(0) is None
+
+
+def test_a_list_that_comes_after_the_end_of_a_pod_does_not_bring_it_back() -> None:
+    """Nobody would tell of its end again: its GPU would be held until the leader changes."""
+    case = Case()
+    job = case.job(completed_indexes="0")
+    case.pod(0)
+    case.world.pod_gone(PodUID("uid-job-0"))
+    case.trials.resolve(case.sweep, job, [0], [trial_pod(0, version=2)])
+    assert case.world.pods == {} and case.world.ledger.charges == {}
 
 
 def test_a_trial_whose_log_is_being_read_is_not_looked_for() -> None:
