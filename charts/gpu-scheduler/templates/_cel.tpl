@@ -5,14 +5,23 @@ expressions. So the conditions alone decide whether anything is wrong, and the r
 reached only to say what. Conditions cannot use variables: hence these definitions.
 */}}
 
-{{/* Users who may write allocations. */}}
+{{/* Users who may write allocations. The operator is one, within the bounds of _cel_operator.tpl. */}}
 {{- define "gpu-scheduler.cel.trusted" -}}
 (request.userInfo.username in {{ prepend .Values.admission.trustedUsers (include "gpu-scheduler.username" .) | toJson }})
 {{- end }}
 
+{{/*
+Whether a request leaves all annotations as they are: nearly every update does, and a comparison of maps costs
+little, however many entries somebody put in. Going through them twice may cost more than a policy may.
+*/}}
+{{- define "gpu-scheduler.cel.sameAnnotations" -}}
+(request.operation == 'UPDATE' && has(object.metadata.annotations) && has(oldObject.metadata.annotations)
+&& dyn(object.metadata.annotations) == dyn(oldObject.metadata.annotations))
+{{- end }}
+
 {{/* Keys of our annotations that a request sets or changes; a template's default gives nothing. */}}
 {{- define "gpu-scheduler.cel.written" -}}
-(has(object.metadata.annotations) ? object.metadata.annotations.filter(k, k.startsWith('gpu-scheduler.io/')
+(has(object.metadata.annotations) && !{{ include "gpu-scheduler.cel.sameAnnotations" . }} ? object.metadata.annotations.filter(k, k.startsWith('gpu-scheduler.io/')
 && (request.operation == 'CREATE'
 ? !(object.metadata.annotations[k] == 'void' && k.matches('^gpu-scheduler[.]io/c[0-9]+-devices$'))
 : !(has(oldObject.metadata.annotations) && k in oldObject.metadata.annotations
@@ -22,7 +31,7 @@ reached only to say what. Conditions cannot use variables: hence these definitio
 {{/* Keys of our annotations that a request removes. */}}
 {{- define "gpu-scheduler.cel.removed" -}}
 (request.operation == 'UPDATE' && has(oldObject.metadata.annotations)
-? oldObject.metadata.annotations.filter(k, k.startsWith('gpu-scheduler.io/')
+&& !{{ include "gpu-scheduler.cel.sameAnnotations" . }} ? oldObject.metadata.annotations.filter(k, k.startsWith('gpu-scheduler.io/')
 && !(has(object.metadata.annotations) && k in object.metadata.annotations)) : [])
 {{- end }}
 
@@ -53,16 +62,20 @@ reached only to say what. Conditions cannot use variables: hence these definitio
 
 {{/* Names of containers of one list that a request adds and for which a condition holds. */}}
 {{- define "gpu-scheduler.cel.containers" -}}
-(request.operation == '{{ .operation }}' && has(object.spec.{{ .list }})
-? object.spec.{{ .list }}.filter(c, {{ .condition }}).map(c, c.name) : [])
+({{ .added }} && has(object.spec.{{ .list }}) ? object.spec.{{ .list }}.filter(c, {{ .condition }}).map(c, c.name) : [])
 {{- end }}
 
-{{/* The same of all three lists; containers are immutable but for the ephemeral ones. */}}
+{{/*
+The same of all three lists. Containers are immutable; ephemeral ones are added through a subresource of their
+own, beside those that are there already.
+*/}}
 {{- define "gpu-scheduler.cel.allContainers" -}}
-{{- $condition := . }}
-{{- include "gpu-scheduler.cel.containers" (dict "list" "containers" "operation" "CREATE" "condition" $condition) }}
-+ {{ include "gpu-scheduler.cel.containers" (dict "list" "initContainers" "operation" "CREATE" "condition" $condition) }}
-+ {{ include "gpu-scheduler.cel.containers" (dict "list" "ephemeralContainers" "operation" "UPDATE" "condition" $condition) }}
+{{- $creates := "request.operation == 'CREATE'" }}
+{{- $adds := "has(request.subResource) && request.subResource == 'ephemeralcontainers'" }}
+{{- $new := printf "%s && !(has(oldObject.spec.ephemeralContainers) && oldObject.spec.ephemeralContainers.exists(o, o.name == c.name))" . }}
+{{- include "gpu-scheduler.cel.containers" (dict "list" "containers" "added" $creates "condition" .) }}
++ {{ include "gpu-scheduler.cel.containers" (dict "list" "initContainers" "added" $creates "condition" .) }}
++ {{ include "gpu-scheduler.cel.containers" (dict "list" "ephemeralContainers" "added" $adds "condition" $new) }}
 {{- end }}
 
 {{/* Names of containers that pick GPUs by hand. */}}

@@ -77,12 +77,32 @@ def editor(cluster: Running, admin: Caller) -> Caller:
     return editor
 
 
-@pytest.fixture(scope="session")
-def operator(cluster: Running, admin: Caller) -> Caller:
-    """The operator's own service account, with a token such as its pods get."""
+def account_token(admin: Caller, bound_to: dict[str, str] | None = None) -> str:
+    """A token of the operator's own service account; ``bound_to``: the pod that it is given to."""
+    spec = {"boundObjectRef": bound_to} if bound_to else {}
     answer = admin.create(
         f"/api/v1/namespaces/{RELEASE}/serviceaccounts/{RELEASE}/token",
-        {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}},
+        {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec},
     )
     assert answer.ok, answer.message
-    return Caller(cluster.server, cluster.ca_file, answer.body["status"]["token"])
+    return str(answer.body["status"]["token"])
+
+
+@pytest.fixture(scope="session")
+def operator(cluster: Running, admin: Caller) -> Caller:
+    """The operator's own service account, with a token as anybody could have stolen it."""
+    operator = Caller(cluster.server, cluster.ca_file, account_token(admin))
+    wait_until(lambda: operator.may("create", "pods", PROJECT))
+    wait_until(lambda: refused(operator.create(pods(PROJECT), pod(PROJECT))))
+    return operator
+
+
+@pytest.fixture(scope="session")
+def replica(cluster: Running, admin: Caller, operator: Caller) -> tuple[str, Caller]:
+    """A pod of the operator, and the token that it gets."""
+    answer = admin.create(pods(RELEASE), pod(RELEASE, serviceAccountName=RELEASE))
+    assert answer.ok, answer.message
+    meta = answer.body["metadata"]
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
+    caller = Caller(cluster.server, cluster.ca_file, account_token(admin, bound))
+    return pods(RELEASE, meta["name"]), caller

@@ -18,11 +18,21 @@ def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
     operator: Caller, editor: Caller, path: WritePath
 ) -> None:
     name = f"honest-{path.value}"
+    made = editor.create(
+        f"/apis/gpu-scheduler.io/v1alpha1/namespaces/{PROJECT}/gpujobs",
+        {
+            "apiVersion": "gpu-scheduler.io/v1alpha1",
+            "kind": "GPUJob",
+            "metadata": {"name": name},
+            "spec": {"image": "example", "gpu": 0.5},
+        },
+    )
+    assert made.ok, made.message
     job = render(
         RenderInput(
             name=name,
             namespace=PROJECT,
-            uid="00000000-0000-0000-0000-000000000000",
+            uid=made.body["metadata"]["uid"],
             spec=GPUJobSpec.model_validate({"image": "example", "gpu": 0.5}),
             project=PROJECT,
             path=path,
@@ -30,19 +40,18 @@ def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
             has_priority_class=True,
         )
     )
-    del job["metadata"]["ownerReferences"]  # the GPUJob is not there, and would be missed
     answer = operator.create(f"/apis/batch/v1/namespaces/{PROJECT}/jobs", job)
     assert answer.ok, answer.message
     selector = f"{pods(PROJECT)}?labelSelector=job-name={name}"
     wait_until(lambda: len(operator.get(selector).body["items"]) == 1)
-    (made,) = operator.get(selector).body["items"]
-    assert made["metadata"]["annotations"]["gpu-scheduler.io/c0-devices"] == "void"
+    (waiting,) = operator.get(selector).body["items"]
+    assert waiting["metadata"]["annotations"]["gpu-scheduler.io/c0-devices"] == "void"
 
-    write = place(convert(made, Pod), "node-0", [Grant(0, "GPU-0", 500, 20224)], pin=Pin.AFFINITY)
+    write = place(convert(waiting, Pod), "node-0", [Grant(0, "GPU-0", 500, 20224)], pin=Pin.AFFINITY)
     refusal = editor.send(write.method, write.path, dict(write.body), write.content_type)
     assert refusal.status == 403
     answer = operator.send(write.method, write.path, dict(write.body), write.content_type)
     assert answer.ok, answer.message
-    placed = operator.get(pods(PROJECT, made["metadata"]["name"])).body
+    placed = operator.get(pods(PROJECT, waiting["metadata"]["name"])).body
     assert placed["metadata"]["annotations"]["gpu-scheduler.io/c0-devices"] == "GPU-0"
     assert "schedulingGates" not in placed["spec"]
