@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from tests.api import account
 from tests.api.by_length import WholeUnits, place_of
 from tests.api.caller import Caller
 from tests.api.replica import LEASE_NAMESPACE, operating
@@ -50,11 +51,12 @@ def settings(purpose: str) -> Settings:
 
 @contextmanager
 def own_cluster(purpose: str) -> Iterator[Running]:
-    """A cluster that waits for an operator; there is a namespace for its Lease."""
+    """A cluster that waits for an operator; there are its namespace and its account."""
     running = up(settings(purpose))
     try:
         admin = administrator(running)
         assert admin.create("/api/v1/namespaces", {"metadata": {"name": LEASE_NAMESPACE}}).ok
+        account.make(running)
         yield running
     finally:
         running.stop()

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.api import account
 from tests.api.caller import Caller
 
 from cluster import Running
@@ -26,7 +27,10 @@ CALM_LEASE = {"lease_seconds": "20.0", "renew_deadline_seconds": "18.0", "retry_
 
 @dataclass(slots=True)
 class Replica:
-    """One operator process on a cluster; `settings` become GPUSCHED_* variables."""
+    """One operator process on a cluster, with the account that the chart makes for it.
+
+    `settings` become GPUSCHED_* variables.
+    """
 
     running: Running
     name: str = "replica"
@@ -49,7 +53,7 @@ class Replica:
         }
         environment = {
             **{k: v for k, v in os.environ.items() if not k.startswith("GPUSCHED_")},
-            "KUBECONFIG": str(self.kubeconfig or self.running.kubeconfig),
+            "KUBECONFIG": str(self.kubeconfig or account.kubeconfig(self.running)),
             "PYTHONPATH": str(ROOT / "operator"),
             **{f"GPUSCHED_{key.upper()}": value for key, value in chosen.items()},
         }

@@ -47,14 +47,11 @@ def site(control_plane: Running, tmp_path_factory: pytest.TempPathFactory) -> It
         lambda: admin.get(f"/api/v1/namespaces/{LEASE_NAMESPACE}/serviceaccounts/default").ok,
         "the namespace has a service account",
     )
-    holder = {"metadata": {"name": CLASS}, "value": 1000000, "preemptionPolicy": "Never"}
     important = {"metadata": {"name": IMPORTANT}, "value": 1000}
     with other_nodes(control_plane, nodes):
-        for body in (holder, important):
-            assert admin.create(CLASSES, body).ok
+        assert admin.create(CLASSES, important).ok
         yield control_plane
-        for body in (holder, important):
-            assert admin.send("DELETE", f"{CLASSES}/{body['metadata']['name']}").ok
+        assert admin.send("DELETE", f"{CLASSES}/{IMPORTANT}").ok
 
 
 @pytest.fixture
@@ -94,7 +91,7 @@ def operator(site: Running, holders: str = "devices", **more: str) -> Iterator[R
     settings = {
         **CALM_LEASE,
         "holders": holders,
-        "holders_image": "example/operator:1",
+        "holders_image": "example/operator:v1",
         "holders_keep_seconds": "2",
         "holders_priority_class": CLASS,
         "avoid_seconds": "1",

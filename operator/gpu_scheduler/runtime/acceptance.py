@@ -20,6 +20,7 @@ from gpu_scheduler.jobs import path as paths
 from gpu_scheduler.jobs.cap import CapImage, users_field
 from gpu_scheduler.jobs.conflicts import problems
 from gpu_scheduler.jobs.path import ClaimFacts, Path, claim_facts
+from gpu_scheduler.jobs.priority import class_to_check, preempts
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -93,6 +94,8 @@ class Acceptance:
                 return refused
         rendered = await self.rendered(job, project)
         for accepted in rendered:
+            if refused := await self._preemption(job.spec, accepted):
+                return refused
             if refused := await self._dry_run(job, job.spec, accepted):
                 return refused
         return rendered
@@ -186,6 +189,24 @@ class Acceptance:
             known = False
         self._exists[path] = (self._clock(), known)
         return known
+
+    async def _preemption(self, spec: GPUJobSpec, accepted: Accepted) -> Refused | None:
+        name = class_to_check(accepted.path, accepted.job["spec"]["template"]["spec"])
+        if not name:
+            return None
+        try:
+            found = await self._client.get(
+                of_group("scheduling.k8s.io", "v1", "priorityclasses", name=name)
+            )
+        except errors.NotFound:
+            return None  # which the dry run says
+        if not preempts(found):
+            return None
+        return Refused(
+            f"{source(spec, accepted.role)}.spec.priorityClassName: {name} would let these pods, "
+            "which kube-scheduler binds, preempt others on the node of their GPU; leave the field "
+            "out, or name a PriorityClass with preemptionPolicy Never"
+        )
 
     async def _dry_run(
         self, job: GPUJobRecord, spec: GPUJobSpec, accepted: Accepted

@@ -264,3 +264,32 @@ async def test_a_role_without_gpus_is_accepted() -> None:
     assert isinstance(accepted, tuple)
     lead, server = (a.job["spec"]["template"]["spec"] for a in accepted)
     assert "initContainers" in lead and "initContainers" not in server
+
+
+@pytest.mark.parametrize("policy", ["PreemptLowerPriority", None])
+async def test_a_priority_class_that_preempts_is_refused_on_the_gate_path(
+    policy: str | None,
+) -> None:
+    case = Case(placement="gate")
+    case.objects["important"] = {"value": 1000, "preemptionPolicy": policy}
+    verdict = await case.judge(template=template(priorityClassName="important"))
+    assert isinstance(verdict, Refused)
+    assert verdict.message.startswith("spec.template.spec.priorityClassName: important ")
+    assert "preemptionPolicy Never" in verdict.message
+
+
+async def test_one_that_never_preempts_is_accepted_there() -> None:
+    case = Case(placement="gate")
+    case.objects["patient"] = {"value": 1000, "preemptionPolicy": "Never"}
+    assert isinstance(await case.judge(template=template(priorityClassName="patient")), Accepted)
+
+
+async def test_on_the_bind_path_nobody_preempts_and_any_class_will_do() -> None:
+    case = Case(placement="bind")
+    case.objects["important"] = {"value": 1000, "preemptionPolicy": "PreemptLowerPriority"}
+    assert isinstance(await case.judge(template=template(priorityClassName="important")), Accepted)
+
+
+async def test_a_class_that_does_not_exist_is_for_the_dry_run_to_refuse() -> None:
+    case = Case(placement="gate")
+    assert isinstance(await case.judge(template=template(priorityClassName="none")), Accepted)

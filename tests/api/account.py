@@ -1,0 +1,62 @@
+"""The operator's account on a cluster of this tier: what the chart makes for it, and a token of it.
+
+The replicas of these tests run with it, so that every test shows that roles and policies leave the
+operator what it does. Left out are the policies for what people write, which would refuse it before
+the operator can judge it. Called when a cluster is made.
+"""
+
+from pathlib import Path
+
+from tests.api.caller import Caller
+
+from cluster import Running
+from cluster.credentials import render_kubeconfig
+
+CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
+RELEASE = "gpu-scheduler"  # also its namespace, and the account's name
+NAMESPACE = f"/api/v1/namespaces/{RELEASE}"
+OF_PEOPLE = {"admission-agent.yaml", "admission-devices.yaml", "admission-sweeps.yaml"}
+OTHERS = ("serviceaccount", "rbac-operator", "rbac-holders", "priorityclass")
+VALUES = (
+    "admission.trustedUsers={admin}",  # tests write allocations to play somebody else
+    "admission.devices.enabled=false",
+    "sweeps.readLogs=true",
+    "holders.enabled=true",
+    "image.repository=example/operator",
+    "image.tag=v1",
+)
+
+
+def kubeconfig(running: Running) -> Path:
+    """With a token of the operator's account."""
+    return running.folder / "operator.kubeconfig"
+
+
+def make(running: Running) -> None:
+    """Make the account, and wait until its bounds are in force."""
+    policies = {path.name for path in (CHART / "templates").glob("admission-*.yaml")} - OF_PEOPLE
+    files = [*(f"{name}.yaml" for name in OTHERS), *sorted(policies)]
+    only = [part for file in files for part in ("--show-only", f"templates/{file}")]
+    values = [part for value in VALUES for part in ("--set", value)]
+    made = running.helm("template", RELEASE, str(CHART), "-n", RELEASE, *only, *values).stdout
+    running.kubectl("apply", "-f", "-", input=made)
+    token = running.kubectl("create", "token", RELEASE, "-n", RELEASE, "--duration=24h")
+    path = kubeconfig(running)
+    path.touch(mode=0o600)
+    path.write_text(
+        render_kubeconfig(
+            name=running.name,
+            server=running.server,
+            ca_file=running.ca_file,
+            token=token.stdout.strip(),
+        )
+    )
+    operator = Caller(running.server, running.ca_file, token.stdout.strip())
+    pod = {"metadata": {"name": "x"}, "spec": {"containers": [{"name": "x", "image": "x"}]}}
+    bounds = {"pods": pod, "configmaps": {"metadata": {"name": "x"}}}
+
+    def bounded() -> bool:
+        answers = (operator.create(f"{NAMESPACE}/{kind}", bounds[kind]) for kind in bounds)
+        return all("ValidatingAdmissionPolicy" in answer.message for answer in answers)
+
+    running.wait_for("kube-apiserver", bounded)
