@@ -7,6 +7,7 @@ the operator can judge it. Called when a cluster is made.
 
 from pathlib import Path
 
+import yaml
 from tests.api.caller import Caller
 
 from cluster import Running
@@ -15,6 +16,7 @@ from cluster.credentials import render_kubeconfig
 CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 RELEASE = "gpu-scheduler"  # also its namespace, and the account's name
 NAMESPACE = f"/api/v1/namespaces/{RELEASE}"
+IMAGE = ("example/operator", "v1")
 OF_PEOPLE = {"admission-agent.yaml", "admission-devices.yaml", "admission-sweeps.yaml"}
 OTHERS = ("serviceaccount", "rbac-operator", "rbac-holders", "priorityclass")
 VALUES = (
@@ -22,14 +24,20 @@ VALUES = (
     "admission.devices.enabled=false",
     "sweeps.readLogs=true",
     "holders.enabled=true",
-    "image.repository=example/operator",
-    "image.tag=v1",
+    f"image.repository={IMAGE[0]}",
+    f"image.tag={IMAGE[1]}",
 )
 
 
 def kubeconfig(running: Running) -> Path:
     """With a token of the operator's account."""
     return running.folder / "operator.kubeconfig"
+
+
+def operator(running: Running) -> Caller:
+    """Whoever has the token."""
+    user = yaml.safe_load(kubeconfig(running).read_text())["users"][0]["user"]
+    return Caller(running.server, running.ca_file, user["token"])
 
 
 def make(running: Running) -> None:
@@ -51,12 +59,12 @@ def make(running: Running) -> None:
             token=token.stdout.strip(),
         )
     )
-    operator = Caller(running.server, running.ca_file, token.stdout.strip())
+    holder_of_token = operator(running)
     pod = {"metadata": {"name": "x"}, "spec": {"containers": [{"name": "x", "image": "x"}]}}
     bounds = {"pods": pod, "configmaps": {"metadata": {"name": "x"}}}
 
     def bounded() -> bool:
-        answers = (operator.create(f"{NAMESPACE}/{kind}", bounds[kind]) for kind in bounds)
+        answers = (holder_of_token.create(f"{NAMESPACE}/{kind}", bounds[kind]) for kind in bounds)
         return all("ValidatingAdmissionPolicy" in answer.message for answer in answers)
 
     running.wait_for("kube-apiserver", bounded)

@@ -36,7 +36,7 @@ class Replica:
     name: str = "replica"
     settings: dict[str, str] = field(default_factory=dict)
     process: subprocess.Popen[bytes] | None = None
-    kubeconfig: Path | None = None  # the administrator's, if none is named
+    kubeconfig: Path | None = None  # that of the operator's account, if none is named
     _told: int = 0  # bytes in the log of those who had this name before
 
     @property

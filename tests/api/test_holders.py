@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.api import account
 from tests.api.caller import Caller
 from tests.api.conftest import SERVERS, administrator
 from tests.api.fake_nodes import other_nodes
@@ -20,7 +21,8 @@ from tests.api.tenant import Json, Tenant, until
 from tests.api.test_fair_share import free_port
 
 from cluster import Running
-from gpu_scheduler.api.names import LABEL_HOLDS
+from gpu_scheduler.api.names import ALLOCATION, LABEL_HOLDS
+from gpu_scheduler.jobs.holder import HolderSettings, holder
 
 DEPLOYMENT, CLASS, IMPORTANT = "gpu-scheduler", "gpu-scheduler-holder", "important"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -91,7 +93,7 @@ def operator(site: Running, holders: str = "devices", **more: str) -> Iterator[R
     settings = {
         **CALM_LEASE,
         "holders": holders,
-        "holders_image": "example/operator:v1",
+        "holders_image": ":".join(account.IMAGE),
         "holders_keep_seconds": "2",
         "holders_priority_class": CLASS,
         "avoid_seconds": "1",
@@ -249,3 +251,49 @@ def test_a_node_with_pods_of_others_takes_none_of_ours(
         assert "which is not a GPUJob's" in message, message
         admin.send("DELETE", second)
         assert tenant.wait_placed("small")[0].node == "r7525-1"
+
+
+def in_spec(**fields: Any) -> Json:
+    return {"spec": fields}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({}, id="none"),
+        pytest.param({"metadata": {"namespace": "default"}}, id="elsewhere"),
+        pytest.param({"metadata": {"name": "any"}}, id="name"),
+        pytest.param({"metadata": {"labels": {"app.kubernetes.io/name": "x"}}}, id="label"),
+        pytest.param({"metadata": {"annotations": {ALLOCATION: "{}"}}}, id="allocation"),
+        pytest.param(in_spec(nodeName="r7525-0"), id="node"),
+        pytest.param(in_spec(hostNetwork=True), id="host network"),
+        pytest.param(in_spec(automountServiceAccountToken=True), id="token"),
+        pytest.param(in_spec(volumes=[{"name": "v", "hostPath": {"path": "/"}}]), id="volume"),
+        pytest.param(in_spec(initContainers=[{"name": "i", "image": "evil"}]), id="init"),
+        pytest.param({"image": "evil"}, id="image"),
+        pytest.param({"command": ["sh"]}, id="command"),
+        pytest.param({"args": ["-c"]}, id="args"),
+        pytest.param({"env": [{"name": "A", "value": "b"}]}, id="env"),
+        pytest.param({"lifecycle": {"postStart": {"exec": {"command": ["sh"]}}}}, id="hook"),
+        pytest.param({"securityContext": {"privileged": True}}, id="privileged"),
+    ],
+)
+def test_with_the_operators_token_nothing_but_a_holder_is_created(
+    site: Running, change: Json
+) -> None:
+    """A change of neither metadata nor spec is one of its container."""
+    settings = HolderSettings(LEASE_NAMESPACE, ":".join(account.IMAGE), priority_class=CLASS)
+    pod = holder("r7525-0", "GPU-of-nobody", settings, None)
+    for part in ("metadata", "spec"):
+        for key, value in change.get(part, {}).items():
+            both = isinstance(value, dict) and isinstance(pod[part].get(key), dict)
+            pod[part][key] = {**pod[part][key], **value} if both else value
+    pod["spec"]["containers"][0] |= {k: v for k, v in change.items() if k not in pod}
+    path = f"/api/v1/namespaces/{pod['metadata']['namespace']}/pods"
+    answer = account.operator(site).create(path, pod)
+    if not change:
+        assert answer.ok, answer.message
+        assert account.operator(site).send("DELETE", f"{path}/{pod['metadata']['name']}").ok
+    else:
+        assert answer.status == 403, answer.message
+        assert "creates pods as a dry run and its holders" in answer.message

@@ -47,7 +47,9 @@ def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
     (waiting,) = operator.get(selector).body["items"]
     assert waiting["metadata"]["annotations"]["gpu-scheduler.io/c0-devices"] == "void"
 
-    write = place(convert(waiting, Pod), "node-0", [Grant(0, "GPU-0", 500, 20224)], pin=Pin.AFFINITY)
+    write = place(
+        convert(waiting, Pod), "node-0", [Grant(0, "GPU-0", 500, 20224)], pin=Pin.AFFINITY
+    )
     refusal = editor.send(write.method, write.path, dict(write.body), write.content_type)
     assert refusal.status == 403
     answer = operator.send(write.method, write.path, dict(write.body), write.content_type)
