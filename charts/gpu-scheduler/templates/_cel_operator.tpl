@@ -67,7 +67,7 @@ heard of counts as changed.
 {{/* Why a pod failed. */}}
 {{- define "gpu-scheduler.cel.marks" -}}
 ({{ include "gpu-scheduler.cel.ourPod" . }}
-&& {{ include "gpu-scheduler.cel.sameMeta" (dict "of" "['status']") }}
+&& {{ include "gpu-scheduler.cel.sameMeta" (dict "of" "[]") }}
 && {{ include "gpu-scheduler.cel.sameBut" (dict "path" "status" "but" "k == 'conditions'") }}
 && {{ include "gpu-scheduler.cel.foreignConditions" (dict "of" "object") }}
 == {{ include "gpu-scheduler.cel.foreignConditions" (dict "of" "oldObject") }})

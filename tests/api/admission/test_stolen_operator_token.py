@@ -216,6 +216,14 @@ def place_on(path: str, labels: dict[str, str], annotations: dict[str, str]) -> 
     }
 
 
+def test_beside_itself_it_deletes_holders_alone(operator: Caller, admin: Caller) -> None:
+    plain, holder = pod(RELEASE), pod(RELEASE)
+    holder["metadata"]["labels"] = {"gpu-scheduler.io/component": "holder"}
+    told(operator.send("DELETE", created(admin, plain)))
+    answer = operator.send("DELETE", created(admin, holder))
+    assert answer.ok, answer.message
+
+
 def without_owner(job: Json) -> None:
     del job["metadata"]["ownerReferences"]
 
