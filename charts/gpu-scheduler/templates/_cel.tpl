@@ -11,8 +11,8 @@ reached only to say what. Conditions cannot use variables: hence these definitio
 {{- end }}
 
 {{/*
-Whether a request leaves all annotations as they are: nearly every update does, and a comparison of maps costs
-little, however many entries somebody put in. Going through them twice may cost more than a policy may.
+Whether a request leaves all annotations as they are, as nearly every update does: comparing two maps costs a
+fraction of going through their entries, however many somebody put in.
 */}}
 {{- define "gpu-scheduler.cel.sameAnnotations" -}}
 (request.operation == 'UPDATE' && has(object.metadata.annotations) && has(oldObject.metadata.annotations)
