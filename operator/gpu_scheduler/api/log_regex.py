@@ -1,13 +1,20 @@
 """``resultFrom.logRegex``: what it finds on a line of a log.
 
-RE2 takes time in proportion to the line whatever the pattern, so nobody can hold up the operator
-with one (Python's own expressions can take exponential time). A pattern without named groups has
-exactly one group, the objective; with names, each names a metric.
+RE2 takes time in proportion to the line whatever the pattern (Python's own expressions can take
+exponential time), and to the number of its instructions, which counted repetitions multiply: both
+are bounded here, so that no line takes long. What all lines may take is bounded where logs are read.
+A pattern without named groups has exactly one group, the objective; with names, each names a metric.
 """
 
 from collections.abc import Callable
 
 LINE_CHARS = 4096  # of a line that are looked at, from its beginning
+MOST_INSTRUCTIONS = 4000  # of RE2 for a pattern; it may look at each of them for each character
+MOST_GROUPS = 20
+# Of a pattern that is in use. It bounds the time to read a pattern, too: 17 ms for the worst known.
+_MEMORY_BYTES = 512 << 10
+
+_SIMPLER = "write smaller counted repetitions such as {0,30}, and fewer inside each other"
 
 Find = Callable[[str], dict[str, str] | None]
 
@@ -24,18 +31,31 @@ def compiled(pattern: str, metric: str) -> Find:
         metric: the objective, for a pattern without names.
 
     Raises:
-        LogRegexError: no such pattern, or its groups do not say the metric.
+        LogRegexError: no such pattern, one that is too dear, or its groups do not say the metric.
     """
     import re2  # only those who search logs need it
 
     options = re2.Options()
     options.log_errors = False
+    options.max_mem = _MEMORY_BYTES
     try:
         expression = re2.compile(pattern, options)
     except re2.error as error:
         why = error.args[0] if error.args else "unreadable"
         text = why.decode(errors="replace") if isinstance(why, bytes) else str(why)
+        if "too large" in text:
+            raise LogRegexError(f"is too large for RE2; {_SIMPLER}") from None
         raise LogRegexError(f"is no regular expression of RE2: {text}") from None
+    if expression.programsize > MOST_INSTRUCTIONS:
+        raise LogRegexError(
+            f"comes to {expression.programsize:,} instructions of RE2; at most "
+            f"{MOST_INSTRUCTIONS:,} are possible: {_SIMPLER}"
+        )
+    if expression.groups > MOST_GROUPS:
+        raise LogRegexError(
+            f"has {expression.groups} groups; at most {MOST_GROUPS} are possible: write (?:…) "
+            "where nothing is to be read"
+        )
     names: list[str] = list(expression.groupindex)
     if not names and expression.groups != 1:
         raise LogRegexError(

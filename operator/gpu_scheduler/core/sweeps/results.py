@@ -8,7 +8,7 @@ trial's program has ended well.
 """
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isfinite
 
@@ -17,6 +17,11 @@ from gpu_scheduler.core.sweeps.outcome import TrialState, excerpt
 
 MAX_MESSAGE_BYTES = 4096
 FILE = "$GPUJOB_RESULT_FILE"
+TOO_DEAR = (
+    "to search the end of its log took more than the time that a log gets: make "
+    "spec.sweep.resultFrom.logRegex simpler (fewer counted repetitions such as {0,30}, text that "
+    "only the right line has at its beginning), or print shorter lines"
+)
 
 _REPLACED = "\ufffd".encode()
 _MARK = "\ufeff"  # of a byte order, which some programs begin a file with
@@ -57,19 +62,35 @@ def read_message(message: bytes | str | None, objective: Objective | None) -> Re
 
 
 def read_log(
-    tail: str, find: Callable[[str], Found | None], objective: Objective | None
+    tail: str,
+    find: Callable[[str], Found | None],
+    objective: Objective | None,
+    spent: Callable[[], bool] = lambda: False,
 ) -> Reading:
     """The result in the end of a log: the last line on which ``find`` finds something counts.
 
-    A carriage return ends a line too: what a progress bar wrote over has been there before.
+    A carriage return ends a line too: what a progress bar wrote over has been there before. Empty
+    lines are passed over. ``spent`` is asked before each other, and ends the search once it is true.
     """
     if objective is None:
         return Reading(TrialState.SUCCEEDED)
-    for line in reversed(tail.replace("\r", "\n").split("\n")):
+    for line in _lines_from_the_end(tail.replace("\r", "\n")):
+        if not line:
+            continue
+        if spent():
+            return _missing(TOO_DEAR, "")
         found = find(line)
         if found is not None:
             return _judge({name: _number(text) for name, text in found.items()}, objective, line)
     return _missing("no line at the end of the log matches resultFrom.logRegex", tail)
+
+
+def _lines_from_the_end(text: str) -> Iterator[str]:
+    end = len(text)
+    while end >= 0:
+        begin = text.rfind("\n", 0, end)
+        yield text[begin + 1 : end]
+        end = begin if begin >= 0 else -1
 
 
 def _judge(entries: Mapping[str, object], objective: Objective, text: str) -> Reading:

@@ -2,8 +2,8 @@
 
 Every report has one defined answer, whatever is in it; a sentence says what was wrong. The rules of
 early stopping live in memory: after a change of leaders they begin with nothing, so for a while
-fewer trials are stopped, and that is all that a lost report can do. Called by ``web.reports``, and
-by the write that places a trial.
+fewer trials are stopped, and that is all that a lost report can do. Called by ``web.reports``, first
+with the address alone (``refusal``), and by the write that places a trial.
 """
 
 from collections import Counter
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite, nan
 
+from gpu_scheduler.core.allowances import Allowances
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.sweeps.objective import Objective
 from gpu_scheduler.core.sweeps.reports import BadReportError, Report, parse_report
@@ -22,7 +23,6 @@ from gpu_scheduler.state.world import World
 
 PER_SECOND = 10.0  # reports of a trial, for long; so many more at once are let through:
 BURST = 100.0
-_FORGET_ABOVE = 10_000  # allowances kept before those that are full again are dropped
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +34,15 @@ class Answer:
     retry_after_seconds: int = 0
 
 
-@dataclass(slots=True)
-class _Allowance:
-    """Reports that a pod may send now, as of a time."""
-
-    left: float
-    at: float
-
-
 def _refusal(status: int, sentence: str, retry_after_seconds: int = 0) -> Answer:
     return Answer(status, {"error": sentence}, retry_after_seconds)
+
+
+_TOO_OFTEN = _refusal(
+    429,
+    f"a trial may report {PER_SECOND:g} times a second; report less often",
+    retry_after_seconds=1,
+)
 
 
 @dataclass(slots=True)
@@ -56,19 +55,30 @@ class Reports:
     base_url: str
     clock: Callable[[], float]
     answers: Counter[int] = field(default_factory=Counter)  # by status
-    _allowances: dict[PodUID, _Allowance] = field(default_factory=dict)
+    _allowances: Allowances[PodUID] = field(default_factory=lambda: Allowances(PER_SECOND, BURST))
 
     def url(self, sweep: Sweep, trial: int) -> str:
         """A new address for the pod that is being placed."""
         return address(self.base_url, sweep.uid, trial)
 
+    def refusal(self, sweep_uid: str, trial: int, token: str) -> Answer | None:
+        """Why nothing that comes under this address is taken now; None: send the body."""
+        found = self._addressed(sweep_uid, trial, token)
+        if not isinstance(found, Answer) and self._allowances.is_spent(found[1].uid, self.clock()):
+            found = _TOO_OFTEN
+        return self._counted(found) if isinstance(found, Answer) else None
+
     async def take(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
         """Judge a report that came in under an address."""
-        answer = await self._answer(sweep_uid, trial, token, body)
+        return self._counted(await self._answer(sweep_uid, trial, token, body))
+
+    def _counted(self, answer: Answer) -> Answer:
         self.answers[answer.status] += 1
         return answer
 
-    async def _answer(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
+    def _addressed(
+        self, sweep_uid: str, trial: int, token: str
+    ) -> tuple[Sweep, PodRecord] | Answer:
         sweep = self.sweeps.by_uid(sweep_uid)
         if sweep is None:
             return _refusal(404, "there is no such sweep")
@@ -80,9 +90,15 @@ class Reports:
             return _refusal(410, f"trial {trial} does not run")
         if not fits(pod.report_token, token):
             return _refusal(403, f"this is not the token of the pod that runs trial {trial}")
-        if not self._allowed(pod.uid):
-            sentence = f"a trial may report {PER_SECOND:g} times a second; report less often"
-            return _refusal(429, sentence, retry_after_seconds=1)
+        return sweep, pod
+
+    async def _answer(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
+        found = self._addressed(sweep_uid, trial, token)
+        if isinstance(found, Answer):
+            return found
+        sweep, pod = found
+        if not self._allowances.spend(pod.uid, self.clock()):
+            return _TOO_OFTEN
         if sweep.objective is None:
             return Answer(200, {"stop": False})  # there is nothing to compare by
         try:
@@ -110,23 +126,3 @@ class Reports:
             return False  # not stored, so not said: its next report will be
         sweep.stop(trial)
         return True
-
-    def _allowed(self, uid: PodUID) -> bool:
-        now = self.clock()
-        allowance = self._allowances.get(uid)
-        if allowance is None:
-            if len(self._allowances) >= _FORGET_ABOVE:
-                self._forget(now)
-            allowance = self._allowances[uid] = _Allowance(BURST, now)
-        allowance.left = min(BURST, allowance.left + (now - allowance.at) * PER_SECOND)
-        allowance.at = now
-        if allowance.left < 1:
-            return False
-        allowance.left -= 1
-        return True
-
-    def _forget(self, now: float) -> None:
-        full_after = BURST / PER_SECOND
-        self._allowances = {
-            uid: kept for uid, kept in self._allowances.items() if now - kept.at < full_after
-        }

@@ -12,6 +12,7 @@ from gpu_scheduler.runtime.sweeps.logs import Logs
 from gpu_scheduler.runtime.sweeps.lookup import Lookup
 from gpu_scheduler.runtime.sweeps.record import Sweeps
 from gpu_scheduler.runtime.sweeps.results import Results
+from gpu_scheduler.runtime.sweeps.search import SearchThread
 from gpu_scheduler.runtime.sweeps.segments import Segments, is_over, running
 from gpu_scheduler.runtime.sweeps.start import Start
 from gpu_scheduler.runtime.sweeps.status import Judged, judged
@@ -47,7 +48,8 @@ class Sweeping:
         )
         self.start = Start(world, self.sweeps, changed=queue.add)
         self.results = Results(client, self.sweeps, seconds=results_seconds, clock=clock)
-        self._logs = Logs(client, self.trials)
+        self._search = SearchThread()
+        self._logs = Logs(client, self.trials, self._search)
         self.trials.read_log = self._logs.read
         self._lookup = Lookup(client, self.trials)
 
@@ -73,8 +75,11 @@ class Sweeping:
 
     async def run(self) -> NoReturn:
         """Work for ever; ends with NotLeader when the fence closes."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(self.results.run())
-            group.create_task(self._logs.run())
-            group.create_task(self._lookup.run())
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.results.run())
+                group.create_task(self._logs.run())
+                group.create_task(self._lookup.run())
+        finally:
+            self._search.close()
         raise AssertionError("they do not end")

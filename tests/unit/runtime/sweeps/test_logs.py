@@ -1,6 +1,10 @@
 """Results out of logs: read once, and a sentence for everything that can go wrong."""
 
 import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -8,9 +12,13 @@ from tests.unit.runtime.fake_client import AWAY, BROKEN, NOT_FOUND, FakeClient, 
 from tests.unit.runtime.sweeps.cases import Case
 from tests.unit.runtime.virtual_loop import Running, virtual
 
+from gpu_scheduler.core.sweeps.objective import Objective
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
+from gpu_scheduler.core.sweeps.results import Reading
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.sweeps.logs import Logs
+from gpu_scheduler.runtime.sweeps.logs import MOST_BYTES, TAIL_BYTES, Logs, Search
+from gpu_scheduler.runtime.sweeps.search import search
+from gpu_scheduler.runtime.sweeps.trials import Seen
 
 FORBIDDEN = errors.Forbidden(403, "Forbidden", "told so")
 MISSING = TrialState.RESULT_MISSING
@@ -23,17 +31,33 @@ class LogClient(FakeClient):
         super().__init__()
         self.answers = list(answers)
 
-    async def request(self, method: str, path: str, **options: Any) -> bytes:
-        self.sent.append(Sent(method, path, options))
+    @asynccontextmanager
+    async def watch(
+        self, path: str, *, inactivity_seconds: float, **params: Any
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        self.sent.append(Sent("GET", path, None, params))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, BaseException):
             raise answer
-        return str(answer).encode()
+        yield chunks(answer if isinstance(answer, list) else [str(answer)])
 
 
-async def outcome(client: LogClient, pattern: str = "loss=([-0-9.a-z]+)") -> Outcome:
+async def chunks(of: Iterable[str]) -> AsyncIterator[bytes]:
+    for each in of:
+        yield each.encode()
+        await asyncio.sleep(0)
+
+
+async def search_here(tail: bytes, pattern: str, objective: Objective) -> Reading:
+    """The search, without its thread."""
+    return search(tail, pattern, objective)
+
+
+async def outcome(
+    client: LogClient, pattern: str = "loss=([-0-9.a-z]+)", search: Search = search_here
+) -> Outcome:
     case = Case(resultFrom={"logRegex": pattern})
-    logs = Logs(client, case.trials)  # type: ignore[arg-type]
+    logs = Logs(client, case.trials, search)  # type: ignore[arg-type]
     case.trials.read_log = logs.read
     case.job()
     async with Running(logs.run()):
@@ -51,7 +75,7 @@ async def test_the_last_line_that_matches_is_the_result_and_the_log_is_read_once
     assert await outcome(client) == Outcome(0, TrialState.SUCCEEDED, 0.5)
     (sent,) = client.sent
     assert sent.path == "/api/v1/namespaces/team-a/pods/job-0/log"
-    assert sent.body["params"] == {"container": "main", "tailLines": 200}
+    assert sent.params == {"container": "main", "tailLines": 200, "limitBytes": MOST_BYTES}
 
 
 @pytest.mark.parametrize(
@@ -84,13 +108,11 @@ async def test_a_node_that_does_not_answer_is_asked_again() -> None:
 
 
 @virtual
-async def test_one_log_that_upsets_us_stops_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
-    def upset(*_: object) -> None:
+async def test_one_log_that_upsets_us_stops_no_other() -> None:
+    async def upset(*_: object) -> Reading:
         raise RuntimeError("unheard of")
 
-    with monkeypatch.context() as patch:
-        patch.setattr("gpu_scheduler.runtime.sweeps.logs.read_log", upset)
-        found = await outcome(LogClient("loss=3"))
+    found = await outcome(LogClient("loss=3"), search=upset)
     assert (found.state, found.message) == (MISSING, "its log could not be read")
 
 
@@ -105,7 +127,7 @@ async def test_lines_may_end_as_on_windows_or_be_written_over_as_by_a_progress_b
 async def test_two_sweeps_with_one_expression_have_metrics_of_their_own() -> None:
     pattern = {"resultFrom": {"logRegex": "=([0-9.]+)"}}
     loss, accuracy = Case(**pattern), Case(objective={"metric": "acc"}, **pattern)
-    logs = Logs(LogClient("x=3"), loss.trials)  # type: ignore[arg-type]
+    logs = Logs(LogClient("x=3"), loss.trials, search_here)  # type: ignore[arg-type]
     async with Running(logs.run()):
         for case in (loss, accuracy):
             case.trials.read_log = logs.read
@@ -113,3 +135,85 @@ async def test_two_sweeps_with_one_expression_have_metrics_of_their_own() -> Non
             case.pod(0, message="", version=2)
             await asyncio.sleep(1)
     assert (loss.outcome(0).value, accuracy.outcome(0).value) == (3, 3)
+
+
+@virtual
+async def test_of_a_long_log_the_end_is_searched_and_no_more_is_kept() -> None:
+    seen: list[int] = []
+
+    async def note(tail: bytes, pattern: str, objective: Objective) -> Reading:
+        seen.append(len(tail))
+        return search(tail, pattern, objective)
+
+    pieces = ["loss=1 " + "x" * 300_000] * 9 + ["\nloss=2\n"]
+    assert (await outcome(LogClient(pieces), search=note)).value == 2
+    assert seen == [TAIL_BYTES]
+
+
+@virtual
+async def test_a_log_that_is_cut_off_before_its_end_is_not_taken_for_whole() -> None:
+    found = await outcome(LogClient(["loss=1\n" + "x" * (MOST_BYTES - 7)]))
+    assert found.state is MISSING and "more than 16 MiB" in found.message
+
+
+@virtual
+async def test_a_node_that_sends_a_byte_now_and_then_is_not_waited_for() -> None:
+    class Slow(LogClient):
+        @asynccontextmanager
+        async def watch(self, *_: Any, **__: Any) -> AsyncIterator[AsyncIterator[bytes]]:
+            yield self.drops()
+
+        async def drops(self) -> AsyncIterator[bytes]:
+            while True:
+                await asyncio.sleep(5)
+                yield b"x"
+
+    case = Case(resultFrom={"logRegex": "(x)"})
+    logs = Logs(Slow(), case.trials, search_here)  # type: ignore[arg-type]
+    case.trials.read_log = logs.read
+    case.job()
+    async with Running(logs.run()):
+        case.pod(0, message="")
+        await asyncio.sleep(150)
+    assert "did not come within 20 s" in case.outcome(0).message
+
+
+@virtual
+async def test_a_trial_whose_log_is_too_dear_is_decided_and_not_searched_again() -> None:
+    searched: list[bytes] = []
+
+    async def dear(tail: bytes, pattern: str, objective: Objective) -> Reading:
+        searched.append(tail)
+        hours = iter(range(0, 100_000, 3600))
+        return search(tail, pattern, objective, lambda: float(next(hours)))
+
+    found = await outcome(LogClient("a\nb\nloss=3\nc"), search=dear)
+    assert found.state is MISSING
+    assert "spec.sweep.resultFrom.logRegex simpler" in found.message
+    assert len(searched) == 1
+
+
+@virtual
+async def test_the_dear_logs_of_one_namespace_hold_up_no_other() -> None:
+    ends: list[str] = []
+
+    async def slowly(tail: bytes, pattern: str, objective: Objective) -> Reading:
+        await asyncio.sleep(0 if tail == b"quick" else 100)
+        ends.append(tail.decode())
+        return Reading(TrialState.SUCCEEDED, 1.0)
+
+    case = Case(resultFrom={"logRegex": "(x)"}, completions=50)
+    dear, quick = case.sweep, replace(case.sweep, namespace="team-b", uid="other")
+    read: list[int] = []
+    trials: Any = SimpleNamespace(read=lambda sweep, trial, reading: read.append(trial))
+    client = LogClient("dear", "quick", "dear")
+    logs = Logs(client, trials, slowly)  # type: ignore[arg-type]
+    case.job()
+    case.pod(0)
+    seen = Seen(next(iter(case.world.pods.values())), "{}", None)
+    for trial in range(40):
+        logs.read(dear, trial, seen)
+    logs.read(quick, 99, seen)
+    async with Running(logs.run()):
+        await asyncio.sleep(50)
+        assert (ends, read) == (["quick"], [99])

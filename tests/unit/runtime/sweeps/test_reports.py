@@ -11,7 +11,6 @@ from tests.unit.state.builders import make_pod
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.tokens import token_of
-from gpu_scheduler.runtime.sweeps import reports
 from gpu_scheduler.runtime.sweeps.reports import BURST, PER_SECOND
 
 
@@ -149,21 +148,24 @@ async def test_strangers_use_up_nobodys_allowance() -> None:
     assert (await case.report(0)).status == 200
 
 
-def test_allowances_of_pods_that_report_no_more_are_dropped(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(reports, "_FORGET_ABOVE", 2)
-
-    @virtual
-    async def dropped() -> None:
-        case = Case()
-        case.reports._allowances[PodUID("gone")] = reports._Allowance(0.0, clock())
-        await case.report(0)
-        await asyncio.sleep(60)
-        await case.report(1)
-        assert set(case.reports._allowances) == {"uid-job-1"}
-
-    dropped()
+@virtual
+async def test_an_address_that_will_be_refused_is_refused_before_there_is_a_body() -> None:
+    case = Case()
+    token = token_of(case.addresses[0])
+    assert case.reports.refusal(UID, 0, token) is None
+    for address, status in (
+        (("other-uid", 0, token), 404),
+        ((UID, 5, token), 410),
+        ((UID, 1, token), 403),
+        ((UID, 0, ""), 403),
+    ):
+        refused = case.reports.refusal(*address)
+        assert refused is not None and refused.status == status
+    for step in range(int(BURST)):
+        await case.report(0, step=step)
+    refused = case.reports.refusal(UID, 0, token)
+    assert refused is not None and refused.status == 429
+    assert case.reports.answers == {200: BURST, 403: 2, 404: 1, 410: 1, 429: 1}
 
 
 @virtual
