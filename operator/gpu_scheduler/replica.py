@@ -12,8 +12,6 @@ import uuid
 from collections.abc import Coroutine
 from typing import Any
 
-from aiohttp import web
-
 from gpu_scheduler import __version__
 from gpu_scheduler.api.names import LEASE
 from gpu_scheduler.controllers import handlers
@@ -29,6 +27,7 @@ from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener
 from gpu_scheduler.web.metrics import Metrics
 from gpu_scheduler.web.reports import app as reports_app
+from gpu_scheduler.web.stalls import StallWatch
 
 log = logging.getLogger(__name__)
 
@@ -80,7 +79,7 @@ async def run(settings: Settings, connection: Connection) -> int:
                     await server.cleanup()
 
 
-async def _serve(settings: Settings, metrics: Metrics) -> list[web.AppRunner | Listener]:
+async def _serve(settings: Settings, metrics: Metrics) -> list[Listener | StallWatch]:
     def state() -> str:
         return "leader" if metrics.operator else "standby"
 
@@ -88,7 +87,7 @@ async def _serve(settings: Settings, metrics: Metrics) -> list[web.AppRunner | L
         leader = metrics.operator
         return leader.reports if leader is not None and leader.synced.is_set() else None
 
-    servers: list[web.AppRunner | Listener] = []
+    servers: list[Listener | StallWatch] = [StallWatch(metrics.stall_seconds)]
     if settings.admin_port:
         application = admin_app(metrics.registry, ready=lambda: "", state=state)
         servers.append(await serve(application, settings.admin_host, settings.admin_port))

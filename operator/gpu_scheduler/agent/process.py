@@ -11,8 +11,6 @@ import signal
 from functools import partial
 from pathlib import Path
 
-from aiohttp import web
-
 from gpu_scheduler import __version__
 from gpu_scheduler.agent import selftest
 from gpu_scheduler.agent.agent import Agent
@@ -38,6 +36,7 @@ from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
+from gpu_scheduler.web.bounded import Listener
 
 log = logging.getLogger(__name__)
 
@@ -153,7 +152,7 @@ class Node:
         others = self.agent.self_test.layers[1:] if self.agent.self_test else ()
         self.agent.self_test = selftest.verdict(layer, *others)
 
-    async def _serve(self) -> web.AppRunner | None:
+    async def _serve(self) -> Listener | None:
         if not self._settings.admin_port:
             return None
         application = admin_app(self.metrics.registry, ready=self._missing, state=lambda: "agent")

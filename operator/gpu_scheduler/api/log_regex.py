@@ -2,8 +2,8 @@
 
 RE2 takes time in proportion to the line whatever the pattern (Python's own expressions can take
 exponential time), and to the number of its instructions, which counted repetitions multiply: both
-are bounded here, so that no line takes long. What all lines may take is bounded where logs are read.
-A pattern without named groups has exactly one group, the objective; with names, each names a metric.
+are bounded here, so no line takes long. What all lines may take is bounded where logs are read. A
+pattern without named groups has exactly one group, the objective; with names, each names a metric.
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Items of several parties, taken by turns: nobody's heap of work comes before another's first item.
+"""Items of several parties, taken by turns: nobody's heap comes before another's first item.
 
 One after the other of each party, whatever it has waiting. A party may have so many items under way
 and no more until it says that one is ``done``. Used for logs by namespace and for requests by

@@ -1,19 +1,26 @@
 """The admin port: ``/healthz``, ``/readyz`` and ``/metrics``.
 
 Healthy: the event loop turns. Ready: the replica leads, or stands by to lead. No request changes
-anything, and nothing here shows a tenant's objects.
+anything, and nothing here shows a tenant's objects. Used by operator and agent.
 """
 
 from collections.abc import Callable
 
 from aiohttp import web
-from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
+
+from gpu_scheduler.web.bounded import Limits, Listener
+from gpu_scheduler.web.exposition import Exposition
+
+LIMITS = Limits(connections=512, connections_of_one=256, failures_burst=100.0)
+_PIECE = 64 << 10  # a reader who is slow holds no more than this of an answer
 
 
 def app(
     registry: CollectorRegistry, *, ready: Callable[[], str], state: Callable[[], str]
 ) -> web.Application:
     """The application; ``ready`` says what is missing, empty when nothing is."""
+    exposition = Exposition(registry)
 
     async def healthz(request: web.Request) -> web.Response:
         return web.Response(text=f"ok {state()}\n")
@@ -22,10 +29,14 @@ def app(
         missing = ready()
         return web.Response(text=missing or f"ok {state()}\n", status=503 if missing else 200)
 
-    async def metrics(request: web.Request) -> web.Response:
-        return web.Response(
-            body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST}
-        )
+    async def metrics(request: web.Request) -> web.StreamResponse:
+        text = await exposition.text()
+        answer = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE_LATEST})
+        answer.content_length = len(text)
+        await answer.prepare(request)
+        for begin in range(0, len(text), _PIECE):
+            await answer.write(text[begin : begin + _PIECE])
+        return answer
 
     made = web.Application()
     made.add_routes(
@@ -34,9 +45,8 @@ def app(
     return made
 
 
-async def serve(application: web.Application, host: str, port: int) -> web.AppRunner:
+async def serve(application: web.Application, host: str, port: int) -> Listener:
     """Start to listen; close with ``cleanup``."""
-    runner = web.AppRunner(application, access_log=None)
-    await runner.setup()
-    await web.TCPSite(runner, host, port).start()
-    return runner
+    listener = Listener(application, LIMITS)
+    await listener.start(host, port)
+    return listener

@@ -1,70 +1,272 @@
-"""A listener for strangers: so many connections and no more, and none of them for long.
+"""A port for strangers: bounded connections, none for long, and requests by turns of their sources.
 
-The operator needs its file descriptors for the API server. Whoever opens connections and says
-nothing can keep others from this port, and nothing else. Used for the port of reports.
+The operator needs its event loop for the Lease and its file descriptors for the API server. So a
+few connections are accepted and a few requests are begun in each turn of the loop; when there is no
+room the one who holds most gives way (``connections``); and who brings nothing but failures is
+turned away for a while. Used for the ports of administration and of reports.
 """
 
 import asyncio
+import logging
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NoReturn
 
 from aiohttp import web
+from aiohttp.typedefs import Handler, Middleware
 
-MAX_CONNECTIONS = 1000
-MAX_SECONDS = 30.0  # a connection is closed after half of this at the earliest
+from gpu_scheduler.core.allowances import Allowances
+from gpu_scheduler.core.turns import Turns
+from gpu_scheduler.web.connections import Connections, FullError, Held
+
+log = logging.getLogger(__name__)
+
+_A_TURN = 16  # connections accepted, and pieces of requests read, in one turn of the loop
+_MOST_BYTES = 512 << 10  # that a connection may bring in its life; headers have aiohttp's bounds
+_LINGER_SECONDS = 1.0  # for the rest of a body that nobody wants
+_BACKLOG = 512
+_PAUSE_SECONDS = 0.5  # after the system could not give us a connection
 
 
-class _Refused(asyncio.Protocol):
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        transport.abort()
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What strangers may take up.
+
+    Attributes:
+        connections: at a time.
+        connections_of_one: of these, of one source address.
+        seconds: life of a connection; it is closed after half of this at the earliest.
+        failures_per_second: connections of one source that bring no good answer, for long.
+        failures_burst: of these at once, after a rest.
+    """
+
+    connections: int = 1000
+    connections_of_one: int = 500
+    seconds: float = 30.0
+    failures_per_second: float = 20.0
+    failures_burst: float = 1000.0
 
 
 class Listener:
     """An application that listens; end it with ``cleanup``."""
 
-    def __init__(self, application: web.Application, max_connections: int = MAX_CONNECTIONS):
+    def __init__(
+        self,
+        application: web.Application,
+        limits: Limits | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         """Nothing listens yet."""
-        self._runner = web.AppRunner(application, access_log=None)
-        self._max_connections = max_connections
-        self._sockets: asyncio.Server | None = None
-        self._closing: asyncio.Task[NoReturn] | None = None
+        self._limits = limits or Limits()
+        self._clock = clock
+        application.middlewares.append(self._middleware())
+        self._runner = web.AppRunner(
+            application,
+            access_log=None,
+            auto_decompress=False,  # a small body must not become a large one
+            lingering_time=_LINGER_SECONDS,
+            shutdown_timeout=_LINGER_SECONDS,
+        )
+        self._connections = Connections(self._limits.connections, self._limits.connections_of_one)
+        self._open: dict[Held, _Connection] = {}
+        self._by_handler: dict[asyncio.Protocol, _Connection] = {}
+        self._failing: Allowances[str] = Allowances(
+            self._limits.failures_per_second, self._limits.failures_burst
+        )
+        self._turns: Turns[str, tuple[_Connection, bytes]] = Turns()
+        self._working = False
+        self._socket: socket.socket | None = None
+        self._tasks: list[asyncio.Task[NoReturn]] = []
 
-    async def start(self, host: str, port: int, max_seconds: float = MAX_SECONDS) -> int:
+    async def start(self, host: str, port: int) -> int:
         """Begin to listen; the port, also where 0 was asked for.
 
         Raises:
             OSError: somebody else listens there.
         """
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        listening = socket.create_server((host, port), family=family, backlog=_BACKLOG)
+        listening.setblocking(False)
+        self._socket = listening
         await self._runner.setup()
         loop = asyncio.get_running_loop()
-        self._sockets = await loop.create_server(self._accept, host, port)
-        self._closing = loop.create_task(self._close_old(max_seconds / 2))
-        found: int = self._sockets.sockets[0].getsockname()[1]
+        self._tasks = [
+            loop.create_task(self._accept(listening)),
+            loop.create_task(self._close_old(self._limits.seconds / 2)),
+        ]
+        found: int = listening.getsockname()[1]
         return found
 
     async def cleanup(self) -> None:
         """Listen no more, and close what is open."""
-        if self._closing is not None:
-            self._closing.cancel()
-        if self._sockets is not None:
-            self._sockets.close()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._socket is not None:
+            self._socket.close()
         await self._runner.cleanup()
 
-    def _accept(self) -> asyncio.Protocol:
+    async def _accept(self, listening: socket.socket) -> NoReturn:
+        loop = asyncio.get_running_loop()
+        while True:
+            try:
+                came = [await loop.sock_accept(listening)]
+                while len(came) < _A_TURN:
+                    came.append(listening.accept())
+            except BlockingIOError:
+                pass  # nobody else waits
+            except OSError as error:  # no descriptors, or whoever came is gone
+                log.warning("a connection could not be accepted: %s", error)
+                await asyncio.sleep(_PAUSE_SECONDS)
+                continue
+            await asyncio.gather(*(self._admit(accepted, peer[0]) for accepted, peer in came))
+
+    async def _admit(self, accepted: socket.socket, source: str) -> None:
+        try:
+            if self._failing.is_spent(source, self._clock()):
+                raise FullError
+            in_the_way = self._connections.in_the_way(source)
+        except FullError:
+            accepted.close()
+            return
+        if in_the_way is not None:
+            self._open[in_the_way].close()
+        accepted.setblocking(False)
         server = self._runner.server
         assert server is not None
-        if len(server.connections) >= self._max_connections:
-            return _Refused()
-        return server()
+        connection = _Connection(self, server(), Held(source))
+        self._connections.add(connection.held)
+        self._open[connection.held] = connection
+        self._by_handler[connection.handler] = connection
+        try:
+            await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted)
+        except OSError:
+            self.ended(connection)
+            accepted.close()
+
+    def received(self, connection: "_Connection", data: bytes) -> None:
+        """A piece of a request has come; its turn will, too."""
+        self._turns.add(connection.held.source, (connection, data))
+        if not self._working:
+            self._working = True
+            asyncio.get_running_loop().call_soon(self._work)
+
+    def ended(self, connection: "_Connection") -> None:
+        """A connection is closed; again: nothing happens."""
+        if self._open.pop(connection.held, None) is None:
+            return
+        self._connections.remove(connection.held)
+        del self._by_handler[connection.handler]
+        if not connection.settled:
+            self._failed(connection)
+
+    def _failed(self, connection: "_Connection | None") -> None:
+        if connection is not None:
+            connection.settled = True
+            self._failing.spend(connection.held.source, self._clock())
+
+    def _work(self) -> None:
+        for _ in range(_A_TURN):
+            found = self._turns.take()
+            if found is None:
+                break
+            connection, data = found[1]
+            connection.feed(data)
+        self._working = bool(self._turns)
+        if self._working:
+            asyncio.get_running_loop().call_soon(self._work)
+
+    def _middleware(self) -> Middleware:
+        @web.middleware
+        async def noted(request: web.Request, handler: Handler) -> web.StreamResponse:
+            connection = self._by_handler.get(request.protocol)
+            if connection is not None:
+                connection.held.busy = True
+            try:
+                answer = await handler(request)
+            except web.HTTPException as refused:
+                self._failed(connection)
+                refused.force_close()
+                raise
+            finally:
+                if connection is not None:
+                    connection.held.busy = False
+            if answer.status < 400 or answer.status == 503:  # it says to try again: no failure
+                if connection is not None:
+                    connection.settled = True
+            else:
+                self._failed(connection)
+                answer.force_close()
+            return answer
+
+        return noted
 
     async def _close_old(self, seconds: float) -> NoReturn:
-        server = self._runner.server
-        assert server is not None
-        before: set[object] = set()
+        before: set[_Connection] = set()
         while True:
             await asyncio.sleep(seconds)
-            now = set(server.connections)
-            for connection in now:
-                if connection in before:
-                    connection.force_close()
-            before = {each for each in now if each not in before}
+            now = set(self._open.values())
+            for connection in now & before:
+                connection.close()
+            before = now - before
+
+
+class _Connection(asyncio.Protocol):
+    """Between a socket and aiohttp, whose part of it is ``handler``."""
+
+    def __init__(self, listener: Listener, handler: asyncio.Protocol, held: Held) -> None:
+        self.handler, self.held = handler, held
+        self.settled = False  # it has brought a good answer, or its failure has been counted
+        self._listener = listener
+        self._transport: asyncio.Transport | None = None
+        self._bytes = 0
+        self._closed = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        if self._closed:
+            transport.abort()
+            return
+        self._transport = transport
+        self.handler.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._transport is not None:
+            self._transport.pause_reading()
+            self._listener.received(self, data)
+
+    def feed(self, data: bytes) -> None:
+        """Its turn has come."""
+        if self._transport is None or self._transport.is_closing():
+            return
+        self._bytes += len(data)
+        if self._bytes > _MOST_BYTES:
+            self.close()
+            return
+        self.handler.data_received(data)
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.resume_reading()
+
+    def eof_received(self) -> bool | None:
+        return self.handler.eof_received()
+
+    def pause_writing(self) -> None:
+        self.handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        self.handler.resume_writing()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._transport is not None:
+            self._transport = None
+            self.handler.connection_lost(exc)
+        self._listener.ended(self)
+
+    def close(self) -> None:
+        """At once, whatever is on its way."""
+        self._closed = True
+        if self._transport is not None:
+            self._transport.abort()
+        self._listener.ended(self)

@@ -1,7 +1,8 @@
 """Prometheus metrics of the operator (prefix ``gpusched_``, base units).
 
-Gauges about the cluster are computed when they are scraped, from the state that is there anyway;
-nothing is counted twice. Histograms are fed as ``runtime.observations.Observations``.
+Gauges about the cluster are computed when they are asked for, at most once a second
+(``exposition``), from the state that is there anyway; nothing is counted twice. Histograms are fed
+as ``runtime.observations.Observations``.
 """
 
 from collections import Counter
@@ -19,6 +20,7 @@ from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.web.unexpected import unexpected_errors
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+_STALL_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
 class Metrics:
@@ -41,7 +43,17 @@ class Metrics:
             buckets=_CYCLE_BUCKETS,
             registry=self.registry,
         )
+        self._stall = Histogram(
+            "gpusched_event_loop_stall_seconds",
+            "How late the event loop came back to a timer that rings 20 times a second.",
+            buckets=_STALL_BUCKETS,
+            registry=self.registry,
+        )
         self.registry.register(self)
+
+    def stall_seconds(self, seconds: float) -> None:
+        """See ``StallWatch``."""
+        self._stall.observe(seconds)
 
     def bind_seconds(self, seconds: float) -> None:
         """See ``Observations``."""

@@ -1,8 +1,9 @@
 """The port to which trials report: ``POST /reports/SWEEP/TRIAL/TOKEN``, and nothing else.
 
 A port of its own, because every tenant's pods must reach it and none of them the admin port. Bodies
-are small and must come quickly. A stand-by says 503 with a time to try again: it knows nothing of
-what other trials have reported. Addresses hold tokens and are logged nowhere.
+are small and must come quickly; whose address is refused is refused before its body. A stand-by
+says 503 with a time to try again: it knows nothing of what other trials have reported. Addresses
+hold tokens and are logged nowhere.
 """
 
 import asyncio
@@ -24,6 +25,11 @@ def app(leading: Callable[[], Reports | None]) -> web.Application:
         reports = leading()
         if reports is None:
             return _response(_STANDBY)
+        where = request.match_info
+        sweep, trial, token = where["sweep"], int(where["trial"]), where["token"]
+        refused = reports.refusal(sweep, trial, token)
+        if refused is not None:
+            return _response(refused)
         try:
             async with asyncio.timeout(_BODY_SECONDS):
                 body = await request.read()
@@ -32,10 +38,7 @@ def app(leading: Callable[[], Reports | None]) -> web.Application:
         except web.HTTPRequestEntityTooLarge:
             sentence = f"a report has at most {MAX_REPORT_BYTES:,} bytes"
             return _response(Answer(413, {"error": sentence}))
-        where = request.match_info
-        return _response(
-            await reports.take(where["sweep"], int(where["trial"]), where["token"], body)
-        )
+        return _response(await reports.take(sweep, trial, token, body))
 
     made = web.Application(client_max_size=MAX_REPORT_BYTES)
     made.add_routes([web.post("/reports/{sweep}/{trial:[0-9]{1,6}}/{token}", report)])

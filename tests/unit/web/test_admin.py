@@ -8,7 +8,8 @@ from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestClient, TestServer
 from prometheus_client import CollectorRegistry, Gauge
 
-from gpu_scheduler.web.admin import app, serve
+from gpu_scheduler.web.admin import LIMITS, app
+from gpu_scheduler.web.bounded import Listener
 
 HttpClient = TestClient[web.Request, web.Application]
 
@@ -54,11 +55,11 @@ async def test_nothing_can_be_changed(path: str) -> None:
 
 async def test_it_listens_where_it_is_told_and_stops() -> None:
     application = app(CollectorRegistry(), ready=lambda: "", state=lambda: "leader")
-    runner = await serve(application, "127.0.0.1", 0)
-    host, port = runner.addresses[0][:2]
+    listener = Listener(application, LIMITS)
+    host, port = "127.0.0.1", await listener.start("127.0.0.1", 0)
     async with ClientSession() as session:
         async with session.get(f"http://{host}:{port}/healthz") as answer:
             assert answer.status == 200
-        await runner.cleanup()
+        await listener.cleanup()
         with pytest.raises(OSError):
             await session.get(f"http://{host}:{port}/healthz")

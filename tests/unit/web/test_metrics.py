@@ -19,6 +19,7 @@ NAMES = {
     "gpusched_api_requests",
     "gpusched_bind_seconds",
     "gpusched_build_info",
+    "gpusched_event_loop_stall_seconds",
     "gpusched_gang_releases",
     "gpusched_gpu_allocated_ratio",
     "gpusched_jobs",

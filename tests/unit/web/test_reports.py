@@ -25,7 +25,11 @@ class Judge:
 
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
+        self.refused: Answer | None = None  # whatever the address
         self.asked: list[tuple[str, int, str, bytes]] = []
+
+    def refusal(self, sweep_uid: str, trial: int, token: str) -> Answer | None:
+        return self.refused
 
     async def take(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
         self.asked.append((sweep_uid, trial, token, body))

@@ -70,7 +70,7 @@ def read_log(
     """The result in the end of a log: the last line on which ``find`` finds something counts.
 
     A carriage return ends a line too: what a progress bar wrote over has been there before. Empty
-    lines are passed over. ``spent`` is asked before each other, and ends the search once it is true.
+    lines are passed over. ``spent`` is asked before each other; once it is true the search ends.
     """
     if objective is None:
         return Reading(TrialState.SUCCEEDED)

@@ -2,8 +2,8 @@
 
 Every report has one defined answer, whatever is in it; a sentence says what was wrong. The rules of
 early stopping live in memory: after a change of leaders they begin with nothing, so for a while
-fewer trials are stopped, and that is all that a lost report can do. Called by ``web.reports``, first
-with the address alone (``refusal``), and by the write that places a trial.
+fewer trials are stopped, and that is all that a lost report can do. Called by ``web.reports``,
+first with the address alone (``refusal``), and by the write that places a trial.
 """
 
 from collections import Counter

@@ -1,8 +1,9 @@
-"""Searches in logs, in a thread of its own and with a budget, so that no log holds up the event loop.
+"""Searches in logs: in a thread of its own and with a budget, so none holds up the event loop.
 
 RE2 lets go of the interpreter's lock while it searches a line, and no line takes long
-(``api.log_regex``); between lines the thread looks at the CPU time that it has spent. So a thread is
-enough: nothing has to be killed, and it runs at low priority. One log at a time. Used by ``logs``.
+(``api.log_regex``); between lines the thread looks at the CPU time that it has spent. So a thread
+is enough: nothing has to be killed, and it runs at low priority. One log at a time. Used by
+``logs``.
 """
 
 import asyncio

@@ -1,0 +1,85 @@
+"""However many ask, the figures are read once a second, and their text is made beside the loop."""
+
+import asyncio
+import threading
+from collections.abc import Iterable
+
+import pytest
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import GaugeMetricFamily, Metric
+
+from gpu_scheduler.kube.unexpected import counts
+from gpu_scheduler.web import exposition as module
+from gpu_scheduler.web.exposition import SECONDS, Exposition
+
+
+class Figures:
+    """A registry that counts how often it is read."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.now = 100.0
+        self.broken = False
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+        self.exposition = Exposition(self.registry, lambda: self.now)
+
+    def describe(self) -> Iterable[Metric]:
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        self.reads += 1
+        if self.broken:
+            raise RuntimeError("unheard of")
+        yield GaugeMetricFamily("reads", "So far.", value=self.reads)
+
+
+async def test_parallel_scrapes_are_one() -> None:
+    figures = Figures()
+    texts = await asyncio.gather(*(figures.exposition.text() for _ in range(200)))
+    assert figures.reads == 1
+    assert len(set(map(id, texts))) == 1 and b"reads 1.0\n" in texts[0]
+
+
+async def test_a_text_is_made_anew_after_a_second_and_not_before() -> None:
+    figures = Figures()
+    await figures.exposition.text()
+    figures.now += SECONDS * 0.99
+    assert b"reads 1.0\n" in await figures.exposition.text()
+    figures.now += SECONDS * 0.01
+    assert b"reads 2.0\n" in await figures.exposition.text()
+
+
+async def test_figures_are_read_on_the_loop_and_the_text_is_made_beside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    where: list[int] = []
+    real = module.generate_latest
+
+    def noted(registry: CollectorRegistry) -> bytes:
+        where.append(threading.get_ident())
+        return real(registry)
+
+    monkeypatch.setattr(module, "generate_latest", noted)
+    await Figures().exposition.text()
+    assert where and threading.get_ident() not in where
+
+
+async def test_one_who_goes_away_takes_the_text_from_nobody() -> None:
+    figures = Figures()
+    asking = [asyncio.create_task(figures.exposition.text()) for _ in range(3)]
+    await asyncio.sleep(0)
+    asking[0].cancel()
+    found = await asyncio.gather(*asking, return_exceptions=True)
+    assert isinstance(found[0], asyncio.CancelledError)
+    assert found[1] == found[2] and figures.reads == 1
+
+
+async def test_what_went_wrong_is_counted_and_tried_anew_by_the_next() -> None:
+    figures, before = Figures(), counts["metrics"]
+    figures.broken = True
+    with pytest.raises(RuntimeError):
+        await figures.exposition.text()
+    assert counts["metrics"] == before + 1
+    figures.broken = False
+    assert b"reads 2.0\n" in await figures.exposition.text()
