@@ -3,12 +3,14 @@
 import asyncio
 import logging
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestClient, TestServer
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpu_scheduler.core.sweeps.reports import MAX_REPORT_BYTES
 from gpu_scheduler.runtime.sweeps.reports import Answer
@@ -121,6 +123,54 @@ async def test_nothing_can_be_read() -> None:
     async with served(Judge(Answer(200, {}))) as client:
         for method in ("GET", "PUT", "PATCH", "DELETE"):
             assert (await client.request(method, PATH)).status == 405
+
+
+async def test_who_will_be_refused_is_not_waited_for() -> None:
+    judge, never = Judge(Answer(200, {})), asyncio.Event()
+    judge.refused = Answer(403, {"error": "not the token"})
+
+    async def stalled() -> AsyncIterator[bytes]:
+        yield b"{"
+        await never.wait()
+
+    async with served(judge) as client:
+        answer = await client.post(PATH, data=stalled())
+        assert (answer.status, await answer.json()) == (403, {"error": "not the token"})
+    assert judge.asked == []
+
+
+SEGMENTS = st.text(st.characters(min_codepoint=33, max_codepoint=126), max_size=60)
+HOSTILE = st.one_of(
+    st.binary(max_size=300),
+    st.lists(SEGMENTS, min_size=1, max_size=5).map(lambda s: ("/reports/" + "/".join(s)).encode()),
+    st.tuples(SEGMENTS, st.integers(0, 10**7), SEGMENTS).map(
+        lambda s: f"/reports/{s[0]}/{s[1]}/{s[2]}".encode()
+    ),
+    st.sampled_from([b"/reports/" + b"x" * 9000, b"/reports/%00/1/%ff", b"/reports/../1/..//"]),
+)
+
+
+@settings(deadline=None, max_examples=40)
+@given(st.lists(HOSTILE, min_size=1, max_size=5))
+def test_no_address_makes_it_fail(paths: list[bytes]) -> None:
+    async def run() -> None:
+        judge = Judge(Answer(200, {}))
+        judge.refused = Answer(404, {"error": "there is no such sweep"})
+        leading: Any = lambda: judge  # noqa: E731
+        listener = Listener(app(leading))
+        port = await listener.start("127.0.0.1", 0)
+        for path in paths:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"POST " + path + b" HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+            writer.write_eof()
+            with suppress(ConnectionError):
+                answer = await reader.read()
+                assert not answer or 400 <= int(answer.split()[1]) < 500, answer
+            writer.close()
+        await listener.cleanup()
+        assert judge.asked == []
+
+    asyncio.run(run())
 
 
 class Broken(Judge):

@@ -1,5 +1,6 @@
 """A report is read, or refused with a sentence for whoever wrote the program."""
 
+import json
 import math
 
 import pytest
@@ -52,9 +53,38 @@ def test_what_is_no_report_is_refused_with_what_would_be_one(body, says):
         parse_report(body, LOSS)
 
 
-@given(st.binary(max_size=200))
+NUMBERS = st.one_of(
+    st.integers().map(str),
+    st.floats().map(repr),
+    st.sampled_from(
+        ["1e400", "-1e-400", "9" * 3000, "1e" + "9" * 300, "NaN", "-Infinity", "0" * 9]
+    ),
+)
+VALUES = st.recursive(
+    st.one_of(NUMBERS, st.sampled_from(["null", "true", '"x"', '"\\ud800"', "nan", "'"])),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3).map(lambda each: f"[{','.join(each)}]"),
+        st.tuples(inner, inner).map(lambda two: f'{{"a":{two[0]},"a":{two[1]}}}'),
+        st.integers(1, 1900).map(lambda depth: "[" * depth + "]" * depth),
+    ),
+    max_leaves=5,
+)
+BODIES = st.one_of(
+    st.binary(max_size=200),
+    st.tuples(VALUES, VALUES, st.sampled_from(["", ',"step":1'])).map(
+        lambda part: (
+            f'{{"step":{part[0]},"metrics":{{"val_loss":{part[1]},"\\ud800":1}}{part[2]}}}'
+        ).encode()
+    ),
+    VALUES.map(lambda value: f'{{"step":1,"metrics":{{"other\\udfff":{value}}}}}'.encode()),
+)
+
+
+@given(BODIES)
 def test_nothing_makes_it_fail_otherwise(body):
     try:
-        parse_report(body, LOSS)
+        report = parse_report(body, LOSS)
     except BadReportError as error:
-        assert str(error)
+        assert len(json.dumps(str(error))) < 2000
+    else:
+        assert 0 <= report.step < 2**53 and isinstance(report.value, float)

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from tests.unit.runtime.fake_client import AWAY, NOT_FOUND
 from tests.unit.runtime.sweeps.pruned import BASE, UID, Case, told
-from tests.unit.runtime.virtual_loop import clock, virtual
+from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import make_pod
 
 from gpu_scheduler.core.request import PodUID
