@@ -70,6 +70,10 @@ bench: setup ## Throughput and latency against the stock scheduler; writes docs/
 gpu-check: ## Do memory caps hold on this machine's NVIDIA driver? Needs no setup (OPTIONS=--help)
 	@python=$(PYTHON); [ -x $$python ] || python=python3; $$python -m gpu_check $(OPTIONS)
 
+.PHONY: bench-ports
+bench-ports: setup ## What strangers at its ports cost the operator: scrapes, idle connections, floods, dear logs
+	@$(PYTHON) -m tests.perf.bench_ports
+
 .PHONY: bench-packing
 bench-packing: setup ## How well GPUs are packed on a public trace, against published results; writes docs/packing.md
 	@$(PYTHON) -m tests.perf.bench_packing

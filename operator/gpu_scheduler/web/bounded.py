@@ -12,13 +12,14 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from gpu_scheduler.core.allowances import Allowances
 from gpu_scheduler.core.turns import Turns
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.web.connections import Connections, FullError, Held
 
 log = logging.getLogger(__name__)
@@ -142,7 +143,9 @@ class Listener:
         self._by_handler[connection.handler] = connection
         try:
             await asyncio.get_running_loop().connect_accepted_socket(lambda: connection, accepted)
-        except OSError:
+        except Exception as error:
+            if not isinstance(error, OSError):
+                unexpected("ports", source)
             self.ended(connection)
             accepted.close()
 
@@ -225,11 +228,11 @@ class _Connection(asyncio.Protocol):
         self._closed = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
+        made = cast("asyncio.Transport", transport)  # uvloop's is one by its methods alone
         if self._closed:
-            transport.abort()
+            made.abort()
             return
-        self._transport = transport
+        self._transport = made
         self.handler.connection_made(transport)
 
     def data_received(self, data: bytes) -> None:
