@@ -63,3 +63,22 @@ async def test_it_listens_where_it_is_told_and_stops() -> None:
         await listener.cleanup()
         with pytest.raises(OSError):
             await session.get(f"http://{host}:{port}/healthz")
+
+
+async def test_metrics_come_whole_however_many_there_are() -> None:
+    registry = CollectorRegistry()
+    many = Gauge("gpusched_many", "Of them.", ["number"], registry=registry)
+    for number in range(5000):
+        many.labels(str(number)).set(number)
+    listener = Listener(app(registry, ready=lambda: "", state=lambda: "leader"), LIMITS)
+    port = await listener.start("127.0.0.1", 0)
+    async with ClientSession(f"http://127.0.0.1:{port}") as session:
+        async with session.get("/metrics") as answer:
+            text = await answer.text()
+        assert len(text) > 64 << 10 and text.count("\ngpusched_many{") == 5000
+        async with session.head("/metrics") as answer:
+            assert (answer.status, await answer.read()) == (200, b"")
+            assert int(answer.headers["Content-Length"]) == len(text)
+        async with session.get("/healthz") as answer:
+            assert answer.status == 200, "the connection goes on"
+    await listener.cleanup()
