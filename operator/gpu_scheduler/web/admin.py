@@ -4,7 +4,9 @@ Healthy: the event loop turns. Ready: the replica leads, or stands by to lead. N
 anything, and nothing here shows a tenant's objects. Used by operator and agent.
 """
 
+import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry
@@ -13,6 +15,7 @@ from gpu_scheduler.web.bounded import Limits, Listener
 from gpu_scheduler.web.exposition import Exposition
 
 LIMITS = Limits(connections=512, connections_of_one=256, failures_burst=100.0)
+_A_TURN = 16  # of those who waited for a text, these begin to get it in one turn of the loop
 _PIECE = 64 << 10  # a reader who is slow holds no more than this of an answer
 
 
@@ -20,7 +23,7 @@ def app(
     registry: CollectorRegistry, *, ready: Callable[[], str], state: Callable[[], str]
 ) -> web.Application:
     """The application; ``ready`` says what is missing, empty when nothing is."""
-    exposition = Exposition(registry)
+    exposition, starting = Exposition(registry), asyncio.Semaphore(_A_TURN)
 
     async def healthz(request: web.Request) -> web.Response:
         return web.Response(text=f"ok {state()}\n")
@@ -33,9 +36,11 @@ def app(
         text = await exposition.text()
         answer = web.StreamResponse(headers={"Content-Type": CONTENT_TYPE_LATEST})
         answer.content_length = len(text)
-        await answer.prepare(request)
-        for begin in range(0, len(text) if request.method == "GET" else 0, _PIECE):
-            await answer.write(text[begin : begin + _PIECE])
+        with suppress(ConnectionError):  # they went away, which is nothing to us
+            async with starting:
+                await answer.prepare(request)
+            for begin in range(0, len(text) if request.method == "GET" else 0, _PIECE):
+                await answer.write(text[begin : begin + _PIECE])
         return answer
 
     made = web.Application()

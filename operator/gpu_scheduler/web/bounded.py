@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import NoReturn, cast
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 
 from gpu_scheduler.core.allowances import Allowances
@@ -23,6 +24,16 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.web.connections import Connections, FullError, Held
 
 log = logging.getLogger(__name__)
+_http = logging.getLogger(f"{__name__}.http")
+
+
+def _ours(record: logging.LogRecord) -> bool:
+    """Whether a line of aiohttp tells of us; a stranger's nonsense, tokens included, does not."""
+    error = record.exc_info[1] if record.exc_info else None
+    return not isinstance(error, HttpProcessingError | ConnectionError)
+
+
+_http.addFilter(_ours)
 
 _A_TURN = 16  # connections accepted, and pieces of requests read, in one turn of the loop
 _MOST_BYTES = 512 << 10  # that a connection may bring in its life; headers have aiohttp's bounds
@@ -66,6 +77,7 @@ class Listener:
         self._runner = web.AppRunner(
             application,
             access_log=None,
+            logger=_http,
             auto_decompress=False,  # a small body must not become a large one
             lingering_time=_LINGER_SECONDS,
             shutdown_timeout=_LINGER_SECONDS,

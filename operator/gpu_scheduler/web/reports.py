@@ -35,6 +35,10 @@ def app(leading: Callable[[], Reports | None]) -> web.Application:
                 body = await request.read()
         except TimeoutError:
             return _response(Answer(408, {"error": f"no body within {_BODY_SECONDS:g} s"}))
+        except (ConnectionError, web.RequestPayloadError, RuntimeError):
+            if request.transport is not None and request.content.exception() is None:
+                raise  # they are still there, so the mistake is ours
+            return _response(Answer(400, {"error": "the body broke off"}))
         except web.HTTPRequestEntityTooLarge:
             sentence = f"a report has at most {MAX_REPORT_BYTES:,} bytes"
             return _response(Answer(413, {"error": sentence}))

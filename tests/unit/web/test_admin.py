@@ -1,5 +1,6 @@
 """The admin port, over HTTP."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -63,6 +64,25 @@ async def test_it_listens_where_it_is_told_and_stops() -> None:
         await listener.cleanup()
         with pytest.raises(OSError):
             await session.get(f"http://{host}:{port}/healthz")
+
+
+async def test_one_who_does_not_wait_for_the_metrics_leaves_no_trace(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    registry = CollectorRegistry()
+    listener = Listener(app(registry, ready=lambda: "", state=lambda: "leader"), LIMITS)
+    port = await listener.start("127.0.0.1", 0)
+    for _ in range(20):
+        _, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+        await writer.drain()
+        writer.transport.abort()
+        await asyncio.sleep(0)
+    async with ClientSession(f"http://127.0.0.1:{port}") as session:
+        async with session.get("/metrics") as answer:
+            assert answer.status == 200
+    await listener.cleanup()
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 async def test_metrics_come_whole_however_many_there_are() -> None:

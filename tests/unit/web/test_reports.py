@@ -173,6 +173,34 @@ def test_no_address_makes_it_fail(paths: list[bytes]) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"Content-Length: 10\r\n\r\n{",
+        b"Transfer-Encoding: chunked\r\n\r\n5\r\n{",
+        b"Transfer-Encoding: chunked\r\n\r\nx\r\n{",
+        b"Content-Encoding: gzip\r\nContent-Length: 5\r\n\r\n\x1f\x8b\x08xx",
+    ],
+)
+async def test_a_body_that_breaks_off_is_no_error_of_ours(
+    body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    judge = Judge(Answer(200, {}))
+    leading: Any = lambda: judge  # noqa: E731
+    listener = Listener(app(leading))
+    port = await listener.start("127.0.0.1", 0)
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.write(f"POST {PATH} HTTP/1.1\r\nHost: a\r\n".encode() + body)
+    await writer.drain()
+    if writer.can_write_eof():
+        writer.write_eof()
+    with suppress(ConnectionError):
+        await reader.read()
+    writer.close()
+    await listener.cleanup()
+    assert not [record for record in caplog.records if record.exc_info]
+
+
 class Broken(Judge):
     async def take(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
         raise RuntimeError("a defect")
