@@ -205,6 +205,10 @@ class Listener:
                 self._failed(connection)
                 refused.force_close()
                 raise
+            except RuntimeError as error:
+                if request.transport is None or request.transport.is_closing():
+                    raise ConnectionResetError from error  # so uvloop says that they went away
+                raise
             finally:
                 if connection is not None:
                     connection.held.busy = False
