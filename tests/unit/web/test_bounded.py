@@ -201,3 +201,23 @@ async def test_nobody_is_served_after_the_end() -> None:
         assert await says_hello(port)
     with pytest.raises(ConnectionRefusedError):
         await port.connect("127.0.0.1")
+
+
+@pytest.mark.parametrize("gone", [True, False])
+async def test_only_mistakes_of_ours_are_told_in_the_log(
+    gone: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(request: web.Request) -> web.Response:
+        if gone:
+            assert request.transport is not None
+            request.transport.abort()
+        raise RuntimeError("the handler is closed")  # as uvloop says to whoever writes then
+
+    application = web.Application()
+    application.add_routes([web.get("/", fail)])
+    listener = Listener(application)
+    port = Port(await listener.start("127.0.0.1", 0))
+    assert await status(port, "127.0.0.2", REQUEST) == (None if gone else 500)
+    await listener.cleanup()
+    await port.leave()
+    assert bool([record for record in caplog.records if record.exc_info]) != gone
