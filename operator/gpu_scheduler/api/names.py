@@ -15,6 +15,13 @@ RUNTIME_CLASS = "nvidia"
 # Annotations on pods. Set by the operator alone, in the one write that places the pod; the
 # template carries only the harmless default `void` for devices.
 ALLOCATION = f"{GROUP}/allocation"  # the ledger, see api.allocation
+# Whose write placed the pod, holder/transitions of the Lease: the API server refuses any other term
+# than the current one (docs/adr/0031). The label says to its policy, before that looks at anything,
+# that a request places a pod.
+TERM = f"{GROUP}/term"
+LABEL_PATH = f"{GROUP}/path"  # bind or gate
+# Changed when nobody knows what became of a placing write, so that it can land no more.
+TOUCHED = f"{GROUP}/touched"
 
 # Labels on Jobs and pods.
 LABEL_JOB = f"{GROUP}/job"

@@ -118,6 +118,11 @@ class Elector:
         self._sighting: _Sighting | None = None
 
     @property
+    def term(self) -> str:
+        """Names this leadership: holder and transitions, as the Lease has them."""
+        return f"{self.identity}/{self.transitions}"
+
+    @property
     def is_leader(self) -> bool:
         """Whether a write may start now."""
         return self.remaining() > 0

@@ -1,13 +1,15 @@
 """Carrying out placements: one write per pod, many in flight, no answer left unresolved.
 
 A decision is charged (``World.assume``) before its write and stays charged until the watch shows
-the pod or a read proves that the write did not happen: after any failure the pod is read, since a
-write whose answer got lost may have been carried out. The places of a gang are one decision: when
-one of them fails, those not written yet are dropped and those written are released. Fed by the
-planning loop.
+the pod or it is certain that the write neither happened nor will: after a failure the pod is read;
+where the answer is not known it is touched first, so that a write still under way is refused. A pod
+of which only metadata changed gets its write again at once. The places of a gang are one decision:
+when one fails, those not written yet are dropped and those written are released. Every write
+carries the leader's term. Fed by the planning loop.
 """
 
 import asyncio
+import itertools
 import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
@@ -16,16 +18,19 @@ from typing import NoReturn
 
 import orjson
 
+from gpu_scheduler.api.names import TERM
 from gpu_scheduler.core.decision import Place
 from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.jobs.gate import HOSTNAME_LABEL
-from gpu_scheduler.jobs.place import Pin, place
+from gpu_scheduler.jobs.place import Pin, obstacle, place
+from gpu_scheduler.jobs.touch import touch
 from gpu_scheduler.jobs.write import NotPlaceableError, Write
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.term import refuses_term
 from gpu_scheduler.state.pods import Stage
 from gpu_scheduler.state.world import World
 
@@ -34,6 +39,7 @@ log = logging.getLogger(__name__)
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
 _AVOID_SECONDS = 10.0
 _GANG_AVOIDS_SECONDS = 60.0  # its other pods first have to go and come again
+_AT_ONCE = 5  # tries with new versions of the pod, before the planner is asked anew
 _REFUSALS = (errors.BadRequest, errors.Forbidden, errors.Unprocessable)
 
 
@@ -60,6 +66,7 @@ class Binder:
         *,
         concurrency: int,
         pin: Pin,
+        term: str,
         wake: Callable[[], None],
         observe_seconds: Callable[[float], None] = lambda seconds: None,
         gang_failed: Failed = lambda job, why, placed: None,
@@ -68,8 +75,10 @@ class Binder:
     ) -> None:
         """``wake`` is called when a placement was taken back, ``observe_seconds`` per write.
 
-        ``more`` says what a placement sets beside the allocation.
+        ``term`` is the leader's, as ``kube.lease`` tells it. ``more`` says what a placement sets
+        beside the allocation.
         """
+        self._term, self._touches = term, itertools.count(1)
         self._more = more
         self._gang_failed = gang_failed
         self._gangs: dict[JobKey, _Together] = {}
@@ -136,21 +145,26 @@ class Binder:
                 del self._gangs[job]
 
     async def _carry_out(self, decision: Place, pod: Pod) -> None:
+        for left in reversed(range(_AT_ONCE)):
+            changed = await self._try(decision, pod, last=not left)
+            if changed is None:
+                return
+            pod = changed
+
+    async def _try(self, decision: Place, pod: Pod, *, last: bool) -> Pod | None:
+        """One write and what became of it; the pod as it is now when that is to be tried again."""
         gang = self._gangs.get(decision.job)
         if gang is not None and gang.failure:
-            await self._resolve(decision, pod, "released", refused=False)
-            return
+            return await self._resolve(decision, pod, "released")
         try:
             write = self._write(decision, pod)
         except NotPlaceableError as error:
             log.info("not placed: %s", error)
-            await self._resolve(decision, pod, "not_placeable", refused=True)
-            return
+            return await self._resolve(decision, pod, "not_placeable", refused=True)
         except Exception:  # nothing was written: it is tried again, elsewhere or later
             name = f"{pod.metadata.namespace}/{pod.metadata.name}"
             unexpected("binder", f"{name} on {decision.node}")
-            await self._resolve(decision, pod, "unexpected", refused=True)
-            return
+            return await self._resolve(decision, pod, "unexpected", refused=True)
         try:
             await self._client.request(
                 write.method,
@@ -158,47 +172,80 @@ class Binder:
                 body=orjson.dumps(write.body),
                 content_type=write.content_type,
             )
-            self._placed(decision)
         except errors.NotLeader:
             raise
         except errors.ApiError as error:
             raced = isinstance(error, errors.Conflict | errors.NotFound | errors.Unprocessable)
+            fenced = refuses_term(error)
             log.log(
-                logging.INFO if raced else logging.WARNING,
+                logging.INFO if raced and not fenced else logging.WARNING,
                 "placing %s/%s on %s: %s",
                 pod.metadata.namespace,
                 pod.metadata.name,
                 decision.node,
                 error,
             )
-            refused = isinstance(error, _REFUSALS)
-            await self._resolve(decision, pod, "raced" if raced else "failed", refused=refused)
+            return await self._resolve(
+                decision,
+                pod,
+                "fenced" if fenced else "raced" if raced else "failed",
+                refused=isinstance(error, _REFUSALS) and not fenced,
+                unknown=error.maybe_applied,
+                again=isinstance(error, errors.Conflict) and not last,
+            )
+        self._placed(decision)
+        return None
 
     def _write(self, decision: Place, pod: Pod) -> Write:
         hostname = ""
         if self._pin is Pin.HOSTNAME:
             hostname = self._world.nodes.labels(decision.node).get(HOSTNAME_LABEL, "")
-        more = self._more(decision)
+        more = {**self._more(decision), TERM: self._term}
         return place(
             pod, decision.node, decision.grants, pin=self._pin, hostname=hostname, more=more
         )
 
-    async def _resolve(self, decision: Place, pod: Pod, result: str, *, refused: bool) -> None:
+    async def _resolve(
+        self,
+        decision: Place,
+        pod: Pod,
+        result: str,
+        *,
+        refused: bool = False,
+        unknown: bool = False,
+        again: bool = False,
+    ) -> Pod | None:
         """Find out what became of a decision whose write failed, and act on that.
 
-        ``refused``: the same write would fail again, so the node is left alone for a while.
+        Args:
+            decision: what was to be carried out.
+            pod: the pod that the write was made for.
+            result: for the counter.
+            refused: the same write would fail again, so the node is left alone for a while.
+            unknown: the write may have happened, or may still.
+            again: try again at once, when nothing of the pod but its metadata changed.
+
+        Returns:
+            The pod as it is now, if its write is to be tried again.
         """
         meta = pod.metadata
-        delay = _FIRST_DELAY_SECONDS if result == "failed" else 0.0
+        delay = _FIRST_DELAY_SECONDS if result in ("failed", "fenced") else 0.0
         while True:
             await asyncio.sleep(delay)
             delay = min(max(delay, _FIRST_DELAY_SECONDS / 2) * 2, _MAX_DELAY_SECONDS)
             try:
-                now = await self._client.get(pod_path(meta.namespace, meta.name), Pod)
+                now = await (self._touch(meta) if unknown else self._read(meta))
+            except errors.NotLeader:
+                raise
             except errors.NotFound:
                 return self._take_back(decision, None, "gone")
+            except errors.Unprocessable as error:
+                if unknown and not error.maybe_applied:  # another pod of that name
+                    return self._take_back(decision, None, "gone")
+                continue
             except errors.ApiError:
                 continue
+            unknown = False
             if now.metadata.uid != meta.uid or decision.pod not in self._world.pods:
                 # Another pod of that name, or the watch has told the end of this one already.
                 return self._take_back(decision, None, "gone")
@@ -212,11 +259,22 @@ class Binder:
                 return None
             if seen is None:
                 continue  # older than what the watch has shown: too old to go by
+            if again and now.spec == pod.spec and not obstacle(now):
+                self.results[result] += 1
+                return now
             if refused and seen.stage is Stage.WAITING:
                 gang = decision.job in self._gangs
                 until = self._clock() + (_GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS)
                 self._world.waiting.avoid(decision.job, decision.node, until)
             return self._take_back(decision, now, result)
+
+    async def _read(self, pod: Meta) -> Pod:
+        return await self._client.get(pod_path(pod.namespace, pod.name), Pod)
+
+    async def _touch(self, pod: Meta) -> Pod:
+        """The pod, changed: from now on a write for an earlier version of it is refused."""
+        write = touch(pod, f"{self._term}/{next(self._touches)}")
+        return await self._client.merge_patch(write.path, write.body, Pod)
 
     def _take_back(self, decision: Place, pod: Pod | None, result: str) -> None:
         self.results[result] += 1

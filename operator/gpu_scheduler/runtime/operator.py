@@ -1,6 +1,7 @@
 """The operator's parts, put together: everything that runs while this replica leads.
 
-Order matters: lead, list our own objects, list pods, nodes and jobs, and only then plan and write.
+Order matters: lead, see the API server accept the new term, list our own objects, list pods, nodes
+and jobs, and only then plan and write.
 Losing the Lease ends the process; the replica that takes over rebuilds everything from the API
 server. Nothing here is kept anywhere else.
 """
@@ -45,6 +46,7 @@ from gpu_scheduler.runtime.status_writer import StatusWriter
 from gpu_scheduler.runtime.sweeps.pruning import Pruning
 from gpu_scheduler.runtime.sweeps.reports import Reports
 from gpu_scheduler.runtime.sweeps.sweeping import Sweeping
+from gpu_scheduler.runtime.term import TermProbe
 from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
@@ -61,9 +63,11 @@ class Operator:
         client: Client,
         settings: Settings,
         observations: Observations,
+        term: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Build all parts; nothing runs yet."""
+        """Build all parts; nothing runs yet. ``term`` is the leader's, see ``Elector.term``."""
+        self.term = TermProbe(client, settings.lease_namespace, term, clock=clock)
         self.settings, self.client, self._clock = settings, client, clock
         self.world = World(settings.lease_namespace, consolidation=settings.consolidation)
         self.synced = asyncio.Event()
@@ -90,6 +94,7 @@ class Operator:
             client,
             concurrency=settings.write_concurrency,
             pin=Pin(settings.pin),
+            term=term,
             wake=self._wake,
             observe_seconds=observations.bind_seconds,
             gang_failed=lambda job, why, placed: self.gangs.placement_failed(job, why, placed),
@@ -198,6 +203,7 @@ class Operator:
 
     async def run(self) -> NoReturn:
         """Run until something fails or the lease is lost (NotLeader)."""
+        await self.term.known()
         await self._until_done(lambda: resync(self.client, self.intake))
         async with asyncio.TaskGroup() as group:
             for reflector in self.reflectors:

@@ -21,6 +21,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_place, make_pod
 from tests.unit.state.test_world import free, make_world, waiting
 
+from gpu_scheduler.api.names import LABEL_PATH, TERM, TOUCHED
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
@@ -39,7 +40,7 @@ class Case:
         self.pod = pod or make_pod()
         self.world: World = make_world(self.pod)
         self.answer: Any = {}  # to the write
-        self.now: Any = self.pod  # what a read shows
+        self.now: Any = self.pod  # what a read or a touch shows
         self.client = FakeClient(self._reply)
         self.wakes = 0
         self.binder = Binder(
@@ -48,11 +49,12 @@ class Case:
             concurrency=2,
             pin=pin,
             wake=self._wake,
+            term="me/1",
             clock=clock,
         )
 
     def _reply(self, sent: Sent) -> Any:
-        found = self.now if sent.method == "GET" else self.answer
+        found = self.now if sent.method == "GET" or touches(sent) else self.answer
         return found() if callable(found) else found
 
     def _wake(self) -> None:
@@ -69,6 +71,10 @@ class Case:
     async def run(self, seconds: float = 1.0) -> None:
         async with Running(self.binder.run()):
             await asyncio.sleep(seconds)
+
+
+def touches(sent: Sent) -> bool:
+    return TOUCHED in (sent.body or {}).get("metadata", {}).get("annotations", {})
 
 
 def bound(version: int = 2, **settings_: Any) -> Pod:
@@ -179,7 +185,7 @@ async def test_the_charge_stays_while_nobody_can_say_what_became_of_the_write() 
     async with Running(case.binder.run()):
         await asyncio.sleep(3600)
         assert case.charged
-        reads = len(case.client.of("GET"))
+        reads = sum(map(touches, case.client.sent))
         assert 3600 / 30 <= reads < 3600 / 30 + 20  # it keeps asking, but not often
         case.now = bound()
         await asyncio.sleep(60)
@@ -305,33 +311,65 @@ async def test_it_is_idle_only_when_nothing_is_under_way() -> None:
 
 
 class Server:
-    """Stores one pod and loses requests or answers as it is told."""
+    """Stores one pod, and loses, delays and refuses requests as it is told."""
 
     def __init__(self, faults: list[str]) -> None:
         self.faults = faults
         self.pod: Pod | None = make_pod()
-        self.placed = False
+        self.version = 1
+        self.held: list[Sent] = []
+
+    @property
+    def placed(self) -> bool:
+        return self.pod is not None and self.pod.spec.node_name != ""
 
     def reply(self, sent: Sent) -> Any:
         fault = self.faults.pop(0) if self.faults else ""
         if fault == "delete":
             self.pod = None
+        if fault == "edit" and self.pod is not None and not self.placed:
+            self.version += 1
+            self.pod = make_pod(version=self.version)
+        if fault == "late":
+            self.deliver()
         if fault == "away":
             return AWAY
-        if sent.method == "GET":
-            return self.pod or NOT_FOUND
+        if fault == "hold":
+            if sent.method != "GET":
+                self.held.append(sent)
+            return AWAY
+        answer = self.carry_out(sent)
+        return AWAY if fault == "lost answer" else answer
+
+    def deliver(self) -> None:
+        """What was held back arrives after all."""
+        while self.held:
+            self.carry_out(self.held.pop(0))
+
+    def carry_out(self, sent: Sent) -> Any:
         if self.pod is None:
             return NOT_FOUND
-        if fault == "conflict":
+        if sent.method == "GET":
+            return self.pod
+        if touches(sent):
+            self.version += 1
+            self.pod = bound(self.version) if self.placed else make_pod(version=self.version)
+            return self.pod
+        if self.placed or sent.body["metadata"]["resourceVersion"] != str(self.version):
             return CONFLICT
-        self.placed = True
-        self.pod = bound()
-        return AWAY if fault == "lost answer" else {}
+        self.version += 1
+        self.pod = bound(self.version)
+        return {}
 
 
-@settings(max_examples=60)
-@given(st.lists(st.sampled_from(["", "away", "lost answer", "conflict", "delete"]), max_size=8))
+FAULTS = ["", "away", "lost answer", "delete", "edit", "hold", "late"]
+
+
+@settings(max_examples=300)
+@given(st.lists(st.sampled_from(FAULTS), max_size=12))
 def test_a_charge_is_never_freed_while_the_pod_may_hold_it(faults: list[str]) -> None:
+    """Also where a write arrives long after its client has given up."""
+
     @virtual
     async def run() -> None:
         case, server = Case(), Server(faults)
@@ -340,13 +378,141 @@ def test_a_charge_is_never_freed_while_the_pod_may_hold_it(faults: list[str]) ->
         async with Running(case.binder.run()):
             for _ in range(200):
                 await asyncio.sleep(1)
-                if server.pod is not None and server.placed:
-                    assert case.charged
-        if server.pod is None and not server.placed:
-            assert not case.charged
-        elif server.pod is not None:
-            assert case.charged == server.placed
+                if not case.charged:
+                    server.deliver()
+                    assert not server.placed
+            server.deliver()
+        if server.pod is None:
+            case.world.pod_gone(POD)  # as the watch tells
+        assert case.charged == server.placed
         assert msgspec.json.encode(case.client.sent[0].body)
+
+    run()
+
+
+@virtual
+async def test_a_write_without_a_known_answer_is_made_void_before_its_gpus_go_to_others() -> None:
+    case = Case()
+    server = Server(["hold"])
+    case.client.reply = server.reply
+    case.decide()
+    await case.run()
+    assert not case.charged
+    assert waiting(case.world) == {"team-a/job": ["job-0"]}
+    server.deliver()
+    assert not server.placed
+
+
+@virtual
+async def test_nothing_is_given_away_while_it_is_not_known_whether_the_pod_was_touched() -> None:
+    case = Case()
+    server = Server(["hold"] + ["hold"] * 20)
+    case.client.reply = server.reply
+    case.decide()
+    async with Running(case.binder.run()):
+        await asyncio.sleep(200)
+        assert case.charged
+        await asyncio.sleep(1000)
+    marks = [s.body["metadata"]["annotations"][TOUCHED] for s in case.client.sent if touches(s)]
+    assert len(marks) == len(set(marks)) > 20  # the same value twice would change nothing
+    assert not case.charged
+    server.deliver()
+    assert not server.placed
+
+
+@virtual
+async def test_a_known_answer_costs_no_touch() -> None:
+    case = Case()
+    case.answer = UNPROCESSABLE
+    case.decide()
+    await case.run()
+    assert not any(map(touches, case.client.sent))
+
+
+@pytest.mark.parametrize("path", ["bind", "gate"])
+def test_a_pod_of_which_only_metadata_changed_gets_its_write_again_at_once(path: str) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case(make_pod(path=path))
+        answers: list[Any] = [CONFLICT, CONFLICT, {}]
+        case.answer = lambda: answers.pop(0)
+        case.now = make_pod(path=path, version=2, annotations_={"own": "1"})
+        case.decide()
+        await case.run(0.1)
+        versions = [
+            sent.body["metadata"]["resourceVersion"]
+            for sent in case.client.sent
+            if sent.method != "GET"
+        ]
+        assert versions == ["1", "2", "2"]
+        assert case.charged
+        assert case.binder.results == {"raced": 2, "placed": 1}
+        assert case.wakes == 0
+
+    run()
+
+
+@virtual
+async def test_a_pod_that_changes_without_end_goes_back_to_the_planner() -> None:
+    case = Case()
+    case.answer = CONFLICT
+    case.now = make_pod(version=2)
+    case.decide()
+    await case.run()
+    assert len(case.client.of("POST")) == 5
+    assert waiting(case.world) == {"team-a/job": ["job-0"]}
+    (job,) = case.world.waiting_jobs()
+    assert job.pods[0].avoid == frozenset()
+
+
+@virtual
+async def test_a_pod_that_asks_for_something_else_now_is_planned_anew() -> None:
+    case = Case(make_pod(path="gate"))
+    case.answer, case.now = CONFLICT, make_pod(path="gate", version=2, cpu="3")
+    case.decide()
+    await case.run()
+    assert len(case.client.of("PATCH")) == 1
+    assert waiting(case.world) == {"team-a/job": ["job-0"]}
+
+
+@pytest.mark.parametrize("path", ["bind", "gate"])
+def test_every_placing_write_carries_the_term_and_says_its_path(path: str) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case(make_pod(path=path))
+        case.decide()
+        await case.run()
+        (sent,) = case.client.sent
+        meta = sent.body["metadata"]
+        assert meta["annotations"][TERM] == "me/1"
+        assert meta["labels"] == {LABEL_PATH: path}
+        assert meta["resourceVersion"] == "1"
+
+    run()
+
+
+@pytest.mark.parametrize(
+    "why", ["a/1 is over, b/2 leads", "failed to configure binding: no params found"]
+)
+def test_a_write_whose_term_is_refused_is_tried_again_on_the_same_node_but_not_at_once(
+    why: str,
+) -> None:
+    """An API server that has not seen the new Lease yet must not make every job avoid its node."""
+
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.answer = errors.Forbidden(
+            403, message=f"ValidatingAdmissionPolicy 'gpu-scheduler-term' denied request: {why}"
+        )
+        case.decide()
+        async with Running(case.binder.run()):
+            await asyncio.sleep(0.4)
+            assert case.charged
+            await asyncio.sleep(0.2)
+        assert case.binder.results == {"fenced": 1}
+        (job,) = case.world.waiting_jobs()
+        assert job.pods[0].avoid == frozenset()
 
     run()
 

@@ -51,6 +51,7 @@ class Case:
             self.client,  # type: ignore[arg-type]
             concurrency=concurrency,
             pin=Pin.AFFINITY,
+            term="me/1",
             wake=lambda: None,
             gang_failed=lambda job, why, placed: self.gangs.placement_failed(job, why, placed),
             **shared,

@@ -37,6 +37,7 @@ def test_one_write_has_the_devices_and_the_parameters(gates: tuple[str, ...] | N
             pin=Pin.AFFINITY,
             wake=lambda: None,
             more=Start(case.world, case.sweeps).annotations,
+            term="me/1",
             clock=clock,
         )
         case.world.assume(make_place("job-2"))
