@@ -68,6 +68,10 @@ class Replica:
             )
         return self
 
+    def told(self) -> str:
+        """What this process has logged."""
+        return self.log.read_bytes()[self._told :].decode()
+
     def alive(self) -> bool:
         return self.process is not None and self.process.poll() is None
 
@@ -124,7 +128,7 @@ class Replica:
         """Until it has taken the lead and knows the cluster."""
         deadline = time.monotonic() + seconds
         while not self.synced():
-            told = self.log.read_bytes()[self._told :].decode()
+            told = self.told()
             assert self.process is not None and self.process.poll() is None, told
             assert time.monotonic() < deadline, told
             time.sleep(0.05)

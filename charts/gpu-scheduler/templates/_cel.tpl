@@ -43,6 +43,31 @@ fraction of going through their entries, however many somebody put in.
 && object.spec.schedulingGates.exists(g, g.name == 'gpu-scheduler.io/placement')))
 {{- end }}
 
+{{/* Whether a request sets the term of a leader on a pod or in a Binding, or another one. */}}
+{{- define "gpu-scheduler.cel.setsTerm" -}}
+has(object.metadata.annotations) && 'gpu-scheduler.io/term' in object.metadata.annotations
+&& (request.operation == 'CREATE' || !(has(oldObject.metadata.annotations)
+&& 'gpu-scheduler.io/term' in oldObject.metadata.annotations
+&& oldObject.metadata.annotations['gpu-scheduler.io/term'] == object.metadata.annotations['gpu-scheduler.io/term']))
+{{- end }}
+
+{{/* The term that the Lease tells. */}}
+{{- define "gpu-scheduler.cel.currentTerm" -}}
+(has(params.spec.holderIdentity) ? params.spec.holderIdentity : '') + '/'
++ string(has(params.spec.leaseTransitions) ? params.spec.leaseTransitions : 0)
+{{- end }}
+
+{{/*
+Whether a placing write of the operator's own account would pass unseen by the policy on terms. The
+argument says which of the two placing writes, by its label.
+*/}}
+{{- define "gpu-scheduler.cel.unfenced" -}}
+request.userInfo.username == '{{ include "gpu-scheduler.username" .root }}'
+&& !(has(object.metadata.labels) && 'gpu-scheduler.io/path' in object.metadata.labels
+&& object.metadata.labels['gpu-scheduler.io/path'] == '{{ .path }}'
+&& {{ include "gpu-scheduler.cel.setsTerm" .root }})
+{{- end }}
+
 {{/* Whether a pod that waits for us chooses its node. */}}
 {{- define "gpu-scheduler.cel.placesItself" -}}
 (request.operation == 'CREATE' && has(object.spec.nodeName) && object.spec.nodeName != ''

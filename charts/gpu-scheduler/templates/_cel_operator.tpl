@@ -51,8 +51,9 @@ heard of counts as changed.
 {{/* The gate path: annotations of ours, our gate off when it is the last, a pin to a node. */}}
 {{- define "gpu-scheduler.cel.releases" -}}
 ({{ include "gpu-scheduler.cel.ourPod" . }}
-&& {{ include "gpu-scheduler.cel.sameMeta" (dict "of" "['annotations']") }}
+&& {{ include "gpu-scheduler.cel.sameMeta" (dict "of" "['annotations', 'labels']") }}
 && {{ include "gpu-scheduler.cel.sameForeign" (dict "of" "annotations") }}
+&& {{ include "gpu-scheduler.cel.sameBut" (dict "path" "metadata.labels" "but" "k == 'gpu-scheduler.io/path'") }}
 && {{ include "gpu-scheduler.cel.sameBut" (dict "path" "spec" "but" "k in ['schedulingGates', 'affinity', 'nodeSelector']") }}
 && (!has(oldObject.spec.schedulingGates) || oldObject.spec.schedulingGates.all(g, g.name == 'gpu-scheduler.io/placement')
 || (has(object.spec.schedulingGates) && dyn(object.spec.schedulingGates) == dyn(oldObject.spec.schedulingGates))))
@@ -123,8 +124,8 @@ request.subResource == 'status' && {{ include "gpu-scheduler.cel.marks" . }})
 
 {{/* A Binding sets annotations and labels of its pod: ours, and none. */}}
 {{- define "gpu-scheduler.cel.operatorBinding" -}}
-(!has(object.metadata.labels) && has(object.metadata.annotations)
-&& object.metadata.annotations.all(k, k.startsWith('gpu-scheduler.io/'))
+((!has(object.metadata.labels) || object.metadata.labels.all(k, k == 'gpu-scheduler.io/path'))
+&& has(object.metadata.annotations) && object.metadata.annotations.all(k, k.startsWith('gpu-scheduler.io/'))
 && ('gpu-scheduler.io/allocation' in object.metadata.annotations || (has(request.dryRun) && request.dryRun))
 && (!has(object.target.kind) || object.target.kind == 'Node'))
 {{- end }}

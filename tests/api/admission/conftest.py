@@ -12,8 +12,10 @@ import pytest
 from tests.api.admission.objects import (
     ALLOCATION,
     ELSEWHERE,
+    LEASE,
     PROJECT,
     RELEASE,
+    lead,
     make_namespace,
     make_project,
     picking,
@@ -106,3 +108,11 @@ def replica(cluster: Running, admin: Caller, operator: Caller) -> tuple[str, Cal
     bound = {"apiVersion": "v1", "kind": "Pod", "name": meta["name"], "uid": meta["uid"]}
     caller = Caller(cluster.server, cluster.ca_file, account_token(admin, bound))
     return pods(RELEASE, meta["name"]), caller
+
+
+@pytest.fixture
+def term(admin: Caller, operator: Caller) -> Iterator[str]:
+    """The term of a leader, as the Lease tells it and the policies know it."""
+    lead(admin, operator, "leader-a", 3)
+    yield "leader-a/3"
+    assert admin.send("DELETE", LEASE).ok

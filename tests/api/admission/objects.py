@@ -14,6 +14,9 @@ ELSEWHERE = "elsewhere"  # a namespace of none
 
 ALLOCATION = "gpu-scheduler.io/allocation"
 GATE = "gpu-scheduler.io/placement"
+TERM = "gpu-scheduler.io/term"
+PATH = "gpu-scheduler.io/path"
+LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{RELEASE}/leases/gpu-scheduler-leader"
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 numbers = itertools.count()
 
@@ -82,6 +85,39 @@ def pod(
 def picking(namespace: str, value: str = "all") -> dict[str, Any]:
     """A pod that asks for GPUs by hand."""
     return pod(namespace, env=[{"name": VISIBLE, "value": value}])
+
+
+def binding(name: str, term: str | None, path: str | None = "bind") -> dict[str, Any]:
+    """A Binding as the operator writes it; None: it leaves that out."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Binding",
+        "metadata": {
+            "name": name,
+            "labels": {} if path is None else {PATH: path},
+            "annotations": {ALLOCATION: "{}"} | ({} if term is None else {TERM: term}),
+        },
+        "target": {"kind": "Node", "name": "node-0"},
+    }
+
+
+def tries(who: Caller, term: str) -> Answer:
+    """The dry run by which a leader asks whether its term is known: 404 when it is."""
+    path = pods(RELEASE, "nobody/binding") + "?dryRun=All"
+    return who.create(path, binding("nobody", term))
+
+
+def lead(admin: Caller, operator: Caller, holder: str, transitions: int) -> None:
+    """Write the leader's Lease, and wait until the policy has read it."""
+    spec = {"holderIdentity": holder, "leaseTransitions": transitions, "leaseDurationSeconds": 15}
+    if admin.get(LEASE).ok:
+        answer = admin.patch(LEASE, {"spec": spec})
+    else:
+        kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        meta = {"name": "gpu-scheduler-leader", "namespace": RELEASE}
+        answer = admin.create(LEASE.rpartition("/")[0], {**kind, "metadata": meta, "spec": spec})
+    assert answer.ok, answer.message
+    wait_until(lambda: tries(operator, f"{holder}/{transitions}").status == 404)
 
 
 def from_annotation(key: str) -> dict[str, Any]:

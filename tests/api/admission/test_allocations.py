@@ -38,6 +38,7 @@ def test_the_api_server_finds_no_wrong_type_in_the_policies(admin: Caller) -> No
         (ALLOCATION, '{"v":1,"n":"n","c":{}}'),
         (ALLOCATION, "void"),
         ("gpu-scheduler.io/c0-devices", "GPU-0"),
+        ("gpu-scheduler.io/term", "me/1"),
         ("gpu-scheduler.io/c0-devices", ""),
         ("gpu-scheduler.io/c0-memory-mib", "void"),
         ("gpu-scheduler.io/cx-devices", "void"),

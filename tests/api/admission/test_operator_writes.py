@@ -6,6 +6,7 @@ from tests.api.admission.objects import PROJECT, pods, wait_until
 from tests.api.caller import Caller
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.names import TERM
 from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.jobs.path import Path as WritePath
 from gpu_scheduler.jobs.place import Pin, place
@@ -15,7 +16,7 @@ from gpu_scheduler.kube.objects import Pod
 
 @pytest.mark.parametrize("path", [WritePath.BIND, WritePath.GATE])
 def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
-    operator: Caller, editor: Caller, path: WritePath
+    operator: Caller, editor: Caller, term: str, path: WritePath
 ) -> None:
     name = f"honest-{path.value}"
     made = editor.create(
@@ -48,7 +49,11 @@ def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
     assert waiting["metadata"]["annotations"]["gpu-scheduler.io/c0-devices"] == "void"
 
     write = place(
-        convert(waiting, Pod), "node-0", [Grant(0, "GPU-0", 500, 20224)], pin=Pin.AFFINITY
+        convert(waiting, Pod),
+        "node-0",
+        [Grant(0, "GPU-0", 500, 20224)],
+        pin=Pin.AFFINITY,
+        more={TERM: term},
     )
     refusal = editor.send(write.method, write.path, dict(write.body), write.content_type)
     assert refusal.status == 403
@@ -56,4 +61,5 @@ def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
     assert answer.ok, answer.message
     placed = operator.get(pods(PROJECT, waiting["metadata"]["name"])).body
     assert placed["metadata"]["annotations"]["gpu-scheduler.io/c0-devices"] == "GPU-0"
+    assert placed["metadata"]["annotations"][TERM] == term
     assert "schedulingGates" not in placed["spec"]

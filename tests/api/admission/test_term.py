@@ -1,0 +1,154 @@
+"""A placing write of any other term than the one in the Lease is refused, on both paths.
+
+The operator cannot leave its term out; what places nothing is not judged, and without a Lease
+nobody's pods but ours wait.
+"""
+
+from typing import Any
+
+import pytest
+from msgspec import convert
+from tests.api.admission.objects import (
+    ALLOCATION,
+    GATE,
+    LEASE,
+    PATH,
+    PROJECT,
+    TERM,
+    binding,
+    created,
+    lead,
+    pod,
+    pods,
+    refused,
+    tries,
+    wait_until,
+)
+from tests.api.caller import Answer, Caller
+
+from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.jobs.gate import ungate
+from gpu_scheduler.kube.objects import Pod
+
+GRANTS = [Grant(0, "GPU-0", 500, 20224)]
+
+
+def bind(operator: Caller, editor: Caller, term: str | None, path: str | None = "bind") -> Answer:
+    name = created(editor, pod(PROJECT, schedulerName="gpu-scheduler")).rpartition("/")[2]
+    return operator.create(pods(PROJECT, f"{name}/binding"), binding(name, term, path))
+
+
+def release(
+    operator: Caller, editor: Caller, term: str | None, path: str | None = "gate"
+) -> Answer:
+    return release_of(operator, gated(editor), term, path)
+
+
+def gated(editor: Caller) -> str:
+    return created(editor, pod(PROJECT, schedulingGates=[{"name": GATE}]))
+
+
+def release_of(operator: Caller, where: str, term: str | None, path: str | None) -> Answer:
+    made = convert(operator.get(where).body, Pod)
+    write = ungate(made, "node-0", GRANTS, more={} if term is None else {TERM: term})
+    body: Any = dict(write.body)
+    if path != "gate":
+        body["metadata"] = {**body["metadata"], "labels": {} if path is None else {PATH: path}}
+    return operator.send(write.method, write.path, body, write.content_type)
+
+
+WRITES = pytest.mark.parametrize("write", [bind, release])
+
+
+@WRITES
+def test_the_term_in_the_lease_may_place_and_stays_on_the_pod(
+    operator: Caller, editor: Caller, term: str, write: Any
+) -> None:
+    answer = write(operator, editor, term)
+    assert answer.ok, answer.message
+    newest = max(
+        operator.get(pods(PROJECT)).body["items"],
+        key=lambda p: int(p["metadata"]["resourceVersion"]),
+    )
+    assert newest["metadata"]["annotations"][TERM] == term
+
+
+@WRITES
+@pytest.mark.parametrize("old", ["leader-a/2", "leader-b/3", "/3", ""])
+def test_any_other_term_is_refused(
+    operator: Caller, editor: Caller, term: str, write: Any, old: str
+) -> None:
+    answer = write(operator, editor, old)
+    assert answer.status == 403
+    assert "ValidatingAdmissionPolicy 'gpu-scheduler-term'" in answer.message
+    assert f"{TERM}: {old} is over; the Lease has {term}" in answer.message
+
+
+@WRITES
+def test_the_next_leader_makes_the_last_ones_term_void(
+    admin: Caller, operator: Caller, editor: Caller, term: str, write: Any
+) -> None:
+    lead(admin, operator, "leader-b", 4)
+    assert write(operator, editor, term).status == 403
+    assert write(operator, editor, "leader-b/4").ok
+
+
+@WRITES
+def test_a_released_lease_lets_nobody_place(
+    admin: Caller, operator: Caller, editor: Caller, term: str, write: Any
+) -> None:
+    assert admin.patch(LEASE, {"spec": {"holderIdentity": ""}}).ok
+    wait_until(lambda: tries(operator, term).status == 403)
+    assert write(operator, editor, term).status == 403
+
+
+@WRITES
+@pytest.mark.parametrize("leave_out", ["term", "label", "both", "other label"])
+def test_the_operator_cannot_leave_its_term_out(
+    operator: Caller, editor: Caller, term: str, write: Any, leave_out: str
+) -> None:
+    right = "bind" if write is bind else "gate"
+    wrong = "gate" if write is bind else "bind"
+    label = {"label": None, "both": None, "other label": wrong}.get(leave_out, right)
+    answer = write(operator, editor, None if leave_out in ("term", "both") else term, label)
+    assert refused(answer), answer.message
+    assert "it names the leader that the write is from" in answer.message
+
+
+def test_a_gated_pod_that_says_it_is_placed_already_opens_no_way_around(
+    operator: Caller, editor: Caller, term: str
+) -> None:
+    body = pod(PROJECT, schedulingGates=[{"name": GATE}])
+    body["metadata"]["labels"] = {PATH: "gate"}
+    where = created(editor, body)
+    early = {"metadata": {"annotations": {TERM: "leader-a/2"}}}
+    assert refused(operator.patch(where, early))
+    assert operator.patch(where, {"metadata": {"annotations": {TERM: term}}}).ok
+    answer = release_of(operator, where, term, "gate")  # the same value: it sets no term
+    assert refused(answer), answer.message
+
+
+def test_a_pod_that_was_placed_is_free_from_then_on(
+    admin: Caller, operator: Caller, editor: Caller, term: str
+) -> None:
+    where = gated(editor)
+    assert release_of(operator, where, term, "gate").ok
+    lead(admin, operator, "leader-b", 4)
+    assert admin.patch(where, {"metadata": {"annotations": {"own": "1"}}}).ok
+    assert admin.patch(f"{where}/status", {"status": {"message": "odd"}}).ok
+    assert operator.patch(where, {"metadata": {"annotations": {ALLOCATION: "{}"}}}).ok
+
+
+def test_without_a_lease_no_other_pod_waits(
+    admin: Caller, operator: Caller, editor: Caller
+) -> None:
+    wait_until(lambda: "no params found" in tries(operator, "a/1").message)
+    refusal = bind(operator, editor, "a/1")
+    assert refusal.status == 422
+    assert "ValidatingAdmissionPolicy 'gpu-scheduler-term'" in refusal.message
+    name = created(editor, pod(PROJECT)).rpartition("/")[2]
+    stock = {**binding(name, None), "metadata": {"name": name}}
+    assert admin.create(pods(PROJECT, f"{name}/binding"), stock).ok
+    assert admin.patch(pods(PROJECT, name), {"metadata": {"annotations": {"own": "1"}}}).ok
+    waiting = gated(editor)
+    assert admin.patch(waiting, {"metadata": {"annotations": {"own": "1"}}}).ok
