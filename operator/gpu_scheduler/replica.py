@@ -118,20 +118,40 @@ async def _lead(
     signals.cancel()
     # A signal that came before we had our handlers back has ended kopf instead.
     told = stop.is_set() or (kopf in done and not kopf.cancelled() and kopf.exception() is None)
-    for task in done - {stopping}:
-        error = None if task.cancelled() else task.exception()
-        if error is not None:
-            log.error("%s ended: %r", task.get_name(), _innermost(error), exc_info=error)
-        elif not told:
-            log.error("%s ended", task.get_name())
+    if told:
+        log.info("this leader ends: it was told to stop")
+    else:
+        log.error("this leader ends: %s", _why(holding, working, kopf))
+    # From here on nothing is a defect any more that only says that something was cut off.
+    asyncio.get_running_loop().set_exception_handler(_at_the_end)
     drained = told and not working.done() and await leader.drain(_DRAIN_SECONDS)
     kopf_stop.set()
     working.cancel()
     holding.cancel()
-    await asyncio.wait({working, kopf, holding}, timeout=2)
+    stopping.cancel()
+    await asyncio.wait({working, kopf, holding, stopping}, timeout=2)
+    for task in (working, kopf, holding):
+        if task.done() and not task.cancelled() and (error := task.exception()) is not None:
+            log.debug("%s", task.get_name(), exc_info=error)
     if drained:
         await elector.release()
     return 0 if told else 1
+
+
+def _why(holding: asyncio.Task[str], *others: asyncio.Task[Any]) -> str:
+    """Why a leader ends that was not told to: the Lease first, for the fence closes by it."""
+    if holding.done() and not holding.cancelled() and holding.exception() is None:
+        return holding.result()
+    for task in (*others, holding):
+        if task.done():
+            error = None if task.cancelled() else task.exception()
+            return f"{task.get_name()} ended" + (f": {_innermost(error)!r}" if error else "")
+    return "nobody knows"
+
+
+def _at_the_end(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+    """What the event loop says of tasks and connections that are cut off."""
+    log.debug("%s", context.get("message"), exc_info=context.get("exception"))
 
 
 def _handle_signals(stop: asyncio.Event) -> None:

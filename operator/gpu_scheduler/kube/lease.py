@@ -1,7 +1,7 @@
 """Leader election on a ``coordination.k8s.io/v1`` Lease.
 
-Invariants, all on monotonic clocks: we count as leader from the *start* of our last successful
-renewal; a candidate takes a held lease only after it saw the same record for its whole
+Invariants, all on clocks that only go forward, while the machine is suspended too: we count as
+leader from the *start* of our last successful renewal; a candidate takes a held lease only after it saw the same record for its whole
 duration, counted from the *end* of its first look; and every write carries the resourceVersion
 that was looked at, so of two candidates one gets a 409. Hence nobody's ``remaining`` is above 0
 while another holds the lease, as long as clocks run at the same rate. Give the elector a client
@@ -27,6 +27,17 @@ logger = logging.getLogger(__name__)
 _Lease = dict[str, Any]
 
 
+def boot_seconds() -> float:
+    """Seconds since the machine was booted, those that it was suspended for included.
+
+    ``time.monotonic`` leaves those out on Linux (clock_gettime(2)): a leader that slept through its
+    lease would wake up with an open fence. Elsewhere it is the best there is.
+    """
+    if hasattr(time, "CLOCK_BOOTTIME"):
+        return time.clock_gettime(time.CLOCK_BOOTTIME)
+    return time.monotonic()
+
+
 class LeaseClient(Protocol):
     """The part of the client that the election needs."""
 
@@ -42,6 +53,10 @@ class LeaseClient(Protocol):
         self, path: str, body: object, type: type[_Lease], **options: Unpack[WriteOptions]
     ) -> _Lease:
         """Update it, if metadata.resourceVersion is current."""
+
+
+class _Taken(Exception):
+    """Somebody else holds the lease."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +81,7 @@ class Elector:
             wait longer.
         renew_deadline_seconds: Without a renewal for this long, leadership is given up.
         retry_seconds: Time between renewals, and between looks at somebody else's lease.
-        clock: Monotonic seconds.
+        clock: Seconds that also pass while the machine is suspended.
         sleep: Waits.
         random: A number in [0, 1), for jitter.
 
@@ -84,7 +99,7 @@ class Elector:
         lease_seconds: float = 15.0,
         renew_deadline_seconds: float = 10.0,
         retry_seconds: float = 2.0,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Callable[[], float] = boot_seconds,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         random: Callable[[], float] = random.random,
     ) -> None:
@@ -153,22 +168,33 @@ class Elector:
                     delay = min(delay, until_free)
             await self._sleep(delay)
 
-    async def hold(self) -> None:
-        """Renew until leadership is lost; the caller then ends the process."""
+    async def hold(self) -> str:
+        """Renew until leadership is lost; the caller then ends the process.
+
+        Returns:
+            Why it was lost.
+        """
+        why, last = "never held", ""
         while self._renewed_at is not None:
             deadline = self._renewed_at + self._renew_deadline_seconds
+            why = f"not renewed within {self._renew_deadline_seconds:g} s{last}"
             await self._sleep(min(self._retry_seconds, max(0.0, deadline - self._clock())))
             if self._clock() >= deadline:
                 break
             try:
                 await self._renew(deadline - self._clock())
+                last = ""
             except errors.NotFound:
-                logger.error("lease: %s was deleted", self._path)
-                self._renewed_at = None
+                why = "it was deleted"
+                break
+            except _Taken as taken:
+                why = f"it is now held by {taken}"
+                break
             except errors.ApiError as error:
                 logger.warning("lease: %s", error)
+                last = f"; the last try: {error}"
         self._renewed_at = None
-        logger.error("%s lost the lease %s", self.identity, self._path)
+        return f"{self.identity} lost the lease {self._path}: {why}"
 
     async def release(self) -> None:
         """Give the lease up, so that the next leader need not wait.
@@ -250,9 +276,7 @@ class Elector:
             lease = await self._read()
             holder = lease["spec"].get("holderIdentity")
             if holder != self.identity:
-                logger.error("lease: %s is now held by %s", self._path, holder or "nobody")
-                self._renewed_at = None
-                return
+                raise _Taken(holder or "nobody") from None
             started = self._clock()
             self._lease = await self._write(lease, lease["spec"], seconds)
         self._renewed_at = started

@@ -238,17 +238,15 @@ class Binder:
             except errors.NotLeader:
                 raise
             except errors.NotFound:
-                return self._take_back(decision, None, "gone")
-            except errors.Unprocessable as error:
-                if unknown and not error.maybe_applied:  # another pod of that name
-                    return self._take_back(decision, None, "gone")
-                continue
+                self._take_back(decision, None, "gone")
+                return None
             except errors.ApiError:
                 continue
             unknown = False
             if now.metadata.uid != meta.uid or decision.pod not in self._world.pods:
                 # Another pod of that name, or the watch has told the end of this one already.
-                return self._take_back(decision, None, "gone")
+                self._take_back(decision, None, "gone")
+                return None
             seen = self._world.pod_changed(now)
             if decision.pod not in self._world.assumed:
                 if self._world.pods[decision.pod].node:
@@ -266,7 +264,8 @@ class Binder:
                 gang = decision.job in self._gangs
                 until = self._clock() + (_GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS)
                 self._world.waiting.avoid(decision.job, decision.node, until)
-            return self._take_back(decision, now, result)
+            self._take_back(decision, now, result)
+            return None
 
     async def _read(self, pod: Meta) -> Pod:
         return await self._client.get(pod_path(pod.namespace, pod.name), Pod)
@@ -274,7 +273,13 @@ class Binder:
     async def _touch(self, pod: Meta) -> Pod:
         """The pod, changed: from now on a write for an earlier version of it is refused."""
         write = touch(pod, f"{self._term}/{next(self._touches)}")
-        return await self._client.merge_patch(write.path, write.body, Pod)
+        try:
+            return await self._client.merge_patch(write.path, write.body, Pod)
+        except errors.Unprocessable:
+            now = await self._read(pod)
+            if now.metadata.uid == pod.uid:
+                raise  # somebody's policy, which says nothing about the pod
+            return now  # another pod of that name
 
     def _take_back(self, decision: Place, pod: Pod | None, result: str) -> None:
         self.results[result] += 1

@@ -81,6 +81,12 @@ class Metrics:
         for (method, outcome), count in sorted(self._client.requests.items()):
             requests.add_metric([method, outcome], count)
         yield requests
+        waiting = self.operator is not None and self.operator.term.waiting_for != ""
+        yield GaugeMetricFamily(
+            "gpusched_waiting_for_term",
+            "1 while this leader places nothing, because the API server refuses its term.",
+            value=float(waiting),
+        )
         yield unexpected_errors()
         if self.operator is not None:
             yield from _cluster(self.operator)

@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -303,3 +304,49 @@ async def test_election_works_over_a_real_connection() -> None:
             assert b.is_leader
             assert not a.is_leader
             assert b.transitions == 1
+
+
+async def test_a_machine_that_was_suspended_wakes_up_with_a_closed_fence(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Linux' monotonic clock stands still meanwhile, and other machines' do not."""
+    slept = 0.0
+    clock_gettime = time.clock_gettime
+    monkeypatch.setattr(
+        time,
+        "clock_gettime",
+        lambda which: clock_gettime(which) + (slept if which == time.CLOCK_BOOTTIME else 0.0),
+    )
+    async with FakeServer() as server, Client(server.connection) as client:
+        elector = Elector(client, "ours", "leader", "me")
+        await elector.acquire()
+        assert elector.is_leader
+        slept = 11.0
+        assert not elector.is_leader
+        assert (await elector.hold()).endswith("not renewed within 10 s")
+
+
+async def test_a_process_that_was_stopped_goes_on_with_a_closed_fence(stage: Stage) -> None:
+    a = stage.candidate("a")
+    holding = stage.run(lead(a))
+    await stage.time.run_for(5)
+    assert a.is_leader
+    stage.time.now += 60  # nothing of it runs meanwhile
+    assert a.remaining() == 0
+    await stage.time.run_for(2)
+    assert holding.done()
+
+
+async def test_who_loses_the_lease_says_why(stage: Stage) -> None:
+    a = stage.candidate("a")
+    stage.run(a.acquire())
+    await stage.time.run_for(0)
+    assert stage.store.lease is not None
+    stage.store.lease["spec"]["holderIdentity"] = "b"
+    stage.store.lease["metadata"]["resourceVersion"] = "9999"
+    holding = stage.run(a.hold())
+    await stage.time.run_for(3)
+    assert (
+        holding.result()
+        == "a lost the lease /apis/coordination.k8s.io/v1/namespaces/gpu-system/leases/leader: it is now held by b"
+    )

@@ -421,6 +421,27 @@ async def test_nothing_is_given_away_while_it_is_not_known_whether_the_pod_was_t
 
 
 @virtual
+async def test_a_touch_that_a_policy_refuses_says_nothing_about_the_pod() -> None:
+    """Policies answer 422 as well, as a uid that is another one does."""
+    case = Case()
+    case.answer = AWAY
+    case.client.reply = lambda sent: UNPROCESSABLE if touches(sent) else case._reply(sent)
+    case.decide()
+    await case.run(100)
+    assert case.charged
+
+
+@virtual
+async def test_a_touch_that_finds_another_pod_of_that_name_ends_the_matter() -> None:
+    case = Case()
+    case.answer, case.now = AWAY, make_pod(uid="another", version=9)
+    case.client.reply = lambda sent: UNPROCESSABLE if touches(sent) else case._reply(sent)
+    case.decide()
+    await case.run()
+    assert (free(case.world), waiting(case.world)) == ([1000, 1000], {})
+
+
+@virtual
 async def test_a_known_answer_costs_no_touch() -> None:
     case = Case()
     case.answer = UNPROCESSABLE

@@ -1,0 +1,151 @@
+"""Placing writes that something on the way holds back for as long as it likes overbook nothing.
+
+They arrive when their GPUs have been given to others: by the same leader, which gave up waiting for
+an answer, or by the next one, while the old one was stopped. Each is refused by the API server.
+"""
+
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from tests.api.conftest import administrator
+from tests.api.fenced import fenced_cluster, operator_kubeconfig, replica
+from tests.api.pod_watch import PodWatch
+from tests.api.replica import CALM_LEASE, QUICK_LEASE
+from tests.api.tenant import Tenant, until
+from tests.faultproxy import BINDING, POD, Fault, FaultProxy, Rule
+
+from cluster import Running
+from gpu_scheduler.core.units import DEVICE_MILLI
+
+GPUS = 8
+DEFAULT_LEASE: dict[str, str] = {}
+PATHS = pytest.mark.parametrize("path", ["bind", "gate"])
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Running]:
+    with fenced_cluster("fence") as made:
+        yield made
+
+
+@pytest.fixture
+def tenant(running: Running) -> Iterator[Tenant]:
+    made = Tenant(administrator(running)).create(quota=GPUS)
+    yield made
+    made.delete()
+
+
+def held_back(path: str) -> Rule:
+    """Holds the next eight placing writes back until the test lets them go."""
+    method, where = ("POST", BINDING) if path == "bind" else ("PATCH", POD)
+    return Rule(Fault.DELAY_REQUEST, method=method, path=where, seconds=None, times=GPUS)
+
+
+def fill(tenant: Tenant, name: str, priority: int = 0) -> None:
+    tenant.submit(name, gpu=1, parallelism=GPUS, completions=GPUS, priority=priority)
+
+
+@PATHS
+def test_one_leader_gives_no_gpu_away_that_a_late_write_could_still_take(
+    running: Running, tenant: Tenant, path: str
+) -> None:
+    late = held_back(path)
+    chosen = {**DEFAULT_LEASE, "placement": path}
+    with FaultProxy.of(running, rules=[late]) as proxy, PodWatch(running) as watch:
+        through = proxy.kubeconfig(
+            operator_kubeconfig(running), running.folder / "proxy.kubeconfig"
+        )
+        leader = replica(running, f"one-{path}", chosen, through).start()
+        try:
+            leader.wait_leading(60)
+            fill(tenant, "late")
+            proxy.wait_for(lambda: late.held == GPUS)
+            fill(tenant, "first", priority=10)
+            # It waits 10 s for an answer, and as long again if it may not be sure.
+            tenant.wait_placed("first", GPUS, 60)
+            proxy.release(late)
+            proxy.wait_for(lambda: late.answers.total() == GPUS)
+        finally:
+            leader.stop()
+    assert late.answers == {409: GPUS}
+    assert max(watch.peak.milli.values()) == DEVICE_MILLI
+
+
+@PATHS
+def test_a_write_of_a_leader_that_was_stopped_lands_no_more_once_another_one_leads(
+    running: Running, tenant: Tenant, path: str
+) -> None:
+    late = held_back(path)
+    chosen = {**QUICK_LEASE, "placement": path}
+    with FaultProxy.of(running, rules=[late]) as proxy, PodWatch(running) as watch:
+        through = proxy.kubeconfig(
+            operator_kubeconfig(running), running.folder / "proxy.kubeconfig"
+        )
+        old = replica(running, f"old-{path}", chosen, through).start()
+        new = replica(running, f"new-{path}", chosen)
+        try:
+            old.wait_leading(60)
+            fill(tenant, "late")
+            proxy.wait_for(lambda: late.held == GPUS)
+            assert old.process is not None
+            old.process.send_signal(signal.SIGSTOP)
+            fill(tenant, "first", priority=10)
+            new.start().wait_leading(60)
+            tenant.wait_placed("first", GPUS, 60)
+            proxy.release(late)
+            proxy.wait_for(lambda: late.answers.total() == GPUS)
+            old.process.send_signal(signal.SIGCONT)
+            assert old.code() == 1
+        finally:
+            for each in (old, new):
+                if each.alive():
+                    each.kill()
+            new.forget()
+    assert late.answers == {403: GPUS}
+    assert max(watch.peak.milli.values()) == DEVICE_MILLI
+
+
+@contextmanager
+def editing(tenant: Tenant, names: list[str], times_a_second: float) -> Iterator[Callable[[], int]]:
+    """Somebody who changes an annotation of each pod that often, placed or not."""
+    stop, edits = threading.Event(), [0]
+
+    def edit() -> None:
+        while not stop.wait(1 / times_a_second):
+            for name in names:
+                edits[0] += 1
+                body = {"metadata": {"annotations": {"own": str(edits[0])}}}
+                tenant.admin.patch(f"/api/v1/namespaces/{tenant.name}/pods/{name}", body)
+
+    thread = threading.Thread(target=edit)
+    thread.start()
+    try:
+        yield lambda: edits[0]
+    finally:
+        stop.set()
+        thread.join()
+
+
+@PATHS
+def test_a_pod_that_is_edited_ten_times_a_second_is_placed_all_the_same(
+    running: Running, tenant: Tenant, path: str
+) -> None:
+    leader = replica(running, f"edited-{path}", {**CALM_LEASE, "placement": path})
+    leader.start()
+    try:
+        leader.wait_leading(60)
+        fill(tenant, "full", priority=10)
+        tenant.wait_placed("full", GPUS, 60)
+        fill(tenant, "edited")
+        names = until(
+            lambda: (p := tenant.pods("edited")) and len(p) == GPUS and p, "the pods are there"
+        )
+        with editing(tenant, [p["metadata"]["name"] for p in names], 10) as edits:
+            until(lambda: edits() > 2 * GPUS, "they are edited")
+            tenant.remove("full")
+            tenant.wait_placed("edited", GPUS, 60)
+    finally:
+        leader.stop()
