@@ -1,12 +1,12 @@
 """Leader election on a ``coordination.k8s.io/v1`` Lease.
 
 Invariants, all on clocks that only go forward, while the machine is suspended too: we count as
-leader from the *start* of our last successful renewal; a candidate takes a held lease only after it saw the same record for its whole
-duration, counted from the *end* of its first look; and every write carries the resourceVersion
-that was looked at, so of two candidates one gets a 409. Hence nobody's ``remaining`` is above 0
-while another holds the lease, as long as clocks run at the same rate. Give the elector a client
-of its own, so that renewals never queue behind other requests. Needs get, create and update.
-Called by main and, through ``remaining``, by the client's fence.
+leader from the *start* of our last successful renewal; a candidate takes a held lease only after it
+saw the same record for its whole duration, counted from the *end* of its first look; and every
+write carries the resourceVersion that was looked at, so of two candidates one gets a 409. Hence
+nobody's ``remaining`` is above 0 while another holds the lease, as long as clocks run at the same
+rate. Give the elector a client of its own, so that renewals never queue behind other requests.
+Needs get, create and update. Called by ``replica`` and, through ``remaining``, by the client.
 """
 
 import asyncio
