@@ -65,8 +65,7 @@ async def _measure(running: Running, sizes: Sizes, rounds: int) -> dict[str, Any
             for fenced in (True, False) if number % 2 == 0 else (False, True):
                 await asyncio.to_thread(_set_fence, running, saved, fenced)
                 await asyncio.sleep(_IN_FORCE_SECONDS)
-                for variant in (BIND, GATE):
-                    runs.append(await _run(bench, client, variant, number, fenced))
+                runs += [await _run(bench, client, v, number, fenced) for v in (BIND, GATE)]
         watching.cancel()
     return {"runs": runs, "summary": {v.name: summary(runs, v.name) for v in (BIND, GATE)}}
 
