@@ -174,16 +174,16 @@ class Elector:
         Returns:
             Why it was lost.
         """
-        why, last = "never held", ""
+        why, failure = "never held", ""
         while self._renewed_at is not None:
             deadline = self._renewed_at + self._renew_deadline_seconds
-            why = f"not renewed within {self._renew_deadline_seconds:g} s{last}"
+            why = f"not renewed within {self._renew_deadline_seconds:g} s{failure}"
             await self._sleep(min(self._retry_seconds, max(0.0, deadline - self._clock())))
             if self._clock() >= deadline:
                 break
             try:
                 await self._renew(deadline - self._clock())
-                last = ""
+                failure = ""
             except errors.NotFound:
                 why = "it was deleted"
                 break
@@ -192,7 +192,7 @@ class Elector:
                 break
             except errors.ApiError as error:
                 logger.warning("lease: %s", error)
-                last = f"; the last try: {error}"
+                failure = failure or f"; it began with: {error}"
         self._renewed_at = None
         return f"{self.identity} lost the lease {self._path}: {why}"
 
