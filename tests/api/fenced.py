@@ -16,7 +16,7 @@ from cluster.credentials import render_kubeconfig
 
 RELEASE = "gpu-scheduler"
 CHART = ROOT / "charts" / "gpu-scheduler"
-_VALUES = ("replicaCount=0", "crds.enabled=false", "agent.enabled=false")
+_VALUES = ("crds.enabled=false", "agent.enabled=false")
 
 
 @contextmanager
@@ -27,6 +27,8 @@ def fenced_cluster(purpose: str) -> Iterator[Running]:
         options = [part for value in _VALUES for part in ("--set", value)]
         where = ("--namespace", LEASE_NAMESPACE, "--create-namespace")
         running.helm("install", RELEASE, str(CHART), *where, *options)
+        deployment = ("deployment", RELEASE, "--replicas=0")
+        running.kubectl("--namespace", LEASE_NAMESPACE, "scale", *deployment)
         _write_kubeconfig(running)
         yield running
     finally:
