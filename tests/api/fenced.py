@@ -43,7 +43,8 @@ def replica(
     running: Running, name: str, chosen: Mapping[str, str], kubeconfig: Path | None = None
 ) -> Replica:
     """A replica with the operator's token; ``kubeconfig``: one that leads through a proxy."""
-    return Replica(running, name, dict(chosen), kubeconfig or operator_kubeconfig(running))
+    way = kubeconfig or operator_kubeconfig(running)
+    return Replica(running, name, dict(chosen), kubeconfig=way)
 
 
 def in_force(running: Running) -> None:

@@ -99,7 +99,7 @@ class Replica:
 
     def synced(self) -> bool:
         """Whether it has taken the lead and known the cluster since it was started."""
-        return " synced: " in self.log.read_bytes()[self._told :].decode()
+        return " synced: " in self.told()
 
     def forget(self) -> None:
         """Give back the Lease of one that was killed, for which its successor would wait.
