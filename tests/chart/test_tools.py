@@ -21,4 +21,5 @@ def test_the_charts_own_unit_tests_pass() -> None:
     )
     assert answer.returncode == 0, answer.stdout + answer.stderr
     suites = len(list((CHART / "tests").glob("*_test.yaml")))
-    assert f"Test Suites: {suites} passed, {suites} total" in answer.stdout
+    told = f"Test Suites: {suites} passed, {suites} total"
+    assert told in answer.stdout, "a suite was not found"
