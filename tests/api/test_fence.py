@@ -39,9 +39,27 @@ def tenant(running: Running) -> Iterator[Tenant]:
 
 
 def held_back(path: str) -> Rule:
-    """Holds the next eight placing writes back until the test lets them go."""
+    """Holds the next eight placing writes back until the test lets them go; no dry run."""
     method, where = ("POST", BINDING) if path == "bind" else ("PATCH", POD)
-    return Rule(Fault.DELAY_REQUEST, method=method, path=where, seconds=None, times=GPUS)
+    stored = r"^(?!.*dryRun)"
+    return Rule(
+        Fault.DELAY_REQUEST, method=method, path=where, query=stored, seconds=None, times=GPUS
+    )
+
+
+def settled(tenant: Tenant, job: str, path: str) -> None:
+    """Until nobody but the operator has a reason to change the job's pods."""
+    told = "PodScheduled" if path == "gate" else ""  # kube-scheduler says that they are gated
+    until(
+        lambda: (
+            len(pods := tenant.pods(job)) == GPUS
+            and all(
+                not told or any(c["type"] == told for c in p["status"].get("conditions", ()))
+                for p in pods
+            )
+        ),
+        f"the pods of {job} are there",
+    )
 
 
 def fill(tenant: Tenant, name: str, priority: int = 0) -> None:
@@ -80,7 +98,7 @@ def test_a_write_of_a_leader_that_was_stopped_lands_no_more_once_another_one_lea
 ) -> None:
     late = held_back(path)
     chosen = {**QUICK_LEASE, "placement": path}
-    with FaultProxy.of(running, rules=[late]) as proxy, PodWatch(running) as watch:
+    with FaultProxy.of(running) as proxy, PodWatch(running) as watch:
         through = proxy.kubeconfig(
             operator_kubeconfig(running), running.folder / "proxy.kubeconfig"
         )
@@ -88,7 +106,12 @@ def test_a_write_of_a_leader_that_was_stopped_lands_no_more_once_another_one_lea
         new = replica(running, f"new-{path}", chosen)
         try:
             old.wait_leading(60)
+            fill(tenant, "full", priority=20)
+            tenant.wait_placed("full", GPUS, 60)
             fill(tenant, "late")
+            settled(tenant, "late", path)
+            proxy.rules.append(late)
+            tenant.remove("full")
             proxy.wait_for(lambda: late.held == GPUS)
             assert old.process is not None
             old.process.send_signal(signal.SIGSTOP)
@@ -140,10 +163,9 @@ def test_a_pod_that_is_edited_ten_times_a_second_is_placed_all_the_same(
         fill(tenant, "full", priority=10)
         tenant.wait_placed("full", GPUS, 60)
         fill(tenant, "edited")
-        names = until(
-            lambda: (p := tenant.pods("edited")) and len(p) == GPUS and p, "the pods are there"
-        )
-        with editing(tenant, [p["metadata"]["name"] for p in names], 10) as edits:
+        settled(tenant, "edited", path)
+        names = [p["metadata"]["name"] for p in tenant.pods("edited")]
+        with editing(tenant, names, 10) as edits:
             until(lambda: edits() > 2 * GPUS, "they are edited")
             tenant.remove("full")
             tenant.wait_placed("edited", GPUS, 60)
