@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import NamedTuple
 
 from gpu_scheduler.api.names import MOVED_PREFIX
+from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.request import PodUID
 
 NEVER: Mapping[int, "Mark"] = {}
@@ -36,8 +37,8 @@ def marks(annotations: Mapping[str, str]) -> Mapping[int, Mark]:
     keys = [key for key in annotations if key.startswith(MOVED_PREFIX)]
     if not keys:
         return NEVER
-    read = ((key.removeprefix(MOVED_PREFIX), _mark(annotations[key])) for key in keys)
-    return {int(i): mark for i, mark in read if i.isascii() and i.isdecimal() and mark is not None}
+    read = ((number(key.removeprefix(MOVED_PREFIX)), _mark(annotations[key])) for key in keys)
+    return {i: mark for i, mark in read if i is not None and mark is not None}
 
 
 def _mark(value: str) -> Mark | None:

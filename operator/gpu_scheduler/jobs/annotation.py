@@ -12,6 +12,7 @@ from types import MappingProxyType
 
 from gpu_scheduler.api import allocation
 from gpu_scheduler.api.names import LABEL_FIRST_RANK, RANK
+from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.jobs.env import INDEX_ANNOTATION
 from gpu_scheduler.jobs.write import NotPlaceableError
@@ -20,7 +21,6 @@ from gpu_scheduler.kube.objects import Pod
 MAX_TOTAL_BYTES = 256 << 10  # all keys and values of one object together
 MAX_NAME_CHARS = 63
 MAX_PREFIX_CHARS = 253
-_MOST_DIGITS = 9  # of an index
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _LABEL = r"[a-z0-9](?:[-a-z0-9]*[a-z0-9])?"
@@ -42,11 +42,9 @@ def placement(
 
 def _rank(pod: Pod) -> dict[str, str]:
     """The pod's rank, where its job tells ranks: its role's first one and its own index."""
-    first = pod.metadata.labels.get(LABEL_FIRST_RANK, "")
-    index = pod.metadata.annotations.get(INDEX_ANNOTATION, "")
-    if not all(t.isascii() and t.isdecimal() and len(t) <= _MOST_DIGITS for t in (first, index)):
-        return {}  # whoever may edit a pod may write anything there
-    return {RANK: str(int(first) + int(index))}
+    first = number(pod.metadata.labels.get(LABEL_FIRST_RANK, ""))
+    index = number(pod.metadata.annotations.get(INDEX_ANNOTATION, ""))
+    return {} if first is None or index is None else {RANK: str(first + index)}
 
 
 def check(total: Mapping[str, str], added: Iterable[str]) -> None:

@@ -17,7 +17,8 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job, Meta
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.paths import job as job_path
-from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.jobs import GPUJobRecord, job_record
+from gpu_scheduler.state.own_jobs import misfit
 
 
 class StaleJobError(Exception):
@@ -45,6 +46,9 @@ class Named(msgspec.Struct, frozen=True):
 async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, Any]) -> Job:
     """The Job as rendered, or as it exists already; one that lost our label gets it back.
 
+    One that calls itself this GPUJob's and is none that we would make (``state.own_jobs``) is in
+    the way like somebody else's.
+
     Raises:
         StaleJobError: try again soon.
         NotCreatableError: the user has to do something.
@@ -61,6 +65,13 @@ async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, A
     except errors.Forbidden as error:
         raise _forbidden("Job", job, error) from error
     _ours("Job", job, name, found)
+    record = job_record(found)
+    if record is not None and (why := misfit(record, job)):
+        raise NotCreatableError(
+            f"metadata.name: a Job named {name} exists in namespace {job.namespace} already and "
+            f"was changed or made by somebody else: {why}; delete it, and it is made anew",
+            elsewhere=True,
+        )
     if LABEL_JOB in found.metadata.labels:
         return found
     # Whoever may edit Jobs can take it away, and only Jobs that bear it are watched.

@@ -86,7 +86,7 @@ class JobSink:
         changed: Callable[[JobKey], None],
         trials: Trials | None = None,
     ) -> None:
-        """``changed`` is told of GPUJobs whose Job has ended or is gone."""
+        """``changed`` is told of GPUJobs whose Job has ended, is gone or is as it was not made."""
         self._world, self._wake, self._changed = world, wake, changed
         self._trials = trials
 
@@ -99,21 +99,23 @@ class JobSink:
                 self.gone(meta.namespace, meta.name, meta.uid)
             return
         record = self._world.job_changed(obj)
+        if known is not None and meta.uid not in self._world.jobs:
+            self._changed(known.owner)  # somebody changed it: it is none of ours any more
         if record is not None:
             if self._trials is not None:
                 self._trials.job_changed(record)
             self._wake()
-            if record.complete or record.failure or record.deleting:
+            widened = known is not None and record.parallelism != known.parallelism
+            if record.complete or record.failure or record.deleting or widened:
                 self._changed(record.owner)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A Job is gone; a GPUJob that still wants one gets a new one."""
-        record = self._world.jobs.get(uid)
-        self._world.job_gone(uid)
+        owner = self._world.job_gone(uid)
         if self._trials is not None:
             self._trials.job_gone(uid)
-        if record is not None:
-            self._changed(record.owner)
+        if owner is not None:
+            self._changed(owner)
 
     def replaced(self) -> None:
         """A list is complete."""

@@ -199,11 +199,13 @@ class StatusWriter:
         )
         if status.preempted_by is None:
             self._preemption.forget(key)
+        subject = Subject("GPUJob", job.namespace, job.name, job.uid)
+        if strangers := world.job_book.to_tell(job):
+            self._events.say(subject, "Warning", "StrangeJob", strangers)
         patch = difference(job.status, status.to_json())
         if not patch:
             return
         self._note_write(job.uid)
-        subject = Subject("GPUJob", job.namespace, job.name, job.uid)
         path = of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name, "status")
         before = job.status
         if await self._patch(path, job.uid, patch):

@@ -10,14 +10,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.gpujob import MAX_PODS, GPUJobSpec
 from gpu_scheduler.api.moved import NEVER, Mark, marks
 from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
+from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.request import DeviceRequest, JobKey
 from gpu_scheduler.kube.objects import Job
+from gpu_scheduler.state import indexes
 from gpu_scheduler.state.asks import Ask, asks_of
-
-_MOST_DIGITS = 10  # of an int32; Python itself refuses to read some thousands
 
 
 def job_key(namespace: str, name: str) -> JobKey:
@@ -80,7 +80,10 @@ class GPUJobRecord:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A batch/v1 Job that a GPUJob owns."""
+    """A batch/v1 Job that names a GPUJob as its owner; whether it is one of ours, see ``own_jobs``.
+
+    What it says of indexes at or beyond ``completions``, or ``MAX_PODS``, counts as not said.
+    """
 
     uid: str
     namespace: str
@@ -98,44 +101,36 @@ class JobRecord:
     complete: bool
     failure: str  # message of the Failed condition; empty = not failed
     finished: str  # time of the terminal condition
-    annotations: Mapping[str, str] = field(default_factory=dict)
+    created: str = ""
     role: str = ""  # of the GPUJob; empty where it has no roles
     completed_indexes: str = ""  # such as '1,3-5'
     lost_indexes: str = ""  # those of failed_indexes
+    segment: int | None = None  # its number, of a sweep
     first_trial: int = 0  # of a sweep's segment; index + this = trial
     moves: Mapping[int, Mark] = field(default_factory=lambda: NEVER)  # by index
 
     @property
+    def indexes(self) -> range:
+        """All of its indexes."""
+        return range(min(self.completions, MAX_PODS))
+
+    @property
     def completed(self) -> Iterator[int]:
         """Indexes that have succeeded."""
-        return (i for each in _ranges(self.completed_indexes) for i in each)
+        return (i for each in self._ranges(self.completed_indexes) for i in each)
 
     @property
     def lost(self) -> Iterator[int]:
         """Indexes that have failed for good."""
-        return (i for each in _ranges(self.lost_indexes) for i in each)
+        return (i for each in self._ranges(self.lost_indexes) for i in each)
 
-
-def _ranges(indexes: str) -> Iterator[range]:
-    """The indexes that a text such as '1,3-5' names."""
-    for part in indexes.split(","):
-        first, _, last = part.partition("-")
-        if first:
-            yield range(int(first), int(last or first) + 1)
+    def _ranges(self, text: str) -> Iterator[range]:
+        return indexes.ranges(text, len(self.indexes))
 
 
 def _role(job: str, gpujob: str) -> str:
     """The role whose Job this is, by its name (``api.parts``)."""
     return job.removeprefix(f"{gpujob}-") if job != gpujob else ""
-
-
-def number_of(text: str) -> int:
-    """The index or trial in an annotation; 0 for what is none, since whoever may edit may write it.
-
-    One that says too much must not hide its object: a pod that is not seen holds no devices.
-    """
-    fits = len(text) <= _MOST_DIGITS and text.isascii() and text.isdecimal()
-    return int(text) if fits else 0
 
 
 def job_record(job: Job) -> JobRecord | None:
@@ -147,6 +142,7 @@ def job_record(job: Job) -> JobRecord | None:
     ended = {c.type: c for c in status.conditions if c.status == "True"}
     failed, complete = ended.get("Failed"), ended.get("Complete")
     terminal = complete or failed
+    completions = job.spec.completions or 0
     return JobRecord(
         uid=meta.uid,
         namespace=meta.namespace,
@@ -156,18 +152,19 @@ def job_record(job: Job) -> JobRecord | None:
         version=int(meta.resource_version or 0),
         deleting=bool(meta.deletion_timestamp),
         parallelism=job.spec.parallelism or 0,
-        completions=job.spec.completions or 0,
+        completions=completions,
         suspend=job.spec.suspend,
         succeeded=status.succeeded,
         failed=status.failed,
-        failed_indexes=sum(map(len, _ranges(status.failed_indexes))),
+        failed_indexes=indexes.count(status.failed_indexes, min(completions, MAX_PODS)),
         complete=complete is not None,
         failure=(failed.message or failed.reason or "failed") if failed else "",
         finished=(terminal.last_transition_time or "") if terminal else "",
-        annotations=meta.annotations,
+        created=meta.creation_timestamp,
         role=_role(meta.name, owner.name) if SEGMENT not in meta.annotations else "",
         completed_indexes=status.completed_indexes,
         lost_indexes=status.failed_indexes,
-        first_trial=number_of(meta.annotations.get(FIRST_TRIAL, "")),
+        segment=number(meta.annotations.get(SEGMENT, "")),
+        first_trial=number(meta.annotations.get(FIRST_TRIAL, "")) or 0,
         moves=marks(meta.annotations),
     )

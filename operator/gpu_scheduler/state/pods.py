@@ -13,10 +13,11 @@ from sys import intern
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
+from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.kube.objects import Condition, Pod
-from gpu_scheduler.state.jobs import JobRecord, number_of
+from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.plugin import asked
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -71,7 +72,7 @@ def _owner_job(pod: Pod) -> str:
 
 
 def _index(pod: Pod) -> int:
-    return number_of(pod.metadata.annotations.get(INDEX, ""))
+    return number(pod.metadata.annotations.get(INDEX, "")) or 0
 
 
 def _stage(pod: Pod, placed: bool) -> Stage:

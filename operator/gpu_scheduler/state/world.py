@@ -23,6 +23,7 @@ from gpu_scheduler.state.ledger import Charge, Ledger
 from gpu_scheduler.state.moves import Moves
 from gpu_scheduler.state.node_book import NodeBook
 from gpu_scheduler.state.occupants import OccupantBook, occupant
+from gpu_scheduler.state.own_jobs import JobBook
 from gpu_scheduler.state.pods import PodRecord, Stage, record, without_stranger
 from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
 from gpu_scheduler.state.waiting import WaitingRoom
@@ -39,9 +40,9 @@ class World:
         self.projects = ProjectBook()
         self.classes = ClassBook()
         self.gpujobs: dict[JobKey, GPUJobRecord] = {}
-        self.jobs: dict[str, JobRecord] = {}  # by uid
-        self.job_uids: dict[JobKey, dict[str, None]] = {}  # GPUJob -> its Jobs, in order seen
-        self._departed_jobs, self._departed_pods = Departed(), Departed()
+        self.job_book = JobBook()
+        self.jobs = self.job_book.believed  # by uid
+        self._departed_pods = Departed()
         self.pods: dict[PodUID, PodRecord] = {}
         self.pods_of_job: dict[str, dict[PodUID, None]] = {}
         self.assumed: dict[PodUID, Place] = {}
@@ -174,37 +175,16 @@ class World:
     def job_changed(self, job: Job) -> JobRecord | None:
         """Take over a Job's news; None when it is not a GPUJob's, or old."""
         new = job_record(job)
-        if new is None:
-            return None
-        old = self.jobs.get(new.uid)
-        if self._departed_jobs.outdates(new.uid, new.version):
-            return None
-        if old is not None and old.version > new.version:
-            return None
-        if old is None:
-            self._part_strangers(new)
-        self.jobs[new.uid] = new
-        self.job_uids.setdefault(new.owner, {})[new.uid] = None
-        if self.waiting.adopt(new):
-            self.version += 1
-        self._member_changed(new.owner)
-        if old is None or old.moves != new.moves:
-            self._occupy_by(new.uid)
-            self.version += bool(new.moves or old is not None)  # who may move now is another
-        return new
+        return None if new is None or self.job_book.outdates(new) else self._judge_job(new)
 
-    def job_gone(self, uid: str) -> None:
-        """Forget a Job; its pods are forgotten when they are gone."""
-        old = self.jobs.pop(uid, None)
+    def job_gone(self, uid: str) -> JobKey | None:
+        """Forget a Job, and say whose it was; its pods are forgotten when they are gone."""
+        old = self.job_book.depart(uid)
         if old is None:
-            return
-        self._departed_jobs.note(uid, old.version)  # its label may come back
-        uids = self.job_uids.get(old.owner, {})
-        uids.pop(uid, None)
-        if not uids:
-            self.job_uids.pop(old.owner, None)
+            return None
         self.version += self.waiting.disown(uid)
         self.touched.add(old.owner)
+        return old.owner
 
     def gpujob_changed(self, job: GPUJobRecord) -> None:
         """Take over a GPUJob's news."""
@@ -219,11 +199,13 @@ class World:
             self.waiting.forget_job(job.key)
             self.version += 1
             self.touched.add(job.key)
-            for own in self.jobs_of(job.key):
+            for own in self.job_book.claims(job.key):
+                self._judge_job(own)
                 self._occupy_by(own.uid)
 
     def gpujob_gone(self, key: JobKey) -> None:
         """Forget a GPUJob."""
+        self.job_book.forget(key)
         if self.gpujobs.pop(key, None) is not None:
             self.version += 1
 
@@ -305,10 +287,27 @@ class World:
     def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
         """The Jobs of a GPUJob; not those of an earlier one of the same name."""
         owner = self.gpujobs.get(key)
-        jobs = [self.jobs[uid] for uid in self.job_uids.get(key, ())]
-        return [job for job in jobs if owner is None or job.owner_uid == owner.uid]
+        known = self.job_book.of(key)
+        return [job for job in known if owner is None or job.owner_uid == owner.uid]
 
     # --- consequences ---
+
+    def _judge_job(self, new: JobRecord) -> JobRecord | None:
+        """Believe a Job, or not (None)."""
+        old = self.jobs.get(new.uid)
+        for lost in self.job_book.judge(new, self.gpujobs.get(new.owner)):
+            self.version += 1 + self.waiting.disown(lost.uid)
+            self._occupy_by(lost.uid)
+        self._member_changed(new.owner)
+        if new.uid not in self.jobs:
+            return None
+        if old is None:
+            self._part_strangers(new)
+        self.version += self.waiting.adopt(new)
+        if old is None or old.moves != new.moves:
+            self._occupy_by(new.uid)
+            self.version += bool(new.moves or old is not None)  # who may move now is another
+        return new
 
     def _leave_job(self, pod: PodRecord) -> None:
         siblings = self.pods_of_job.get(pod.job_uid, {})

@@ -127,6 +127,15 @@ async def test_a_job_that_exists_already_and_is_ours_is_taken_in() -> None:
 
 
 @virtual
+async def test_a_job_of_another_size_under_our_name_is_in_the_way() -> None:
+    case = Case()
+    case.answers = {"POST": CONFLICT, "GET": make_job(completions=5_000_000)}
+    await case.handle()
+    assert "5000000 completions" in case.problem and case.world.jobs == {}
+    assert await case.keys_within(60) == [30.0]
+
+
+@virtual
 async def test_a_job_that_lost_its_label_gets_it_back_and_is_watched_again() -> None:
     case = Case()
     case.answers = {
@@ -304,7 +313,7 @@ async def test_a_job_that_goes_while_it_is_created_is_not_believed_to_be_there()
 
     case.client.reply = deleted_before_the_answer
     await case.handle()
-    assert case.world.jobs == {} and case.world.job_uids == {}
+    assert case.world.jobs == {} and not list(case.world.jobs_of(KEY))
 
 
 @virtual

@@ -74,3 +74,14 @@ def test_old_news_of_a_job_that_had_no_owner_then_are_ignored() -> None:
     world.job_changed(make_job(version=5))
     JobSink(world, lambda: None, told.append).changed(make_job(owner_uid="", version=4))
     assert (list(world.jobs), told) == (["job-uid"], [])
+
+
+def test_a_job_that_an_editor_changed_is_looked_at() -> None:
+    world, told = make_world(), list[JobKey]()
+    sink = JobSink(world, lambda: None, told.append)
+    sink.changed(make_job(version=2, parallelism=100_000))
+    assert told == [KEY]
+    sink.changed(make_job(version=3, completions=5_000_000))
+    assert (world.jobs, told) == ({}, [KEY, KEY])
+    sink.gone("team-a", "job", "job-uid")
+    assert told == [KEY, KEY, KEY]

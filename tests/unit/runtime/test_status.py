@@ -285,7 +285,7 @@ def test_between_its_old_and_its_new_pod_a_job_says_for_whom() -> None:
 def test_indexes_that_failed_for_good_are_not_missed() -> None:
     job = make_gpujob(parallelism=2, completions=2)
     job.status = {"preemptedBy": "team-b/urgent"}
-    status = status_of(job, jobs=(make_job(failed_indexes="1"),), pods=(running(),))
+    status = status_of(job, jobs=(make_job(completions=2, failed_indexes="1"),), pods=(running(),))
     assert status.preempted_by is None
 
 

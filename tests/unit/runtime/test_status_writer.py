@@ -343,3 +343,14 @@ async def test_a_projects_fair_share_follows_the_plan() -> None:
         case.planning.shares_milli = {ProjectName("team-a"): 2667}
         await asyncio.sleep(2 * INTERVAL)
         assert case.written(PROJECT_PATH)[-1].body["status"]["fairShareGPU"] == "2.667"
+
+
+@virtual
+async def test_a_job_that_only_says_that_it_is_ours_is_told_of_once() -> None:
+    case = Case()
+    async with case.running():
+        for number in range(3):
+            case.world.job_changed(make_job(f"forged-{number}", uid=str(number), owner="job"))
+            await asyncio.sleep(2 * INTERVAL)
+    ((name, reason, message),) = case.events.said
+    assert (name, reason) == ("job", "StrangeJob") and "forged-0" in message

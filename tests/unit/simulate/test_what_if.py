@@ -100,6 +100,7 @@ def scattered() -> list[dict[str, Any]]:
     """The same with one half of a GPU on each node."""
     job, batch, *pods = running("part", 4)
     job["spec"] |= {"gpu": 0.5, "parallelism": 2}
+    batch["spec"] |= {"parallelism": 2, "completions": 2}
     for index, pod in enumerate(kept := pods[::2]):
         pod["metadata"]["annotations"] |= annotations("ab"[index], half("0"))
         pod["metadata"]["annotations"][INDEX] = str(index)

@@ -96,7 +96,9 @@ def test_a_member_that_has_succeeded_is_not_missing_whoever_says_so_first() -> N
         member("work", 1),
     )
     assert gang(world).missing == 2
-    counted = make_job("job-work", uid="uid-work", owner="job", version=2, completed_indexes="0-1")
+    counted = make_job(
+        "job-work", uid="uid-work", owner="job", version=2, completions=2, completed_indexes="0-1"
+    )
     world.pod_gone(PodUID("uid-work-1"))
     world.job_changed(counted)
     assert gang(world).missing == 1

@@ -45,13 +45,13 @@ def test_a_gpujobs_request_is_parsed_once() -> None:
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("1", 1), ("0,2-4,9", 5)])
 def test_indexes_that_failed_for_good_are_counted(text: str, count: int) -> None:
-    found = job_record(make_job(failed_indexes=text))
+    found = job_record(make_job(completions=10, failed_indexes=text))
     assert found is not None
     assert found.failed_indexes == count
 
 
 def test_the_job_of_a_segment_has_no_role_and_says_which_trials_it_runs() -> None:
-    job = make_job("search-s2", owner="search", failed_indexes="1,3-4")
+    job = make_job("search-s2", owner="search", completions=5, failed_indexes="1,3-4")
     notes = {SEGMENT: "2", FIRST_TRIAL: "2000"}
     meta = msgspec.structs.replace(job.metadata, annotations=notes)
     found = job_record(msgspec.structs.replace(job, metadata=meta))

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.adaptive.tpe import TpeStudy
 from gpu_scheduler.api.gpujob import GPUJobSpec
-from gpu_scheduler.api.names import SEGMENT
 from gpu_scheduler.api.sweep import SweepSpec
 from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.core.sweeps.objective import Objective
@@ -26,7 +25,6 @@ from gpu_scheduler.runtime.sweeps.endings import result_container
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.world import World
 
-_MOST_DIGITS = 9  # of a segment's number
 TOLD_TO_STOP = "told to stop"  # message of a STARTED row: its end, whenever it comes, is Pruned
 
 
@@ -107,10 +105,9 @@ class Sweep:
 
     def know(self, job: JobRecord) -> bool:
         """Learn which trials a Job has; False when it is no segment of a sweep."""
-        number = job.annotations.get(SEGMENT, "")
-        if not (number.isascii() and number.isdecimal() and len(number) <= _MOST_DIGITS):
-            return False  # whoever may edit a Job may write anything there
-        segment = Segment(int(number), job.first_trial, job.completions)
+        if job.segment is None:
+            return False
+        segment = Segment(job.segment, job.first_trial, len(job.indexes))
         if segment not in self.segments:
             self.segments = sorted(
                 [s for s in self.segments if s.number != segment.number] + [segment],

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.2
 _IN_FLIGHT = 8
+_MOST_MISSING = 10  # segments in a row that nobody has stored, before those that have a Job
 _REMEMBERED = 1000  # segments, before those of deleted sweeps are forgotten
 _AGAIN_SECONDS = 30.0  # when something of somebody else is in the way
 
@@ -65,17 +66,20 @@ class Results:
         Raises:
             ApiError: the API server could not be asked; nothing was changed.
         """
-        found, number = [], 0
+        found, number, missing = [], 0, 0
         while True:
             name = results_name(sweep.name, number)
             stored = await self._get(sweep, name)
-            known = any(segment.number >= number for segment in sweep.segments)
-            if stored is None and not known:
-                break
+            later = [segment.number for segment in sweep.segments if segment.number > number]
             if stored is not None:
+                missing = 0
                 self._stored[sweep.uid, number] = stored.metadata.uid
                 found.append((name, stored.data.get(RESULTS_KEY, "")))
-            number += 1
+            elif not later:
+                break
+            else:
+                missing += 1
+            number = number + 1 if missing < _MOST_MISSING or not later else min(later)
         for name, text in found:
             self._restore(sweep, name, text)
         sweep.loaded = True

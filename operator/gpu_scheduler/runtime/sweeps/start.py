@@ -41,7 +41,7 @@ class Start:
         if sweep is None:
             return {}
         job = self._world.jobs.get(pod.job_uid) if pod is not None else None
-        if pod is None or job is None or not sweep.know(job):
+        if pod is None or job is None or not sweep.know(job) or pod.index not in job.indexes:
             raise NotPlaceableError(f"{decision.job}: a pod of no segment of this sweep")
         trial = job.first_trial + pod.index
         if not sweep.may_start:

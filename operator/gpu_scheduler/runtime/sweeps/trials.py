@@ -270,6 +270,8 @@ class Trials:
         sweep = self._sweeps.of(job.owner) if job is not None else None
         if job is None or sweep is None or sweep.uid != job.owner_uid or not sweep.know(job):
             return None
+        if pod.index not in job.indexes:
+            return None  # whoever may edit a pod may write any index
         return sweep, job.first_trial + pod.index
 
     def _job_of(self, sweep: Sweep, trial: int) -> JobRecord | None:
@@ -286,5 +288,5 @@ class Trials:
 def _over(job: JobRecord) -> Iterator[int]:
     """Indexes that will not be tried again; all of a Job that has failed as a whole."""
     if job.failure:
-        return iter(range(job.completions))
+        return iter(job.indexes)
     return (index for part in (job.completed, job.lost) for index in part)

@@ -4,9 +4,10 @@ from typing import Any
 
 import orjson
 from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.sweeps.cases import segment_job
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.runtime.virtual_loop import clock
-from tests.unit.state.builders import half, make_gpujob, make_job, make_node, make_pod, make_project
+from tests.unit.state.builders import half, make_gpujob, make_node, make_pod, make_project
 
 from gpu_scheduler.api.names import CONDITION_PRUNED, REPORT_URL
 from gpu_scheduler.core.request import PodUID
@@ -57,7 +58,7 @@ class Case:
         record = make_gpujob(parallelism=2, completions=8, sweep=spec)
         assert record.spec is not None, record.problem
         self.world.gpujob_changed(record)
-        self.world.job_changed(make_job(completions=8))
+        self.world.job_changed(segment_job(0, 0, 8, uid_="job-uid"))
         found = self.sweeps.of(record.key)
         assert found is not None
         self.sweep: Sweep = found

@@ -162,7 +162,7 @@ async def test_a_pod_whose_sweep_is_gone_is_left_to_those_who_delete_it() -> Non
 
 def segment(**status: Any) -> Job:
     """The Job of the first segment."""
-    made = make_job(completions=8, **status)
+    made = make_job("job-s0", owner="job", completions=8, **status)
     marked = msgspec.structs.replace(made.metadata, annotations={SEGMENT: "0", FIRST_TRIAL: "0"})
     return msgspec.structs.replace(made, metadata=marked)
 

@@ -203,3 +203,18 @@ async def test_rows_of_trials_that_the_sweep_does_not_have_are_left_out() -> Non
     store.maps["job-results-0"] = {"metadata": meta, "data": {RESULTS_KEY: text}}
     await store.results(case).load(case.sweep)
     assert list(case.sweep.table) == [done(3)]
+
+
+@virtual
+async def test_gaps_in_what_is_stored_cost_a_few_requests_whatever_a_jobs_number_is() -> None:
+    case, store = Case(loaded=False, completions=100_000), Store()
+    case.job(90_000, 95_000, 1)
+    for number in (0, 2, 90_000):
+        name = f"job-results-{number}"
+        owner = {"uid": case.sweep.uid}
+        store.maps[name] = {"metadata": {"uid": name, "ownerReferences": [owner]}, "data": {}}
+    results = Results(store.client, case.sweeps, seconds=SECONDS, clock=clock)  # type: ignore[arg-type]
+    await results.load(case.sweep)
+    asked = [int(sent.path.rpartition("-")[2]) for sent in store.client.of("GET")]
+    assert len(asked) < 20 and {0, 1, 2, 3, 90_000} <= set(asked)
+    assert case.sweep.loaded

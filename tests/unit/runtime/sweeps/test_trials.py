@@ -1,10 +1,10 @@
 """What becomes of trials: out of pods, Jobs, and whatever order their news come in."""
 
-from dataclasses import replace
 from typing import Any
 
+import msgspec
 import pytest
-from tests.unit.runtime.sweeps.cases import KEY, RANDOM, Case, trial_pod
+from tests.unit.runtime.sweeps.cases import KEY, RANDOM, Case, segment_job, trial_pod
 from tests.unit.state.builders import CREATED, gpujob_body
 
 from gpu_scheduler.api.names import CONDITION_PRUNED, SEGMENT
@@ -13,6 +13,7 @@ from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.results import Reading
 from gpu_scheduler.runtime.intake import gpujob_record
 from gpu_scheduler.runtime.sweeps.trials import LOST, VANISHED
+from gpu_scheduler.state.jobs import job_record
 
 GOOD = '{"loss": 0.5}'
 
@@ -300,9 +301,10 @@ def test_a_uid_stands_for_one_gpujob_and_not_for_the_next_of_its_name() -> None:
 
 def test_a_segment_of_thousands_of_digits_is_none() -> None:
     case = Case()
-    job = case.job()
-    notes = {**job.annotations, SEGMENT: "9" * 5000}
-    assert not case.sweep.know(replace(job, annotations=notes))
+    job = segment_job()
+    meta = msgspec.structs.replace(job.metadata, annotations={SEGMENT: "9" * 5000})
+    record = job_record(msgspec.structs.replace(job, metadata=meta))
+    assert record is not None and not case.sweep.know(record)
 
 
 def test_values_that_nobody_of_us_wrote_do_not_hide_the_pod() -> None:
