@@ -7,9 +7,10 @@ tell 32 from 32.0, and a preview on a laptop must show what the operator will do
 
 from enum import StrEnum
 from functools import cached_property
+from math import isfinite
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from gpu_scheduler.api import sweep_rules
 from gpu_scheduler.api.model import ApiModel, rules
@@ -24,6 +25,10 @@ MAX_PARAMETERS = 64
 MAX_VALUES = 1000
 MAX_LISTED = 10_000
 MAX_TEXT = 1024  # characters of a text value
+NO_DOUBLE = (
+    "must be a number that a JSON reader can hold: 0, or between 4.9e-324 and 1.8e308 on either "
+    "side of it; write a text where the program reads more"
+)
 _EXACT = 2**53  # integers up to here are exact in JSON readers that only know doubles
 
 
@@ -33,16 +38,27 @@ def _scalar(value: object) -> Value:
     if isinstance(value, str) and (len(value) > MAX_TEXT or "\0" in value):
         raise ValueError(f"must have at most {MAX_TEXT} characters, none of them NUL")
     try:
-        return space.canonical(value)
+        number = space.canonical(value)
     except OverflowError:
-        raise ValueError("is past all numbers that JSON readers know") from None
+        number = float("inf")
+    if isinstance(number, float) and not isfinite(number):
+        raise ValueError(NO_DOUBLE)
+    return number
+
+
+def _finite(value: float) -> float:
+    if not isfinite(value):
+        raise ValueError(NO_DOUBLE)
+    return value
 
 
 _ANY: dict[str, Any] = {"x-kubernetes-preserve-unknown-fields": True}
 Scalar = Annotated[Any, BeforeValidator(_scalar), WithJsonSchema(_ANY)]
 """A number, a text, true or false."""
 
-Bounds = Annotated[list[float], Field(min_length=2, max_length=2)]
+Bounds = Annotated[
+    list[Annotated[float, AfterValidator(_finite)]], Field(min_length=2, max_length=2)
+]
 MetricName = Annotated[str, Field(min_length=1, max_length=63)]
 
 

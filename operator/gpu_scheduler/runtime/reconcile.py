@@ -7,7 +7,7 @@ the key back with a growing delay; what the user must mend goes into the record'
 
 import logging
 import time
-from collections.abc import Callable, Container, Iterable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 from gpu_scheduler.api.names import GROUP, VERSION
@@ -123,7 +123,7 @@ class Reconciler:
         """Why nobody's quota can be charged for the job."""
         records = self._world.projects.records
         if project is None:
-            return no_project(job.namespace, records)
+            return no_project(job.namespace)
         return f"GPUProject {project} cannot be used: {records[project].problem}"
 
     async def _give_back(self, job: GPUJobRecord, running: list[JobRecord]) -> None:
@@ -251,12 +251,13 @@ def refused_change(job: JobRecord, patch: Mapping[str, Any], error: errors.ApiEr
     return f"{fields}: the API server refuses the change of Job {job.name}: {error.message}"
 
 
-def no_project(namespace: str, projects: Iterable[ProjectName]) -> str:
-    """What is wrong with a GPUJob whose namespace no project lists; ``projects``: all there are."""
-    claimed = sorted(projects)
-    known = f"; there are {', '.join(claimed[:5])}" if claimed else ""
+def no_project(namespace: str) -> str:
+    """What is wrong with a GPUJob whose namespace no project lists.
+
+    It names no project: whoever reads it may not be one to see them.
+    """
     return (
-        f"metadata.namespace: namespace {namespace} belongs to no project{known}. An "
-        f"administrator adds it to spec.namespaces of a GPUProject (kubectl edit gpuproject "
-        f"NAME) or creates one that lists it"
+        f"metadata.namespace: namespace {namespace} belongs to no project. An administrator adds "
+        f"it to spec.namespaces of a GPUProject (kubectl edit gpuproject NAME) or creates one that "
+        f"lists it"
     )

@@ -112,7 +112,7 @@ def _look_at(scene: Scene, job: GPUJobRecord, own: set[str]) -> None:
     project = world.projects.owner(job.namespace)
     problem = job.problem or job.unknown
     if not problem and project is None:
-        problem = no_project(job.namespace, world.projects.records)
+        problem = no_project(job.namespace)
     elif not problem and project is not None and world.projects.records[project].problem:
         problem = f"GPUProject {project} cannot be used: {world.projects.records[project].problem}"
     elif not problem and not own and job.status.get("reason") == Reason.INVALID:

@@ -4,6 +4,7 @@ kubectl takes ``1e-5`` for a number, ``y`` for true and a date for a text, Pytho
 does not; a preview has to agree with the cluster. Judged by the rules that the operator applies.
 """
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,6 +65,15 @@ class _Loader(yaml.SafeLoader):
         octal = re.fullmatch(r"([-+]?)0o?([0-7]+)", text)
         return int(octal[1] + octal[2], 8) if octal else int(text, 0)
 
+    def number(self, node: yaml.ScalarNode) -> float:
+        """A double; NaN, which no field takes, for what is closer to 0 than any but 0 itself.
+
+        kubectl would make it 0, and nobody could see that any more.
+        """
+        value = float(self.construct_yaml_float(node))
+        mantissa = re.split("[eE]", node.value)[0]
+        return math.nan if value == 0 and re.search("[1-9]", mantissa) else value
+
 
 for _tag, _pattern, _first, _construct in (
     (_BOOL, r"[yY]|yes|Yes|YES|true|True|TRUE|on|On|ON", "yYtToO", _Loader.boolean),
@@ -79,7 +89,7 @@ for _tag, _pattern, _first, _construct in (
         r"[-+]?(?:\.[0-9]+|[0-9][0-9_]*(?:\.[0-9_]*)?)(?:[eE][-+]?[0-9]+)?"
         r"|[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)",
         "-+.0123456789",
-        _Loader.construct_yaml_float,
+        _Loader.number,
     ),
 ):
     _Loader.add_implicit_resolver(_tag, re.compile(f"(?:{_pattern})$"), list(_first))

@@ -172,3 +172,28 @@ def test_every_parameter_has_one_kind():
     assert judge(sweep(parameters={"a": {"uniform": [0, 1], "constant": 1}}))
     assert judge(sweep(parameters={"a": {}}))
     assert not judge(sweep(parameters={"a": LR}))
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf"), 10**400, -(10**400)])
+@pytest.mark.parametrize(
+    ("place", "field"),
+    [
+        (lambda v: {"parameters": {"lr": {"uniform": [0, v]}}}, "parameters.lr.uniform[1]"),
+        (lambda v: {"parameters": {"lr": {"logUniform": [v, 1]}}}, "parameters.lr.logUniform[0]"),
+        (lambda v: {"parameters": {"lr": {"values": [1, v]}}}, "parameters.lr.values[1]"),
+        (lambda v: {"parameters": {"lr": {"constant": v}}}, "parameters.lr.constant"),
+        (lambda v: {"parameters": {"lr": {"int": [1, v]}}}, "parameters.lr.int[1]"),
+        (
+            lambda v: {"algorithm": "list", "parameters": None, "trials": [{"lr": v}]},
+            "trials[0].lr",
+        ),
+    ],
+    ids=["uniform", "logUniform", "values", "constant", "int", "list"],
+)
+def test_a_number_that_no_double_holds_is_refused_by_its_field(
+    place: Any, field: str, value: float
+) -> None:
+    spec = sweep(**place(value))
+    found = read(GPUJobSpec, spec)
+    assert isinstance(found, tuple)
+    assert f"spec.sweep.{field}" in {problem.field for problem in found}

@@ -188,12 +188,16 @@ async def test_a_job_that_the_server_refuses_says_why() -> None:
 
 
 @virtual
-async def test_a_namespace_without_a_project_is_told_who_can_help() -> None:
+async def test_a_namespace_without_a_project_is_told_who_can_help_and_not_who_else_there_is() -> (
+    None
+):
     case = Case()
+    case.world.project_changed(make_project("team-b"))
     case.world.project_gone(ProjectName("team-a"))
     await case.handle()
     assert case.client.sent == []
     assert "namespace team-a belongs to no project" in case.problem
+    assert "team-b" not in case.problem
     case.world.project_changed(make_project())
     await case.handle()
     assert (case.problem, case.methods) == ("", ["POST"])

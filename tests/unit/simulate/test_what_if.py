@@ -313,7 +313,7 @@ def test_who_cannot_start_as_things_are_is_named_with_the_reason(what: What):
     )
     found = {wait["job"]: wait for wait in report.waits}
     assert found["nowhere/orphan"]["reason"] == "Invalid"
-    assert "belongs to no project; there are team-a" in found["nowhere/orphan"]["message"]
+    assert "belongs to no project." in found["nowhere/orphan"]["message"]
     assert found["team-a/later"]["reason"] == "Suspended"
     assert found["team-a/huge"]["reason"] == "Unsatisfiable"
     assert report.waits[0]["job"] == "team-a/huge"  # what a plan can say comes first

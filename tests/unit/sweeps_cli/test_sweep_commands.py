@@ -135,6 +135,22 @@ def test_a_number_past_all_doubles_is_a_problem_and_no_traceback(run):
     assert "spec.sweep.parameters.lr.values[0]" in result.output
 
 
+@pytest.mark.parametrize(
+    "number", ["1e-400", "-1e-400", "1e400", "0.0000001e-400", ".nan", "-.inf"]
+)
+@pytest.mark.parametrize("kind", ["uniform: [0, {}]", "values: [1, {}]", "constant: {}"])
+def test_a_number_that_the_cluster_would_silently_change_is_refused(run, kind, number):
+    text = yaml.safe_dump(body(sweep(parameters={"lr": "HERE"})))
+    result = run(text.replace("HERE", "{" + kind.format(number) + "}"))
+    assert result.exit_code != 0 and "spec.sweep.parameters.lr" in result.output
+
+
+def test_a_number_that_is_zero_stays_zero(run):
+    text = yaml.safe_dump(body(sweep(completions=1, parameters={"lr": "HERE"})))
+    result = run(text.replace("HERE", "{constant: 0.0e-400}"))
+    assert result.exit_code == 0, result.output
+
+
 def test_a_parameter_may_be_called_trial(run):
     shown = json.loads(run(listed({"trial": "x"}), "-o", "json").output)
     assert shown == [{"trial": 0, "parameters": {"trial": "x"}}]
