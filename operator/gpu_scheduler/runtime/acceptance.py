@@ -212,7 +212,8 @@ class Acceptance:
         self, job: GPUJobRecord, spec: GPUJobSpec, accepted: Accepted
     ) -> Refused | None:
         template = accepted.job["spec"]["template"]
-        meta = {**template.get("metadata", {}), "generateName": f"{job.name}-dry-run-"}
+        # A name of its own each time would make every refusal another one, for it stands in it.
+        meta = {**template.get("metadata", {}), "name": f"{job.name}-dry-run"}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": template["spec"]}
         where = source(spec, accepted.role)
         try:
@@ -232,6 +233,8 @@ class Acceptance:
                 )
                 return Refused(f"{place}: {causes[0].message}")
             return Refused(f"{where}: the API server refuses such a pod: {error.message}")
+        except errors.Conflict:
+            return None  # somebody's pod is called so; that is looked at last
         except errors.NotFound:
             return None  # the namespace is going away
         return None

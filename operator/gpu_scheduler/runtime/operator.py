@@ -159,6 +159,7 @@ class Operator:
             self.queue,
             wake=self._wake,
             sweeps=self.sweeping.segments(acceptance),
+            clock=clock,
         )
         self.status = StatusWriter(
             self.world,

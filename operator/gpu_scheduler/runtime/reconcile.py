@@ -7,7 +7,7 @@ the key back with a growing delay; what the user must mend goes into the record'
 
 import logging
 import time
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Hashable, Mapping
 from typing import Any
 
 from gpu_scheduler.api.names import GROUP, VERSION
@@ -29,6 +29,7 @@ from gpu_scheduler.runtime.creation import (
 )
 from gpu_scheduler.runtime.intake import GPUJOBS
 from gpu_scheduler.runtime.queue import WorkQueue
+from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.runtime.sweeps.segments import Segments
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.world import World
@@ -36,7 +37,7 @@ from gpu_scheduler.state.world import World
 log = logging.getLogger(__name__)
 
 FINISHED = {"Succeeded", "Failed"}
-_RECHECK_SECONDS = 30.0  # a refused pod template may be accepted once its namespace changed
+_RECHECK_SECONDS = 30.0  # a refused change may be accepted once its namespace changed
 
 
 class Reconciler:
@@ -52,8 +53,13 @@ class Reconciler:
         wake: Callable[[], None],
         sweeps: Segments | None = None,
         now: Callable[[], float] = time.time,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """``now``: epoch seconds, to tell when a finished job's time to live is over."""
+        """``now``: epoch seconds, to tell when a finished job's time to live is over.
+
+        ``clock`` tells when refused jobs are looked at again.
+        """
+        self._refusals = Refusals(clock, queue.add_after)
         self._sweeps = sweeps
         self._world, self._client, self._acceptance = world, client, acceptance
         self._queue, self._wake, self._now = queue, wake, now
@@ -75,7 +81,7 @@ class Reconciler:
     async def _reconcile(self, key: JobKey) -> None:
         job = self._world.gpujobs.get(key)
         if job is None or job.deleting:
-            return
+            return self._refusals.settled(key)
         running = list(self._world.jobs_of(key))
         sweeps = self._sweeps if job.spec is not None and job.spec.sweep is not None else None
         if sweeps is not None and await sweeps.ended(job):
@@ -86,14 +92,17 @@ class Reconciler:
             await self._expire(job, running)
             return
         if job.spec is None:
+            self._refusals.settled(key)
             return self._refuse(job, job.problem)
         project = self._world.projects.owner(job.namespace)
         if project is None or job.unknown or self._world.projects.records[project].problem:
             self._refuse(job, job.unknown or self._not_charged(job, project))
             return await self._give_back(job, running)
+        own = {j.role: j for j in running if j.owner_uid == job.uid and not j.deleting}
+        if not own and not self._refusals.may_try(key, self._about(job, project)):
+            return None
         if sweeps is not None:
             return await self._sweep(job, sweeps, project)
-        own = {j.role: j for j in running if j.owner_uid == job.uid and not j.deleting}
         if job.asks.keys() - own.keys():
             await self._give_back(job, running)
             await self._create(job, own.keys(), project)
@@ -106,9 +115,7 @@ class Reconciler:
             problem = await sweeps.follow(job, project)
         except NotCreatableError as error:
             problem = str(error)
-        self._refuse(job, problem or "")
-        if problem:
-            self._queue.add_after(job.key, _RECHECK_SECONDS)
+        self._note_verdict(job, project, problem or "")
 
     def _finished(self, job: GPUJobRecord, running: list[JobRecord]) -> bool:
         own = [j for j in running if j.owner_uid == job.uid]
@@ -148,9 +155,7 @@ class Reconciler:
     ) -> None:
         judged = await self._acceptance.judge(job, project)
         if isinstance(judged, Refused):
-            self._refuse(job, judged.message)
-            self._queue.add_after(job.key, _RECHECK_SECONDS)
-            return
+            return self._note_verdict(job, project, judged.message)
         try:
             if job.spec is not None and is_distributed(job.spec):
                 await create_service(self._client, job, project)
@@ -159,11 +164,10 @@ class Reconciler:
                     made = await create_job(self._client, job, accepted.job)
                     self._world.job_changed(made)
         except NotCreatableError as error:
-            self._refuse(job, str(error))
             if error.elsewhere:
-                self._queue.add_after(job.key, _RECHECK_SECONDS)
-            return
-        self._refuse(job, "")
+                return self._note_verdict(job, project, str(error))
+            return self._refuse(job, str(error))
+        self._note_verdict(job, project, "")
         self._cannot_follow(job, "")
         self._wake()
 
@@ -234,6 +238,18 @@ class Reconciler:
         if job is not None and job.unfollowed != why:
             job.unfollowed = why
             self._world.touched.add(job.key)
+
+    def _about(self, job: GPUJobRecord, project: ProjectName) -> Hashable:
+        """What a verdict is about; it says nothing once this is another."""
+        return (job.uid, job.generation, project, self._world.projects.records[project].generation)
+
+    def _note_verdict(self, job: GPUJobRecord, project: ProjectName, problem: str) -> None:
+        """Tell the API server's verdict; what it refuses is looked at again."""
+        self._refuse(job, problem)
+        if problem:
+            self._refusals.refused(job.key, self._about(job, project), problem)
+        else:
+            self._refusals.settled(job.key)
 
     def _refuse(self, judged: GPUJobRecord, problem: str) -> None:
         """Note what is wrong, or that nothing is, with the spec that was judged."""

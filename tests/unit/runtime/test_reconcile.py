@@ -77,6 +77,7 @@ class Case:
             self.queue,
             wake=self._wake,
             now=lambda: self.now,
+            clock=clock,
         )
 
     def _wake(self) -> None:

@@ -1,0 +1,219 @@
+"""Refused jobs: tried ever more seldom, never a burden on others, and at once when it helps."""
+
+import asyncio
+from collections import Counter
+from typing import Any
+
+import pytest
+from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.test_intake import project_body
+from tests.unit.runtime.test_recovery import FakeEvents
+from tests.unit.runtime.test_status_writer import FakePlanning, FakePreemption
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.builders import gpujob_body, make_job
+
+from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.kube import errors
+from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.intake import Intake
+from gpu_scheduler.runtime.queue import WorkQueue
+from gpu_scheduler.runtime.reconcile import Reconciler
+from gpu_scheduler.runtime.refusals import Refusals
+from gpu_scheduler.runtime.status_writer import StatusWriter
+from gpu_scheduler.state.world import World
+
+A, B, OTHER = JobKey("team-a/a"), JobKey("team-a/b"), JobKey("team-b/c")
+WORKERS = 8
+
+
+class Cluster:
+    """An API server that refuses pods whose name begins with ``bad``, and tells of each write."""
+
+    def __init__(self) -> None:
+        self.world = World()
+        self.queue: WorkQueue[JobKey] = WorkQueue()
+        self.intake = Intake(self.world, changed=self.queue.add, wake=lambda: None)
+        self.intake.project(project_body())
+        self.bodies: dict[str, dict[str, Any]] = {}
+        self.counts: Counter[str] = Counter()
+        self.refusing = True
+        self.client: Any = FakeClient(self._reply)
+        acceptance = Acceptance(
+            self.client,
+            placement="bind",
+            runtime_class="nvidia",
+            isolation="framework",
+            clock=clock,
+        )
+        self.reconciler = Reconciler(
+            self.world, self.client, acceptance, self.queue, wake=lambda: None, clock=clock
+        )
+        planning: Any = FakePlanning()
+        events: Any = FakeEvents()
+        preemption: Any = FakePreemption()
+        self.status = StatusWriter(
+            self.world,
+            self.client,
+            planning,
+            self.intake,
+            events,
+            preemption,
+            finished=self.queue.add,
+            status_seconds=1.0,
+            clock=clock,
+        )
+
+    def _reply(self, sent: Sent) -> Any:
+        self.client.sent.clear()
+        self.counts[sent.method] += 1
+        if sent.method == "DRYRUN":
+            meta = sent.body["metadata"]
+            name = meta.get("name") or f"{meta['generateName']}{self.counts['DRYRUN']}"
+            if self.refusing and name.startswith("bad"):
+                text = f'pods "{name}" is forbidden: violates PodSecurity "restricted:latest"'
+                return errors.Forbidden(403, "Forbidden", text)
+        elif sent.method == "POST":
+            name = sent.body["metadata"]["name"]
+            return make_job(name, uid=f"job-{name}", owner_uid=f"uid-{name}", version=10**6)
+        elif sent.method == "PATCH" and sent.path.endswith("/status") and "gpujobs" in sent.path:
+            self._tell(sent.path.split("/")[-2], sent.body["status"])
+        return {}
+
+    def _tell(self, name: str, status: dict[str, Any]) -> None:
+        """The watch shows what was written."""
+        body = self.bodies[name]
+        body["status"] = (body.get("status") or {}) | status
+        body["metadata"]["resourceVersion"] = str(int(body["metadata"]["resourceVersion"]) + 1)
+        asyncio.get_running_loop().call_later(0.01, self.intake.gpujob, body)
+
+    def submit(self, name: str) -> None:
+        body = gpujob_body(name, uid=f"uid-{name}")
+        body["metadata"]["resourceVersion"] = "1"
+        self.bodies[name] = body
+        self.intake.gpujob(body)
+
+    def running(self) -> Running:
+        works = [self.queue.work(self.reconciler.handle) for _ in range(WORKERS)]
+        return Running(*works, self.status.run())
+
+    async def per_minute(self) -> Counter[str]:
+        self.counts.clear()
+        await asyncio.sleep(60)
+        return Counter(self.counts)
+
+
+@virtual
+async def test_a_refused_job_writes_its_status_once() -> None:
+    cluster = Cluster()
+    cluster.submit("bad")
+    async with cluster.running():
+        await asyncio.sleep(5)
+        assert cluster.counts["PATCH"] <= 3 and cluster.counts["DRYRUN"] <= 2
+        later = [await cluster.per_minute() for _ in range(5)]
+    assert sum(each["PATCH"] for each in later) == 0
+    assert all(each["DRYRUN"] <= 2 for each in later)
+
+
+@virtual
+async def test_ten_thousand_refused_jobs_write_nothing_and_leave_the_workers_to_others() -> None:
+    cluster, jobs = Cluster(), 10_000
+    for number in range(jobs):
+        cluster.submit(f"bad-{number}")
+    async with cluster.running():
+        await asyncio.sleep(120)
+        assert cluster.world.gpujobs[JobKey("team-a/bad-9999")].problem
+        for _ in range(2):
+            minute = await cluster.per_minute()
+            assert minute["PATCH"] == 0 and minute["DRYRUN"] <= 10 * 60 + 2
+        cluster.submit("good")
+        await asyncio.sleep(1)
+        assert "job-good" in cluster.world.jobs
+
+
+@virtual
+async def test_when_what_refused_them_is_gone_all_start() -> None:
+    cluster, jobs = Cluster(), 50
+    for number in range(jobs):
+        cluster.submit(f"bad-{number}")
+    async with cluster.running():
+        await asyncio.sleep(3600)
+        cluster.refusing = False
+        await asyncio.sleep(31 + jobs * 0.1)
+    assert len(cluster.world.jobs) == jobs
+    assert not any(job.problem for job in cluster.world.gpujobs.values())
+
+
+@virtual
+async def test_a_refused_job_that_its_owner_changes_is_judged_at_once() -> None:
+    cluster = Cluster()
+    for name in ("bad-first", "bad-second"):
+        cluster.submit(name)
+    async with cluster.running():
+        await asyncio.sleep(3600)
+        cluster.refusing = False
+        body = cluster.bodies["bad-second"]
+        meta = body["metadata"]
+        changed = meta | {"generation": 2, "resourceVersion": str(10**6)}
+        cluster.intake.gpujob(body | {"metadata": changed})
+        await asyncio.sleep(0.1)
+        assert "job-bad-second" in cluster.world.jobs
+
+
+class Line:
+    """Refusals, and when they ask for which key."""
+
+    def __init__(self) -> None:
+        self.now, self.asked = 0.0, dict[JobKey, float]()
+        self.refusals = Refusals(lambda: self.now, self._again)
+
+    def _again(self, key: JobKey, seconds: float) -> None:
+        self.asked[key] = round(seconds, 2)
+
+
+def test_the_first_of_a_namespace_is_tried_often_and_the_others_ever_more_seldom() -> None:
+    line = Line()
+    waits: dict[JobKey, list[float]] = {A: [], B: []}
+    for _ in range(7):
+        for key in (A, B):
+            line.refusals.refused(key, 1, "no")
+            waits[key].append(line.asked[key])
+    assert waits == {A: [30.0] * 7, B: [30.0, 60.0, 120.0, 240.0, 480.0, 600.0, 600.0]}
+
+
+@pytest.mark.parametrize("news", ["accepted", "another answer"])
+def test_another_answer_lets_all_of_its_namespace_try_and_nobody_else(news: str) -> None:
+    line = Line()
+    for key in (A, B, OTHER):
+        line.refusals.refused(key, 1, "no")
+    line.now = 10.0
+    assert not line.refusals.may_try(B, 1)
+    if news == "accepted":
+        line.refusals.settled(A)
+    else:
+        line.refusals.refused(A, 1, "no, for another reason")
+    assert line.refusals.may_try(B, 1) and not line.refusals.may_try(OTHER, 1)
+
+
+def test_many_of_a_namespace_come_one_after_the_other() -> None:
+    line = Line()
+    keys = [JobKey(f"team-a/{number}") for number in range(5)]
+    for key in keys:
+        line.refusals.refused(key, 1, "no")
+    line.now = 30.0
+    assert [line.refusals.may_try(key, 1) for key in keys] == [True, False, False, False, False]
+    assert [line.asked[key] for key in keys[1:]] == [0.1, 0.2, 0.3, 0.4]
+
+
+def test_a_job_that_is_another_now_was_never_tried() -> None:
+    line = Line()
+    line.refusals.refused(A, 1, "no")
+    assert line.refusals.may_try(A, 2) and not line.refusals.may_try(A, 1)
+
+
+def test_nothing_is_remembered_of_jobs_that_are_gone() -> None:
+    line = Line()
+    for key in (A, B, OTHER):
+        line.refusals.refused(key, 1, "no")
+    for key in (A, B, OTHER):
+        line.refusals.settled(key)
+    assert (line.refusals._of, line.refusals._line) == ({}, {})
