@@ -13,6 +13,7 @@ from typing import Any
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.parts import is_distributed
 from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.core.window import LEAST_SPARE
 from gpu_scheduler.jobs.drift import mutable_patch
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -31,6 +32,7 @@ from gpu_scheduler.runtime.intake import GPUJOBS
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.runtime.sweeps.segments import Segments
+from gpu_scheduler.runtime.width import AGAIN_SECONDS, pods_at_once
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.world import World
 
@@ -116,6 +118,8 @@ class Reconciler:
         except NotCreatableError as error:
             problem = str(error)
         self._note_verdict(job, project, problem or "")
+        if job.spec is not None and job.spec.parallelism > LEAST_SPARE:
+            self._queue.add_after(job.key, AGAIN_SECONDS)
 
     def _finished(self, job: GPUJobRecord, running: list[JobRecord]) -> bool:
         own = [j for j in running if j.owner_uid == job.uid]
@@ -161,7 +165,8 @@ class Reconciler:
                 await create_service(self._client, job, project)
             for accepted in judged:
                 if accepted.role not in existing:
-                    made = await create_job(self._client, job, accepted.job)
+                    body = self._as_wide(job, project, accepted.job, None)
+                    made = await create_job(self._client, job, body)
                     self._world.job_changed(made)
         except NotCreatableError as error:
             if error.elsewhere:
@@ -181,7 +186,7 @@ class Reconciler:
                 completions=existing.completions,
                 suspend=existing.suspend,
             )
-            patch = mutable_patch(Job(spec=seen), wanted.job)
+            patch = mutable_patch(Job(spec=seen), self._as_wide(job, project, wanted.job, existing))
             if patch is not None and not existing.complete:
                 try:
                     await self._patch(existing, patch)
@@ -191,6 +196,22 @@ class Reconciler:
                     self._cannot_follow(job, refused_change(existing, patch, error))
                     return self._queue.add_after(job.key, _RECHECK_SECONDS)
         self._cannot_follow(job, "")
+
+    def _as_wide(
+        self,
+        job: GPUJobRecord,
+        project: ProjectName,
+        rendered: Mapping[str, Any],
+        existing: JobRecord | None,
+    ) -> Mapping[str, Any]:
+        """A rendered Job, made no wider than is of use."""
+        wanted = rendered["spec"]["parallelism"]
+        own = () if existing is None else (existing,)
+        width = min(wanted, pods_at_once(self._world, job, project, own))
+        if width == wanted:
+            return rendered
+        self._queue.add_after(job.key, AGAIN_SECONDS)
+        return {**rendered, "spec": rendered["spec"] | {"parallelism": width}}
 
     async def _patch(self, existing: JobRecord, patch: dict[str, Any]) -> None:
         body = patch | {"metadata": {"uid": existing.uid}}

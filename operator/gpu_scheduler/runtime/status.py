@@ -74,7 +74,8 @@ def gpujob_status(
     if not own and ended:  # the Job is gone, its numbers live on in the status
         counts = PodCounts.model_validate(job.status.get("pods") or {})
     else:
-        pending = 0 if ended or phase is Phase.SUSPENDED else len(live) - running
+        stopped = ended or phase is Phase.SUSPENDED
+        pending = 0 if stopped else len(live) - running + _unmade(job, own)
         counts = PodCounts(pending=pending, running=running, succeeded=succeeded, failed=failed)
     if sweep is not None:
         counts = sweep.counts(counts.pending, counts.running)
@@ -101,6 +102,15 @@ def gpujob_status(
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
         node=_nodes(nodes),
     )
+
+
+def _unmade(job: GPUJobRecord, own: list[JobRecord]) -> int:
+    """Pods that the job asks for and that its Jobs, narrower than it, do not make yet."""
+    if job.spec is None or not own:
+        return 0
+    left = job.spec.total_pods - sum(j.succeeded + j.failed_indexes for j in own)
+    wide = sum(j.parallelism for j in own if not (j.complete or j.failure))
+    return max(0, min(job.spec.pods_at_once, left) - wide)
 
 
 def _sweep_before(job: GPUJobRecord) -> SweepStatus | None:

@@ -6,7 +6,7 @@ import pytest
 from tests.unit.runtime.fake_client import UNPROCESSABLE
 from tests.unit.runtime.test_reconcile import KEY, Case
 from tests.unit.runtime.virtual_loop import virtual
-from tests.unit.state.builders import make_job
+from tests.unit.state.builders import half, make_job, make_node, make_pod, make_project
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusCause, StatusDetails
@@ -97,3 +97,53 @@ async def test_a_job_that_goes_while_it_is_patched_is_not_believed_to_be_there()
     case.client.reply = deleted_before_the_answer
     await case.handle()
     assert case.world.jobs == {}
+
+
+def width(patch: Any) -> int:
+    return int(patch.body["spec"]["parallelism"])
+
+
+@virtual
+async def test_a_job_is_as_wide_as_its_project_and_the_cluster_allow_and_grows_with_them() -> None:
+    case = Case(parallelism=100_000, gpu=1)
+    case.world.node_changed(make_node("a"))
+    await case.handle()
+    (made,) = case.client.of("POST")
+    assert width(made) == 2 + 20
+    case.world.job_changed(make_job(parallelism=22, completions=100_000, version=7))
+    await case.handle()
+    assert case.client.of("PATCH") == []
+    assert await case.keys_within(61) == [60.0]
+    for number in range(30):
+        case.world.node_changed(make_node(f"more-{number}"))
+    await case.handle()
+    (grown,) = case.client.of("PATCH")
+    assert width(grown) == 62 + 31
+    case.world.project_changed(make_project(limit_milli=4000))
+    case.world.job_changed(make_job(parallelism=93, completions=100_000, version=9))
+    await case.handle()
+    assert width(case.client.of("PATCH")[-1]) == 4 + 20
+
+
+@virtual
+async def test_a_job_is_not_made_narrower_than_its_pods_that_have_a_place() -> None:
+    case = Case(parallelism=100_000, gpu=0.5)
+    case.world.node_changed(make_node("a"))
+    case.world.project_changed(make_project(limit_milli=1000))
+    case.world.job_changed(make_job(parallelism=200, completions=100_000))
+    for index in range(60):
+        case.world.pod_changed(
+            make_pod(f"job-{index}", index=index, node="a", grants=half(), phase="Running")
+        )
+    await case.handle()
+    (patch,) = case.client.of("PATCH")
+    assert width(patch) == 60
+
+
+@virtual
+async def test_a_gang_needs_all_of_its_pods() -> None:
+    case = Case(parallelism=500, gpu=1, gang=True)
+    case.world.node_changed(make_node("a"))
+    await case.handle()
+    (made,) = [sent for sent in case.client.of("POST") if sent.path.endswith("/jobs")]
+    assert width(made) == 500

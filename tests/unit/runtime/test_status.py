@@ -84,7 +84,7 @@ ROWS = {
     "running, and the next pod waits": Row(
         ("Running", "Fragmented", WAIT.message, (1, 1, 1, 0), "0.5/1", "1/1/4"),
         make_gpujob(**FOUR),
-        (make_job(succeeded=1),),
+        (make_job(parallelism=2, succeeded=1),),
         (running(), make_pod("job-1")),
         WAIT,
     ),
@@ -111,13 +111,24 @@ ROWS = {
         (make_job(succeeded=1, failed=2, ended="Failed", message="index 1 used up its retries"),),
     ),
     "whole GPUs": Row(
-        ("Pending", "", "", (0, 0, 0, 0), "0/6", "0/0/3"), make_gpujob(gpu=2, parallelism=3)
+        ("Pending", "", "", (0, 0, 0, 0), "0/6", "0/0/3"),
+        make_gpujob(gpu=2, parallelism=3),
+        (make_job(parallelism=3),),
     ),
     "memory": Row(
         ("Pending", "", "", (0, 0, 0, 0), "0/20Gi", "0/0/1"), make_gpujob(gpuMemory="20Gi")
     ),
     "fewer pods in all than at once": Row(
-        ("Pending", "", "", (0, 0, 0, 0), "0/1", "0/0/2"), make_gpujob(parallelism=9, completions=2)
+        ("Pending", "", "", (0, 0, 0, 0), "0/1", "0/0/2"),
+        make_gpujob(parallelism=9, completions=2),
+        (make_job(parallelism=9),),
+    ),
+    "a Job that is narrower than its GPUJob": Row(
+        ("Running", "Fragmented", WAIT.message, (99_998, 1, 1, 0), "0.5/50000", "1/1/100000"),
+        make_gpujob(parallelism=100_000),
+        (make_job(parallelism=30, succeeded=1),),
+        (running(), *(make_pod(f"job-{i}") for i in range(1, 30))),
+        WAIT,
     ),
     "the Job of an earlier GPUJob does not count": Row(
         ("Pending", "", "", (0, 0, 0, 0), "0/0.5", "0/0/1"),

@@ -235,12 +235,13 @@ def make_project(
     name: str = "team-a",
     *namespaces: str,
     quota_milli: int = 8000,
+    limit_milli: int | None = None,
     created: str = CREATED,
     problem: str = "",
     generation: int = 1,
 ) -> ProjectRecord:
     """A project that claims ``namespaces``, by default the one of its own name."""
-    project = Project(ProjectName(name), quota_milli)
+    project = Project(ProjectName(name), quota_milli, limit_milli)
     return ProjectRecord(
         project, namespaces or (name,), created, generation, f"uid-{name}", problem
     )

@@ -25,6 +25,7 @@ from gpu_scheduler.runtime.creation import create_job
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
 from gpu_scheduler.runtime.sweeps.results import Results
 from gpu_scheduler.runtime.sweeps.trials import Trials
+from gpu_scheduler.runtime.width import pods_at_once
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.world import World
 
@@ -80,12 +81,14 @@ class Segments:
         if refused := self._cannot_search(sweep):
             return refused
         existing = sorted(self._own(job), key=lambda own: own.first_trial)
-        wanted = _wanted(sweep, existing, job.spec) if sweep.may_start else []
+        unended = [own for own in existing if not (own.complete or own.failure)]
+        at_once = pods_at_once(self._world, job, project, unended)
+        wanted = _wanted(sweep, existing, job.spec.total_pods, at_once) if sweep.may_start else []
         if wanted and not existing:
             judged = await self._acceptance.judge(job, project)
             if isinstance(judged, Refused):
                 return judged.message
-        shares = _shares(sweep, existing, wanted, job.spec.parallelism)
+        shares = _shares(sweep, existing, wanted, at_once)
         await self._adapt(job.spec, sweep, existing, shares)
         for segment in wanted:
             await self._open(job, project, segment, shares[segment.first])
@@ -201,7 +204,7 @@ def _left(sweep: Sweep, own: JobRecord) -> int:
     return max(sweep.unfinished(_segment(own)), uncounted)
 
 
-def _wanted(sweep: Sweep, existing: list[JobRecord], spec: GPUJobSpec) -> list[Segment]:
+def _wanted(sweep: Sweep, existing: list[JobRecord], total: int, parallelism: int) -> list[Segment]:
     """Segments to open now. One whose trials have all ended needs no Job, if somebody deleted it.
 
     The next one opens when fewer trials are left than may run at once.
@@ -212,12 +215,12 @@ def _wanted(sweep: Sweep, existing: list[JobRecord], spec: GPUJobSpec) -> list[S
     }
     wanted: list[Segment] = []
     unfinished, first, number = 0, 0, 0
-    while first < spec.total_pods:
-        until = min((f for f in sizes if f > first), default=spec.total_pods)
+    while first < total:
+        until = min((f for f in sizes if f > first), default=total)
         segment = Segment(number, first, sizes.get(first) or min(SEGMENT_TRIALS, until - first))
         left = sweep.unfinished(segment)
         if first not in have and left:
-            if first > max(have, default=-1) and unfinished >= spec.parallelism:
+            if first > max(have, default=-1) and unfinished >= parallelism:
                 break
             wanted.append(segment)
         unfinished += left

@@ -55,7 +55,9 @@ def trial_pod(trial: int, name: str = "", *, first: int = 0, number: int = 0, **
 class Case:
     """A leader's knowledge of one sweep of four trials; nothing is asked of an API server."""
 
-    def __init__(self, *, loaded: bool = True, completions: int = 4, **sweep: Any) -> None:
+    def __init__(
+        self, *, loaded: bool = True, completions: int = 4, parallelism: int = 2, **sweep: Any
+    ) -> None:
         self.world = World()
         self.sweeps = Sweeps(self.world)
         self.now = 100.0
@@ -69,7 +71,7 @@ class Case:
         )
         self.world.node_changed(make_node("a"))
         self.world.project_changed(make_project())
-        record = make_gpujob(parallelism=2, completions=completions, sweep=RANDOM | sweep)
+        record = make_gpujob(parallelism=parallelism, completions=completions, sweep=RANDOM | sweep)
         assert record.spec is not None, record.problem
         self.world.gpujob_changed(record)
         found = self.sweeps.of(KEY)

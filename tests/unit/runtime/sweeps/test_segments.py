@@ -216,3 +216,11 @@ async def test_without_optuna_an_adaptive_search_is_refused_with_what_to_do(
     assert problem is not None and problem.startswith("spec.sweep.algorithm: ")
     assert "pip install optuna" in problem and "halton" in problem
     assert case.client.sent == []
+
+
+@virtual
+async def test_a_sweep_is_no_wider_than_its_project_and_the_cluster_allow() -> None:
+    case = Making(completions=100_000, parallelism=50_000)
+    await case.follow()
+    await case.follow()
+    assert case.jobs == {"job-s0": (0, 1000, 4 + 20)}

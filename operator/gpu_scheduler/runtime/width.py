@@ -1,0 +1,38 @@
+"""How wide the Jobs of a GPUJob are to be, as the cluster and its project stand now.
+
+Called by the reconciler and for sweeps; ``AGAIN_SECONDS`` after a Job was made narrower than its
+GPUJob says, it is looked at again, for the cluster may have grown.
+"""
+
+from collections.abc import Iterable
+
+from gpu_scheduler.api.parts import is_gang
+from gpu_scheduler.core.quota import ceiling_milli
+from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.window import LEAST_SPARE, could_run, window
+from gpu_scheduler.state.gangs import holds
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.world import World
+
+AGAIN_SECONDS = 60.0
+
+
+def pods_at_once(
+    world: World, job: GPUJobRecord, project: ProjectName, own: Iterable[JobRecord]
+) -> int:
+    """Pods of a GPUJob that may exist at once; ``own``: its Jobs that have not ended."""
+    spec = job.spec
+    if spec is None or spec.roles is not None or is_gang(spec) or spec.parallelism <= LEAST_SPARE:
+        return spec.parallelism if spec is not None else 0
+    cluster = world.ledger.cluster
+    record = world.projects.records[project]
+    possible = could_run(
+        job.asks[""].devices,
+        job.asks[""].models,
+        zip(cluster.dev_model, cluster.dev_usable_mib, strict=True),
+        ceiling_milli(record.project),
+    )
+    jobs = list(own)
+    now = sum(each.parallelism for each in jobs) if jobs else None
+    placed = sum(1 for pod in world.records(job.key) if holds(pod) or pod.uid in world.assumed)
+    return window(spec.parallelism, possible, now, placed)

@@ -1,0 +1,141 @@
+"""One object of a tenant costs no more than its size: Jobs that are not ours, windows, refusals."""
+
+import json
+import time
+from typing import Any
+
+from tests.api.tenant import GROUP, Tenant, until
+
+MANY = 5_000_000
+
+
+def forged(tenant: Tenant, owner: str, name: str, size: int, **annotations: str) -> dict[str, Any]:
+    """A Job as an editor of the namespace can write it: everything but its name is like ours."""
+    meta = tenant.job(owner)["metadata"]
+    reference = {
+        "apiVersion": "gpu-scheduler.io/v1alpha1",
+        "kind": "GPUJob",
+        "name": owner,
+        "uid": meta["uid"],
+        "controller": True,
+    }
+    pod = {
+        "restartPolicy": "Never",
+        "schedulerName": "gpu-scheduler",
+        "containers": [{"name": "main", "image": "example/placeholder:1"}],
+    }
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": {
+            "name": name,
+            "namespace": tenant.name,
+            "labels": {"gpu-scheduler.io/job": owner},
+            "annotations": {f"gpu-scheduler.io/{k}": v for k, v in annotations.items()},
+            "ownerReferences": [reference],
+        },
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": size,
+            "parallelism": 2,
+            "activeDeadlineSeconds": 5,
+            "template": {"spec": pod},
+        },
+    }
+
+
+def test_a_job_of_millions_that_says_it_is_ours_gets_nothing_and_costs_nobody_anything(
+    tenant: Tenant,
+) -> None:
+    sweep = {"algorithm": "random", "parameters": {"lr": {"uniform": [0, 1]}}}
+    tenant.submit("mine", gpu=0.5, completions=2000, sweep=sweep)
+    tenant.wait_placed("mine")
+    jobs = f"/apis/batch/v1/namespaces/{tenant.name}/jobs"
+    for name, notes in (
+        ("mine-s1", {"segment": "1", "first-trial": "1000"}),
+        ("mine-s999999999", {"segment": "999999999", "first-trial": "0"}),
+        ("strange", {}),
+    ):
+        answer = tenant.admin.create(jobs, forged(tenant, "mine", name, MANY, **notes))
+        assert answer.ok, answer
+    message = tenant.wait_event("mine", "StrangeJob")["message"]
+    assert "does not" in message, message
+    until(
+        lambda: any(
+            c["type"] == "Failed"
+            for c in tenant.batch_job("mine-s1")["status"].get("conditions", [])
+        ),
+        "the strange Job has ended, with millions of indexes",
+        60,
+    )
+    began = time.monotonic()
+    tenant.submit("beside", gpu=0.5)
+    tenant.wait_placed("beside", seconds=10)
+    assert time.monotonic() - began < 10
+    assert len(tenant.allocations("mine")) == 1
+    assert tenant.status("mine")["phase"] == "Running"
+    assert tenant.status("mine")["sweep"]["trials"] == 2000
+
+
+def test_a_parallelism_of_a_hundred_thousand_under_a_limit_of_four_makes_tens_of_pods(
+    tenant: Tenant,
+) -> None:
+    tenant.set_project(quota=4, limit=4)
+    tenant.submit("wide", gpu=1, parallelism=100_000)
+    tenant.wait_placed("wide", 4)
+    assert tenant.batch_job("wide")["spec"]["parallelism"] == 24
+    assert len(tenant.pods("wide")) <= 24
+    status = until(
+        lambda: (s := tenant.status("wide"))["pods"]["running"] == 4 and s, "four pods run"
+    )
+    assert status["pods"]["pending"] == 100_000 - 4, json.dumps(status)
+    tenant.set_project(quota=8, limit=8)
+    tenant.wait_placed("wide", 8)
+    wide = {"spec": {"parallelism": 90_000}}
+    path = f"/apis/batch/v1/namespaces/{tenant.name}/jobs/wide"
+    assert tenant.admin.patch(path, wide).ok
+    until(
+        lambda: tenant.batch_job("wide")["spec"]["parallelism"] < 100,
+        "what an editor made wider is made narrow again",
+    )
+
+
+def test_what_a_limit_range_refuses_is_told_once_and_starts_when_that_is_gone(
+    tenant: Tenant,
+) -> None:
+    limit = {
+        "metadata": {"name": "small"},
+        "spec": {"limits": [{"type": "Container", "max": {"cpu": "100m"}}]},
+    }
+    ranges = f"/api/v1/namespaces/{tenant.name}/limitranges"
+    assert tenant.admin.create(ranges, limit).ok
+    resources = {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}}
+    for name in ("first", "second"):
+        tenant.submit(name, gpu=0.5, resources=resources)
+    for name in ("first", "second"):
+        message = tenant.wait_reason(name, "Invalid")
+        assert "maximum cpu usage" in message, message
+    versions = {n: tenant.job(n)["metadata"]["resourceVersion"] for n in ("first", "second")}
+    until(lambda: len(tenant.events("second")) > 0, "an Event says so")
+    time.sleep(5)  # silence can only be seen by waiting
+    assert versions == {n: tenant.job(n)["metadata"]["resourceVersion"] for n in versions}
+    assert tenant.admin.send("DELETE", f"{ranges}/small").ok
+    for name in ("first", "second"):
+        tenant.wait_placed(name, seconds=60)
+
+
+def test_numbers_that_the_api_server_cannot_hold_are_refused_by_it(tenant: Tenant) -> None:
+    spec = {
+        "image": "x",
+        "gpu": 0.5,
+        "completions": 1,
+        "sweep": {"algorithm": "random", "parameters": {"lr": {"constant": 10**400}}},
+    }
+    body = {
+        "apiVersion": "gpu-scheduler.io/v1alpha1",
+        "kind": "GPUJob",
+        "metadata": {"name": "huge", "namespace": tenant.name},
+        "spec": spec,
+    }
+    answer = tenant.admin.create(f"{GROUP}/namespaces/{tenant.name}/gpujobs", body)
+    assert answer.status == 400, answer
