@@ -4,6 +4,8 @@ import json
 import time
 from typing import Any
 
+import pytest
+from tests.api.caller import Caller
 from tests.api.tenant import GROUP, Tenant, until
 
 MANY = 5_000_000
@@ -139,3 +141,47 @@ def test_numbers_that_the_api_server_cannot_hold_are_refused_by_it(tenant: Tenan
     }
     answer = tenant.admin.create(f"{GROUP}/namespaces/{tenant.name}/gpujobs", body)
     assert answer.status == 400, answer
+
+
+def budget(tenant: Tenant, name: str) -> None:
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": name},
+        "spec": {"minAvailable": 1_000_000, "selector": {}},
+    }
+    answer = tenant.admin.create(
+        f"/apis/policy/v1/namespaces/{tenant.name}/poddisruptionbudgets", body
+    )
+    assert answer.ok, answer
+
+
+@pytest.mark.parametrize("budgets", [1, 2])
+def test_a_budget_does_not_keep_what_is_owed_to_a_guarantee_and_nothing_is_charged(
+    admin: Caller, budgets: int
+) -> None:
+    borrower, owner = Tenant(admin).create(quota=0), Tenant(admin).create(quota=8)
+    try:
+        borrower.submit("borrows", gpu=2, parallelism=4, retries=0)
+        borrower.wait_placed("borrows", 4)
+        for number in range(budgets):
+            budget(borrower, f"never-{number}")
+        until(
+            lambda: all(
+                b.get("status", {}).get("observedGeneration")
+                for b in admin.get(
+                    f"/apis/policy/v1/namespaces/{borrower.name}/poddisruptionbudgets"
+                ).body["items"]
+            ),
+            "the budgets are known",
+        )
+        owner.submit("owed", gpu=2)
+        owner.wait_placed("owed", seconds=120)
+        borrower.wait_event("borrows", "BudgetOverruled")
+        until(lambda: len(borrower.pods("borrows")) == 4, "its Job made another pod", 60)
+        status = borrower.batch_job("borrows")["status"]
+        assert not status.get("failedIndexes") and not status.get("failed"), status
+        assert borrower.status("borrows")["phase"] == "Running"
+    finally:
+        borrower.delete()
+        owner.delete()

@@ -25,6 +25,7 @@ from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
 from gpu_scheduler.jobs.volume import volume_name
 
 _SPEC = "spec.template.spec"
+MAX_GRACE_SECONDS = 3600
 _PLUGIN_RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")  # not rdma and the like
 
 
@@ -56,6 +57,13 @@ def _problems(
         yield Problem(
             f"{_SPEC}.nodeName",
             "the scheduler chooses the node; use nodeSelector or node affinity to narrow it",
+        )
+    grace = spec.get("terminationGracePeriodSeconds")
+    if isinstance(grace, int | float) and grace > MAX_GRACE_SECONDS:
+        yield Problem(
+            f"{_SPEC}.terminationGracePeriodSeconds",
+            f"is {grace:g}; at most {MAX_GRACE_SECONDS} are possible: so long others wait for GPUs "
+            "that the pod has to give back",
         )
     reserved = {volume_name(index) for index in gpu_containers}
     if interposer:

@@ -35,6 +35,7 @@ from gpu_scheduler.runtime.holders import Holders
 from gpu_scheduler.runtime.intake import Intake, resync
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
+from gpu_scheduler.runtime.overdue import Overdue
 from gpu_scheduler.runtime.planning import Planning
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.queue import WorkQueue
@@ -136,6 +137,7 @@ class Operator:
             devices_changed=DeviceEvents(self.world, self.events).changed,
         )
         self.overcap = OverCap(self.world, self.recovery, clock=clock)
+        self.overdue = Overdue(self.world, client, wake=self._wake)
         self.pruning = Pruning(self.world, client, self.events, clock=clock)
         sweeps, url = self.sweeping.sweeps, settings.report_url if settings.report_port else ""
         self.reports = Reports(self.world, sweeps, self.pruning, url, clock)
@@ -230,6 +232,7 @@ class Operator:
             group.create_task(self.leases.run())
             group.create_task(self.heartbeats.run())
             group.create_task(self.overcap.run())
+            group.create_task(self.overdue.run())
             group.create_task(self.holders.run())
             group.create_task(self.sweeping.run())
             group.create_task(self.pruning.run())

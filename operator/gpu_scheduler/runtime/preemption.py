@@ -3,8 +3,9 @@
 The Eviction API marks the pod with DisruptionTarget, so its Job charges no retry and starts the
 same index again; the pod keeps its own grace period. From the decision on the pod counts as
 leaving, so nobody else is evicted for the same room. Of a gang all members go, also those that hold
-no GPU. A pod whose disruption budget says no for too long is spared for a while. That a pod moves
-is written on its Job first. Called by the planning loop; asked by the status.
+no GPU. A pod whose disruption budget says no for too long goes all the same where a guarantee is
+owed its devices (ADR 0032), and is else spared for a while. That a pod moves is written on its Job
+first. Called by the planning loop; asked by the status.
 """
 
 import logging
@@ -66,8 +67,7 @@ class Preemption:
         gangs: dict[JobKey, Evict] = {}
         for decision in evicts:
             pod = self._world.pods.get(decision.pod)
-            moves = decision.reason is EvictReason.CONSOLIDATE
-            if pod is None or not self._evict(pod, moves=moves):
+            if pod is None or not self._evict(pod, decision.reason):
                 continue
             own = self._world.jobs.get(pod.job_uid)
             why = Preempted(decision.beneficiary, pod.uid)
@@ -80,10 +80,10 @@ class Preemption:
                 gangs[decision.job] = decision
             self._say(decision.job, "Preempted", decision.message)
             self._say(decision.beneficiary, "Preempting", decision.message)
-        for job in gangs:
+        for job, decision in gangs.items():
             for pod in list(self._world.records(job)):
                 if holds(pod) or pod.uid in self._world.assumed:
-                    self._evict(pod)
+                    self._evict(pod, decision.reason)
 
     def of(self, job: JobKey) -> Preempted | None:
         """For whom pods of a job had to go, as far as that was not forgotten."""
@@ -94,12 +94,13 @@ class Preemption:
         """The job has its pods again."""
         self._preempted.pop(job, None)
 
-    def _evict(self, pod: PodRecord, *, moves: bool = False) -> bool:
+    def _evict(self, pod: PodRecord, reason: EvictReason) -> bool:
         """Begin; False when the pod goes anyway."""
         if pod.deleting or pod.stage is Stage.ENDED:
             return False
-        first = self._mark(pod) if moves else None
-        if not self._recovery.make_way(pod, lambda: self._gave_up(pod.uid), first):
+        first = self._mark(pod) if reason is EvictReason.CONSOLIDATE else None
+        owed = reason is EvictReason.RECLAIM
+        if not self._recovery.make_way(pod, lambda: self._gave_up(pod.uid), first, owed=owed):
             return False
         self._world.set_leaving(pod.uid, True)
         return True

@@ -10,7 +10,7 @@ that node for a while. Fed by every pod event; acts on each pod once.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
 from typing import Any, NoReturn
 
@@ -19,7 +19,7 @@ import orjson
 from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.core.units import DEVICE_MILLI
 from gpu_scheduler.core.verify import Holder, overbooked
-from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_time_limit
+from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_time_limit, remove
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -139,23 +139,46 @@ class Recovery:
             self._evict(pod, "over_cap", "OverCapEvicted", message, "it starts again")
 
     def make_way(
-        self, pod: PodRecord, gave_up: Callable[[], None], first: Write | None = None
+        self,
+        pod: PodRecord,
+        gave_up: Callable[[], None],
+        first: Write | None = None,
+        *,
+        owed: bool = False,
     ) -> bool:
         """Evict a pod for another one; False when an eviction of it is under way already.
 
         ``gave_up`` is called when it stays after all: a disruption budget said no for too long, or
         the API server refuses. An answer that is not known is no refusal: asking again is safe.
-        ``first`` is written before it is evicted.
+        ``first`` is written before it is evicted. What is ``owed`` to a guarantee goes in spite of
+        budgets, as with kube-scheduler's preemption: they are asked first, for three quarters of a
+        minute, and then the pod is deleted, with its own grace period and without a charge.
         """
         if pod.uid in self._handled:
             return False
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
         writes = [evict(meta)] if first is None else [first, evict(meta)]
-        self._start(pod, self._all_or(pod.uid, gave_up, writes))
+        self._start(pod, self._all_or(pod, gave_up, writes, self._insist(pod) if owed else ()))
         return True
 
-    async def _all_or(self, uid: PodUID, gave_up: Callable[[], None], writes: list[Write]) -> None:
-        delay = _FIRST_DELAY_SECONDS
+    def _insist(self, pod: PodRecord) -> tuple[Write, ...]:
+        """What takes a pod in spite of budgets."""
+        meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
+        why = "its GPUs are owed to a project's guarantee, and a disruption budget refuses"
+        return (
+            mark_disrupted(meta, "PreemptionByScheduler", why, datetime.now(UTC)),
+            remove(meta),
+        )
+
+    async def _all_or(
+        self,
+        pod: PodRecord,
+        gave_up: Callable[[], None],
+        writes: Sequence[Write],
+        insist: Sequence[Write],
+    ) -> None:
+        """Write all or give up; ``insist``: what is written where evictions are refused."""
+        uid, delay = pod.uid, _FIRST_DELAY_SECONDS
         for attempt in range(_TRIES):
             try:
                 for write in writes:
@@ -166,7 +189,18 @@ class Recovery:
                 return None
             except errors.NotLeader:
                 raise
-            except (errors.Unavailable, errors.ServerError):
+            except (errors.TooManyRequests, errors.ServerError) as error:
+                last = attempt == _TRIES - 1 or isinstance(error, errors.TooManyRequests)
+                if last and insist:  # several budgets for one pod are an error of the server
+                    self.counts["budget_overruled"] += 1
+                    self._say_of(
+                        pod, "BudgetOverruled", f"{pod.name}: {error}; it goes all the same"
+                    )
+                    return await self._all_or(pod, gave_up, insist, ())
+                if last:
+                    gave_up()
+                    raise
+            except errors.Unavailable:
                 if attempt == _TRIES - 1:
                     gave_up()
                     raise
@@ -254,6 +288,12 @@ class Recovery:
         self._failures[key, node] = times + 1
         seconds = self._avoid_seconds * 2.0 ** min(times, _DOUBLINGS)
         self._world.waiting.avoid(key, node, self._clock() + seconds)
+
+    def _say_of(self, pod: PodRecord, reason: str, message: str) -> None:
+        log.warning("%s/%s: %s", pod.namespace, pod.name, message)
+        key = self._world.job_of(pod)
+        if key is not None:
+            self._say(key, reason, message)
 
     def _say(self, key: JobKey, reason: str, message: str) -> None:
         job = self._world.gpujobs.get(key)

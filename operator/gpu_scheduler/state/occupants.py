@@ -2,7 +2,8 @@
 
 Kept up to date pod by pod, so a cycle that needs them pays for what changed and not for what runs.
 ``evicting`` are those whose eviction was decided here: they count as leaving before the API server
-says so. Written by ``world``, and by the runtime that evicts.
+says so. ``overdue`` are those that should have gone and have not: nobody may count on their room.
+Written by ``world``, and by the runtime that evicts.
 """
 
 from collections.abc import Iterable
@@ -59,6 +60,7 @@ class OccupantBook:
         self._leaving: dict[PodUID, Occupant] = {}
         self._evicting: set[PodUID] = set()
         self._spared: set[PodUID] = set()
+        self._overdue: set[PodUID] = set()
         self.moves = moves or Moves(on=False)
 
     def on(self, node: str) -> Iterable[Occupant]:
@@ -82,6 +84,8 @@ class OccupantBook:
         if new.uid in self._evicting or new.uid in self._spared:
             leaving = new.leaving or new.uid in self._evicting
             new = replace(new, leaving=leaving, spared=new.uid in self._spared)
+        if new.uid in self._overdue:
+            new = replace(new, leaving=False, spared=True)
         old = self._all.get(new.uid)
         if old == new:
             return
@@ -113,6 +117,7 @@ class OccupantBook:
         """Forget one that holds nothing any more."""
         self._evicting.discard(uid)
         self._spared.discard(uid)
+        self._overdue.discard(uid)
         old = self._all.pop(uid, None)
         if old is not None:
             self._remove(old)
@@ -124,6 +129,12 @@ class OccupantBook:
     def set_spared(self, uid: PodUID, spared: bool) -> None:
         """Note that a pod cannot be evicted at present, or can again."""
         self._mark(self._spared, uid, spared)
+
+    def give_up_on(self, uid: PodUID) -> None:
+        """Note that a pod should have gone by now and has not."""
+        if (known := self._all.get(uid)) is not None:
+            self._overdue.add(uid)
+            self.put(known)
 
     def _mark(self, marks: set[PodUID], uid: PodUID, holds: bool) -> None:
         known = self._all.get(uid)

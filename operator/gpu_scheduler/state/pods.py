@@ -62,6 +62,7 @@ class PodRecord:
     holds: str = ""  # device that it holds for us against the device plugin's other customers
     report_token: str = ""  # with which a trial that runs may report
     pruned: str = ""  # when this trial was told to stop early; empty = it was not
+    deletion: str = ""  # metadata.deletionTimestamp: by when its grace period is over
 
 
 def _owner_job(pod: Pod) -> str:
@@ -152,6 +153,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         holds=holds,
         report_token=token_of(reports),
         pruned=pruned,
+        deletion=meta.deletion_timestamp or "",
     )
 
 

@@ -10,6 +10,11 @@ CASES: dict[str, tuple[dict[str, Any], str, str]] = {
         "spec.template.spec.schedulerName",
         "remove the field",
     ),
+    "thirty years to say goodbye": (
+        {"terminationGracePeriodSeconds": 10**9},
+        "spec.template.spec.terminationGracePeriodSeconds",
+        "at most 3600",
+    ),
     "node": ({"nodeName": "n1"}, "spec.template.spec.nodeName", "nodeSelector"),
     "volume": (
         {"volumes": [{"name": "data"}, {"name": "gpu-scheduler-c0"}]},

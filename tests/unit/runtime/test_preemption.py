@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
-from tests.unit.runtime.fake_client import AWAY, BUSY, FakeClient, Sent
+import pytest
+from tests.unit.runtime.fake_client import AWAY, BROKEN, BUSY, FakeClient, Sent
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
@@ -21,6 +22,7 @@ VICTIM, WINNER = make_gpujob().key, JobKey("team-a/urgent")
 POD = PodUID("uid-job-0")
 NOON = datetime(2026, 1, 1, 12, tzinfo=UTC).timestamp()
 MOVE = Evict(POD, VICTIM, WINNER, EvictReason.CONSOLIDATE, "job-0 moves from a and fits on b")
+HIGHER = Evict(POD, VICTIM, WINNER, EvictReason.PRIORITY, "its priority is 90, that of job 50")
 EVICT = Evict(POD, VICTIM, WINNER, EvictReason.RECLAIM, "job-0 gives 0.5 GPUs on a to urgent")
 
 
@@ -113,7 +115,7 @@ async def test_pods_that_are_gone_or_going_are_left_alone() -> None:
 async def test_a_pod_whose_budget_says_no_for_long_is_spared_for_a_while() -> None:
     case = Case(BUSY)
     async with Running(case.recovery.run()):
-        case.preemption.carry_out([EVICT])
+        case.preemption.carry_out([HIGHER])
         await asyncio.sleep(20)
         assert case.leaving == [POD] and len(case.evictions) > 3
         version = case.world.version
@@ -197,3 +199,26 @@ async def test_marks_that_no_longer_matter_are_taken_away_with_the_next() -> Non
     await asyncio.sleep(1)
     told = case.client.sent[0].body["metadata"]["annotations"]
     assert {key for key, value in told.items() if value is None} == set(old)
+
+
+@pytest.mark.parametrize("veto", [BUSY, BROKEN], ids=["a budget", "two budgets for one pod"])
+def test_what_is_owed_to_a_guarantee_goes_in_spite_of_budgets_and_is_not_charged(
+    veto: Exception,
+) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.client.reply = lambda sent: veto if sent.path.endswith("/eviction") else {}
+        async with Running(case.recovery.run()):
+            case.preemption.carry_out([EVICT])
+            await asyncio.sleep(90)
+        assert case.leaving == [POD]
+        *asked, mark, delete = case.client.sent
+        assert len(asked) >= 8 and all(sent.path.endswith("/eviction") for sent in asked)
+        (condition,) = mark.body["status"]["conditions"]
+        assert (condition["type"], condition["status"]) == ("DisruptionTarget", "True")
+        assert (delete.method, delete.path) == ("DELETE", "/api/v1/namespaces/team-a/pods/job-0")
+        assert delete.body == {"preconditions": {"uid": POD}}  # its own grace period
+        assert "BudgetOverruled" in [reason for _, reason, _ in case.events.said]
+
+    run()

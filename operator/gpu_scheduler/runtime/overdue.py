@@ -1,0 +1,93 @@
+"""Pods that are to go and take too long: ADR 0032.
+
+A pod that was told to end holds its devices until it is gone, and the planner counts on their room.
+Whose grace period is longer than any job may ask for is told to hurry; who has not gone a minute
+after its end, because its node does not answer or a process hangs, is no longer counted on, so
+that others give way. Nothing is ever forced: devices of a pod that may still run are not given
+away.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from typing import NoReturn
+
+import orjson
+
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.jobs.conflicts import MAX_GRACE_SECONDS
+from gpu_scheduler.jobs.evict import remove
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import Meta
+from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.state.jobs import epoch_seconds
+from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+LATE_SECONDS = 60.0  # for the kubelet to end what did not end, and to say so
+_LOOK_SECONDS = 5.0
+_CLOCKS_SECONDS = 60.0  # by which those of the API server and ours may differ
+
+
+class Overdue:
+    """Looks after pods that are leaving."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        *,
+        wake: Callable[[], None],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``wake``: room that was counted on does not come, plan again; ``now``: epoch seconds."""
+        self._world, self._client, self._wake, self._now = world, client, wake, now
+
+    async def run(self) -> NoReturn:
+        """Look for ever; ends with NotLeader when the fence closes."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                await self.look()
+            except errors.NotLeader:
+                raise
+            except errors.ApiError as error:
+                log.warning("pods that take too long to go: %s", error)
+            except Exception:  # a mistake of ours about one pod must not stop all others
+                unexpected("overdue", "pods that take too long to go")
+
+    async def look(self) -> None:
+        """Look once.
+
+        Raises:
+            ApiError: a pod could not be told to hurry; the next look tries again.
+        """
+        now = self._now()
+        for uid in [each.uid for each in self._world.occupants.leaving()]:
+            pod = self._world.pods.get(uid)
+            if pod is None or not pod.deletion:
+                continue  # its eviction is asked for
+            left = epoch_seconds(pod.deletion) - now
+            if left > MAX_GRACE_SECONDS + _CLOCKS_SECONDS:
+                await self._hurry(pod, left)
+            elif left < -LATE_SECONDS:
+                self._give_up_on(uid, pod)
+
+    def _give_up_on(self, uid: PodUID, pod: PodRecord) -> None:
+        log.warning("%s/%s should have gone at %s", pod.namespace, pod.name, pod.deletion)
+        self._world.occupants.give_up_on(uid)
+        self._world.version += 1
+        self._wake()
+
+    async def _hurry(self, pod: PodRecord, left: float) -> None:
+        log.info("%s/%s would go in %d s: too late", pod.namespace, pod.name, left)
+        meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
+        write = remove(meta, grace_seconds=MAX_GRACE_SECONDS)
+        try:
+            await self._client.request(write.method, write.path, body=orjson.dumps(write.body))
+        except (errors.NotFound, errors.Conflict):
+            return  # it is gone, or another one has its name

@@ -1,0 +1,82 @@
+"""Pods that are to go and do not: hurried, and then no longer counted on."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient
+from tests.unit.runtime.virtual_loop import virtual
+from tests.unit.state.builders import half, make_pod
+from tests.unit.state.worlds import make_world
+
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.jobs.conflicts import MAX_GRACE_SECONDS
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.overdue import LATE_SECONDS, Overdue
+from gpu_scheduler.state.jobs import epoch_seconds
+
+POD = PodUID("uid-job-0")
+ENDS = "2026-01-01T12:00:00Z"
+
+
+def going(ends: str = ENDS, version: int = 2) -> Pod:
+    pod = make_pod(node="a", grants=half(), phase="Running", version=version)
+    meta = msgspec.structs.replace(pod.metadata, deletion_timestamp=ends)
+    return msgspec.structs.replace(pod, metadata=meta)
+
+
+class Case:
+    def __init__(self, seconds_left: float, answer: Any = None) -> None:
+        self.world = make_world(make_pod(node="a", grants=half(), phase="Running"))
+        self.world.pod_changed(going())
+        self.client: Any = FakeClient(lambda sent: answer)
+        self.woken = 0
+        now = epoch_seconds(ENDS) - seconds_left
+        self.overdue = Overdue(self.world, self.client, wake=self._wake, now=lambda: now)
+
+    def _wake(self) -> None:
+        self.woken += 1
+
+    @property
+    def leaving(self) -> list[str]:
+        return [each.uid for each in self.world.occupants.leaving()]
+
+
+@virtual
+async def test_a_pod_within_its_grace_period_is_waited_for() -> None:
+    case = Case(MAX_GRACE_SECONDS)
+    await case.overdue.look()
+    assert (case.leaving, case.client.sent, case.woken) == ([POD], [], 0)
+
+
+@pytest.mark.parametrize("answer", [None, NOT_FOUND])
+def test_a_pod_with_a_grace_period_of_thirty_years_is_hurried(answer: Any) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case(1e9, answer)
+        await case.overdue.look()
+        (sent,) = case.client.sent
+        assert (sent.method, sent.path) == ("DELETE", "/api/v1/namespaces/team-a/pods/job-0")
+        assert sent.body == {
+            "preconditions": {"uid": POD},
+            "gracePeriodSeconds": MAX_GRACE_SECONDS,
+        }
+
+    run()
+
+
+@virtual
+async def test_a_pod_that_should_have_gone_is_not_counted_on_and_keeps_its_devices() -> None:
+    case = Case(-LATE_SECONDS - 1)
+    version, free = case.world.version, list(case.world.snapshot().free_milli)
+    await case.overdue.look()
+    known = case.world.occupants.get(POD)
+    assert known is not None and known.spared and not known.leaving
+    assert case.leaving == [] and case.woken == 1 and case.world.version > version
+    assert list(case.world.snapshot().free_milli) == free
+    case.world.pod_changed(going(version=3))
+    await case.overdue.look()
+    assert case.leaving == [] and case.woken == 1
+    case.world.pod_gone(POD)
+    assert case.world.occupants.get(POD) is None
+    assert max(case.world.snapshot().free_milli) == 1000
