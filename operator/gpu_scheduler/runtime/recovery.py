@@ -150,9 +150,11 @@ class Recovery:
 
         ``gave_up`` is called when it stays after all: a disruption budget said no for too long, or
         the API server refuses. An answer that is not known is no refusal: asking again is safe.
-        ``first`` is written before it is evicted. What is ``owed`` to a guarantee goes in spite of
-        budgets, as with kube-scheduler's preemption: they are asked first, for three quarters of a
-        minute, and then the pod is deleted, with its own grace period and without a charge.
+        ``first`` is written before it is evicted.
+
+        What was borrowed and is ``owed`` to others goes in spite of budgets, as with
+        kube-scheduler's preemption: they are asked first, for three quarters of a minute, and then
+        the pod is deleted, with its own grace period and without a charge.
         """
         if pod.uid in self._handled:
             return False
@@ -164,7 +166,7 @@ class Recovery:
     def _insist(self, pod: PodRecord) -> tuple[Write, ...]:
         """What takes a pod in spite of budgets."""
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
-        why = "its GPUs are owed to a project's guarantee, and a disruption budget refuses"
+        why = "its project borrowed its GPUs, and a disruption budget refuses to give them back"
         return (
             mark_disrupted(meta, "PreemptionByScheduler", why, datetime.now(UTC)),
             remove(meta),

@@ -160,6 +160,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
     counts = operator.recovery.counts
     for name, key, text in (
         ("rejected_pods", "rejected", "Pods that a kubelet rejected, marked in time."),
+        ("budgets_overruled", "budget_overruled", "Deleted for a guarantee against a budget."),
         ("retries_charged_by_race", "charged_by_race", "Marked too late: a retry was charged."),
         ("stuck_pods", "stuck", "Placed pods that could not start and were evicted."),
         ("over_cap_pods", "over_cap", "Pods evicted for holding more memory than their cap."),

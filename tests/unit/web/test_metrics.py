@@ -34,6 +34,7 @@ NAMES = {
     "gpusched_project_quota_gpus",
     "gpusched_pruned_trials_ended",
     "gpusched_rejected_pods",
+    "gpusched_budgets_overruled",
     "gpusched_retries_charged_by_race",
     "gpusched_scheduling_attempts",
     "gpusched_scheduling_cycle_seconds",
