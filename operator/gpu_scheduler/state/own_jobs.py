@@ -17,6 +17,7 @@ from gpu_scheduler.core.sweeps.segments import SEGMENT_TRIALS
 from gpu_scheduler.state.departed import Departed
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 
+
 def misfit(job: JobRecord, gpujob: GPUJobRecord | None) -> str:
     """Why a Job is none that we would make for this GPUJob; empty = it may be one."""
     if gpujob is None or gpujob.uid != job.owner_uid or gpujob.spec is None:
