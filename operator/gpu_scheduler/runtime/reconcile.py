@@ -83,7 +83,8 @@ class Reconciler:
     async def _reconcile(self, key: JobKey) -> None:
         job = self._world.gpujobs.get(key)
         if job is None or job.deleting:
-            return self._refusals.settled(key)
+            self._refusals.forget(key)
+            return None
         running = list(self._world.jobs_of(key))
         sweeps = self._sweeps if job.spec is not None and job.spec.sweep is not None else None
         if sweeps is not None and await sweeps.ended(job):
@@ -94,7 +95,7 @@ class Reconciler:
             await self._expire(job, running)
             return
         if job.spec is None:
-            self._refusals.settled(key)
+            self._refusals.forget(key)
             return self._refuse(job, job.problem)
         project = self._world.projects.owner(job.namespace)
         if project is None or job.unknown or self._world.projects.records[project].problem:
@@ -266,11 +267,12 @@ class Reconciler:
 
     def _note_verdict(self, job: GPUJobRecord, project: ProjectName, problem: str) -> None:
         """Tell the API server's verdict; what it refuses is looked at again."""
-        self._refuse(job, problem)
+        same = sorted(problem.split()) == sorted(job.problem.split())
+        self._refuse(job, job.problem if same else problem)  # several causes come in any order
         if problem:
-            self._refusals.refused(job.key, self._about(job, project), problem)
+            self._refusals.refused(job.key, self._about(job, project))
         else:
-            self._refusals.settled(job.key)
+            self._refusals.accepted(job.key)
 
     def _refuse(self, judged: GPUJobRecord, problem: str) -> None:
         """Note what is wrong, or that nothing is, with the spec that was judged."""

@@ -1,9 +1,9 @@
 """When a GPUJob that was refused is looked at again: ADR 0032.
 
 What refuses it (a ResourceQuota, a LimitRange, labels of its namespace, a policy) may be changed
-without a word to us. So one job of each namespace is tried every 30 s, all others ever more seldom,
-up to ten minutes; and when any of them gets another answer, all are tried again. Of a namespace at
-most ten are tried a second, so those that are refused never keep workers from the others. A change
+without a word to us. So each job is tried ever more seldom, up to ten minutes, but every 30 s one
+of each namespace, in turn; and when one is accepted, all of its namespace are tried again. Of a
+namespace at most ten are tried a second, so refused jobs never keep workers from others. A change
 of the job or of its project counts as never tried. Called by the reconciler.
 """
 
@@ -21,7 +21,6 @@ _DOUBLINGS = 6
 @dataclass(slots=True)
 class _Refusal:
     about: Hashable  # the object and its project, as they were judged
-    message: str
     times: int
     due: float  # on the clock
     in_line: bool = False  # it has its turn at ``due``
@@ -56,38 +55,39 @@ class Refusals:
         self._again(key, known.due - now)
         return False
 
-    def refused(self, key: JobKey, about: Hashable, message: str) -> None:
+    def refused(self, key: JobKey, about: Hashable) -> None:
         """A job was judged and refused; its key comes back."""
-        namespace = _namespace(key)
-        of = self._of.setdefault(namespace, {})
-        known = of.get(key)
-        same = known is not None and known.about == about
-        times = known.times + 1 if known is not None and same else 0
-        first = next(iter(of), key) == key
-        delay = FIRST_SECONDS if first else _delay(times)
-        of[key] = _Refusal(about, message, times, self._clock() + delay)
-        self._again(key, delay)
-        if known is not None and same and known.message != message:
-            self._try_all(namespace, key)
+        now, of = self._clock(), self._of.setdefault(_namespace(key), {})
+        known = of.pop(key, None)
+        times = known.times + 1 if known is not None and known.about == about else 0
+        of[key] = _Refusal(
+            about, times, now + _delay(times)
+        )  # at the end of those whose turn it is
+        self._again(key, _delay(times))
+        first = next(iter(of))
+        if of[first].due > now + FIRST_SECONDS:
+            of[first].due = now + FIRST_SECONDS
+            self._again(first, FIRST_SECONDS)
 
-    def settled(self, key: JobKey) -> None:
-        """A job was accepted, or is gone: what stood in its way may be out of others' way."""
+    def accepted(self, key: JobKey) -> None:
+        """What stood in the way of a job may be out of others' way."""
+        if self.forget(key):
+            now = self._clock()
+            for other, refusal in self._of.get(_namespace(key), {}).items():
+                if not refusal.in_line:
+                    refusal.times, refusal.due = 0, now
+                    self._again(other, 0.0)
+
+    def forget(self, key: JobKey) -> bool:
+        """A job is gone, or cannot be judged any more; whether it had been refused."""
         namespace = _namespace(key)
         of = self._of.get(namespace, {})
         if of.pop(key, None) is None:
-            return
-        if of:
-            self._try_all(namespace, key)
-        else:
+            return False
+        if not of:
             del self._of[namespace]
             self._line.pop(namespace, None)
-
-    def _try_all(self, namespace: str, but: JobKey) -> None:
-        now = self._clock()
-        for key, refusal in self._of[namespace].items():
-            if key != but and not refusal.in_line:
-                refusal.times, refusal.due = 0, now
-                self._again(key, 0.0)
+        return True
 
 
 def _delay(times: int) -> float:

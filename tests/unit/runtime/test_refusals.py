@@ -4,7 +4,6 @@ import asyncio
 from collections import Counter
 from typing import Any
 
-import pytest
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.test_intake import project_body
 from tests.unit.runtime.test_recovery import FakeEvents
@@ -70,7 +69,9 @@ class Cluster:
             meta = sent.body["metadata"]
             name = meta.get("name") or f"{meta['generateName']}{self.counts['DRYRUN']}"
             if self.refusing and name.startswith("bad"):
-                text = f'pods "{name}" is forbidden: violates PodSecurity "restricted:latest"'
+                whys = ["maximum cpu is 1,", "maximum memory is 1Gi,"]
+                several = " ".join(whys[:: 1 if self.counts["DRYRUN"] % 2 else -1])
+                text = f'pods "{name}" is forbidden: {several}'
                 return errors.Forbidden(403, "Forbidden", text)
         elif sent.method == "POST":
             name = sent.body["metadata"]["name"]
@@ -170,27 +171,37 @@ class Line:
         self.asked[key] = round(seconds, 2)
 
 
-def test_the_first_of_a_namespace_is_tried_often_and_the_others_ever_more_seldom() -> None:
+def test_a_job_alone_is_tried_every_thirty_seconds() -> None:
     line = Line()
-    waits: dict[JobKey, list[float]] = {A: [], B: []}
-    for _ in range(7):
-        for key in (A, B):
-            line.refusals.refused(key, 1, "no")
-            waits[key].append(line.asked[key])
-    assert waits == {A: [30.0] * 7, B: [30.0, 60.0, 120.0, 240.0, 480.0, 600.0, 600.0]}
+    for _ in range(9):
+        line.refusals.refused(A, 1)
+        assert line.asked[A] == 30.0
+        line.now += 30.0
 
 
-@pytest.mark.parametrize("news", ["accepted", "another answer"])
-def test_another_answer_lets_all_of_its_namespace_try_and_nobody_else(news: str) -> None:
+def test_of_several_one_is_tried_every_thirty_seconds_and_each_ever_more_seldom() -> None:
+    line = Line()
+    keys = [JobKey(f"team-a/{number}") for number in range(20)]
+    for key in keys:
+        line.refusals.refused(key, 1)
+    tried: list[JobKey] = []
+    for _ in range(7200):
+        line.now += 1.0
+        for key in keys:
+            if line.refusals.may_try(key, 1):
+                tried.append(key)
+                line.refusals.refused(key, 1)
+    assert 7200 / 30 - 9 <= len(tried) <= len(keys) * (5 + 7200 / 600)
+    assert set(tried[-20:]) == set(keys)
+
+
+def test_one_that_is_accepted_lets_all_of_its_namespace_try_and_nobody_else() -> None:
     line = Line()
     for key in (A, B, OTHER):
-        line.refusals.refused(key, 1, "no")
+        line.refusals.refused(key, 1)
     line.now = 10.0
     assert not line.refusals.may_try(B, 1)
-    if news == "accepted":
-        line.refusals.settled(A)
-    else:
-        line.refusals.refused(A, 1, "no, for another reason")
+    line.refusals.accepted(A)
     assert line.refusals.may_try(B, 1) and not line.refusals.may_try(OTHER, 1)
 
 
@@ -198,7 +209,7 @@ def test_many_of_a_namespace_come_one_after_the_other() -> None:
     line = Line()
     keys = [JobKey(f"team-a/{number}") for number in range(5)]
     for key in keys:
-        line.refusals.refused(key, 1, "no")
+        line.refusals.refused(key, 1)
     line.now = 30.0
     assert [line.refusals.may_try(key, 1) for key in keys] == [True, False, False, False, False]
     assert [line.asked[key] for key in keys[1:]] == [0.1, 0.2, 0.3, 0.4]
@@ -206,14 +217,14 @@ def test_many_of_a_namespace_come_one_after_the_other() -> None:
 
 def test_a_job_that_is_another_now_was_never_tried() -> None:
     line = Line()
-    line.refusals.refused(A, 1, "no")
+    line.refusals.refused(A, 1)
     assert line.refusals.may_try(A, 2) and not line.refusals.may_try(A, 1)
 
 
 def test_nothing_is_remembered_of_jobs_that_are_gone() -> None:
     line = Line()
     for key in (A, B, OTHER):
-        line.refusals.refused(key, 1, "no")
+        line.refusals.refused(key, 1)
     for key in (A, B, OTHER):
-        line.refusals.settled(key)
+        line.refusals.forget(key)
     assert (line.refusals._of, line.refusals._line) == ({}, {})
