@@ -85,8 +85,9 @@ def test_a_parallelism_of_a_hundred_thousand_under_a_limit_of_four_makes_tens_of
     tenant.set_project(quota=4, limit=4)
     tenant.submit("wide", gpu=1, parallelism=100_000)
     tenant.wait_placed("wide", 4)
-    assert tenant.batch_job("wide")["spec"]["parallelism"] == 24
-    assert len(tenant.pods("wide")) <= 24
+    # 4 and 20 to spare; 8 and 20 where the job was known before the project's new limit.
+    assert tenant.batch_job("wide")["spec"]["parallelism"] in (24, 28)
+    assert len(tenant.pods("wide")) <= 28
     status = until(
         lambda: (s := tenant.status("wide"))["pods"]["running"] == 4 and s, "four pods run"
     )

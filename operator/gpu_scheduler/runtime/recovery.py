@@ -347,6 +347,8 @@ class Recovery:
                     write.path,
                     body=orjson.dumps(write.body),
                     content_type=write.content_type,
+                    # A budget's no says to wait ten seconds, as the client would, several times.
+                    retry=not write.path.endswith("/eviction"),
                 )
             except (errors.NotFound, errors.Unprocessable):
                 return None
