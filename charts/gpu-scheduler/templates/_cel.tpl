@@ -57,17 +57,6 @@ has(object.metadata.annotations) && 'gpu-scheduler.io/term' in object.metadata.a
 + string(has(params.spec.leaseTransitions) ? params.spec.leaseTransitions : 0)
 {{- end }}
 
-{{/*
-Whether a placing write of the operator's own account would pass unseen by the policy on terms. The
-argument says which of the two placing writes, by its label.
-*/}}
-{{- define "gpu-scheduler.cel.unfenced" -}}
-request.userInfo.username == '{{ include "gpu-scheduler.username" .root }}'
-&& !(has(object.metadata.labels) && 'gpu-scheduler.io/path' in object.metadata.labels
-&& object.metadata.labels['gpu-scheduler.io/path'] == '{{ .path }}'
-&& {{ include "gpu-scheduler.cel.setsTerm" .root }})
-{{- end }}
-
 {{/* Whether a pod that waits for us chooses its node. */}}
 {{- define "gpu-scheduler.cel.placesItself" -}}
 (request.operation == 'CREATE' && has(object.spec.nodeName) && object.spec.nodeName != ''

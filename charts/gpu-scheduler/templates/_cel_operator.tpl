@@ -48,12 +48,22 @@ heard of counts as changed.
 || (has(oldObject.metadata.annotations) && 'gpu-scheduler.io/allocation' in oldObject.metadata.annotations)))
 {{- end }}
 
+{{/*
+A placing write says by its label which of the two it is (.path), and whose (the term): so the policy on terms,
+which has a parameter and cannot look at everything, sees all of them.
+*/}}
+{{- define "gpu-scheduler.cel.fenced" -}}
+(has(object.metadata.labels) && 'gpu-scheduler.io/path' in object.metadata.labels
+&& object.metadata.labels['gpu-scheduler.io/path'] == '{{ .path }}' && {{ include "gpu-scheduler.cel.setsTerm" . }})
+{{- end }}
+
 {{/* The gate path: annotations of ours, our gate off when it is the last, a pin to a node. */}}
 {{- define "gpu-scheduler.cel.releases" -}}
 ({{ include "gpu-scheduler.cel.ourPod" . }}
 && {{ include "gpu-scheduler.cel.sameMeta" (dict "of" "['annotations', 'labels']") }}
 && {{ include "gpu-scheduler.cel.sameForeign" (dict "of" "annotations") }}
 && {{ include "gpu-scheduler.cel.sameBut" (dict "path" "metadata.labels" "but" "k == 'gpu-scheduler.io/path'") }}
+&& (!{{ include "gpu-scheduler.cel.ungates" . }} || {{ include "gpu-scheduler.cel.fenced" (dict "path" "gate") }})
 && {{ include "gpu-scheduler.cel.sameBut" (dict "path" "spec" "but" "k in ['schedulingGates', 'affinity', 'nodeSelector']") }}
 && (!has(oldObject.spec.schedulingGates) || oldObject.spec.schedulingGates.all(g, g.name == 'gpu-scheduler.io/placement')
 || (has(object.spec.schedulingGates) && dyn(object.spec.schedulingGates) == dyn(oldObject.spec.schedulingGates))))
@@ -122,10 +132,10 @@ false
 request.subResource == 'status' && {{ include "gpu-scheduler.cel.marks" . }})
 {{- end }}
 
-{{/* A Binding sets annotations and labels of its pod: ours, and none. */}}
+{{/* A Binding sets annotations and labels of its pod: ours, and the one that says which path it took. */}}
 {{- define "gpu-scheduler.cel.operatorBinding" -}}
-((!has(object.metadata.labels) || object.metadata.labels.all(k, k == 'gpu-scheduler.io/path'))
-&& has(object.metadata.annotations) && object.metadata.annotations.all(k, k.startsWith('gpu-scheduler.io/'))
+({{ include "gpu-scheduler.cel.fenced" (dict "path" "bind") }} && object.metadata.labels.size() == 1
+&& object.metadata.annotations.all(k, k.startsWith('gpu-scheduler.io/'))
 && ('gpu-scheduler.io/allocation' in object.metadata.annotations || (has(request.dryRun) && request.dryRun))
 && (!has(object.target.kind) || object.target.kind == 'Node'))
 {{- end }}

@@ -26,7 +26,7 @@ from tests.api.admission.objects import (
 from tests.api.caller import Answer, Caller
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
-from gpu_scheduler.api.names import RESULTS_KEY, results_name
+from gpu_scheduler.api.names import RESULTS_KEY, TERM, results_name
 from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_moved, mark_time_limit
@@ -122,12 +122,13 @@ def test_it_reads_no_secret_and_lists_no_configmap(operator: Caller) -> None:
 
 @pytest.mark.parametrize("path", [WritePath.BIND, WritePath.GATE])
 def test_it_places_and_marks_the_pods_of_gpujobs(
-    operator: Caller, editor: Caller, path: WritePath
+    operator: Caller, editor: Caller, term: str, path: WritePath
 ) -> None:
     found = running(operator, editor, f"placed-{path.value}", path)
     touch = operator.patch(path_of(found), {"metadata": {"annotations": {f"{GATE}-touch": "1"}}})
     assert touch.ok, touch.message
-    write = place(convert(touch.body, Pod), "node-0", DEVICES, pin=Pin.AFFINITY)
+    waiting = convert(touch.body, Pod)
+    write = place(waiting, "node-0", DEVICES, pin=Pin.AFFINITY, more={TERM: term})
     assert (answer := sent(operator, write)).ok, answer.message
     for mark in (
         mark_disrupted(meta(found), "OutOfcpu", "no room", NOW),

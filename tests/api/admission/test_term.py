@@ -30,7 +30,27 @@ from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.jobs.gate import ungate
 from gpu_scheduler.kube.objects import Pod
 
+JOB = "of-terms"
+JOBS = f"/apis/batch/v1/namespaces/{PROJECT}/jobs"
 GRANTS = [Grant(0, "GPU-0", 500, 20224)]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def job(admin: Caller) -> None:
+    """The Job whose pods these are, which no controller looks after."""
+    template = pod(PROJECT, restartPolicy="Never")
+    spec = {"template": {"spec": template["spec"]}, "managedBy": "example.com/nobody"}
+    body = {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": JOB}, "spec": spec}
+    answer = admin.create(JOBS, body)
+    assert answer.ok, answer.message
+
+
+def of_job(editor: Caller, **spec: Any) -> dict[str, Any]:
+    body = pod(PROJECT, **spec)
+    owner = {"apiVersion": "batch/v1", "kind": "Job", "name": JOB, "controller": True}
+    uid = editor.get(f"{JOBS}/{JOB}").body["metadata"]["uid"]
+    body["metadata"]["ownerReferences"] = [{**owner, "uid": uid}]
+    return body
 
 
 def bind(operator: Caller, editor: Caller, term: str | None, path: str | None = "bind") -> Answer:
@@ -45,7 +65,7 @@ def release(
 
 
 def gated(editor: Caller) -> str:
-    return created(editor, pod(PROJECT, schedulingGates=[{"name": GATE}]))
+    return created(editor, of_job(editor, schedulingGates=[{"name": GATE}]))
 
 
 def release_of(operator: Caller, where: str, term: str | None, path: str | None) -> Answer:
@@ -112,13 +132,13 @@ def test_the_operator_cannot_leave_its_term_out(
     label = {"label": None, "both": None, "other label": wrong}.get(leave_out, right)
     answer = write(operator, editor, None if leave_out in ("term", "both") else term, label)
     assert refused(answer), answer.message
-    assert "it names the leader that the write is from" in answer.message
+    assert "the account of the GPU scheduler" in answer.message
 
 
 def test_a_gated_pod_that_says_it_is_placed_already_opens_no_way_around(
     operator: Caller, editor: Caller, term: str
 ) -> None:
-    body = pod(PROJECT, schedulingGates=[{"name": GATE}])
+    body = of_job(editor, schedulingGates=[{"name": GATE}])
     body["metadata"]["labels"] = {PATH: "gate"}
     where = created(editor, body)
     early = {"metadata": {"annotations": {TERM: "leader-a/2"}}}
