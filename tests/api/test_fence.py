@@ -47,6 +47,12 @@ def held_back(path: str) -> Rule:
     )
 
 
+def cordon(tenant: Tenant, value: bool) -> None:
+    for number in range(4):
+        path = f"/api/v1/nodes/r7525-{number}"
+        assert tenant.admin.patch(path, {"spec": {"unschedulable": value}}).ok
+
+
 def settled(tenant: Tenant, job: str, path: str) -> None:
     """Until nobody but the operator has a reason to change the job's pods."""
     told = "PodScheduled" if path == "gate" else ""  # kube-scheduler says that they are gated
@@ -106,12 +112,11 @@ def test_a_write_of_a_leader_that_was_stopped_lands_no_more_once_another_one_lea
         new = replica(running, f"new-{path}", chosen)
         try:
             old.wait_leading(60)
-            fill(tenant, "full", priority=20)
-            tenant.wait_placed("full", GPUS, 60)
+            cordon(tenant, True)
             fill(tenant, "late")
             settled(tenant, "late", path)
             proxy.rules.append(late)
-            tenant.remove("full")
+            cordon(tenant, False)  # all are placed at once, and none is held back long enough
             proxy.wait_for(lambda: late.held == GPUS)
             assert old.process is not None
             old.process.send_signal(signal.SIGSTOP)
