@@ -113,14 +113,16 @@ def test_a_write_of_a_leader_that_was_stopped_lands_no_more_once_another_one_lea
         try:
             old.wait_leading(60)
             cordon(tenant, True)
-            fill(tenant, "late")
+            fill(tenant, "late", priority=20)
+            fill(tenant, "first", priority=10)
             settled(tenant, "late", path)
+            settled(tenant, "first", path)
             proxy.rules.append(late)
             cordon(tenant, False)  # all are placed at once, and none is held back long enough
             proxy.wait_for(lambda: late.held == GPUS)
             assert old.process is not None
             old.process.send_signal(signal.SIGSTOP)
-            fill(tenant, "first", priority=10)
+            assert tenant.patch("late", priority=0).ok  # its pods stay as they are, and wait
             new.start().wait_leading(60)
             tenant.wait_placed("first", GPUS, 60)
             proxy.release(late)
