@@ -132,9 +132,13 @@ false
 request.subResource == 'status' && {{ include "gpu-scheduler.cel.marks" . }})
 {{- end }}
 
-{{/* A Binding sets annotations and labels of its pod: ours, and the one that says which path it took. */}}
+{{/*
+A Binding sets annotations and labels of its pod: annotations of ours, the label that says which path it took, and
+those of the node's place, which the API server adds itself (PodTopologyLabels).
+*/}}
 {{- define "gpu-scheduler.cel.operatorBinding" -}}
-({{ include "gpu-scheduler.cel.fenced" (dict "path" "bind") }} && object.metadata.labels.size() == 1
+({{ include "gpu-scheduler.cel.fenced" (dict "path" "bind") }}
+&& object.metadata.labels.all(k, k == 'gpu-scheduler.io/path' || k.startsWith('topology.kubernetes.io/'))
 && object.metadata.annotations.all(k, k.startsWith('gpu-scheduler.io/'))
 && ('gpu-scheduler.io/allocation' in object.metadata.annotations || (has(request.dryRun) && request.dryRun))
 && (!has(object.target.kind) || object.target.kind == 'Node'))

@@ -138,6 +138,17 @@ def test_it_places_and_marks_the_pods_of_gpujobs(
     assert (answer := sent(operator, evict(meta(found)))).ok, answer.message
 
 
+def test_it_binds_to_a_node_whose_place_the_api_server_writes_on_the_pod(
+    operator: Caller, admin: Caller, editor: Caller
+) -> None:
+    labels = {"topology.kubernetes.io/zone": "a", "topology.kubernetes.io/region": "b"}
+    node = {"metadata": {"name": "in-a-zone", "labels": labels}}
+    assert (answer := admin.create("/api/v1/nodes", node)).ok, answer.message
+    found = running(operator, editor, "in-a-zone")
+    write = place(convert(found, Pod), "in-a-zone", DEVICES)
+    assert (answer := sent(operator, write)).ok, answer.message
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -278,11 +289,20 @@ def test_of_a_job_it_changes_width_and_suspension_alone(operator: Caller, editor
     assert editor.patch(path, {"metadata": {"labels": {"gpu-scheduler.io/job": None}}}).ok
     label = {"metadata": {"labels": {"gpu-scheduler.io/job": "wide"}}}
     assert (answer := operator.patch(path, label)).ok, answer.message
-    # While a Job is suspended the API server itself lets these change.
-    told(operator.patch(path, {"spec": {"template": {"spec": {"nodeSelector": {"a": "b"}}}}}))
     told(operator.patch(path, {"spec": {"activeDeadlineSeconds": 1}}))
     told(operator.patch(path, {"metadata": {"labels": {"a": "b"}}}))
     told(operator.patch(path, {"metadata": {"ownerReferences": None}}))
+
+
+def test_it_leaves_the_template_of_a_job_that_sleeps_alone(
+    operator: Caller, editor: Caller
+) -> None:
+    """Where the API server itself lets some of it change."""
+    job = rendered(gpujob(editor, "asleep", suspend=True))
+    assert (answer := operator.create(JOBS, job)).ok, answer.message
+    template = {"spec": {"template": {"spec": {"nodeSelector": {"a": "b"}}}}}
+    told(operator.patch(f"{JOBS}/asleep", template))
+    assert (answer := editor.patch(f"{JOBS}/asleep", template)).ok, answer.message
 
 
 def test_it_leaves_jobs_of_others_alone(operator: Caller, editor: Caller) -> None:
