@@ -1,13 +1,15 @@
 """One look at everything NVML and /proc say: the agent's blocking I/O, done in a thread.
 
-A sample is a value; what follows from it is decided elsewhere. A device that does not answer costs
-that device alone, a driver that does not answer costs all, and while anything is unreadable NVML is
-opened anew every ``REOPEN_SECONDS``: that is how a device comes back after a reset.
+A sample is a value; what follows from it is decided elsewhere. A device that does not answer, or
+answers what cannot be, costs that device alone, a driver that does so costs all, and while anything
+is unreadable NVML is opened anew every ``REOPEN_SECONDS``: that is how a device comes back after a
+reset.
 """
 
 import logging
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from gpu_scheduler.agent import plausible
 from gpu_scheduler.agent.driver import (
     Driver,
     DriverError,
@@ -19,10 +21,13 @@ from gpu_scheduler.agent.driver import (
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.inventory import with_configured_memory
 from gpu_scheduler.agent.procfs import Process, ProcFS
+from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
 
 REOPEN_SECONDS = 30.0
+_VERSION_LENGTH = 64  # as GPUNode holds it
+_MOST_US = (1 << 63) - 1  # NVML's clock
 SLOW_SECONDS = 10.0  # between looks at what changes slowly: vitals, load, use per process
 
 
@@ -91,11 +96,12 @@ class Sampler:
         try:
             if now >= self._reopen_at:
                 self._open(now)
-            self._driver.count()
-        except DriverError as error:
+            plausible.count(self._driver.count())
+            events = plausible.xids(self._driver.xids())
+        except Exception as error:
             self._reopen_at = now
-            return Sample(now, problem=f"NVML: {error}")
-        for event in self._driver.xids():
+            return Sample(now, problem=f"NVML: {_said('driver', error)}")
+        for event in events:
             reason = self._health.xid(event)
             log.warning("XID %d on %s: %s", event.code, event.uuid, reason or "not a reason")
         devices = tuple(self._device(uuid, known, now) for uuid, known in self._known.items())
@@ -113,13 +119,14 @@ class Sampler:
         """Open NVML and see which device has which number now: a lost one shifts the others."""
         self._driver.open()
         self._reopen_at = float("inf")
-        self._version = self._driver.version()
+        self._version = str(self._driver.version())[:_VERSION_LENGTH]
         self._numbers = {}
-        for index in range(self._driver.count()):
+        for index in range(plausible.count(self._driver.count())):
             try:
                 facts = self._facts(index)
-            except DriverError as error:
-                log.warning("device %d cannot be read: %s", index, error)
+            except Exception as error:
+                said = _said(f"device {index}", error)
+                log.warning("device %d cannot be read: %s", index, said)
                 self._reopen_at = now + REOPEN_SECONDS
                 continue
             self._numbers[facts.uuid] = index
@@ -131,17 +138,17 @@ class Sampler:
         try:
             if index is None:
                 raise DriverError("the driver does not list the device any more")
-            memory = self._driver.memory(index)
+            memory = plausible.memory(self._driver.memory(index))
             if now - known.slow_at >= SLOW_SECONDS:
                 self._look_closer(index, known)
                 known.slow_at = now
             processes = tuple(
                 Seen(p.pid, p.used_bytes, self._procfs.process(p.pid), known.busy.get(p.pid))
-                for p in self._driver.processes(index)
+                for p in plausible.processes(self._driver.processes(index))
             )
-        except DriverError as error:
+        except Exception as error:
             known.slow_at = float("-inf")
-            message = self._health.unreadable(uuid, str(error))
+            message = self._health.unreadable(uuid, _said(uuid, error))
             return DeviceSample(known.facts, message, readable=False)
         return DeviceSample(
             known.facts, self._health.message(uuid, known.vitals), memory, known.load, processes
@@ -149,9 +156,20 @@ class Sampler:
 
     def _look_closer(self, index: int, known: _Known) -> None:
         known.facts = self._facts(index)
-        known.vitals = self._driver.vitals(index)
-        known.load = self._driver.load(index)
-        known.busy, known.busy_since_us = self._driver.busy_by_pid(index, known.busy_since_us)
+        known.vitals = plausible.vitals(self._driver.vitals(index))
+        known.load = plausible.load(self._driver.load(index))
+        busy, newest = self._driver.busy_by_pid(index, known.busy_since_us)
+        known.busy = plausible.busy(busy)
+        known.busy_since_us = plausible.whole(newest, _MOST_US) or 0
 
     def _facts(self, index: int) -> Facts:
-        return with_configured_memory(self._driver.facts(index), self._unified_memory_mib)
+        found = replace(plausible.facts(self._driver.facts(index)), index=index)
+        return with_configured_memory(found, self._unified_memory_mib)
+
+
+def _said(about: str, error: Exception) -> str:
+    """The driver's own words, or what went wrong with an answer that nobody foresaw."""
+    if isinstance(error, DriverError):
+        return str(error)
+    unexpected("sampler", about, error)
+    return f"an answer that cannot be used ({type(error).__name__})"

@@ -1,0 +1,107 @@
+"""What NVML says, held against what can be: nothing else goes on to judge or to report.
+
+A figure that cannot be (negative, beyond every device, not a number) is None, as if the driver did
+not know it; a device whose identity cannot be is one that does not answer. Pure; called by the
+sampler for every answer, whatever driver gave it.
+"""
+
+import math
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from gpu_scheduler.agent.driver import DriverError, Facts, GpuProcess, Load, Memory, Vitals, Xid
+
+MOST_BYTES = 1 << 50  # a petabyte; the largest device of 2026 has a third of a terabyte
+MOST_DEVICES = 1024
+_MOST_PID = (1 << 32) - 1
+_COMPUTE = re.compile(r"[0-9]{1,2}\.[0-9]{1,2}", re.ASCII)
+_UUID = re.compile(r"[!-~]{1,128}", re.ASCII)
+
+
+def whole(value: object, most: int = MOST_BYTES) -> int | None:
+    """A number from 0 to ``most``; None for anything else."""
+    return value if type(value) is int and 0 <= value <= most else None
+
+
+def gauge(value: object, most: float) -> float | None:
+    """A finite number from 0 to ``most``; None for anything else."""
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        return None
+    return float(value) if math.isfinite(value) and 0 <= value <= most else None
+
+
+def count(value: object) -> int:
+    """The number of devices.
+
+    Raises:
+        DriverError: it cannot be.
+    """
+    found = whole(value, MOST_DEVICES)
+    if found is None:
+        raise DriverError(f"NVML counts {value!r:.40} devices")
+    return found
+
+
+def memory(found: Memory | None) -> Memory | None:
+    """Device memory; None where it has none of its own, or tells nothing that can be."""
+    if found is None:
+        return None
+    total, used = whole(found.total_bytes), whole(found.used_bytes)
+    reserved = whole(found.reserved_bytes)
+    if not total or used is None or reserved is None or max(used, reserved) > total:
+        return None
+    return found
+
+
+def facts(found: Facts) -> Facts:
+    """What a device is.
+
+    Raises:
+        DriverError: it names itself in a way that cannot be, or its memory is no amount.
+    """
+    if not isinstance(found.uuid, str) or not _UUID.fullmatch(found.uuid):
+        raise DriverError(f"its UUID is {found.uuid!r:.60}")
+    if found.memory is not None and memory(found.memory) is None:
+        raise DriverError(f"its memory is {found.memory!r:.120}")
+    if not isinstance(found.compute_capability, str) or not _COMPUTE.fullmatch(
+        found.compute_capability
+    ):
+        raise DriverError(f"its compute capability is {found.compute_capability!r:.40}")
+    return replace(found, model=str(found.model)[:128])
+
+
+def processes(found: Iterable[GpuProcess]) -> list[GpuProcess]:
+    """Processes that can be; one without a process id is nobody's."""
+    return [
+        GpuProcess(each.pid, whole(each.used_bytes)) for each in found if whole(each.pid, _MOST_PID)
+    ]
+
+
+def load(found: Load) -> Load:
+    """Gauges that can be."""
+    return Load(
+        busy_ratio=gauge(found.busy_ratio, 1.0),
+        power_watts=gauge(found.power_watts, 1e5),
+        temperature_celsius=gauge(found.temperature_celsius, 1e3),
+    )
+
+
+def busy(found: Mapping[int, float]) -> dict[int, float]:
+    """Shares of time by process, those that can be."""
+    known = ((pid, gauge(share, 1.0)) for pid, share in found.items() if whole(pid, _MOST_PID))
+    return {pid: share for pid, share in known if share is not None}
+
+
+def vitals(found: Vitals) -> Vitals:
+    """Signs of broken hardware; a count that cannot be is no sign."""
+    return Vitals(
+        uncorrected_ecc=whole(found.uncorrected_ecc),
+        remap_failed=found.remap_failed is True,
+        recovery_action=whole(found.recovery_action, 255),
+    )
+
+
+def xids(found: Iterable[Xid]) -> list[Xid]:
+    """Error events with a number."""
+    return [each for each in found if whole(each.code) is not None and isinstance(each.uuid, str)]
