@@ -79,19 +79,19 @@ class AgentNode:
                         pod=f"pod-{number}",
                         uid=pod_uid(number),
                         job="job",
+                        project="project",
                         index=0,
                         name="main",
                         container_id=container_id(number),
                         caps_mib={uuid_of(0): cap},
                         promised=promised,
-                        ended=False,
+                        kill=kills,
                     ),
                 )
                 for number, cap in caps_mib.items()
             },
             others={},
-            around=Surroundings(tenants={NAMESPACE}),
-            kills=frozenset({NAMESPACE} if kills else ()),
+            around=Surroundings(),
         )
 
     def look(self, times: int = 1) -> Look:

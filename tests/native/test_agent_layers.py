@@ -84,8 +84,8 @@ def limited(root: str, cap_mib: int) -> dict[str, Any]:
     """Limit pod 1 as the agent does, and say what a process in its cgroup gets."""
     leaf = Leaf(Path(root), 1)
     container = GpuContainer(
-        namespace="team-a", pod="p", uid=pod_uid(1), job="j", index=0, name="main",
-        container_id=container_id(1), caps_mib={uuid_of(0): cap_mib}, promised=False, ended=False,
+        namespace="team-a", pod="p", uid=pod_uid(1), job="j", project="p", index=0, name="main",
+        container_id=container_id(1), caps_mib={uuid_of(0): cap_mib}, promised=False, kill=False,
     )  # fmt: skip
     driver = NvmlDriver()
     driver.open()

@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.native.fake_gpu import FakeGPU
+from tests.unit.agent.builders import orders
 from tests.unit.agent.until import until
 from tests.unit.kube.fake_server import FakeServer
+
+from gpu_scheduler.api.orders import dumps
 
 GPUNODE = "/apis/gpu-scheduler.io/v1alpha1/gpunodes/n1"
 LEASE = "/apis/coordination.k8s.io/v1/namespaces/gpu-system/leases/gpu-node-n1"
@@ -25,18 +28,16 @@ class Stage:
 
     def statuses(self) -> list[dict[str, Any]]:
         path = f"{GPUNODE}/status"
-        return [s.body["status"] for s in self.server.seen if (s.method, s.path) == ("PATCH", path)]
+        return [s.body["status"] for s in self.server.seen if (s.method, s.path) == ("PUT", path)]
 
     def beats(self) -> int:
-        return sum((s.method, s.path) == ("PATCH", LEASE) for s in self.server.seen)
+        return sum(s.method == "PUT" and s.path == LEASE for s in self.server.seen)
 
 
 @asynccontextmanager
 async def running(gpu: FakeGPU, folder: Path, **settings: str) -> AsyncIterator[Stage]:
     async with FakeServer() as server:
-        server.put("/api/v1/nodes/n1", {})
-        for path in (GPUNODE, f"{GPUNODE}/status", LEASE):
-            server.put(path, {})
+        (folder / "orders").write_text(dumps(orders()))
         kubeconfig = folder / "kubeconfig"
         kubeconfig.write_text(
             json.dumps(
@@ -54,6 +55,7 @@ async def running(gpu: FakeGPU, folder: Path, **settings: str) -> AsyncIterator[
             "GPUSCHED_AGENT_NODE": "n1",
             "GPUSCHED_AGENT_NAMESPACE": "gpu-system",
             "GPUSCHED_AGENT_ADMIN_PORT": "0",
+            "GPUSCHED_AGENT_ORDERS_FILE": str(folder / "orders"),
             **settings,
         }
         process = await asyncio.create_subprocess_exec(

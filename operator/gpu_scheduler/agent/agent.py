@@ -1,9 +1,10 @@
 """The agent of a node: looks every few seconds, reports what changed, beats its heart.
 
 Looks run in one thread and are given ``answer_seconds``; a driver that hangs longer makes the
-devices unhealthy without stopping anything else. Nothing is reported before the pods of the node
-are known, since until then every process would be a stranger. The API server may be away at any
-time: looks go on with the pods that were known last, and what changed is written when it is back.
+devices unhealthy without stopping anything else. Nothing is reported before the operator has said
+which pods are whose, since until then every process would be a stranger. Operator and API server
+may be away at any time: looks go on with what was said last, and what changed is written when they
+are back. What goes wrong in one look, and was not foreseen, concerns that look alone.
 """
 
 import asyncio
@@ -20,13 +21,13 @@ from gpu_scheduler.agent.isolation import Verdict
 from gpu_scheduler.agent.look import Known, Look, Looker
 from gpu_scheduler.agent.metrics import Metrics
 from gpu_scheduler.agent.pods import Pods
-from gpu_scheduler.agent.projects import Projects
 from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.selftest import Verdict as SelfTest
-from gpu_scheduler.agent.usage import ContainerUse, Surroundings, usage
+from gpu_scheduler.agent.usage import ContainerUse, Surroundings, Usage, usage
 from gpu_scheduler.api.gpunode import GPUNodeStatus
 from gpu_scheduler.kube.times import utc_now
+from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
 
@@ -38,18 +39,18 @@ class Agent:
         self,
         looker: Looker,
         pods: Pods,
-        projects: Projects,
         publisher: Publisher,
         metrics: Metrics,
         *,
         around: Surroundings,
+        refresh: Callable[[], None] = lambda: None,
         sample_seconds: float,
         answer_seconds: float,
         self_test: SelfTest | None = None,
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], str] = utc_now,
     ) -> None:
-        self._looker, self._pods, self._projects = looker, pods, projects
+        self._looker, self._pods, self._refresh = looker, pods, refresh
         self._publisher, self._metrics = publisher, metrics
         self._around = around
         self._sample_seconds, self._answer_seconds = sample_seconds, answer_seconds
@@ -57,6 +58,8 @@ class Agent:
         self.self_test = self_test
         self.status = GPUNodeStatus.model_validate({})
         """What was reported last."""
+        self.reporting = False
+        """What is found is judged and written; not before the operator's first word."""
         self.stuck = False
         """The driver has not answered for ``answer_seconds``."""
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="driver")
@@ -71,13 +74,19 @@ class Agent:
         """Look for ever."""
         due = self._clock()
         while True:
-            await self.look()
+            try:
+                await self.look()
+            except Exception:
+                # What cannot be looked at is not well: the Lease goes on, so it must be said.
+                unexpected("look", "all devices")
+                self._report_unreadable("the agent failed to look; its log says why")
             # Evenly spaced, but never a burst to make up for a look that took long.
             due = max(due + self._sample_seconds, self._clock())
             await self._rest(due)
 
-    async def look(self) -> Look | None:
-        """Look once and report; None when the driver did not answer in time and then failed."""
+    async def look(self) -> Look:
+        """Look once and report."""
+        self._refresh()
         work = asyncio.get_running_loop().run_in_executor(
             self._pool, partial(self._looker.look, self._clock(), self._wall(), self._known())
         )
@@ -106,12 +115,15 @@ class Agent:
                 self._metrics.last_active[device.facts.uuid] = time.time()
         if look.killed:
             log.warning("above their cap, policy kill: killed %s", look.killed)
-        self._metrics.sample, self._metrics.usage = look.sample, look.usage
+        self._metrics.sample = look.sample
+        self._metrics.usage = look.usage if self.reporting else Usage((), {})
         if look.sample.problem is not None:
             self._report_unreadable(look.sample.problem)
             return
-        foreign = self._lasting.look(look.usage.foreign)
-        lasting = type(look.usage)(look.usage.containers, foreign)
+        if not self.reporting:
+            return
+        foreign = self._lasting.look(look.usage.foreign, look.usage.unnamed, look.sample.at)
+        lasting = Usage(look.usage.containers, foreign)
 
         def verdict(use: ContainerUse) -> Verdict:
             return look.verdicts[use.container.uid, use.container.index]
@@ -122,6 +134,8 @@ class Agent:
         self._report(report.unreadable(self.status, problem))
 
     def _report(self, status: GPUNodeStatus) -> None:
+        if not self.reporting:
+            return
         for device in status.devices:
             known = next((d for d in self.status.devices if d.uuid == device.uuid), None)
             if known is None or known.message != device.message:
@@ -130,18 +144,7 @@ class Agent:
         self._publisher.publish(status)
 
     def _known(self) -> Known:
-        policies = {ns: self._projects.policy(ns) for ns in self._projects.namespaces}
-        return Known(
-            containers=dict(self._pods.containers),
-            others=dict(self._pods.others),
-            around=Surroundings(
-                tenants=self._projects.namespaces,
-                daemons=self._around.daemons,
-                own_pod=self._around.own_pod,
-                own_cgroup=self._around.own_cgroup,
-            ),
-            kills=frozenset(ns for ns, policy in policies.items() if policy == "kill"),
-        )
+        return Known(self._pods.at(self._clock()), dict(self._pods.others), self._around)
 
     async def _rest(self, until: float) -> None:
         """Wait for the next look; new containers get the driver's limit at once."""
@@ -153,7 +156,11 @@ class Agent:
                 return
             self._news.clear()
             if self._looker.kernel is not None:
-                await self.in_thread(partial(self._limit, self._metrics.sample, self._known()))
+                limit = partial(self._limit, self._metrics.sample, self._known())
+                try:
+                    await self.in_thread(limit)
+                except Exception:
+                    unexpected("kernel-limits", "new containers")
 
     def _limit(self, sample: Sample, known: Known) -> None:
         self._looker.limit(usage(sample, known.containers, known.others, known.around))

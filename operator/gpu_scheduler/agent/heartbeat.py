@@ -1,32 +1,24 @@
 """The agent's sign of life: the Lease ``gpu-node-<node>``, renewed every few seconds.
 
-Nobody competes for it: it is written with server-side apply, so it comes back when it was deleted.
-Without an API server the agent goes on with its work and catches up. When the agent ends, nothing
-is cleaned up: the Lease runs out, and only then does the node take no new pods, so that an upgrade
-of the agent is not noticed. Run by the agent.
+Nobody competes for it, and it comes back when it was deleted. Without an API server the agent goes
+on with its work and catches up. When the agent ends, nothing is cleaned up: the Lease runs out, and
+only then does the node take no new pods, so that an upgrade of the agent is not noticed. There is
+none before the operator's first word. Run by the agent.
 """
 
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn
 
+from gpu_scheduler.agent.own_object import OwnObject, Writer
 from gpu_scheduler.api.names import AGENT_LEASE_PREFIX, COMPONENT_AGENT, LABEL_COMPONENT
+from gpu_scheduler.api.orders import Orders
 from gpu_scheduler.kube import errors, paths
+from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
-
-FIELD_MANAGER = "gpu-scheduler-agent"
-
-
-class Applier(Protocol):
-    """The part of the client that writes."""
-
-    async def apply(
-        self, path: str, body: object, field_manager: str, *, timeout_seconds: float
-    ) -> None:
-        """Server-side apply."""
 
 
 def lease_name(node: str) -> str:
@@ -35,7 +27,7 @@ def lease_name(node: str) -> str:
 
 
 def lease(node: str, namespace: str, seconds: float, now: datetime, uid: str) -> dict[str, Any]:
-    """The Lease as applied; with the Node's ``uid`` it is deleted together with the Node."""
+    """The Lease as written; with the Node's ``uid`` it is deleted together with the Node."""
     metadata: dict[str, Any] = {
         "name": lease_name(node),
         "namespace": namespace,
@@ -65,13 +57,12 @@ class Heartbeat:
 
     def __init__(
         self,
-        client: Applier,
+        client: Writer,
         *,
         node: str,
         namespace: str,
         lease_seconds: float,
         renew_seconds: float,
-        node_uid: Callable[[], str],
         alive: Callable[[], bool] = lambda: True,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
@@ -84,34 +75,45 @@ class Heartbeat:
             namespace: Of the Lease.
             lease_seconds: How long a renewal holds.
             renew_seconds: Between renewals.
-            node_uid: UID of the Node, empty while it is not known.
             alive: Whether what the agent reports is true; if not, the Lease must run out.
             now: Wall clock.
             sleep: Waits.
         """
-        self._client, self._node, self._namespace = client, node, namespace
+        self._node, self._namespace = node, namespace
+        self._own = OwnObject(client, paths.lease(namespace), lease_name(node))
+        self._orders: Orders | None = None
         self._lease_seconds, self._renew_seconds = lease_seconds, renew_seconds
-        self._node_uid, self._alive, self._now, self._sleep = node_uid, alive, now, sleep
+        self._alive, self._now, self._sleep = alive, now, sleep
         self.failures = 0
         """Renewals that failed in a row."""
+
+    def take(self, orders: Orders) -> None:
+        """What the operator says: whose the Lease is, and which version it sees."""
+        self._orders = orders
+        self._own.offer(orders.lease_version)
 
     async def run(self) -> NoReturn:
         """Renew until cancelled."""
         while True:
-            beaten = self._alive() and await self.beat()
+            try:
+                beaten = self._alive() and await self.beat()
+            except Exception:
+                unexpected("heartbeat", self._node)
+                beaten = False
             # Without one soon again: the Lease still lives, it must not run out for this.
             await self._sleep(self._renew_seconds if beaten else self._renew_seconds / 5)
 
     async def beat(self) -> bool:
         """Renew once; failures are counted and logged, and answered with False."""
-        body = lease(
-            self._node, self._namespace, self._lease_seconds, self._now(), self._node_uid()
-        )
-        path = paths.lease(self._namespace, lease_name(self._node))
+        if self._orders is None:
+            return False
+        uid = self._orders.node_uid
+        body = lease(self._node, self._namespace, self._lease_seconds, self._now(), uid)
+        if not self._own.version:
+            self._own.offer(self._orders.lease_version)
+        write = self._own.replace if self._own.version else self._own.create
         try:
-            await self._client.apply(
-                path, body, FIELD_MANAGER, timeout_seconds=self._renew_seconds / 2
-            )
+            await write(body, self._renew_seconds / 2)
         except errors.ApiError as error:
             self.failures += 1
             log.warning("heartbeat: %s", error)

@@ -21,6 +21,7 @@ from typing import Any, Protocol
 from gpu_scheduler.agent import cgroup_tree
 from gpu_scheduler.agent.usage import ContainerUse
 from gpu_scheduler.core.units import MIB
+from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
 
@@ -142,7 +143,11 @@ class KernelLimits:
             container_id = use.container.container_id
             if container_id:
                 seen.add(container_id)
-                self._ensure(container_id, use)
+                try:
+                    self._ensure(container_id, use)
+                except Exception:
+                    unexpected("kernel-limits", f"container {container_id}")
+                    self._applied.pop(container_id, None)
         for gone in self._applied.keys() - seen:
             del self._applied[gone]  # with the cgroup the driver forgets the limit too
 

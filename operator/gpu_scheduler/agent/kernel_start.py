@@ -18,6 +18,7 @@ from gpu_scheduler.agent.kernel_test import kernel_layer
 from gpu_scheduler.agent.look import Looker
 from gpu_scheduler.agent.selftest import Layer, Run, run_probe
 from gpu_scheduler.agent.settings import Settings
+from gpu_scheduler.kube.unexpected import unexpected
 
 
 def start_kernel_limits(
@@ -27,6 +28,14 @@ def start_kernel_limits(
     run: Run = run_probe,
 ) -> Layer:
     """Probe, test, and give ``looker`` the limits when they hold."""
+    try:
+        return _start(settings, driver, looker, run)
+    except Exception as error:  # the other layers go on
+        unexpected("kernel-limits", "start")
+        return Layer("kernel", "failed", f"{type(error).__name__}: {error}"[:200])
+
+
+def _start(settings: Settings, driver: Driver, looker: Looker, run: Run) -> Layer:
     root = Path(settings.cgroup_root)
     try:
         driver.open()

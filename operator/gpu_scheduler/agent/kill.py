@@ -34,8 +34,8 @@ def kill(procfs: ProcFS, pod_uid: str, processes: Iterable[Seen]) -> list[int]:
             continue
         try:
             descriptor = os.pidfd_open(seen.pid)
-        except OSError:
-            continue  # gone
+        except (OSError, OverflowError):
+            continue  # gone, or a number that no process has
         try:
             now = procfs.process(seen.pid)
             of = owner(now.cgroup) if now is not None else None

@@ -18,6 +18,7 @@ from gpu_scheduler.agent.sampler import Sample, Sampler, Seen
 from gpu_scheduler.agent.trueup import TrueUp
 from gpu_scheduler.agent.usage import ContainerUse, Surroundings, Usage, usage
 from gpu_scheduler.agent.watchdog import Key, OverCap, Watchdog
+from gpu_scheduler.kube.unexpected import unexpected
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,6 @@ class Known:
     containers: Mapping[str, tuple[GpuContainer, ...]]
     others: Mapping[str, OtherPod]
     around: Surroundings
-    kills: frozenset[str]  # namespaces whose policy is to kill
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Look:
     seconds: float
 
 
-def _with_policy(over: OverCap, kills: frozenset[str]) -> OverCap:
-    if over.container.namespace not in kills:
+def _with_policy(over: OverCap) -> OverCap:
+    if not over.container.kill:
         return over
     return replace(over, message=f"{over.message}; by policy kill its processes there are killed")
 
@@ -81,16 +81,18 @@ class Looker:
             self.limit(found)
             self._true_up.look(found.containers)
         over = self._watchdog.look(found.containers, wall) if sample.problem is None else {}
-        over = {key: _with_policy(each, known.kills) for key, each in over.items()}
-        killed = [
-            pid
-            for use in found.containers
-            for pid in self._kill(use, over.get((use.container.uid, use.container.index)), known)
-        ]
+        over = {key: _with_policy(each) for key, each in over.items()}
+        killed: list[int] = []
+        verdicts: dict[Key, Verdict] = {}
+        for use in found.containers:
+            key = (use.container.uid, use.container.index)
+            try:
+                killed += self._kill(use, over.get(key))
+                verdicts[key] = self._verdict(use)
+            except Exception:
+                unexpected("look", f"{use.container.namespace}/{use.container.pod}")
+                verdicts.setdefault(key, Verdict("unprotected", "the agent cannot judge it"))
         self._reported = set(over)
-        verdicts = {
-            (u.container.uid, u.container.index): self._verdict(u) for u in found.containers
-        }
         self._verdicts = verdicts
         self._loaded &= {
             (seen.pid, seen.process.started)
@@ -105,10 +107,10 @@ class Looker:
         if self.kernel is not None:
             self.kernel.look(found.containers)
 
-    def _kill(self, use: ContainerUse, over: OverCap | None, known: Known) -> list[int]:
+    def _kill(self, use: ContainerUse, over: OverCap | None) -> list[int]:
         """Kill by policy, one look after the report: whose process dies must be able to see why."""
         key = (use.container.uid, use.container.index)
-        if over is None or key not in self._reported or use.container.namespace not in known.kills:
+        if over is None or key not in self._reported or not use.container.kill:
             return []
         doomed = [process for process in use.processes if process.pid in over.pids]
         return kill(self._procfs, use.container.uid, doomed)

@@ -11,7 +11,6 @@ from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from gpu_scheduler import __version__
-from gpu_scheduler.agent.projects import Projects
 from gpu_scheduler.agent.sampler import DeviceSample, Sample
 from gpu_scheduler.agent.usage import Usage
 from gpu_scheduler.core.units import MIB
@@ -35,13 +34,13 @@ class Counts:
 class Metrics:
     """The collector. The agent sets ``sample`` and ``usage`` after each look."""
 
-    def __init__(self, node: str, projects: Projects) -> None:
+    def __init__(self, node: str) -> None:
         self.registry = CollectorRegistry()
         self.counts = Counts()
         self.sample = Sample(0.0)
         self.usage = Usage((), {})
         self.last_active: dict[str, float] = {}
-        self._node, self._projects = node, projects
+        self._node = node
         self.registry.register(self)
 
     def describe(self) -> Iterable[Metric]:
@@ -103,8 +102,8 @@ class Metrics:
         limit: dict[Job, float] = {}
         busy: dict[Job, list[float]] = {}
         for use in self.usage.containers:
-            namespace = use.container.namespace
-            key = (namespace, use.container.job, self._projects.project(namespace))
+            of = use.container
+            key = (of.namespace, of.job, of.project)
             for each in use.uses:
                 limit[key] = limit.get(key, 0.0) + each.cap_mib * MIB
                 if each.used_mib is not None:

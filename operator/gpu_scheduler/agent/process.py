@@ -8,6 +8,7 @@ import asyncio
 import logging
 import os
 import signal
+import time
 from functools import partial
 from pathlib import Path
 
@@ -21,19 +22,17 @@ from gpu_scheduler.agent.kernel_start import start_kernel_limits
 from gpu_scheduler.agent.look import Looker
 from gpu_scheduler.agent.metrics import Metrics
 from gpu_scheduler.agent.nvml import NvmlDriver
-from gpu_scheduler.agent.pods import AgentPod, Pods
+from gpu_scheduler.agent.orders import OrdersFile
+from gpu_scheduler.agent.pods import Pods
 from gpu_scheduler.agent.procfs import ProcFS
-from gpu_scheduler.agent.projects import AgentProject, Projects
 from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sampler
 from gpu_scheduler.agent.settings import Settings
 from gpu_scheduler.agent.usage import Surroundings
 from gpu_scheduler.agent.watchdog import Watchdog
-from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.kube import paths
+from gpu_scheduler.api.orders import Orders
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection
-from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener
@@ -61,10 +60,11 @@ class Node:
         procfs = ProcFS()
         self._settings = settings
         self._driver = driver
-        self.projects = Projects()
         self.pods = Pods(lambda: self.agent.pods_changed())
         self.publisher = Publisher(client, settings.node)
-        self.metrics = Metrics(settings.node, self.projects)
+        self.metrics = Metrics(settings.node)
+        self._told = asyncio.Event()
+        self._orders = OrdersFile(Path(settings.orders_file), self._take)
         sampler = Sampler(
             driver,
             procfs,
@@ -76,7 +76,6 @@ class Node:
         self.agent = Agent(
             self._looker,
             self.pods,
-            self.projects,
             self.publisher,
             self.metrics,
             around=Surroundings(
@@ -84,6 +83,7 @@ class Node:
                 own_pod=settings.pod_uid,
                 own_cgroup=_own_cgroup(),
             ),
+            refresh=self._orders.read,
             sample_seconds=settings.sample_seconds,
             answer_seconds=settings.answer_seconds,
             self_test=_verdict(Path(settings.verdict_file)),
@@ -94,24 +94,8 @@ class Node:
             namespace=settings.namespace,
             lease_seconds=settings.lease_seconds,
             renew_seconds=settings.renew_seconds,
-            node_uid=lambda: self.publisher.node_uid,
             alive=lambda: self.publisher.behind_seconds() < settings.lease_seconds,
         )
-        self._reflectors: list[Reflector[AgentPod] | Reflector[AgentProject]] = [
-            Reflector(
-                client,
-                paths.PODS,
-                AgentPod,
-                self.pods,
-                params={"fieldSelector": f"spec.nodeName={settings.node}"},
-            ),
-            Reflector(
-                client,
-                paths.of_group(GROUP, VERSION, "gpuprojects"),
-                AgentProject,
-                self.projects,
-            ),
-        ]
 
     async def run(self, stop: asyncio.Event) -> int:
         """Run until ``stop``; the exit code."""
@@ -134,18 +118,23 @@ class Node:
 
     async def _work(self) -> None:
         async with asyncio.TaskGroup() as group:
-            for reflector in self._reflectors:
-                group.create_task(reflector.run())
-            for reflector in self._reflectors:
-                await reflector.synced.wait()
-            log.info("%s: %d pods with GPUs", self._settings.node, len(self.pods.containers))
-            self.agent.status = await self.publisher.last()
+            group.create_task(self._orders.run())
             if self._settings.kernel_limits:
                 start = partial(start_kernel_limits, self._settings, self._driver, self._looker)
                 await self.agent.in_thread(lambda: self._kernel(start()))
             group.create_task(self.agent.run())
+            await self._told.wait()
+            log.info("%s: %d pods with GPUs", self._settings.node, len(self.pods.containers))
+            self.agent.status = await self.publisher.last()
+            self.agent.reporting = True
             group.create_task(self.publisher.run())
             group.create_task(self._heartbeat.run())
+
+    def _take(self, orders: Orders) -> None:
+        self.pods.take(orders, time.monotonic())
+        self.publisher.take(orders)
+        self._heartbeat.take(orders)
+        self._told.set()
 
     def _kernel(self, layer: selftest.Layer) -> None:
         log.info("kernel limits %s: %s", layer.result, layer.detail)
@@ -159,8 +148,8 @@ class Node:
         return await serve(application, self._settings.admin_host, self._settings.admin_port)
 
     def _missing(self) -> str:
-        if not all(reflector.synced.is_set() for reflector in self._reflectors):
-            return "the pods of the node are not known yet\n"
+        if not self._told.is_set():
+            return "the operator has not said yet which pods of the node are whose\n"
         if not self.metrics.counts.samples:
             return "no look at the devices yet\n"
         return "the driver does not answer\n" if self.agent.stuck else ""

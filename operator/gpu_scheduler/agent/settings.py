@@ -66,6 +66,9 @@ class Settings(BaseModel):
     daemons: Names = Field(DAEMONS, description="Commands that may use a GPU beside us.")
     kernel_limits: bool = Field(False, description="Let the driver enforce caps where it can.")
     cgroup_root: str = Field("/sys/fs/cgroup", description="The node's cgroups, for the driver.")
+    orders_file: str = Field(
+        "/run/gpu-scheduler-orders/orders", description="What the operator says of this node."
+    )
     verdict_file: str = Field(
         "/run/gpu-scheduler/self-test.json", description="What the self-test at start left."
     )

@@ -15,6 +15,7 @@ from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.sampler import Seen
 from gpu_scheduler.agent.usage import ContainerUse
 from gpu_scheduler.core.units import MIB
+from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +51,11 @@ class TrueUp:
                 continue
             for each in use.uses:
                 for process in each.processes:
-                    key = self._one(process, each.uuid)
+                    try:
+                        key = self._one(process, each.uuid)
+                    except Exception:
+                        unexpected("true-up", f"process {process.pid}")
+                        continue
                     if key is not None:
                         seen.add(key)
         for key in self._looks.keys() - seen:

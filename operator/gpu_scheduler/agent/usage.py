@@ -58,6 +58,7 @@ class Usage:
 
     containers: tuple[ContainerUse, ...]
     foreign: dict[str, list[ForeignProcess]]  # by uuid
+    unnamed: frozenset[int] = frozenset()  # pids of those in a pod that the operator did not name
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,11 @@ class Surroundings:
     """What tells our own and the driver's processes from strangers.
 
     Attributes:
-        tenants: Namespaces that belong to a project.
         daemons: Commands of the driver's own daemons.
         own_pod: UID of the agent's pod, empty outside of one.
         own_cgroup: ``/proc/self/cgroup`` of the agent.
     """
 
-    tenants: Collection[str] = ()
     daemons: Collection[str] = ()
     own_pod: str = ""
     own_cgroup: str = ""
@@ -87,6 +86,7 @@ def usage(
     uuid_of = {str(d.facts.index): d.facts.uuid for d in sample.devices}
     held: dict[tuple[str, int], dict[str, list[Seen]]] = {}
     foreign: dict[str, list[ForeignProcess]] = {}
+    unnamed: set[int] = set()
     for device in sample.devices:
         uuid = device.facts.uuid
         for seen in device.processes:
@@ -98,6 +98,9 @@ def usage(
             name = _foreign_name(seen, pods, others, around)
             if name is not None:
                 foreign.setdefault(uuid, []).append(_foreign(seen, name))
+                of = owner(seen.process.cgroup) if seen.process is not None else None
+                if of is not None and of.pod_uid not in pods and of.pod_uid not in others:
+                    unnamed.add(seen.pid)
     readable = {d.facts.uuid for d in sample.devices if d.readable}
     containers = []
     for container in (each for group in pods.values() for each in group if not each.ended):
@@ -108,7 +111,7 @@ def usage(
             for uuid, cap in caps.items()
         )
         containers.append(ContainerUse(container, uses))
-    return Usage(tuple(containers), foreign)
+    return Usage(tuple(containers), foreign, frozenset(unnamed))
 
 
 def _container(
@@ -157,7 +160,7 @@ def _foreign_name(
     other = others.get(found.pod_uid)
     if other is None:
         return f"{command}, pod with UID {found.pod_uid}"
-    if command in around.daemons and other.namespace not in around.tenants:
+    if command in around.daemons and not other.tenant:  # there a name proves nothing
         return None
     holds = f" ({_WHOLE})" if other.whole_gpus else ""
     return f"{command}, pod {other.namespace}/{other.pod}{holds}"

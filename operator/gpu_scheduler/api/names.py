@@ -22,6 +22,8 @@ TERM = f"{GROUP}/term"
 LABEL_PATH = f"{GROUP}/path"  # bind or gate
 # Changed when nobody knows what became of a placing write, so that it can land no more.
 TOUCHED = f"{GROUP}/touched"
+# On pods of the agent: what it needs to know of its node, see api.orders.
+ORDERS = f"{GROUP}/orders"
 
 # Labels on Jobs and pods.
 LABEL_JOB = f"{GROUP}/job"

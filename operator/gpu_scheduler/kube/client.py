@@ -126,12 +126,24 @@ class Client(Transport):
 
     @overload
     async def replace(
-        self, path: str, body: object, type: None = ..., **options: Unpack[WriteOptions]
+        self,
+        path: str,
+        body: object,
+        type: None = ...,
+        *,
+        dry_run: bool = ...,
+        **options: Unpack[WriteOptions],
     ) -> None: ...
 
     @overload
     async def replace(
-        self, path: str, body: object, type: type[T], **options: Unpack[WriteOptions]
+        self,
+        path: str,
+        body: object,
+        type: type[T],
+        *,
+        dry_run: bool = ...,
+        **options: Unpack[WriteOptions],
     ) -> T: ...
 
     async def replace(
@@ -139,10 +151,13 @@ class Client(Transport):
         path: str,
         body: object,
         type: type[T] | None = None,
+        *,
+        dry_run: bool = False,
         **options: Unpack[WriteOptions],
     ) -> T | None:
         """PUT a whole object; with metadata.resourceVersion, Conflict when that is stale."""
-        return await self._write("PUT", path, body, JSON, type, {}, options)
+        params: dict[str, Param] = {"dryRun": "All"} if dry_run else {}
+        return await self._write("PUT", path, body, JSON, type, params, options)
 
     @overload
     async def merge_patch(

@@ -49,12 +49,19 @@ class Resources(_Struct, frozen=True):
     limits: dict[str, str] = {}
 
 
+class VolumeMount(_Struct, frozen=True):
+    """volumeMounts[] of a container."""
+
+    name: str = ""
+
+
 class Container(_Struct, frozen=True):
     """A container or init container (``restart_policy`` Always makes the latter a sidecar)."""
 
     name: str = ""
     resources: Resources = Resources()
     restart_policy: str = ""
+    volume_mounts: tuple[VolumeMount, ...] = ()
 
 
 class TolerationSpec(_Struct, frozen=True):
@@ -143,6 +150,7 @@ class ContainerStatus(_Struct, frozen=True):
 
     name: str = ""
     state: ContainerState = ContainerState()
+    container_id: str = msgspec.field(name="containerID", default="")
 
 
 class PodStatus(_Struct, frozen=True):

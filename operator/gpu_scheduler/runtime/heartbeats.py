@@ -9,7 +9,7 @@ open. The reflector's sink; the operator runs it.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from gpu_scheduler.api.names import AGENT_LEASE_PREFIX
@@ -26,6 +26,7 @@ class _Beat:
     term_seconds: int
     seen_at: float
     renewed: bool  # seen to be, not just found
+    version: str  # resourceVersion
 
 
 class Heartbeats:
@@ -37,18 +38,25 @@ class Heartbeats:
         """``wake``: the planner may have something to do; ``clock``: monotonic seconds."""
         self._world, self._wake, self._clock = world, wake, clock
         self._beats: dict[str, _Beat] = {}
+        self.news: Callable[[str], object] = lambda node: None
+        """Told of a node whose Lease is new, gone, or should have been renewed by now."""
 
     def changed(self, obj: Lease) -> None:
         """A Lease was added or changed; only a renewal is a sign of life."""
         node = _node(obj.metadata.name)
         record = (obj.spec.renew_time, obj.spec.holder_identity)
         known = self._beats.get(node)
-        if not node or (known is not None and known.record == record):
+        if not node:
+            return
+        if known is not None and known.record == record:
+            self._beats[node] = replace(known, version=obj.metadata.resource_version)
             return
         term = obj.spec.lease_duration_seconds or _TERM_SECONDS
         now = self._clock()
         renewed = known is not None and not _is_over(known, now)
-        self._beats[node] = _Beat(record, term, now, renewed)
+        if known is None:
+            self.news(node)
+        self._beats[node] = _Beat(record, term, now, renewed, obj.metadata.resource_version)
         self._tell(node, "", alive=renewed)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
@@ -56,6 +64,7 @@ class Heartbeats:
         node = _node(name)
         if self._beats.pop(node, None) is not None:
             self._tell(node, "", alive=False)
+            self.news(node)
 
     def replaced(self) -> None:
         """A list is complete."""
@@ -70,6 +79,8 @@ class Heartbeats:
         """Shut nodes whose agent's Lease has run out."""
         now = self._clock()
         for node, beat in self._beats.items():
+            if _is_overdue(beat, now):
+                self.news(node)
             if _is_over(beat, now):
                 # The term, not the time that has passed: the sentence stays as it is.
                 self._tell(
@@ -79,12 +90,22 @@ class Heartbeats:
                     alive=False,
                 )
 
+    def lease(self, node: str) -> tuple[str, bool]:
+        """The resourceVersion of a node's Lease (empty: none), and whether it is overdue."""
+        beat = self._beats.get(node)
+        return (beat.version, _is_overdue(beat, self._clock())) if beat else ("", False)
+
     def _tell(self, node: str, why: str, *, alive: bool) -> None:
         self._world.agents.set_alive(node, alive)
         before = self._world.version
         self._world.agent_silent(node, why)
         if self._world.version != before:
             self._wake()
+
+
+def _is_overdue(beat: _Beat, now: float) -> bool:
+    """Agents renew four times in a term: one that has not in half of it may need to be helped."""
+    return now - beat.seen_at >= beat.term_seconds / 2
 
 
 def _is_over(beat: _Beat, now: float) -> bool:

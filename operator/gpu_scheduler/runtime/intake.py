@@ -128,9 +128,19 @@ class Intake:
         changed: Callable[[JobKey], None],
         wake: Callable[[], None],
         devices_changed: DevicesChanged = lambda node, uid, before, after: None,
+        node_changed: Callable[[str], object] = lambda node: None,
     ) -> None:
-        """``wake``: the planner may have something to do."""
-        self._devices_changed = devices_changed
+        """Know nothing yet.
+
+        Args:
+            world: Where what is read goes.
+            changed: Told which GPUJobs to look at.
+            wake: The planner may have something to do.
+            devices_changed: Told of the devices of a GPUNode.
+            node_changed: Told of a GPUNode that is new, another or gone; empty: what a project
+                says of all nodes.
+        """
+        self._devices_changed, self._node_changed = devices_changed, node_changed
         self._world, self._changed, self._wake = world, changed, wake
         self._known: dict[_Name, tuple[str, int]] = {}  # uid and resourceVersion
         self._departed = Departed()
@@ -198,12 +208,14 @@ class Intake:
                 self._devices_changed(meta["name"], meta["uid"], before, found)
         else:  # just created: the node's labels are all that is known
             self._world.gpunode_gone(meta["name"])
+        self._node_changed(meta["name"])
         self._wake()
 
     def node_gone(self, name: str, uid: str) -> None:
         """A GPUNode was deleted."""
         if self._forget((GPUNODES, "", name), uid):
             self._world.gpunode_gone(name)
+            self._node_changed(name)
             self._wake()
 
     def gpuclass(self, body: Body) -> None:
@@ -228,7 +240,13 @@ class Intake:
         self.projects_touched.update(self._world.projects.records)
         for key in tuple(self._world.gpujobs):
             self._changed(key)
+        self._node_changed("")
         self._wake()
+
+    def node_version(self, name: str) -> tuple[str, str] | None:
+        """UID and resourceVersion of a node's GPUNode; None when there is none."""
+        known = self._known.get((GPUNODES, "", name))
+        return None if known is None else (known[0], str(known[1]))
 
     def known(self) -> set[tuple[_Name, str]]:
         """Names and uids of all that is known."""

@@ -33,6 +33,7 @@ from gpu_scheduler.runtime.gangs import Gangs
 from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.holders import Holders
 from gpu_scheduler.runtime.intake import Intake, resync
+from gpu_scheduler.runtime.node_orders import NodeOrders
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
 from gpu_scheduler.runtime.overdue import Overdue
@@ -135,6 +136,7 @@ class Operator:
             changed=self.queue.add,
             wake=self._wake,
             devices_changed=DeviceEvents(self.world, self.events).changed,
+            node_changed=lambda node: self.node_orders.changed(node),
         )
         self.overcap = OverCap(self.world, self.recovery, clock=clock)
         self.overdue = Overdue(self.world, client, wake=self._wake)
@@ -144,6 +146,15 @@ class Operator:
         sweeps.report_url = self.reports.url
         self.holders = _holders(self.world, client, settings, clock)
         self.heartbeats = Heartbeats(self.world, self._wake, clock=clock)
+        self.node_orders = NodeOrders(
+            self.world,
+            client,
+            settings.lease_namespace,
+            gpu_node=self.intake.node_version,
+            lease=self.heartbeats.lease,
+            clock=clock,
+        )
+        self.heartbeats.news = self.node_orders.changed
         acceptance = Acceptance(
             client,
             placement=settings.placement,
@@ -191,7 +202,12 @@ class Operator:
                 client,
                 PODS,
                 Pod,
-                PodSink(self.world, self.recovery, self._wake, self.sweeping.trials),
+                PodSink(
+                    self.world,
+                    self.recovery,
+                    self._wake,
+                    (self.sweeping.trials, self.node_orders),
+                ),
             ),
         ]
         # Not waited for: until a Lease has been seen for its term, its agent counts as alive.
@@ -231,6 +247,7 @@ class Operator:
             group.create_task(self.gangs.run())
             group.create_task(self.leases.run())
             group.create_task(self.heartbeats.run())
+            group.create_task(self.node_orders.run())
             group.create_task(self.overcap.run())
             group.create_task(self.overdue.run())
             group.create_task(self.holders.run())

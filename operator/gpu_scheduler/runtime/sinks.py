@@ -1,6 +1,6 @@
 """Where the reflectors put what they see: into the state, and to those who must hear of it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gpu_scheduler.core.request import JobKey, PodUID
@@ -20,6 +20,16 @@ class PodObserver(Protocol):
         """A pod is gone."""
 
 
+class PodFollower(Protocol):
+    """Whoever needs more of a pod than its record."""
+
+    def observe(self, pod: Pod, record: PodRecord, /) -> None:
+        """A pod was added or changed."""
+
+    def gone(self, uid: PodUID, /) -> None:
+        """A pod is gone."""
+
+
 class PodSink:
     """Pods."""
 
@@ -28,27 +38,27 @@ class PodSink:
         world: World,
         observer: PodObserver,
         wake: Callable[[], None],
-        trials: Trials | None = None,
+        followers: Sequence[PodFollower] = (),
     ) -> None:
-        """``wake``: the planner may have something to do; ``trials``: looks after sweeps."""
+        """``wake``: the planner may have something to do."""
         self._world, self._observer, self._wake = world, observer, wake
-        self._trials = trials
+        self._followers = followers
 
     def changed(self, obj: Pod) -> None:
         """A pod was added or changed."""
         record = self._world.pod_changed(obj)
         if record is not None:
             self._observer.observe(record)
-            if self._trials is not None:
-                self._trials.observe(obj, record)
+            for follower in self._followers:
+                follower.observe(obj, record)
             self._wake()
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A pod is gone."""
         self._world.pod_gone(PodUID(uid))
         self._observer.gone(PodUID(uid))
-        if self._trials is not None:
-            self._trials.gone(PodUID(uid))
+        for follower in self._followers:
+            follower.gone(PodUID(uid))
         self._wake()
 
     def replaced(self) -> None:

@@ -57,6 +57,11 @@ class NodeBook:
         node = self._nodes.get(name)
         return node.metadata.labels if node else {}
 
+    def uid(self, name: str) -> str:
+        """UID of a Node; empty when it is unknown."""
+        node = self._nodes.get(name)
+        return node.metadata.uid if node else ""
+
     def sick_devices(self, pod: PodRecord) -> tuple[devices.Device, ...]:
         """Those of a pod's devices that its node's agent calls unhealthy."""
         if pod.allocation is None or not self.agents.has_sick_devices(pod.node):

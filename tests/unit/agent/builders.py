@@ -1,6 +1,7 @@
 """Containers, processes and samples for tests."""
 
 from pathlib import Path
+from typing import Any
 
 from tests.unit.agent.fake_driver import MIB, facts, gpu
 
@@ -8,6 +9,7 @@ from gpu_scheduler.agent.pods import GpuContainer
 from gpu_scheduler.agent.procfs import Process, ProcFS
 from gpu_scheduler.agent.sampler import DeviceSample, Sample, Seen
 from gpu_scheduler.agent.usage import ContainerUse, Use
+from gpu_scheduler.api.orders import Neighbour, OrderedContainer, OrderedPod, Orders
 
 POD = "0d2f1a5e-1111-4222-8333-444455556666"
 OTHER_POD = "9d2f1a5e-1111-4222-8333-444455556666"
@@ -43,17 +45,20 @@ def container(
     index: int = 0,
     ended: bool = False,
     namespace: str = "team-a",
+    kill: bool = False,
 ) -> GpuContainer:
     return GpuContainer(
         namespace=namespace,
         pod="train-0",
         uid=uid,
         job="train",
+        project="project-a",
         index=index,
         name="main",
         container_id=container_id,
         caps_mib={gpu(0): 20000} if caps is None else caps,
         promised=promised,
+        kill=kill,
         ended=ended,
     )
 
@@ -80,3 +85,24 @@ def proc(
     (folder / "maps").write_text(maps)
     (folder / "status").write_text(f"Name:\tpython\nNSpid:\t{pid}\t{pid + 1000}\n")
     return ProcFS(root)
+
+
+def orders(*pods: OrderedPod, others: tuple[Neighbour, ...] = (), **changes: Any) -> Orders:
+    """What the operator says of node n1, whose GPUNode and Lease are not there yet."""
+    return Orders(**{"node_uid": "node-uid", "v": 1, "pods": pods, "others": others, **changes})
+
+
+def ordered(
+    uid: str = POD, *, caps: dict[str, int] | None = None, kill: bool = False, **changes: Any
+) -> OrderedPod:
+    """A pod of ours with one container that has the first device."""
+    held = OrderedContainer(0, "main", caps or {gpu(0): 20000}, CONTAINER, promised=True)
+    return OrderedPod(
+        uid=uid,
+        namespace="team-a",
+        name="train-0",
+        containers=changes.pop("containers", (held,)),
+        job="train",
+        project="project-a",
+        kill=kill,
+    )

@@ -3,9 +3,10 @@
 import asyncio
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
-from tests.unit.agent.builders import cgroup, container, proc
+from tests.unit.agent.builders import cgroup, container, ordered, orders, proc
 from tests.unit.agent.fake_api import FakeApi
 from tests.unit.agent.fake_driver import MIB, FakeDriver, gpu
 from tests.unit.agent.until import until
@@ -13,17 +14,18 @@ from tests.unit.agent.until import until
 from gpu_scheduler.agent.agent import Agent
 from gpu_scheduler.agent.driver import DriverError, GpuProcess, Xid
 from gpu_scheduler.agent.health import Health
+from gpu_scheduler.agent.isolation import Verdict, verdict
 from gpu_scheduler.agent.kernel_limits import KernelLimits
-from gpu_scheduler.agent.look import Looker
+from gpu_scheduler.agent.look import Look, Looker
 from gpu_scheduler.agent.metrics import Metrics
 from gpu_scheduler.agent.pods import Pods
 from gpu_scheduler.agent.procfs import ProcFS
-from gpu_scheduler.agent.projects import Projects
 from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sampler
-from gpu_scheduler.agent.usage import Surroundings
+from gpu_scheduler.agent.usage import ContainerUse, Surroundings
 from gpu_scheduler.agent.watchdog import Watchdog
 from gpu_scheduler.api.gpunode import ContainerReport
+from gpu_scheduler.kube.unexpected import counts
 
 PID = 4_000_000_000  # no process has it
 MAPPED = "7f-80 r-xp 0 08:01 1 /opt/gpu-scheduler/lib/libgpucap.so\n"
@@ -36,8 +38,7 @@ class Stage:
         self.root, self.every, self.now = root, every, 0.0
         self.driver = FakeDriver()
         self.api = FakeApi()
-        self.pods, self.projects = Pods(), Projects()
-        self.pods.containers["p"] = ()
+        self.pods = Pods()
         procfs = ProcFS(root)
         self.looker = Looker(
             Sampler(self.driver, procfs, Health()),
@@ -46,11 +47,11 @@ class Stage:
             kernel=None,
         )
         self.publisher = Publisher(self.api, "n1", lambda: self.now)
-        self.metrics = Metrics("n1", self.projects)
+        self.publisher.take(orders())
+        self.metrics = Metrics("n1")
         self.agent = Agent(
             self.looker,
             self.pods,
-            self.projects,
             self.publisher,
             self.metrics,
             around=Surroundings(),
@@ -59,9 +60,12 @@ class Stage:
             clock=lambda: self.now,
             wall=lambda: f"t{self.now:g}",
         )
+        self.agent.reporting = True
 
-    def run_container(self, mib: int, *, maps: str = MAPPED, text: str | None = None) -> None:
-        ours = container()
+    def run_container(
+        self, mib: int, *, maps: str = MAPPED, text: str | None = None, kill: bool = False
+    ) -> None:
+        ours = container(kill=kill)
         self.pods.containers = {ours.uid: (ours,)}
         proc(self.root, PID, maps=maps, text=text)
         self.driver.on = {gpu(0): [GpuProcess(PID, mib * MIB)]}
@@ -214,8 +218,6 @@ async def test_a_new_container_gets_the_drivers_limit_between_two_looks(stage: S
 async def test_the_policy_kill_kills_the_process_and_no_other(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.unit.agent.test_projects import project
-
     killed: list[int] = []
     monkeypatch.setattr(
         "gpu_scheduler.agent.look.kill",
@@ -226,7 +228,8 @@ async def test_the_policy_kill_kills_the_process_and_no_other(
     stage.driver.on[gpu(0)].append(GpuProcess(PID + 1, 30000 * MIB))
     await stage.look(4)
     assert killed == [], "without the policy nothing is killed"
-    stage.projects.changed(project("a", namespaces=["team-a"], overCapPolicy="kill"))
+    ours = container(kill=True)
+    stage.pods.containers = {ours.uid: (ours,)}
     await stage.look()
     assert killed == [PID]
     assert "by policy kill" in (stage.reports[0].message or "")
@@ -236,17 +239,85 @@ async def test_the_policy_kill_kills_the_process_and_no_other(
 async def test_what_is_killed_is_reported_first(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tests.unit.agent.test_projects import project
-
     killed: list[int] = []
     monkeypatch.setattr(
         "gpu_scheduler.agent.look.kill",
         lambda procfs, uid, doomed: killed.extend(p.pid for p in doomed) or [p.pid for p in doomed],
     )
-    stage.projects.changed(project("a", namespaces=["team-a"], overCapPolicy="kill"))
-    stage.run_container(30000)
+    stage.run_container(30000, kill=True)
     await stage.look(3)
     assert stage.reports[0].over_cap_since == "t0"
     assert killed == []
     await stage.look()
     assert killed == [PID]
+
+
+async def test_before_the_operators_first_word_it_looks_and_judges_nobody(stage: Stage) -> None:
+    stage.agent.reporting = False
+    proc(stage.root, PID)
+    stage.driver.on = {gpu(0): [GpuProcess(PID, 30000 * MIB)]}
+    await stage.look(5)
+    assert stage.metrics.counts.samples == 5
+    assert [d.facts.uuid for d in stage.metrics.sample.devices] == [gpu(0), gpu(1)]
+    assert not stage.metrics.usage.foreign
+    assert stage.agent.status.devices == []
+    assert stage.api.writes == []
+    stage.driver.broken = DriverError("Driver Not Loaded")
+    await stage.look()
+    assert stage.api.writes == []
+
+
+async def test_the_operators_word_is_read_before_each_look(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    ours = container()
+    proc(tmp_path, PID, maps=MAPPED)
+    stage.driver.on = {gpu(0): [GpuProcess(PID, 1000 * MIB)]}
+    stage.agent._refresh = lambda: stage.pods.take(orders(ordered()), stage.now)
+    await stage.look(2)
+    assert [each.uid for each in stage.reports] == [ours.uid]
+    assert not stage.agent.status.devices[0].foreign_processes
+
+
+async def test_a_look_that_fails_makes_the_devices_unhealthy_and_the_next_is_as_ever(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.every = 0.0
+    await stage.look()
+    before = counts["look"]
+    real, failed = stage.looker.look, asyncio.Event()
+
+    def fails(*given: Any) -> Look:
+        failed.set()
+        raise RuntimeError("nobody foresaw it")
+
+    monkeypatch.setattr(stage.looker, "look", fails)
+    running = asyncio.create_task(stage.agent.run())
+    await until(lambda: not all(d.healthy for d in stage.agent.status.devices))
+    assert counts["look"] > before
+    monkeypatch.setattr(stage.looker, "look", real)
+    stage.now += 3
+    stage.agent.pods_changed()
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    await stage.look()
+    assert all(d.healthy for d in stage.agent.status.devices)
+
+
+async def test_one_container_that_cannot_be_judged_costs_no_other(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.run_container(1000)
+    odd = container(uid="9d2f1a5e-1111-4222-8333-444455556666", container_id="e" * 64)
+    stage.pods.containers[odd.uid] = (odd,)
+
+    def judge(use: ContainerUse, **more: Any) -> Verdict:
+        if use.container.uid == odd.uid:
+            raise RuntimeError("nobody foresaw it")
+        return verdict(use, **more)
+
+    monkeypatch.setattr("gpu_scheduler.agent.look.verdict", judge)
+    before = counts["look"]
+    await stage.look()
+    found = {each.uid: each.isolation for each in stage.reports}
+    assert found == {container().uid: "interposer", odd.uid: "unprotected"}
+    assert counts["look"] == before + 1

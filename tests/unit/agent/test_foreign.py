@@ -1,4 +1,4 @@
-from gpu_scheduler.agent.foreign import Lasting
+from gpu_scheduler.agent.foreign import UNNAMED_SECONDS, Lasting
 from gpu_scheduler.api.gpunode import ForeignProcess
 
 
@@ -19,3 +19,12 @@ def test_it_counts_per_device() -> None:
     lasting = Lasting()
     lasting.look({"a": [process(1)]})
     assert lasting.look({"b": [process(1)]}) == {}
+
+
+def test_a_process_of_a_pod_that_was_not_named_yet_is_given_time() -> None:
+    lasting = Lasting()
+    for now in range(0, int(UNNAMED_SECONDS), 3):
+        assert lasting.look({"a": [process(1)]}, {1}, now) == {}
+    assert lasting.look({"a": [process(1)]}, {1}, UNNAMED_SECONDS) == {"a": [process(1)]}
+    assert lasting.look({"a": [process(2)]}, {2}, 100.0) == {}
+    assert lasting.look({"a": [process(2)]}, (), 103.0) == {"a": [process(2)]}, "it was named"

@@ -1,17 +1,13 @@
 from prometheus_client import generate_latest
 from tests.unit.agent.builders import container, sample, seen, use
 from tests.unit.agent.fake_driver import MIB, gpu
-from tests.unit.agent.test_projects import project
 
 from gpu_scheduler.agent.metrics import Metrics
-from gpu_scheduler.agent.projects import Projects
 from gpu_scheduler.agent.usage import ContainerUse, Usage
 
 
 def shown(*uses: ContainerUse) -> list[str]:
-    projects = Projects()
-    projects.changed(project("project-a", namespaces=["team-a"]))
-    metrics = Metrics("n1", projects)
+    metrics = Metrics("n1")
     metrics.sample, metrics.usage = sample(), Usage(uses, {})
     metrics.counts.violations = 2
     return generate_latest(metrics.registry).decode().splitlines()

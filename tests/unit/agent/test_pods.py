@@ -1,98 +1,52 @@
-from typing import Any
-
-import msgspec
-import pytest
+from tests.unit.agent.builders import CONTAINER, OTHER_POD, POD, ordered, orders
 from tests.unit.agent.fake_driver import gpu
 
-from gpu_scheduler.agent.pods import AgentPod, Pods, gpu_containers
-from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.agent.pods import REMEMBER_SECONDS, OtherPod, Pods
+from gpu_scheduler.api.orders import Neighbour
 
 
-def pod(**changes: Any) -> AgentPod:
-    grants = [Grant(1, gpu(0), 500, 20224), Grant(1, gpu(1), 250, 10112)]
-    body: dict[str, Any] = {
-        "metadata": {
-            "name": "train-0",
-            "namespace": "team-a",
-            "uid": "u1",
-            "labels": {"gpu-scheduler.io/job": "train"},
-            "annotations": annotations("n1", grants),
-        },
-        "spec": {
-            "containers": [
-                {"name": "sidecar"},
-                {"name": "main", "volumeMounts": [{"name": "gpu-scheduler-cap"}]},
-            ]
-        },
-        "status": {
-            "phase": "Running",
-            "containerStatuses": [
-                {"name": "main", "containerID": "containerd://abc"},
-                {"name": "sidecar", "containerID": "containerd://def"},
-            ],
-        },
-    }
-    for key, value in changes.items():
-        body[key] = {**body.get(key, {}), **value}
-    return msgspec.convert(body, AgentPod)
-
-
-def test_a_container_is_known_by_its_grants_and_id() -> None:
-    (found,) = gpu_containers(pod())
+def test_a_container_is_known_as_the_operator_says() -> None:
+    pods = Pods()
+    assert not pods.told
+    pods.take(orders(ordered(kill=True)), 0.0)
+    assert pods.told
+    ((found,),) = pods.containers.values()
     assert (found.namespace, found.pod, found.job) == ("team-a", "train-0", "train")
-    assert (found.index, found.name, found.container_id) == (1, "main", "abc")
+    assert (found.project, found.kill) == ("project-a", True)
+    assert (found.index, found.name, found.container_id) == (0, "main", CONTAINER)
+    assert found.caps_mib == {gpu(0): 20000}
     assert found.promised
     assert not found.ended
 
 
-def test_the_cap_is_the_one_that_the_library_obeys() -> None:
-    (found,) = gpu_containers(pod())
-    assert found.caps_mib == {gpu(0): 10112, gpu(1): 10112}
-    live = {**pod().metadata.annotations, "gpu-scheduler.io/c1-memory-mib": "5000"}
-    (changed,) = gpu_containers(pod(metadata={"uid": "u1", "annotations": live}))
-    assert changed.caps_mib == {gpu(0): 5000, gpu(1): 5000}
+def test_other_pods_are_told_apart() -> None:
+    pods = Pods()
+    pods.take(orders(others=(Neighbour(OTHER_POD, "kube-system", "dcgm", whole_gpus=True),)), 0.0)
+    assert pods.others == {OTHER_POD: OtherPod("kube-system", "dcgm", True, False)}
 
 
-@pytest.mark.parametrize("text", ["", "-1", "many", "1e3", "²"])
-def test_a_cap_that_is_no_number_leaves_the_granted_one(text: str) -> None:
-    odd = {**pod().metadata.annotations, "gpu-scheduler.io/c1-memory-mib": text}
-    (found,) = gpu_containers(pod(metadata={"annotations": odd}))
-    assert found.caps_mib == {gpu(0): 20224, gpu(1): 10112}
-
-
-def test_without_the_mount_nothing_is_promised() -> None:
-    (found,) = gpu_containers(pod(spec={"containers": [{"name": "a"}, {"name": "main"}]}))
-    assert not found.promised
-
-
-@pytest.mark.parametrize("text", ["", "{}", "nonsense"])
-def test_a_pod_without_a_readable_allocation_is_somebody_elses(text: str) -> None:
-    foreign = pod(metadata={"annotations": {"gpu-scheduler.io/allocation": text}})
-    assert gpu_containers(foreign) == ()
-
-
-def test_a_container_index_that_the_pod_does_not_have_is_left_out() -> None:
-    assert gpu_containers(pod(spec={"containers": [{"name": "only"}]})) == ()
-
-
-def test_the_sink_tells_ours_from_others_and_forgets() -> None:
+def test_only_a_change_of_ours_is_news() -> None:
     news: list[int] = []
     pods = Pods(lambda: news.append(1))
-    pods.changed(pod())
-    other = {"containers": [{"name": "x", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}
-    pods.changed(pod(metadata={"uid": "u2", "annotations": {}}, spec=other))
-    assert (list(pods.containers), list(pods.others), len(news)) == (["u1"], ["u2"], 1)
-    assert pods.others["u2"].whole_gpus
-    pods.gone("team-a", "train-0", "u1")
-    pods.gone("team-a", "train-0", "u2")
-    assert not pods.containers
-    assert not pods.others
+    pods.take(orders(ordered()), 0.0)
+    pods.take(orders(ordered(), lease_version="9"), 1.0)
+    assert len(news) == 1
+    pods.take(orders(ordered(caps={gpu(0): 5000})), 2.0)
+    assert len(news) == 2
 
 
-def test_a_pod_that_was_placed_later_moves_to_ours() -> None:
+def test_a_pod_that_left_is_known_as_ended_for_a_while() -> None:
     pods = Pods()
-    pods.changed(pod(metadata={"annotations": {}, "uid": "u1"}))
-    assert list(pods.others) == ["u1"]
-    pods.changed(pod())
-    assert (list(pods.containers), list(pods.others)) == (["u1"], [])
+    pods.take(orders(ordered()), 0.0)
+    pods.take(orders(), 5.0)
+    assert not pods.containers
+    assert [each.ended for each in pods.at(5.0 + REMEMBER_SECONDS - 1)[POD]] == [True]
+    assert pods.at(5.0 + REMEMBER_SECONDS) == {}
+
+
+def test_a_pod_that_came_back_is_as_it_was() -> None:
+    pods = Pods()
+    pods.take(orders(ordered()), 0.0)
+    pods.take(orders(), 1.0)
+    pods.take(orders(ordered()), 2.0)
+    assert [each.ended for each in pods.at(3.0)[POD]] == [False]

@@ -17,9 +17,7 @@ from gpu_scheduler.agent.pods import GpuContainer, OtherPod
 from gpu_scheduler.agent.sampler import Seen
 from gpu_scheduler.agent.usage import Surroundings, Usage, Use, usage
 
-AROUND = Surroundings(
-    tenants={"team-a"}, daemons={"nvidia-persiste"}, own_pod="own", own_cgroup="0::/\n"
-)
+AROUND = Surroundings(daemons={"nvidia-persiste"}, own_pod="own", own_cgroup="0::/\n")
 
 
 def found(
@@ -110,18 +108,18 @@ def test_an_ended_pods_processes_are_neither_used_nor_foreign() -> None:
     ],
 )
 def test_processes_of_no_allocation_are_named(process: Seen, name: str) -> None:
-    assert names(found(process, others={OTHER_POD: OtherPod("team-b", "x", True)})) == [name]
+    assert names(found(process, others={OTHER_POD: OtherPod("team-b", "x", True, True)})) == [name]
 
 
 def test_the_drivers_daemons_are_no_strangers() -> None:
     daemon = "nvidia-persiste"
     assert not found(seen(in_cgroup=HOST, command=daemon)).foreign
-    others = {OTHER_POD: OtherPod("kube-system", "dcgm", False)}
+    others = {OTHER_POD: OtherPod("kube-system", "dcgm", False, False)}
     assert not found(seen(in_cgroup=cgroup(OTHER_POD), command=daemon), others=others).foreign
 
 
 def test_in_a_projects_namespace_a_daemons_name_proves_nothing() -> None:
-    others = {OTHER_POD: OtherPod("team-a", "sly", False)}
+    others = {OTHER_POD: OtherPod("team-a", "sly", False, True)}
     result = found(seen(in_cgroup=cgroup(OTHER_POD), command="nvidia-persiste"), others=others)
     assert names(result) == ["nvidia-persiste, pod team-a/sly"]
 

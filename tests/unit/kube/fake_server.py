@@ -232,8 +232,13 @@ class FakeServer:
             if target in self.objects:
                 return _status(409, "AlreadyExists")
             return _json(self.put(target, obj), 201)
+        whole = path.removesuffix("/status")
+        if path != whole and path not in self.objects and request.method == "PUT":
+            path, body = whole, orjson.dumps({**self.objects.get(whole, {}), **orjson.loads(body)})
         if path not in self.objects:
             return _status(404, "NotFound")
+        if request.method == "PUT" and "dryRun" in query:
+            return _json(self.objects[path])
         if request.method == "PUT":
             obj = orjson.loads(body)
             sent = obj["metadata"].get("resourceVersion")

@@ -144,3 +144,31 @@ async def test_leases_of_others_mean_nothing() -> None:
         await asyncio.sleep(100)
         case.beats.gone("", "a", "uid")
         assert (case.closed, case.wakes) == ("", 0)
+
+
+@virtual
+async def test_whoever_tells_the_agents_hears_of_leases_that_are_new_overdue_or_gone() -> None:
+    case = Case()
+    heard: list[str] = []
+    case.beats.news = heard.append
+    assert case.beats.lease("a") == ("", False)
+    async with case.running():
+        case.beats.changed(versioned("1", "7"))
+        assert (heard, case.beats.lease("a")) == (["a"], ("7", False))
+        await asyncio.sleep(19)
+        case.beats.changed(versioned("2", "8"))
+        await asyncio.sleep(19)
+        assert (heard, case.beats.lease("a")) == (["a"], ("8", False))
+        case.beats.changed(versioned("2", "9"))  # a label, say: no renewal, and another version
+        await asyncio.sleep(3)
+        assert case.beats.lease("a") == ("9", True)
+        assert heard[1:]
+        heard.clear()
+        case.beats.gone("", "gpu-node-a", "uid")
+        assert (heard, case.beats.lease("a")) == (["a"], ("", False))
+
+
+def versioned(renewed: str, version: str) -> Lease:
+    made = lease(renewed)
+    meta = msgspec.structs.replace(made.metadata, resource_version=version)
+    return msgspec.structs.replace(made, metadata=meta)

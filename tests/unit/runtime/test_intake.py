@@ -424,6 +424,20 @@ def test_the_deletion_of_an_earlier_gpunode_leaves_its_successors_devices() -> N
     assert told.world.snapshot().dev_id == []
 
 
+def test_whoever_tells_the_agents_hears_of_gpunodes_and_of_projects() -> None:
+    heard: list[str] = []
+    intake = Intake(World(), changed=lambda key: None, wake=lambda: None, node_changed=heard.append)
+    assert intake.node_version("a") is None
+    intake.node(gpunode_body(version=5, uid="u"))
+    assert (heard, intake.node_version("a")) == (["a"], ("u", "5"))
+    intake.node(gpunode_body(version=4, uid="u"))
+    assert len(heard) == 1
+    intake.node_gone("a", "u")
+    assert (heard, intake.node_version("a")) == (["a", "a"], None)
+    intake.project(project_body())
+    assert heard[2:] == [""]
+
+
 def test_a_gpujob_may_come_after_its_job_and_pod() -> None:
     told = Told()
     told.world.pod_changed(make_pod())
