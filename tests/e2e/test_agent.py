@@ -55,6 +55,20 @@ def test_it_says_which_devices_the_node_has_and_what_its_self_test_saw(admin: Ca
     assert (owner["kind"], owner["name"]) == ("Node", REAL_NODE_NAME)
 
 
+def test_its_gpunode_comes_back_when_somebody_overwrites_or_deletes_it(admin: Caller) -> None:
+    before = devices(admin)
+    assert admin.patch(f"{GPUNODE}/status", {"status": {"devices": []}}).ok
+    until(lambda: devices(admin) == before, "its status is as it was", 15)
+    assert admin.send("DELETE", GPUNODE).ok
+    until(
+        lambda: (found := admin.get(GPUNODE)).ok and found.body.get("status", {}).get("devices"),
+        "it is there again",
+        15,
+    )
+    assert devices(admin) == before
+    assert admin.get(GPUNODE).body["metadata"]["ownerReferences"][0]["name"] == REAL_NODE_NAME
+
+
 @pytest.mark.parametrize("trouble", [("xid", 79), ("lost", 1)], ids=["an XID", "a lost device"])
 def test_a_broken_device_is_unhealthy_in_ten_seconds_and_takes_no_new_pods(
     admin: Caller, tenant: Tenant, broken: Callable[..., None], trouble: tuple[str, int]
