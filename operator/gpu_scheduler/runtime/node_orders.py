@@ -227,6 +227,7 @@ class NodeOrders:
     async def _tell(self, node: str) -> None:
         try:
             async with self._slots:
+                await asyncio.sleep(0)  # a few nodes at a time, and others in between
                 for agent in tuple(self._agents.get(node, {}).values()):
                     await self._tell_one(agent)
         except errors.NotLeader:
