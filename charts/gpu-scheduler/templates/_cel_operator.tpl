@@ -94,6 +94,15 @@ which has a parameter and cannot look at everything, sees all of them.
 && {{ include "gpu-scheduler.cel.sameBut" (dict "path" "metadata.labels" "but" "k == 'gpu-scheduler.io/leader'") }})
 {{- end }}
 
+{{/* It tells an agent of its node: one annotation on the agent's pod, as runtime/node_orders.py writes it. */}}
+{{- define "gpu-scheduler.cel.tells" -}}
+(request.namespace == '{{ .Release.Namespace }}' && has(oldObject.metadata.labels)
+&& oldObject.metadata.labels[?'gpu-scheduler.io/component'].orValue('') == 'agent'
+&& {{ include "gpu-scheduler.cel.sameBut" (dict "path" "spec" "but" "false") }}
+&& {{ include "gpu-scheduler.cel.sameMeta" (dict "of" "['annotations']") }}
+&& {{ include "gpu-scheduler.cel.sameBut" (dict "path" "metadata.annotations" "but" "k == 'gpu-scheduler.io/orders'") }})
+{{- end }}
+
 {{/* A holder as jobs/holder.py makes it, after the defaults of the API server. */}}
 {{- define "gpu-scheduler.cel.holder" -}}
 {{- if .Values.holders.enabled -}}
@@ -128,7 +137,8 @@ false
 {{- define "gpu-scheduler.cel.operatorPod" -}}
 (request.operation == 'CREATE' ? (has(request.dryRun) && request.dryRun) || {{ include "gpu-scheduler.cel.holder" . }} :
 !has(request.subResource) || request.subResource == '' ?
-{{ include "gpu-scheduler.cel.releases" . }} || {{ include "gpu-scheduler.cel.leads" . }} :
+{{ include "gpu-scheduler.cel.releases" . }} || {{ include "gpu-scheduler.cel.leads" . }}
+|| {{ include "gpu-scheduler.cel.tells" . }} :
 request.subResource == 'status' && {{ include "gpu-scheduler.cel.marks" . }})
 {{- end }}
 

@@ -8,6 +8,7 @@ Follows the pods; the operator runs it.
 """
 
 import asyncio
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
@@ -25,6 +26,8 @@ from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.gpu_containers import container_ids, gpu_containers
 from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
 
 _GATHER_SECONDS = 0.2  # what comes together is told together
 _PAUSE_SECONDS = 3.0
@@ -233,7 +236,8 @@ class NodeOrders:
         except errors.NotLeader:
             raise
         except errors.ApiError as error:
-            if not isinstance(error, errors.NotFound):
+            if not isinstance(error, errors.NotFound):  # it is about to be gone from here too
+                log.warning("telling the agent of %s: %s", node, error)
                 asyncio.get_running_loop().call_later(_RETRY_SECONDS, self.changed, node)
         except Exception:  # this node's agent goes on with what it knew
             unexpected("node-orders", node)

@@ -10,7 +10,7 @@ from tests.api.caller import Answer, Caller
 
 from cluster import Running
 from gpu_scheduler.agent.heartbeat import lease
-from gpu_scheduler.api.names import ORDERS
+from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, ORDERS
 from gpu_scheduler.kube.client import APPLY_PATCH, MERGE_PATCH
 
 JSON_PATCH = "application/json-patch+json"
@@ -68,7 +68,7 @@ def agents(cluster: Running, admin: Caller) -> dict[str, Caller]:
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
-                "metadata": {"name": f"pod-{node}"},
+                "metadata": {"name": f"pod-{node}", "labels": {LABEL_COMPONENT: COMPONENT_AGENT}},
                 "spec": {
                     "nodeName": node,
                     "serviceAccountName": ACCOUNT,
@@ -245,12 +245,14 @@ def test_a_token_that_names_no_node_writes_nothing(cluster: Running, admin: Call
 def test_nobody_but_the_operator_tells_an_agent_what_to_do(
     agents: dict[str, Caller], editor: Caller, admin: Caller, operator: Caller
 ) -> None:
-    body = {"metadata": {"annotations": {ORDERS: "{}"}}}
+    body: dict[str, Any] = {"metadata": {"annotations": {ORDERS: "{}"}}}
     path = f"/api/v1/namespaces/{RELEASE}/pods/pod-agent-a"
     for caller in (agents["agent-a"], admin):
         assert caller.patch(path, body).status == 403
     told = operator.patch(path, body)
     assert told.ok, told.message
+    body["metadata"]["annotations"]["more"] = "x"
+    assert operator.patch(path, body).status == 403, "nothing else of such a pod"
 
 
 @pytest.mark.parametrize(
