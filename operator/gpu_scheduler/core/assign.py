@@ -39,10 +39,11 @@ def share(request: DeviceRequest, usable_mib: int) -> tuple[int, int]:
     """Milli-GPU and MiB that a request takes on a device with ``usable_mib``.
 
     The milli are above 1,000, more than any device has, when a request in MiB is larger than the
-    device.
+    device, and when the device is so small that the share would be of no memory at all.
     """
     if not request.mib:
-        return request.milli, cap_mib(request.milli, usable_mib)
+        mib = cap_mib(request.milli, usable_mib)
+        return (request.milli if mib > 0 else DEVICE_MILLI + 1), mib
     if request.mib > usable_mib:
         return DEVICE_MILLI + 1, request.mib
     return milli_for_mib(request.mib, usable_mib), request.mib

@@ -2,7 +2,9 @@
 
 Device ``d`` of node ``n`` lives at index ``first[n] <= d < first[n + 1]`` of every ``dev_*`` and
 ``free_*`` device array. The state keeps one ``Cluster`` up to date; a snapshot is ``copy()``,
-which shares what a plan never changes and copies what it does. Invariant: 0 <= free <= capacity.
+which shares what a plan never changes and copies what it does. Invariant: free <= capacity, and a
+plan takes nothing that is not free. Free amounts below 0 are a state like others: a pod was bound
+by hand, or what a node has was lowered under running pods. Nothing fits there until they are back.
 """
 
 from collections.abc import Mapping

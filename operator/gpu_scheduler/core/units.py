@@ -9,6 +9,9 @@ from decimal import Decimal
 
 DEVICE_MILLI = 1000
 MIB = 1 << 20
+LEAST_MIB = DEVICE_MILLI  # of a device: less, and its smallest share would be of no memory
+MOST_MIB = 1 << 24  # of a device: 16 TiB, fifty times the largest there is
+MOST_DEVICES = 64  # of a node
 
 
 def milli_from_gpu(gpu: float | int | str | Decimal) -> int:

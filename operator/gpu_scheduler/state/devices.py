@@ -3,14 +3,16 @@
 A GPUNode names devices by UUID and knows their usable memory, their health and who uses them past
 us. Labels know only a count, a product and a size: devices are then named by their index and all
 of the memory counts as usable. A pod placed before the agent came up is still found: the ledger
-knows a device by its index too.
+knows a device by its index too. Numbers that cannot be true are not believed: labels make their
+node unusable, a GPUNode its device, and either says why.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu_scheduler.core import wording
+from gpu_scheduler.core.units import LEAST_MIB, MOST_DEVICES, MOST_MIB
 
 # GPU feature discovery, https://github.com/NVIDIA/k8s-device-plugin (label names).
 COUNT = "nvidia.com/gpu.count"
@@ -19,7 +21,8 @@ MEMORY = "nvidia.com/gpu.memory"
 MAJOR = "nvidia.com/gpu.compute.major"
 MINOR = "nvidia.com/gpu.compute.minor"
 
-MAX_DEVICES = 64  # per node; a label that says more is a mistake
+_MOST_DIGITS = 10  # that a number is read for
+_SIZES = f"{LEAST_MIB} to {MOST_MIB}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +52,36 @@ class Device:
         return ""
 
 
-def _number(text: str) -> int:
-    try:
-        return max(0, int(text))
-    except ValueError:
-        return 0
+def _number(text: str, most: int) -> int | None:
+    """A number of 0 to ``most``; None for anything else."""
+    if len(text) > _MOST_DIGITS or not (text.isascii() and text.isdecimal()):
+        return None
+    number = int(text)
+    return number if number <= most else None
 
 
 def from_labels(labels: Mapping[str, str]) -> tuple[Device, ...]:
-    """Devices that the node's labels describe; none when count, product or memory is missing."""
-    count = min(_number(labels.get(COUNT, "")), MAX_DEVICES)
-    memory, product = _number(labels.get(MEMORY, "")), labels.get(PRODUCT, "")
-    if not memory or not product:
+    """Devices that the node's labels describe; none when count, product or memory is missing.
+
+    None as well when ``absurd`` says something.
+    """
+    product = labels.get(PRODUCT, "")
+    if not product or COUNT not in labels or MEMORY not in labels or absurd(labels):
         return ()
-    compute = (_number(labels.get(MAJOR, "")), _number(labels.get(MINOR, "")))
+    count, memory = int(labels[COUNT]), int(labels[MEMORY])
+    compute = (_number(labels.get(MAJOR, ""), 99) or 0, _number(labels.get(MINOR, ""), 99) or 0)
     return tuple(Device(str(i), i, product, memory, compute) for i in range(count))
+
+
+def absurd(labels: Mapping[str, str]) -> str:
+    """Why these labels are not believed, to follow the node's name; empty when they may be true."""
+    count = _number(text := labels.get(COUNT, "0"), MOST_DEVICES)
+    if count is None:
+        return f"has the label {COUNT}={text}; it must be a number of 0 to {MOST_DEVICES}"
+    memory = _number(text := labels.get(MEMORY, str(LEAST_MIB)), MOST_MIB)
+    if count and (memory is None or memory < LEAST_MIB):
+        return f"has the label {MEMORY}={text}; it must be a number of MiB, {_SIZES}"
+    return ""
 
 
 def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
@@ -75,20 +93,27 @@ def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
     for entry in status.get("devices") or ():
         try:
             major, _, minor = str(entry.get("computeCapability", "0.0")).partition(".")
+            usable_mib = int(entry["usableMiB"])
+            possible = LEAST_MIB <= usable_mib <= MOST_MIB
+            illness = str(entry.get("message") or "").rstrip(".")
             device = Device(
                 id=_uuid(str(entry["uuid"])),
                 index=int(entry["index"]),
                 model=str(entry["model"]),
-                usable_mib=int(entry["usableMiB"]),
-                compute=(_number(major), _number(minor)),
-                healthy=bool(entry.get("healthy", False)),
-                illness=str(entry.get("message") or "").rstrip("."),
+                usable_mib=usable_mib if possible else 0,  # 0: not known
+                compute=(_number(major, 99) or 0, _number(minor, 99) or 0),
+                healthy=bool(entry.get("healthy", False)) and possible,
+                illness=illness if possible else f"its usableMiB is not one of {_SIZES}",
                 intruders=_intruders(entry.get("foreignProcesses")),
             )
-        except (KeyError, TypeError, ValueError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             continue
         devices.setdefault(device.id, device)
-    return tuple(sorted(devices.values(), key=lambda d: d.index))
+    found = sorted(devices.values(), key=lambda d: d.index)
+    if len(found) <= MOST_DEVICES:
+        return tuple(found)
+    why = f"its node is said to have {len(found)} GPUs; at most {MOST_DEVICES} are possible"
+    return tuple(replace(d, healthy=False, illness=why) for d in found[:MOST_DEVICES])
 
 
 def ids_by_name(devices: Iterable[Device]) -> dict[str, str]:

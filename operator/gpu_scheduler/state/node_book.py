@@ -39,10 +39,10 @@ class NodeBook:
         node = self._nodes.get(name)
         if node is None:
             return False
-        found = self.agents.devices.get(name)
+        found, info = self.agents.devices.get(name), nodes.info(node)
         if found is None:
             found = devices.from_labels(node.metadata.labels)
-        info = nodes.info(node)
+            info = replace(info, closed=info.closed or devices.absurd(node.metadata.labels))
         if not info.closed and (silence := self.agents.silence(name)):
             info = replace(info, closed=silence)
         return self._ledger.set_node(info, found, plugin.served(node))

@@ -1,14 +1,17 @@
 """From a Node object to the planner's ``NodeInfo``.
 
 Capacity is what the kubelet reports as allocatable. A node is closed while it is cordoned or not
-Ready; taints stay taints, the pod's tolerations decide. The names of conditions and taints are
-Kubernetes' own.
+Ready, and while what its kubelet says cannot be true; taints stay taints, the pod's tolerations
+decide. The names of conditions and taints are Kubernetes' own.
 """
 
+from collections.abc import Callable
+
 from gpu_scheduler.core.cluster import NodeInfo, Taint
-from gpu_scheduler.core.quantity import cpu_milli, whole
+from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
 from gpu_scheduler.kube.objects import Node
 
+_MOST_CHARS = 40
 _HARD = {"NoSchedule", "NoExecute"}
 # Taints that Kubernetes itself sets and lifts; `closed` speaks of the same facts in plain words.
 _TRANSIENT = "node.kubernetes.io/"
@@ -31,7 +34,10 @@ def closed(node: Node) -> str:
 
 def info(node: Node) -> NodeInfo:
     """What the planner knows of a node apart from its devices and pods."""
-    allocatable = node.status.allocatable
+    cpu, no_cpu = _allocatable(node, "cpu", "0", cpu_milli, MOST_CPU_MILLI)
+    memory, no_memory = _allocatable(node, "memory", "0", whole, MOST)
+    ephemeral, no_ephemeral = _allocatable(node, "ephemeral-storage", "0", whole, MOST)
+    pods, no_pods = _allocatable(node, "pods", "110", whole, MOST)
     return NodeInfo(
         name=node.metadata.name,
         labels=node.metadata.labels,
@@ -40,9 +46,34 @@ def info(node: Node) -> NodeInfo:
             for t in node.spec.taints
             if t.effect in _HARD and not t.key.startswith(_TRANSIENT)
         ),
-        closed=closed(node),
-        cpu_milli=cpu_milli(allocatable.get("cpu", "0")),
-        memory_bytes=whole(allocatable.get("memory", "0")),
-        ephemeral_bytes=whole(allocatable.get("ephemeral-storage", "0")),
-        pods=whole(allocatable.get("pods", "110")),
+        closed=closed(node) or no_cpu or no_memory or no_ephemeral or no_pods,
+        cpu_milli=cpu,
+        memory_bytes=memory,
+        ephemeral_bytes=ephemeral,
+        pods=pods,
     )
+
+
+def _allocatable(
+    node: Node, resource: str, absent: str, read: Callable[[str], int], most: int
+) -> tuple[int, str]:
+    """How much of a resource the node has, and why that cannot be true; empty when it can.
+
+    Always less than ``most``: a pod that asks for so much fits nowhere.
+    """
+    text = node.status.allocatable.get(resource, absent)
+    try:
+        amount = read(text)
+    except ValueError:
+        return 0, f"has status.allocatable.{resource} {_short(text)}, which is no quantity"
+    if amount < 0:
+        return 0, f"has status.allocatable.{resource} {_short(text)}; it cannot be below 0"
+    if amount >= most:
+        why = f"has status.allocatable.{resource} {_short(text)}, more than any node has"
+        return most - 1, why
+    return amount, ""
+
+
+def _short(text: str) -> str:
+    """What somebody wrote, as far as a sentence bears it."""
+    return repr(text if len(text) <= _MOST_CHARS else f"{text[:_MOST_CHARS]}…")

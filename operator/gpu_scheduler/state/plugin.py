@@ -10,7 +10,7 @@ and ``node_book``.
 
 import re
 
-from gpu_scheduler.core.quantity import whole
+from gpu_scheduler.core import quantity
 from gpu_scheduler.kube.objects import Node, Pod
 
 # Whole GPUs, time slices of them (gpu.shared), MIG slices.
@@ -31,7 +31,7 @@ def asked(pod: Pod) -> tuple[str, ...]:
                 for container in (*pod.spec.containers, *pod.spec.init_containers)
                 for amounts in (container.resources.requests, container.resources.limits)
                 for resource, amount in amounts.items()
-                if _is_gpu(resource) and whole(amount) > 0
+                if _is_gpu(resource) and quantity.asked(amount) > 0
             }
         )
     )

@@ -3,13 +3,14 @@
 A pod's effective requests are those of Kubernetes: containers and sidecars together, or the
 largest init container with the sidecars started before it, whichever is more, plus overhead;
 pod-level requests win where they are set. Source: k8s.io/component-helpers, resource package.
+Amounts saturate (``core.quantity``): a pod that asks for the most there is fits on no node.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
 
 from gpu_scheduler.core.fit import NODE_NAME
-from gpu_scheduler.core.quantity import cpu_milli, whole
+from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, asked, asked_cpu_milli
 from gpu_scheduler.core.request import (
     DeviceRequest,
     NodeFilter,
@@ -103,22 +104,22 @@ def _container(container: Container) -> Need:
 
 def _need(quantities: Mapping[str, str]) -> Need:
     return (
-        cpu_milli(quantities.get("cpu", "0")),
-        whole(quantities.get("memory", "0")),
-        whole(quantities.get("ephemeral-storage", "0")),
+        asked_cpu_milli(quantities.get("cpu", "0")),
+        asked(quantities.get("memory", "0")),
+        asked(quantities.get("ephemeral-storage", "0")),
     )
 
 
 def _pod_level(requests: Mapping[str, str], total: Need) -> Need:
     return (
-        cpu_milli(requests["cpu"]) if "cpu" in requests else total[0],
-        whole(requests["memory"]) if "memory" in requests else total[1],
+        asked_cpu_milli(requests["cpu"]) if "cpu" in requests else total[0],
+        asked(requests["memory"]) if "memory" in requests else total[1],
         total[2],
     )
 
 
 def _sum(a: Need, b: Need) -> Need:
-    return (a[0] + b[0], a[1] + b[1], a[2] + b[2])
+    return (min(a[0] + b[0], MOST_CPU_MILLI), min(a[1] + b[1], MOST), min(a[2] + b[2], MOST))
 
 
 def _most(a: Need, b: Need) -> Need:

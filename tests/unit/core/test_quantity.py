@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.quantity import cpu_milli, parse, whole
+from gpu_scheduler.core.quantity import (
+    MOST,
+    MOST_CPU_MILLI,
+    asked,
+    asked_cpu_milli,
+    cpu_milli,
+    parse,
+    whole,
+)
 
 UNITS = {
     "": Fraction(1),
@@ -56,7 +64,7 @@ def test_cpu_is_milli_rounded_up(text: str, milli: int) -> None:
         ("128M", 128_000_000),
         ("1.5Ki", 1536),
         ("1e3", 1000),
-        ("1E", 10**18),
+        ("1T", 10**12),
         ("100m", 1),
         ("110", 110),
         ("0.1Ki", 103),
@@ -102,10 +110,30 @@ def test_any_number_with_any_unit_is_exact(number: Decimal, unit: str) -> None:
     exact = Fraction(number) * UNITS[unit]
     text = f"{number:f}{unit}"
     assert parse(text) == exact
-    assert whole(text) == ceil(exact)
-    assert cpu_milli(text) == ceil(exact * 1000)
+    assert whole(text) == min(MOST, ceil(exact))
+    assert cpu_milli(text) == min(MOST_CPU_MILLI, ceil(exact * 1000))
 
 
 @given(number=st.integers(0, 10**9), exponent=st.integers(-30, 30), e=st.sampled_from("eE"))
 def test_exponents_are_exact(number: int, exponent: int, e: str) -> None:
     assert parse(f"{number}{e}{exponent}") == number * Fraction(10) ** exponent
+
+
+HUGE = ["10P", "9E", "16Ei", "9223372036854775807", "1e300", "9" * 400]
+
+
+@pytest.mark.parametrize("text", HUGE)
+def test_what_is_beyond_all_measure_saturates_and_its_sums_fit_into_64_bits(text: str) -> None:
+    assert (cpu_milli(text), whole(text)) == (MOST_CPU_MILLI, MOST)
+    assert (cpu_milli(f"-{text}"), whole(f"-{text}")) == (-MOST_CPU_MILLI, -MOST)
+    assert 100_000 * MOST < 1 << 63
+    assert MOST_CPU_MILLI << 17 < 1 << 63
+
+
+@pytest.mark.parametrize("text", ["", "much", "1 Gi", "9" * 5000])
+def test_a_pod_that_asks_for_what_cannot_be_read_asks_for_the_most(text: str) -> None:
+    assert (asked_cpu_milli(text), asked(text)) == (MOST_CPU_MILLI, MOST)
+
+
+def test_a_pod_cannot_ask_for_less_than_nothing() -> None:
+    assert (asked_cpu_milli("-4"), asked("-1Gi")) == (0, 0)

@@ -1,8 +1,10 @@
 import msgspec
 import pytest
-from tests.unit.state.builders import CREATED, GIB, make_node
+from tests.unit.state.builders import CREATED, GIB, make_node, make_pod
+from tests.unit.state.worlds import make_world
 
 from gpu_scheduler.core.cluster import Taint
+from gpu_scheduler.core.quantity import MOST
 from gpu_scheduler.kube.objects import Node
 from gpu_scheduler.state.devices import from_gpunode, from_labels
 from gpu_scheduler.state.nodes import closed, info
@@ -79,9 +81,57 @@ def test_a_count_that_is_no_number_means_no_devices(count: str) -> None:
     assert from_labels({**make_node().metadata.labels, "nvidia.com/gpu.count": count}) == ()
 
 
-def test_an_absurd_count_is_bounded() -> None:
-    labels = {**make_node().metadata.labels, "nvidia.com/gpu.count": "1000000"}
-    assert len(from_labels(labels)) == 64
+@pytest.mark.parametrize(
+    ("label", "text", "right"),
+    [
+        ("count", "1000000000", "0 to 64"),
+        ("count", "65", "0 to 64"),
+        ("count", "9" * 63, "0 to 64"),
+        ("memory", "1", "1000 to 16777216"),
+        ("memory", "0", "1000 to 16777216"),
+        ("memory", "-5", "1000 to 16777216"),
+        ("memory", "9" * 20, "1000 to 16777216"),
+        ("memory", "9" * 40, "1000 to 16777216"),
+    ],
+)
+def test_absurd_labels_make_a_node_unusable_with_a_reason(
+    label: str, text: str, right: str
+) -> None:
+    node = make_node(labels={f"nvidia.com/gpu.{label}": text})
+    assert from_labels(node.metadata.labels) == ()
+    world = make_world(make_pod())
+    world.node_changed(node)
+    (told,) = world.snapshot().nodes
+    assert f"nvidia.com/gpu.{label}={text}" in told.closed
+    assert right in told.closed
+    world.gpunode_changed("a", from_gpunode({"devices": [entry(0)]}))
+    assert world.snapshot().nodes[0].closed == ""  # the agent knows better
+
+
+@pytest.mark.parametrize("text", ["-1", "9E", "much", "9" * 5000])
+@pytest.mark.parametrize("resource", ["cpu", "memory", "ephemeral-storage", "pods"])
+def test_what_a_kubelet_cannot_have_closes_its_node(resource: str, text: str) -> None:
+    node = make_node()
+    node.status.allocatable[resource] = text
+    found = info(node)
+    assert f"status.allocatable.{resource}" in found.closed
+    assert len(found.closed) < 200
+    each = (found.cpu_milli, found.memory_bytes, found.ephemeral_bytes, found.pods)
+    assert all(0 <= amount < MOST for amount in each)
+
+
+@pytest.mark.parametrize("mib", [0, -1, 999, 10**30])
+def test_an_absurd_device_takes_no_pods_and_says_why(mib: int) -> None:
+    first, second = from_gpunode({"devices": [entry(0, usableMiB=mib), entry(1)]})
+    assert (first.usable_mib, first.healthy) == (0, False)
+    assert "usableMiB" in first.trouble
+    assert second.trouble == ""
+
+
+def test_a_node_of_more_devices_than_there_can_be_is_unusable() -> None:
+    devices = from_gpunode({"devices": [entry(i) for i in range(1000)]})
+    assert len(devices) == 64
+    assert all("at most 64" in device.trouble for device in devices)
 
 
 def entry(index: int, **more: object) -> dict[str, object]:

@@ -61,10 +61,12 @@ class Column:
 
         Args:
             free: free milli of the devices.
-            cpu: free milli-CPU.
+            cpu: free milli-CPU; below 0 (a pod bound by hand) nothing fits.
             scarce: scarcity of the node, in milli-GPU.
             picked: placements of the classes that ``Chooser`` has to pick.
         """
+        if cpu < 0:
+            return self._blocked.take(self.look.of_row)
         scoring, load = self._kind.scoring, self._kind.load
         total = sum(free)
         parts = [self._itself, self._plain]

@@ -61,7 +61,7 @@ def row_keys(
     if len(state):
         described = None
         if base is not None and after is not None:
-            amounts = np.concatenate([cpu, np.maximum(0, cpu - cpu_milli)])
+            amounts = np.maximum(0, np.concatenate([cpu, cpu - cpu_milli]))
             of_each = np.concatenate([np.arange(len(cpu)), state + len(cpu)])
             allowed = kind.load.allowed(amounts).take(of_each)
             described = Described(np.concatenate([base, after]), allowed)

@@ -1,0 +1,193 @@
+"""Numbers that nobody would believe, from watch events to a plan: they harm their object alone."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.state.builders import half, make_gpujob, make_job, make_node, make_pod, make_project
+
+from gpu_scheduler.core.decision import Plan
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.session import Session
+from gpu_scheduler.kube.objects import Node, Pod
+from gpu_scheduler.state.devices import from_gpunode
+from gpu_scheduler.state.world import World
+
+POLICIES = pytest.mark.parametrize("packing", list(Packing))
+HUGE = ("10P", "9E", "9223372036854775807", "16Ei", "1e300", "9" * 40)
+MODEST = ("0", "1n", "1", "-1", "", "much")  # or nothing that has a right to room
+AMOUNTS = st.sampled_from((*MODEST, "63", "64", "65", *HUGE))
+
+
+def healthy(*more: Pod, nodes: tuple[Node, ...] = ()) -> World:
+    """Nodes a and b with two GPUs each; three pods of team-a wait, and what is ``more``."""
+    world = World()
+    for node in (make_node("a"), make_node("b"), *nodes):
+        world.node_changed(node)
+    world.project_changed(make_project())
+    world.gpujob_changed(make_gpujob())
+    world.job_changed(make_job(parallelism=3, completions=3))
+    for index in range(3):
+        world.pod_changed(make_pod(f"job-{index}", index=index))
+    for pod in more:
+        world.pod_changed(pod)
+    return world
+
+
+def planned(world: World, packing: Packing, session: Session | None = None) -> Plan:
+    return plan(
+        world.snapshot(),
+        world.planner_projects(),
+        world.waiting_jobs(),
+        occupants=world.occupants,
+        session=session or Session(packing),
+    )
+
+
+def placed(result: Plan) -> set[str]:
+    return {place.pod for place in result.places if place.pod.startswith("uid-job-")}
+
+
+def check_capacity(world: World, result: Plan) -> None:
+    """No device is given more than it has, and no share is of no memory."""
+    cluster = world.snapshot()
+    free = {
+        (node.name, cluster.dev_id[d]): (max(0, cluster.free_milli[d]), max(0, cluster.free_mib[d]))
+        for n, node in enumerate(cluster.nodes)
+        for d in range(cluster.first[n], cluster.first[n + 1])
+    }
+    for place in result.places:
+        for grant in place.grants:
+            assert grant.mib > 0
+            milli, mib = free[place.node, grant.device]
+            assert grant.milli <= milli
+            assert grant.mib <= mib
+            free[place.node, grant.device] = milli - grant.milli, mib - grant.mib
+
+
+def by_hand(node: str, cpu: str = "1", memory: str = "1Gi", name: str = "hand") -> Pod:
+    """A pod of nobody that somebody bound."""
+    return make_pod(name, path="other", job=None, node=node, cpu=cpu, memory=memory)
+
+
+@POLICIES
+def test_a_pod_bound_by_hand_that_asks_for_more_cpu_than_its_node_has(packing: Packing) -> None:
+    world = healthy(by_hand("a", cpu="65"))
+    result = planned(world, packing)
+    assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}
+    assert {place.node for place in result.places} == {"b"}
+
+
+@POLICIES
+def test_allocatable_that_was_lowered_under_running_pods(packing: Packing) -> None:
+    session = Session(packing)
+    world = healthy(make_pod("runs", node="a", grants=half(), phase="Running", cpu="32"))
+    planned(world, packing, session)
+    for change in ({"cpu": "16"}, {"memory": "1Mi"}, {"pods": "0"}):
+        world.node_changed(make_node("a", **change))
+        result = planned(world, packing, session)
+        assert {place.node for place in result.places} == {"b"}
+        check_capacity(world, result)
+
+
+@POLICIES
+@pytest.mark.parametrize("amount", HUGE)
+def test_a_job_that_asks_for_more_than_any_number_holds_is_unsatisfiable(
+    packing: Packing, amount: str
+) -> None:
+    world = healthy()
+    world.gpujob_changed(make_gpujob("huge", uid="huge"))
+    world.job_changed(make_job("huge", uid="huge-job", owner_uid="huge"))
+    world.pod_changed(make_pod("huge-0", job="huge-job", cpu=amount, memory=amount))
+    result = planned(world, packing)
+    assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}
+    (wait,) = result.waits
+    assert (wait.job, wait.reason) == ("team-a/huge", "Unsatisfiable")
+
+
+@POLICIES
+@pytest.mark.parametrize("amount", HUGE)
+def test_a_pod_without_a_gpu_that_is_bound_by_hand_and_asks_for_too_much(
+    packing: Packing, amount: str
+) -> None:
+    result = planned(healthy(by_hand("a", amount, amount)), packing)
+    assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}
+    assert {place.node for place in result.places} == {"b"}
+
+
+@POLICIES
+def test_what_saturates_does_not_fit_on_what_saturates(packing: Packing) -> None:
+    world = World()
+    world.node_changed(make_node("a", cpu="9E", memory="16Ei"))
+    world.project_changed(make_project())
+    world.gpujob_changed(make_gpujob())
+    world.job_changed(make_job())
+    world.pod_changed(make_pod(cpu="8E", memory="15Ei"))
+    assert not planned(world, packing).places
+
+
+@st.composite
+def nodes(draw: st.DrawFn) -> Node:
+    """A node x that says anything of itself."""
+    numbers = st.sampled_from(("0", "1", "2", "64", "65", "999", "1000", "40960", "-1", "x", *HUGE))
+    labels = {f"nvidia.com/gpu.{name}": draw(numbers) for name in ("count", "memory")}
+    labels["nvidia.com/gpu.compute.major"] = draw(numbers)
+    taken = {name: draw(AMOUNTS) for name in ("cpu", "memory", "pods")}
+    node = make_node("x", labels=labels, cordoned=draw(st.booleans()), **taken)
+    node.status.allocatable["ephemeral-storage"] = draw(AMOUNTS)
+    return node
+
+
+@st.composite
+def reports(draw: st.DrawFn) -> dict[str, Any]:
+    """The status of a GPUNode, whatever wrote it."""
+    numbers = st.one_of(
+        st.sampled_from((0, -1, 1, 999, 1000, 40960, 10**30, "x", None, 1e300, True)),
+        st.integers(),
+    )
+    devices = st.fixed_dictionaries(
+        {
+            "uuid": st.sampled_from(("GPU-0", "GPU-1", "", 3)),
+            "index": numbers,
+            "model": st.just("m"),
+        }
+        | {"usableMiB": numbers, "computeCapability": st.sampled_from(("8.0", "x", "9" * 99, 7))},
+        optional={"healthy": st.booleans(), "message": st.just("lost")},
+    )
+    return {"devices": draw(st.lists(devices, max_size=4))}
+
+
+@st.composite
+def pods(draw: st.DrawFn, name: str) -> Pod:
+    """A pod that waits, runs or was bound by hand, and asks for anything."""
+    at = draw(st.sampled_from(("", "x", "nowhere")))
+    amounts = AMOUNTS if at else st.sampled_from((*MODEST, *HUGE))
+    requests = {name: draw(amounts) for name in ("cpu", "memory", "ephemeral-storage")}
+    containers = [{"resources": {"requests": requests}}] * draw(st.integers(1, 3))
+    job = draw(st.sampled_from(("bad-job", None)))
+    grants = half("0", draw(st.sampled_from((1, 500, 1000)))) if at and draw(st.booleans()) else ()
+    return make_pod(name, job=job, node=at, containers=containers, grants=grants)
+
+
+@POLICIES
+@settings(max_examples=100)
+@given(data=st.data())
+def test_whatever_numbers_say_healthy_jobs_start_as_if_they_were_not_there(
+    packing: Packing, data: st.DataObject
+) -> None:
+    world, session = healthy(), Session(packing)
+    world.gpujob_changed(make_gpujob("bad", uid="bad"))
+    world.job_changed(make_job("bad", uid="bad-job", owner_uid="bad", completions=3))
+    for step in range(2):  # made anew, and kept from the cycle before
+        world.node_changed(data.draw(nodes()))
+        if data.draw(st.booleans()):
+            world.gpunode_changed("x", from_gpunode(data.draw(reports())))
+        for n in range(2):
+            world.pod_changed(data.draw(pods(f"bad-{step}-{n}")))
+        result = planned(world, packing, session)
+        check_capacity(world, result)
+        ours = {pod.uid for job in world.waiting_jobs() for pod in job.pods}
+        assert ours >= {"uid-job-0", "uid-job-1", "uid-job-2"}
+        assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}
