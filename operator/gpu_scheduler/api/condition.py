@@ -33,6 +33,7 @@ class ConditionType(StrEnum):
     FAILED = "Failed"  # an index used up its retries, or the time limit passed
     PROTECTED = "Protected"  # memory caps are enforced and kept, as the agents see it
     DEVICES_HEALTHY = "DevicesHealthy"  # no pod holds a device that is not healthy
+    SET_ASIDE = "SetAside"  # the planner could not work with the object, and left it out
 
 
 class Condition(ApiModel):

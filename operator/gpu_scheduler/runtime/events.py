@@ -71,7 +71,7 @@ class Events:
             "kind": "Event",
             "metadata": {"name": f"{subject.name[:200]}.{secrets.token_hex(8)}"},
             "involvedObject": {
-                "apiVersion": API_VERSION,
+                "apiVersion": "v1" if subject.kind == "Node" else API_VERSION,
                 "kind": subject.kind,
                 "namespace": subject.namespace,
                 "name": subject.name,

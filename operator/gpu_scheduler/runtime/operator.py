@@ -25,6 +25,7 @@ from gpu_scheduler.kube.objects import Job, Lease, Node, Pod
 from gpu_scheduler.kube.paths import JOBS, NODES, PODS, lease
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.aside import warn
 from gpu_scheduler.runtime.binder import Binder
 from gpu_scheduler.runtime.class_status import ClassStatusWriter
 from gpu_scheduler.runtime.device_events import DeviceEvents
@@ -116,6 +117,7 @@ class Operator:
             check_capacity=self.recovery.check_capacity,
             evict=self.preemption.carry_out,
             may_start=self.sweeping.sweeps.may_start,
+            say=warn(self.events),
             reserve_after_seconds=settings.reservation_after_seconds,
             observe_seconds=observations.cycle_seconds,
         )

@@ -4,20 +4,27 @@ A cycle is synchronous: snapshot, plan, charge, submit; nothing can change under
 placed pods the next is at least ``cycle_seconds`` away: most of a cycle's cost does not depend on
 how many pods it places, so a burst is planned together, while the first pod of a burst never
 waits. Each cycle begins by checking that no device is above its capacity; if one is, the newest
-pods above it are evicted before anything else is placed.
+pods above it are evicted before anything else is placed. A plan that raises ends nothing: the
+object that makes it raise is looked for and set aside (``core.blame``), and the rest is planned.
 """
 
 import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import NoReturn
 
-from gpu_scheduler.core.decision import Evict, Hold, Wait
+from gpu_scheduler.core.blame import Kind, Suspect, culprit
+from gpu_scheduler.core.decision import Evict, Hold, Plan, Reason, Wait
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
 from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.scene import Scene, Thinner
 from gpu_scheduler.core.session import Session
+from gpu_scheduler.core.wording import names
+from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.aside import Aside, Say
 from gpu_scheduler.runtime.binder import Binder
 from gpu_scheduler.state.world import World
 
@@ -26,6 +33,7 @@ log = logging.getLogger(__name__)
 _LEAST_REST_SECONDS = 0.005
 _REST_FACTOR = 9.0  # planning takes at most a tenth of the time of a core …
 _MAX_REST_SECONDS = 0.25  # … unless single cycles are long
+_NO_CULPRIT_SECONDS = 1.0  # before another try, where no object is to blame
 
 
 class Planning:
@@ -44,6 +52,8 @@ class Planning:
         reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
         packing: Packing = Packing.FRAGMENTATION,
         consolidate: bool = False,
+        say: Say = lambda subject, reason, message: None,
+        decide: Callable[..., Plan] = plan,
         now: Callable[[], float] = time.time,
         observe_seconds: Callable[[float], None] = lambda seconds: None,
     ) -> None:
@@ -60,6 +70,8 @@ class Planning:
             reserve_after_seconds: see ``core.plan``.
             packing: how nodes and devices are chosen.
             consolidate: see ``core.plan``.
+            say: told of objects that were set aside.
+            decide: ``core.plan``.
             now: epoch seconds.
             observe_seconds: told how long each cycle took.
         """
@@ -68,7 +80,10 @@ class Planning:
         self._check_capacity, self._observe = check_capacity, observe_seconds
         self._evict, self._now, self._may_start = evict, now, may_start
         self._reserve_after_seconds = reserve_after_seconds
-        self._session = Session(packing)
+        self._packing, self._session, self._decide = packing, Session(packing), decide
+        self.aside = Aside(world, say, clock=clock)
+        self._thinner = Thinner()
+        self._trouble: Scene | None = None  # what the last cycle could not plan
         self._consolidate = consolidate
         self._holds: dict[PodUID, Hold] = {}
         self._again_at: float | None = None  # epoch seconds
@@ -93,47 +108,167 @@ class Planning:
             changed |= self._world.version != self._planned_version
             changed |= self._again_at is not None and self._again_at <= self._now()
             started = self._clock()
-            placed = self.cycle() if changed and not self.paused else 0
+            changed |= self._is_due(self.aside.next_trial())
+            placed = 0
+            try:
+                placed = self.cycle() if changed and not self.paused else 0
+                if self._trouble is not None:
+                    trouble, self._trouble = self._trouble, None
+                    await self._search(trouble)
+            except Exception:
+                unexpected("planning", "a cycle")
+                await self._pause()
             await asyncio.sleep(self._rest_seconds(self._clock() - started, placed))
 
     def cycle(self) -> int:
-        """One planning cycle; answers how many pods it placed."""
+        """One planning cycle; answers how many pods it placed.
+
+        What raises leaves it nowhere: ``run`` looks for the culprit before it plans again.
+        """
         started = self._clock()
-        world = self._world
-        self._planned_version = world.version
-        if self._check_capacity():
+        self._planned_version = self._world.version
+        if self._above_capacity():
             self._planned_version = -1
             self._wake.set()
             return 0
-        waiting = [job for job in world.waiting_jobs() if self._may_start(job.key)]
-        result = plan(
-            world.snapshot(),
-            world.planner_projects(),
-            waiting,
-            occupants=world.occupants,
-            holds=tuple(self._holds.values()),
-            now=self._now(),
-            reserve_after_seconds=self._reserve_after_seconds,
-            session=self._session,
-            consolidate=self._consolidate,
-        )
-        gangs = {job.key for job in waiting if job.gang is not None}
-        for decision in result.places:
-            pod = world.waiting.pod(decision.pod)
-            if pod is None:
-                raise RuntimeError(f"planned a pod that does not wait: {decision.pod}")
-            world.assume(decision)
-            self._binder.submit(decision, pod, gang=decision.job in gangs)
-        self._evict(result.evicts)
-        # Until a pod is bound its room stays promised: the write may still fail.
-        self._holds = {uid: h for uid, h in self._holds.items() if uid in world.assumed}
-        self._holds |= {hold.pod: hold for hold in result.holds}
-        self.shares_milli, self._again_at = result.shares_milli, result.again_at
-        self.shares_by_model_milli = result.shares_by_model_milli
-        self._take_over({wait.job: wait for wait in result.waits})
+        gone = self.aside.gone()
+        scene, error = self._scene(gone), None
+        trial = self.aside.trial(gone)
+        try:
+            result = self._plan(scene.without(gone, self._thinner), self._session)
+        except Exception as found:
+            error = found
+        if error is not None and trial:  # then it is one of these, most likely
+            self._session = Session(self._packing)
+            for suspect in trial:
+                self._set_aside(suspect, error, gone)
+            trial, error = set(), None
+            try:
+                result = self._plan(scene.without(gone, self._thinner), self._session)
+            except Exception as found:
+                error = found
+        if error is not None:
+            self._session = Session(self._packing)
+            self._trouble = scene.without(gone, Thinner()).frozen()
+            unexpected("planning", "a plan: looking for the object that it is about", error)
+            return 0
+        self.aside.clear(trial)
+        self._carry_out(result, {job.key for job in scene.jobs if job.gang is not None})
+        self._take_over(result, scene, gone)
         self.cycles += 1
         self._observe(self._clock() - started)
         return len(result.places)
+
+    def _above_capacity(self) -> bool:
+        """Such devices take nothing in any case, so planning goes on when a look fails."""
+        try:
+            return self._check_capacity()
+        except Exception:
+            unexpected("planning", "devices above their capacity")
+            return False
+
+    def _scene(self, gone: set[Suspect]) -> Scene:
+        """What there is to plan with. An object that cannot be read is set aside and left out."""
+        world, projects, jobs = self._world, {}, []
+        for name in world.projects.records:
+            if Suspect(Kind.PROJECT, name) in gone:
+                continue
+            try:
+                project = world.planner_project(name)
+            except Exception as error:
+                self._set_aside(Suspect(Kind.PROJECT, name), error, gone)
+                continue
+            if project is not None:
+                projects[name] = project
+        for key in world.waiting.keys():
+            if Suspect(Kind.JOB, key) in gone:
+                continue
+            try:
+                job = world.waiting_job(key) if self._may_start(key) else None
+            except Exception as error:
+                self._set_aside(Suspect(Kind.JOB, key), error, gone)
+                continue
+            if job is not None:
+                jobs.append(job)
+        holds = tuple(self._holds.values())
+        return Scene(world.snapshot(), projects, jobs, world.occupants, holds)
+
+    def _set_aside(self, suspect: Suspect, error: BaseException, gone: set[Suspect]) -> None:
+        if suspect not in gone:
+            unexpected("planning", f"{suspect.kind} {suspect.name}: set aside", error)
+            self.aside.put(suspect, error)
+            gone.add(suspect)
+
+    def _plan(self, scene: Scene, session: Session) -> Plan:
+        return self._decide(
+            scene.cluster,
+            scene.projects,
+            scene.jobs,
+            occupants=scene.occupants,
+            holds=scene.holds,
+            now=self._now(),
+            reserve_after_seconds=self._reserve_after_seconds,
+            session=session,
+            consolidate=self._consolidate,
+        )
+
+    def _carry_out(self, result: Plan, gangs: set[JobKey]) -> None:
+        world, failed = self._world, set[JobKey]()
+        for decision in result.places:
+            if decision.job in failed:
+                continue  # the members of a gang stand and fall together
+            pod = world.waiting.pod(decision.pod)
+            try:
+                if pod is None:
+                    raise RuntimeError(f"planned a pod that does not wait: {decision.pod}")
+                world.assume(decision)
+                self._binder.submit(decision, pod, gang=decision.job in gangs)
+            except Exception as error:
+                failed.add(decision.job)
+                world.forget(decision.pod, pod)
+                self._set_aside(Suspect(Kind.JOB, decision.job), error, set())
+        try:
+            self._evict(result.evicts)
+        except Exception:
+            unexpected("planning", f"{len(result.evicts)} evictions")
+
+    async def _search(self, scene: Scene) -> None:
+        """Set aside what makes this raise. Others run between two questions."""
+        error: BaseException | None = None
+        search = culprit(
+            sorted(node.name for node in scene.cluster.nodes),
+            scene.owners(),
+            sorted(scene.projects),
+        )
+        try:
+            kept = next(search)
+            while True:
+                await asyncio.sleep(0)
+                found = self._raises(scene.only(kept))
+                error = found or error
+                kept = search.send(found is not None)
+        except StopIteration as done:
+            suspect: Suspect | None = done.value
+        if suspect is not None and error is not None:
+            self._set_aside(suspect, error, set())
+        else:  # it has gone by itself, or no object is to blame
+            log.error("no object found that makes planning raise; planning again")
+            await self._pause()
+        self._planned_version = -1
+        self._wake.set()
+
+    async def _pause(self) -> None:
+        """No object is to blame: begin anew, in a while."""
+        self._session, self._planned_version = Session(self._packing), -1
+        await asyncio.sleep(_NO_CULPRIT_SECONDS)
+        self._wake.set()
+
+    def _raises(self, scene: Scene) -> Exception | None:
+        try:
+            self._plan(scene, Session(self._packing))
+        except Exception as error:
+            return error
+        return None
 
     def expecting(self) -> set[JobKey]:
         """Jobs for which room is being made or kept."""
@@ -144,15 +279,35 @@ class Planning:
         least = self._cycle_seconds if placed else _LEAST_REST_SECONDS
         return max(least, min(_REST_FACTOR * took_seconds, _MAX_REST_SECONDS))
 
-    def _take_over(self, waits: dict[JobKey, Wait]) -> None:
+    def _take_over(self, result: Plan, scene: Scene, gone: set[Suspect]) -> None:
+        # Until a pod is bound its room stays promised: the write may still fail.
+        self._holds = {uid: h for uid, h in self._holds.items() if uid in self._world.assumed}
+        self._holds |= {hold.pod: hold for hold in result.holds}
+        self.shares_milli, self._again_at = result.shares_milli, result.again_at
+        self.shares_by_model_milli = result.shares_by_model_milli
+        waits = {wait.job: wait for wait in result.waits} | self._waits_aside(scene, gone)
+        if nodes := self.aside.nodes():
+            waits = {key: _in_doubt(wait, nodes) for key, wait in waits.items()}
         for job in self.waits.keys() | waits.keys():
             if self.waits.get(job) != waits.get(job):
                 self._world.touched.add(job)
         self.waits = waits
 
+    def _waits_aside(self, scene: Scene, gone: set[Suspect]) -> dict[JobKey, Wait]:
+        """What is said of jobs that are set aside, and of those of a project that is."""
+        keys = {JobKey(each.name) for each in gone if each.kind is Kind.JOB}
+        waits = {key: self.aside.job(key) for key in keys if key in self._world.gpujobs}
+        for job in scene.jobs:
+            if why := self.aside.project(job.project):
+                waits[job.key] = f"GPUProject {job.project} is {why}"
+        return {key: Wait(key, Reason.INVALID, why, 1) for key, why in waits.items()}
+
+    def _is_due(self, at: float | None) -> bool:
+        return at is not None and at <= self._clock()
+
     async def _sleep(self) -> None:
-        expiry = self._world.waiting.next_expiry()
-        waits = [] if expiry is None else [expiry - self._clock()]
+        expiries = self._world.waiting.next_expiry(), self.aside.next_trial()
+        waits = [expiry - self._clock() for expiry in expiries if expiry is not None]
         if self._again_at is not None:
             waits.append(self._again_at - self._now())
         try:
@@ -160,3 +315,12 @@ class Planning:
                 await self._wake.wait()
         except TimeoutError:
             pass
+
+
+def _in_doubt(wait: Wait, nodes: Sequence[str]) -> Wait:
+    """A verdict about all nodes there are is none while some are set aside."""
+    if wait.reason is not Reason.UNSATISFIABLE:
+        return wait
+    left_out = f"not counting {names(nodes)}, which the scheduler has set aside"
+    message = f"{wait.message}; {left_out} (kubectl describe node)"
+    return replace(wait, reason=Reason.WAITING_FOR_RESOURCES, message=message)

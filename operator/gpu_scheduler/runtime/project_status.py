@@ -7,7 +7,7 @@ that the state keeps, and one pass over the project's waiting jobs.
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from gpu_scheduler.api.condition import Condition
+from gpu_scheduler.api.condition import Condition, ConditionType
 from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts, ModelHoldings
 from gpu_scheduler.core.request import WaitingJob
 from gpu_scheduler.core.units import gpu_from_milli
@@ -23,6 +23,7 @@ def project_status(
     running_jobs: int,
     conflicts: tuple[Claim, ...],
     broken: str = "",
+    aside: str = "",
     by_model: Sequence[ModelHoldings] = (),
     before: Mapping[str, Any],
     now: str,
@@ -30,7 +31,7 @@ def project_status(
     """The status that a project should have (``before``: the one it has, as JSON).
 
     ``broken``: why it may not get its quota although it asks for it. ``by_model``: what it holds of
-    models that its quota names.
+    models that its quota names. ``aside``: why the planner has set it aside.
     """
     jobs = list(waiting)
     pending = sum(pod.shape.nominal_milli for job in jobs for pod in job.pods)
@@ -45,6 +46,7 @@ def project_status(
         conditions=[
             _accepted(record, conflicts, before, now),
             _condition("QuotaCovered", "" if record.problem else broken, record, before, now),
+            *([_set_aside(aside, record, before, now)] if aside else []),
         ],
     )
 
@@ -60,6 +62,11 @@ def _accepted(
     return _condition("Accepted", problem, record, before, now)
 
 
+def _set_aside(why: str, record: ProjectRecord, before: Mapping[str, Any], now: str) -> Condition:
+    kind = ConditionType.SET_ASIDE
+    return _dated(kind, "True", "UnexpectedError", why, record, before, now)
+
+
 def _condition(
     kind: str, problem: str, record: ProjectRecord, before: Mapping[str, Any], now: str
 ) -> Condition:
@@ -67,6 +74,19 @@ def _condition(
         kind
     ]
     status = "False" if problem else "True"
+    reason = bad if problem else good
+    return _dated(kind, status, reason, problem, record, before, now)
+
+
+def _dated(
+    kind: str,
+    status: str,
+    reason: str,
+    message: str,
+    record: ProjectRecord,
+    before: Mapping[str, Any],
+    now: str,
+) -> Condition:
     known = next((c for c in before.get("conditions") or () if c.get("type") == kind), None)
     since = known["lastTransitionTime"] if known and known.get("status") == status else now
     return Condition.model_validate(
@@ -75,7 +95,7 @@ def _condition(
             "status": status,
             "observedGeneration": record.generation,
             "lastTransitionTime": since,
-            "reason": bad if problem else good,
-            "message": problem,
+            "reason": reason,
+            "message": message,
         }
     )

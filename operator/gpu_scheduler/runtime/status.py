@@ -7,7 +7,7 @@ equal status and nothing is written. Called by the status writer.
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from gpu_scheduler.api.condition import Condition
+from gpu_scheduler.api.condition import Condition, ConditionType
 from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
 from gpu_scheduler.api.sweep_status import SweepStatus
 from gpu_scheduler.core.decision import Reason, Wait
@@ -35,6 +35,7 @@ def gpujob_status(
     watched: Watched | None = None,
     preempted: Preempted | None = None,
     sweep: Judged | None = None,
+    aside: str = "",
 ) -> GPUJobStatus:
     """The status that a GPUJob should have.
 
@@ -48,6 +49,7 @@ def gpujob_status(
         watched: what agents know.
         preempted: for whom pods of it had to go.
         sweep: what came of its trials, where it is a sweep and that is known.
+        aside: why the planner has set it aside; empty = it has not.
     """
     watched = watched or Watched()
     own = [j for j in jobs if j.owner_uid == job.uid]
@@ -96,7 +98,7 @@ def gpujob_status(
         allocated_gpu=gpu_from_milli(milli),
         placements=[_placement(p, watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
         sweep=sweep.status if sweep is not None else _sweep_before(job),
-        conditions=_conditions(job, phase, complete, failure, held, watched, now, message),
+        conditions=_conditions(job, phase, complete, failure, held, watched, now, message, aside),
         project=project,
         gpu=f"{gpu_from_milli(milli)}/{_asked(job)}",
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
@@ -230,6 +232,7 @@ def _conditions(
     watched: Watched,
     now: str,
     message: str,
+    aside: str,
 ) -> list[Condition]:
     before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}
     placed = bool(held)
@@ -243,6 +246,8 @@ def _conditions(
         ("Placed", placed, "Placed" if placed else "NotPlaced", ""),
         *protection.conditions(held, watched, before),
     ]
+    if aside:
+        wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", aside))
     if complete or phase is Phase.SUCCEEDED:
         wanted.append(("Complete", True, "Succeeded", message or "every index succeeded"))
     if phase is Phase.FAILED:

@@ -196,6 +196,7 @@ class StatusWriter:
             watched=self._watched,
             preempted=self._preemption.of(key),
             sweep=self._judged(job),
+            aside=self._planning.aside.job(key),
         )
         if status.preempted_by is None:
             self._preemption.forget(key)
@@ -243,6 +244,7 @@ class StatusWriter:
             broken=overview.promise.broken(record.project),
             by_model=overview.by_model.get(name, ()),
             conflicts=world.projects.conflicts(name),
+            aside=self._planning.aside.project(name),
             before=before,
             now=self._now(),
         ).to_json()

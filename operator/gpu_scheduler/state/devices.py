@@ -65,10 +65,10 @@ def from_labels(labels: Mapping[str, str]) -> tuple[Device, ...]:
 
     None as well when ``absurd`` says something.
     """
-    product = labels.get(PRODUCT, "")
-    if not product or COUNT not in labels or MEMORY not in labels or absurd(labels):
+    count, product = _number(labels.get(COUNT, ""), MOST_DEVICES), labels.get(PRODUCT, "")
+    memory = _number(labels.get(MEMORY, ""), MOST_MIB)
+    if not count or not product or memory is None or memory < LEAST_MIB:
         return ()
-    count, memory = int(labels[COUNT]), int(labels[MEMORY])
     compute = (_number(labels.get(MAJOR, ""), 99) or 0, _number(labels.get(MINOR, ""), 99) or 0)
     return tuple(Device(str(i), i, product, memory, compute) for i in range(count))
 

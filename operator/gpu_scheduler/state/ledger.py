@@ -73,6 +73,10 @@ class Ledger:
         """Whether the node exists."""
         return name in self._nodes
 
+    def node(self, name: str) -> tuple[NodeInfo, tuple[Device, ...]] | None:
+        """A node and its devices as last seen; None when it is not there."""
+        return self._nodes.get(name)
+
     def resolved(self, node: str, grants: Iterable[Grant]) -> tuple[Grant, ...]:
         """The grants with each device under the id that it has now, index or UUID."""
         ids = self._ids.get(node, {})

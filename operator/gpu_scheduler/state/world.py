@@ -71,26 +71,28 @@ class World:
 
     def planner_projects(self) -> dict[ProjectName, Project]:
         """Quotas by project."""
-        return {
-            name: self.classes.resolve_quota(r.project)
-            for name, r in self.projects.records.items()
-            if not r.problem
-        }
+        found = ((name, self.planner_project(name)) for name in self.projects.records)
+        return {name: project for name, project in found if project is not None}
+
+    def planner_project(self, name: ProjectName) -> Project | None:
+        """The quota of one project; None where it cannot be used."""
+        record = self.projects.records[name]
+        return None if record.problem else self.classes.resolve_quota(record.project)
 
     def waiting_jobs(self) -> list[WaitingJob]:
         """Jobs with pods that need a decision."""
-        found = []
-        for key in self.waiting.keys():
-            job = self.gpujobs.get(key)
-            if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
-                continue
-            project = self.projects.owner(job.namespace)
-            if project is None:
-                continue
-            waiting = self.waiting.job(job, project, lambda job=job: self.gang(job))  # type: ignore[misc]
-            if waiting is not None:
-                found.append(waiting)
-        return found
+        found = (self.waiting_job(key) for key in self.waiting.keys())
+        return [job for job in found if job is not None]
+
+    def waiting_job(self, key: JobKey) -> WaitingJob | None:
+        """One of them; None when none of its pods needs a decision."""
+        job = self.gpujobs.get(key)
+        if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
+            return None
+        project = self.projects.owner(job.namespace)
+        return (
+            self.waiting.job(job, project, lambda: self.gang(job)) if project is not None else None
+        )
 
     # --- watch events ---
 

@@ -145,6 +145,14 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
     for reason, count in sorted(reasons.items()):
         pending.add_metric([reason], count)
     yield pending
+    aside = GaugeMetricFamily(
+        "gpusched_set_aside",
+        "Objects that the planner cannot work with and leaves out: above 0 there is a defect.",
+        labels=["kind"],
+    )
+    for kind, count in operator.planning.aside.counts().items():
+        aside.add_metric([kind], count)
+    yield aside
     yield GaugeMetricFamily(
         "gpusched_waiting_pods", "Pods that need a decision.", value=len(operator.world.waiting)
     )

@@ -1,0 +1,144 @@
+"""Which object makes a plan raise: a search that asks about parts of what there is.
+
+A generator: it yields what to keep, is sent whether planning that raises, and returns the culprit
+after a few dozen questions, whatever the size of the cluster. One object at a time: of several
+culprits the next is found once the first is left out. Whoever asks decides what happens between two
+questions. Called by ``runtime.planning``.
+
+Objects are let in one by one, in halves: the first that makes it raise is under suspicion. Where
+that takes a job and a node together, each is tried alone with some others of the other kind: the
+one that raises with more of them is to blame, and of two that raise with each other only, the job.
+"""
+
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias, TypeVar
+
+from gpu_scheduler.core.request import JobKey, ProjectName
+
+_SAMPLE = 8  # of the others that are asked about one by one
+
+
+class Kind(StrEnum):
+    """What a culprit is."""
+
+    JOB = "job"
+    NODE = "node"
+    PROJECT = "project"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """An object: a GPUJob by its key, a node or a GPUProject by its name."""
+
+    kind: Kind
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What is planned with; jobs whose project is not among these are left out too."""
+
+    projects: Sequence[ProjectName] = ()
+    nodes: Sequence[str] = ()
+    jobs: Sequence[JobKey] = ()
+
+
+Search: TypeAlias = Generator[Kept, bool, Suspect | None]
+Name = TypeVar("Name", bound=str)
+_At: TypeAlias = Generator[Kept, bool, int]
+
+
+def culprit(
+    nodes: Sequence[str], jobs: Mapping[JobKey, ProjectName], projects: Sequence[ProjectName]
+) -> Search:
+    """The object without which less raises; None when nothing raises, or even nothing does.
+
+    Args:
+        nodes: by name.
+        jobs: with the project of each; that of a pod without a GPUJob, too.
+        projects: by name.
+    """
+    keys = tuple(jobs)
+    if not (yield Kept(projects, nodes, keys)) or (yield Kept()):
+        return None
+    if (yield Kept(projects)):
+        at = yield from _first(lambda n: Kept(projects[:n]), len(projects))
+        return Suspect(Kind.PROJECT, projects[at])
+    if (yield Kept(projects, nodes)):
+        at = yield from _first(lambda n: Kept(projects, nodes[:n]), len(nodes))
+        return Suspect(Kind.NODE, nodes[at])
+    if (yield Kept(projects, (), keys)):
+        at = yield from _first(lambda n: Kept(projects, (), keys[:n]), len(keys))
+        return (yield from _job_or_project(keys[at], (), jobs, projects))
+    return (yield from _job_or_node(nodes, jobs, projects))
+
+
+def _job_or_node(
+    nodes: Sequence[str], jobs: Mapping[JobKey, ProjectName], projects: Sequence[ProjectName]
+) -> Search:
+    """Neither kind raises without the other."""
+    keys = tuple(jobs)
+    at = yield from _first(lambda n: Kept(projects, nodes, keys[:n]), len(keys))
+    job, some = keys[at], keys[: at + 1]
+    at = yield from _first(lambda n: Kept(projects, nodes[:n], some), len(nodes))
+    node = nodes[at]
+    other_nodes = _sample([each for each in nodes if each != node])
+    other_jobs = _sample([each for each in keys if each != job])
+    of_job = yield from _raising(Kept(projects, (each,), (job,)) for each in other_nodes)
+    of_node = yield from _raising(Kept(projects, (node,), (each,)) for each in other_jobs)
+    if other_nodes and other_jobs:
+        is_node = of_node * len(other_nodes) > of_job * len(other_jobs)
+    elif other_nodes:
+        is_node = 2 * of_job <= len(other_nodes)
+    else:
+        is_node = 2 * of_node > len(other_jobs)
+    if is_node:
+        return Suspect(Kind.NODE, node)
+    return (yield from _job_or_project(job, nodes, jobs, projects))
+
+
+def _job_or_project(
+    job: JobKey,
+    nodes: Sequence[str],
+    jobs: Mapping[JobKey, ProjectName],
+    projects: Sequence[ProjectName],
+) -> Search:
+    """The job, unless each job of its project raises and all others together do not."""
+    project = jobs[job]
+    own = [key for key, of in jobs.items() if of == project]
+    others = tuple(key for key, of in jobs.items() if of != project)
+    if len(own) == 1 or not others or project not in projects:
+        return Suspect(Kind.JOB, job)
+    if (yield Kept(projects, nodes, others)):
+        return Suspect(Kind.JOB, job)
+    for key in _sample(own):
+        if not (yield Kept(projects, nodes, (key,))):
+            return Suspect(Kind.JOB, job)
+    return Suspect(Kind.PROJECT, project)
+
+
+def _raising(parts: Iterable[Kept]) -> _At:
+    """How many of these raise."""
+    found = 0
+    for part in parts:
+        found += yield part
+    return found
+
+
+def _sample(those: Sequence[Name]) -> Sequence[Name]:
+    """Some of them, from all parts of the list."""
+    return those[:: -(-len(those) // _SAMPLE)] if those else those
+
+
+def _first(keep: Callable[[int], Kept], count: int) -> _At:
+    """The first that makes it raise, where ``keep(0)`` does not and ``keep(count)`` does."""
+    good, bad = 0, count
+    while bad - good > 1:
+        middle = (good + bad) // 2
+        if (yield keep(middle)):
+            bad = middle
+        else:
+            good = middle
+    return bad - 1

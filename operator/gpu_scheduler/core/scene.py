@@ -1,0 +1,152 @@
+"""What one planning cycle plans with, whole or without some of its objects.
+
+A node that is left out takes its occupants and holds with it, a job its own, a project those of its
+jobs. What they hold stays taken: it is in the cluster's arrays and in what projects are charged.
+Called by ``runtime.planning``, for each cycle and for the search of a culprit.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from gpu_scheduler.core.blame import Kept, Kind, Suspect
+from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.decision import Hold
+from gpu_scheduler.core.occupants import Occupant, Occupants, Roll
+from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """The arguments of a plan."""
+
+    cluster: Cluster
+    projects: Mapping[ProjectName, Project]
+    jobs: Sequence[WaitingJob]
+    occupants: Occupants
+    holds: Sequence[Hold] = ()
+
+    def frozen(self) -> "Scene":
+        """The same, whatever happens to the cluster and its pods meanwhile."""
+        on = (each for node in self.cluster.nodes for each in self.occupants.on(node.name))
+        everybody = {each.uid: each for each in (*on, *self.occupants.leaving())}
+        return replace(self, cluster=self.cluster.copy(), occupants=Roll(everybody.values()))
+
+    def owners(self) -> dict[JobKey, ProjectName]:
+        """Jobs that wait or hold anything, with their projects, by name."""
+        held = (each for node in self.cluster.nodes for each in self.occupants.on(node.name))
+        found = {each.job: each.project for each in held}
+        found |= {job.key: job.project for job in self.jobs}
+        return dict(sorted(found.items()))
+
+    def only(self, kept: Kept) -> "Scene":
+        """The part with these objects."""
+        gone = {
+            *_left_out(Kind.NODE, (node.name for node in self.cluster.nodes), kept.nodes),
+            *_left_out(Kind.JOB, self.owners(), kept.jobs),
+            *_left_out(Kind.PROJECT, self.projects, kept.projects),
+        }
+        return self.without(gone, Thinner())
+
+    def without(self, gone: Collection[Suspect], thinner: "Thinner") -> "Scene":
+        """All but these objects; ``thinner`` remembers from cycle to cycle."""
+        if not gone:
+            return self
+        nodes = frozenset(each.name for each in gone if each.kind is Kind.NODE)
+        keys = {each.name for each in gone if each.kind is Kind.JOB}
+        projects = {each.name for each in gone if each.kind is Kind.PROJECT}
+        jobs = [j for j in self.jobs if j.key not in keys and j.project not in projects]
+        uids = {pod.uid for job in jobs for pod in job.pods}
+        return Scene(
+            thinner.thin(self.cluster, nodes),
+            {name: each for name, each in self.projects.items() if name not in projects},
+            jobs,
+            Some(self.occupants, nodes, keys, projects),
+            [h for h in self.holds if h.node not in nodes and h.pod in uids],
+        )
+
+
+def _left_out(kind: Kind, names: Iterable[str], kept: Sequence[str]) -> set[Suspect]:
+    return {Suspect(kind, name) for name in set(names).difference(kept)}
+
+
+class Some:
+    """Occupants without those of some nodes, jobs and projects."""
+
+    def __init__(
+        self,
+        everybody: Occupants,
+        nodes: Collection[str],
+        jobs: Collection[str],
+        projects: Collection[str],
+    ) -> None:
+        self._all, self._nodes, self._jobs, self._projects = everybody, nodes, jobs, projects
+
+    def on(self, node: str) -> Iterable[Occupant]:
+        """See ``Occupants``."""
+        return self._some(self._all.on(node))
+
+    def of(self, project: ProjectName) -> Iterable[Occupant]:
+        """See ``Occupants``."""
+        return self._some(self._all.of(project))
+
+    def leaving(self) -> Iterable[Occupant]:
+        """See ``Occupants``."""
+        return self._some(self._all.leaving())
+
+    def _some(self, them: Iterable[Occupant]) -> list[Occupant]:
+        return [
+            each
+            for each in them
+            if each.node not in self._nodes
+            and each.job not in self._jobs
+            and each.project not in self._projects
+        ]
+
+
+@dataclass(slots=True)
+class Thinner:
+    """Leaves nodes out of a cluster.
+
+    The lists that say what nodes there are stay the same objects while nothing about these
+    changes, as a ``Session`` asks.
+    """
+
+    _source: object = None
+    _gone: frozenset[str] = frozenset()
+    _nodes: list[int] = field(default_factory=list)
+    _devices: list[int] = field(default_factory=list)
+    _thin: Cluster = field(default_factory=Cluster)
+
+    def thin(self, cluster: Cluster, gone: frozenset[str]) -> Cluster:
+        """The cluster without these nodes."""
+        if not gone:
+            return cluster
+        if self._source is not cluster.nodes or self._gone != gone:
+            self._source, self._gone = cluster.nodes, gone
+            self._lay_out(cluster)
+        thin, c = self._thin, cluster
+        thin.free_milli = [c.free_milli[d] for d in self._devices]
+        thin.free_mib = [c.free_mib[d] for d in self._devices]
+        thin.free_cpu_milli = [c.free_cpu_milli[n] for n in self._nodes]
+        thin.free_memory_bytes = [c.free_memory_bytes[n] for n in self._nodes]
+        thin.free_ephemeral_bytes = [c.free_ephemeral_bytes[n] for n in self._nodes]
+        thin.free_pods = [c.free_pods[n] for n in self._nodes]
+        thin.allocated_milli, thin.held_by_model = c.allocated_milli, c.held_by_model
+        thin.catalogue = c.catalogue
+        return thin
+
+    def _lay_out(self, c: Cluster) -> None:
+        self._nodes = [n for n, node in enumerate(c.nodes) if node.name not in self._gone]
+        self._devices = [d for n in self._nodes for d in range(c.first[n], c.first[n + 1])]
+        thin = self._thin = Cluster()
+        thin.nodes = [c.nodes[n] for n in self._nodes]
+        for n in self._nodes:
+            thin.first.append(thin.first[-1] + c.first[n + 1] - c.first[n])
+        thin.dev_id = [c.dev_id[d] for d in self._devices]
+        thin.dev_model = [c.dev_model[d] for d in self._devices]
+        thin.dev_usable_mib = [c.dev_usable_mib[d] for d in self._devices]
+        thin.dev_compute = [c.dev_compute[d] for d in self._devices]
+        thin.dev_healthy = [c.dev_healthy[d] for d in self._devices]
+        thin.dev_trouble = {
+            at: c.dev_trouble[d] for at, d in enumerate(self._devices) if d in c.dev_trouble
+        }
