@@ -10,6 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from gpu_scheduler.api.model import ApiModel
+from gpu_scheduler.core.units import MOST_MIB
 
 Tier = Literal["kernel", "interposer", "framework", "none"]
 
@@ -28,8 +29,10 @@ class Device(ApiModel):
     uuid: str = Field(max_length=128, description="NVIDIA's identifier, GPU-…")
     index: int = Field(ge=0, description="Number on the node.")
     model: str = Field(max_length=128, description="Product name.")
-    memory_mib: int = Field(ge=0, description="Memory in all, MiB.")
-    usable_mib: int = Field(ge=0, description="Memory that programs can use, MiB.")
+    memory_mib: int = Field(ge=0, le=MOST_MIB, description="Memory in all, MiB.")
+    usable_mib: int = Field(
+        ge=0, le=MOST_MIB, description="Memory that programs can use, MiB; 0 = not known."
+    )
     compute_capability: str = Field(
         max_length=5, pattern=r"^[0-9]{1,2}\.[0-9]{1,2}$", description="CUDA compute capability."
     )

@@ -36,6 +36,9 @@ DEVICES_ALONE = (
     "for whole GPUs write gpu: 2"
 )
 NO_QUANTITY = "is not an amount of memory; write for example 20Gi"
+QUANTITY_LARGE = "must be at most 16Ti, more than any GPU has; write for example 20Gi"
+NO_AMOUNT = 'is not a quantity; write for example "500m" of CPU or 2Gi of memory'
+AMOUNT_LARGE = "is more than any node has; write for example 4 CPUs or 32Gi of memory"
 QUANTITY_SMALL = "must be at least 1Mi; a number without a unit is bytes: for 20 GiB write 20Gi"
 RESTART_POLICY = "must be Never or absent: failed pods are started again as often as retries says"
 IMMUTABLE = "cannot be changed; delete the job and apply it again, or use another name"
@@ -103,6 +106,10 @@ GPU_MEMORY = (
     Rule(
         "!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",
         QUANTITY_SMALL,
+    ),
+    Rule(
+        "!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Ti')) <= 0",
+        QUANTITY_LARGE,
     ),
 )
 AMOUNT = (

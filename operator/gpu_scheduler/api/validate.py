@@ -24,8 +24,8 @@ from gpu_scheduler.api.requests import container_names
 from gpu_scheduler.api.roles import Role
 from gpu_scheduler.api.sweep_problems import sweep_problems
 from gpu_scheduler.api.validate_gang import gang_problems
-from gpu_scheduler.core.quantity import whole
-from gpu_scheduler.core.units import MIB
+from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
+from gpu_scheduler.core.units import MIB, MOST_MIB
 
 _LABEL_LENGTH = 63  # of a DNS label, and of a label's value
 
@@ -49,6 +49,7 @@ def problems(name: str, namespace: str, spec: GPUJobSpec) -> list[Problem]:
         *gang_problems(name, spec),
         *sweep_problems(name, spec),
         *_amount_problems(spec),
+        *_resource_problems("spec", spec),
         *env_problems("spec.env", [e.name for e in spec.env or ()]),
     ]
 
@@ -215,11 +216,41 @@ def _share_problems(field: str, ask: GPUJobSpec | GPUContainer | Role) -> Iterat
         try:
             if whole(ask.gpu_memory) < MIB:
                 yield Problem(f"{field}.gpuMemory", rules.QUANTITY_SMALL)
+            elif whole(ask.gpu_memory) > MOST_MIB * MIB:
+                yield Problem(f"{field}.gpuMemory", rules.QUANTITY_LARGE)
         except ValueError:
             yield Problem(f"{field}.gpuMemory", rules.NO_QUANTITY)
     shares = ask.gpu_memory is not None or (ask.gpu is not None and ask.gpu < 1)
     if ask.gpu_devices is not None and not shares:
         yield Problem(f"{field}.gpuDevices", rules.DEVICES_ALONE)
+
+
+def _resource_problems(field: str, spec: GPUJobSpec | Role) -> Iterator[Problem]:
+    """CPU and memory that cannot be read, or that no node can have; those of roles, too."""
+    if spec.resources is not None:
+        asks = {"requests": spec.resources.requests, "limits": spec.resources.limits}
+        yield from _quantity_problems(f"{field}.resources", asks)
+    pod = spec.template.get("spec") if spec.template is not None else None
+    for part in ("containers", "initContainers"):
+        containers = pod.get(part) if isinstance(pod, dict) else None
+        for index, container in enumerate(containers if isinstance(containers, list) else ()):
+            found = container.get("resources") if isinstance(container, dict) else None
+            where = f"{field}.template.spec.{part}[{index}].resources"
+            yield from _quantity_problems(where, found if isinstance(found, dict) else {})
+    for index, role in enumerate(spec.roles or () if isinstance(spec, GPUJobSpec) else ()):
+        yield from _resource_problems(f"{field}.roles[{index}]", role)
+
+
+def _quantity_problems(field: str, asks: Mapping[str, Any]) -> Iterator[Problem]:
+    for part in ("requests", "limits"):
+        amounts = asks.get(part)
+        for name, amount in (amounts if isinstance(amounts, dict) else {}).items():
+            read, most = (cpu_milli, MOST_CPU_MILLI) if name == "cpu" else (whole, MOST)
+            try:
+                if read(str(amount)) >= most:
+                    yield Problem(f"{field}.{part}.{name}", f"{amount} {rules.AMOUNT_LARGE}")
+            except ValueError:
+                yield Problem(f"{field}.{part}.{name}", rules.NO_AMOUNT)
 
 
 def _has_three_decimals(amount: Decimal) -> bool:

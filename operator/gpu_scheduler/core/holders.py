@@ -15,6 +15,7 @@ from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.core.snapshot import Snapshot
 
 MOST_NODES = 32  # looked at for one sentence
+_MOST_SECONDS = 253_402_300_799.0  # the end of the year 9999, as far as dates go
 NEVER = float("inf")
 
 
@@ -95,4 +96,6 @@ def _part(pods: list[Occupant]) -> str:
 
 
 def _time(epoch_seconds: float) -> str:
-    return datetime.fromtimestamp(epoch_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return datetime.fromtimestamp(min(epoch_seconds, _MOST_SECONDS), UTC).strftime(
+        "%Y-%m-%dT%H:%M:%SZ"
+    )

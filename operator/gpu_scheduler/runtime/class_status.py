@@ -20,6 +20,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.times import utc_now
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.intake import GPUCLASSES, Intake
 from gpu_scheduler.state.classes import ClassRecord, Taken
 from gpu_scheduler.state.world import World
@@ -107,7 +108,12 @@ class ClassStatusWriter:
     async def run(self) -> NoReturn:
         """Write for ever; ends with NotLeader when the fence closes."""
         while True:
-            await self.write()
+            try:
+                await self.write()
+            except errors.NotLeader:
+                raise
+            except Exception:
+                unexpected("class_status", "a look at all classes")
             await asyncio.sleep(self._seconds)
 
     async def write(self) -> None:
@@ -119,18 +125,26 @@ class ClassStatusWriter:
             self._seen = cluster.dev_model, book.catalogue
             self._stock = stock(cluster, book.catalogue)
         for name, record in tuple(book.records.items()):
-            gpus, nodes = self._stock.get(name, (0, 0))
-            before = self._intake.class_status.get(name, {})
-            status = class_status(
-                record,
-                gpus=gpus,
-                nodes=nodes,
-                taken=book.taken(name),
-                before=before,
-                now=utc_now(),
-            ).to_json()
-            if status != before:
-                await self._patch(record, status)
+            try:
+                await self._write(name, record)
+            except errors.NotLeader:
+                raise
+            except Exception:
+                unexpected("class_status", name)
+
+    async def _write(self, name: str, record: ClassRecord) -> None:
+        gpus, nodes = self._stock.get(name, (0, 0))
+        before = self._intake.class_status.get(name, {})
+        status = class_status(
+            record,
+            gpus=gpus,
+            nodes=nodes,
+            taken=self._world.classes.taken(name),
+            before=before,
+            now=utc_now(),
+        ).to_json()
+        if status != before:
+            await self._patch(record, status)
 
     async def _patch(self, record: ClassRecord, status: dict[str, Any]) -> None:
         path = of_group(GROUP, VERSION, GPUCLASSES, name=record.name, subresource="status")

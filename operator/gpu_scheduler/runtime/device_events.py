@@ -8,6 +8,7 @@ finds when it starts is no change. Called by the intake.
 from collections.abc import Iterator
 
 from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.state.devices import Device
 from gpu_scheduler.state.pods import Stage
@@ -38,20 +39,26 @@ class DeviceEvents:
     def changed(self, node: str, uid: str, before: Devices, after: Devices) -> None:
         """The devices of GPUNode ``node`` were others before."""
         for device, reason in news(before, after):
-            if reason == FOREIGN:
-                strangers = ", ".join(device.intruders)
-                message = (
-                    f"{device.id} of {node} has processes that belong to no GPUJob: {strangers}; "
-                    "it takes no new pods"
-                )
-            else:
-                message = f"{device.id} of {node} {device.trouble}; it takes no new pods"
-            self._events.say(Subject("GPUNode", "", node, uid), "Warning", reason, message)
-            if reason == FOREIGN:
-                for key in self._holders(node, device):
-                    job = self._world.gpujobs[key]
-                    subject = Subject("GPUJob", job.namespace, job.name, job.uid)
-                    self._events.say(subject, "Warning", reason, message)
+            try:
+                self._tell(node, uid, device, reason)
+            except Exception:
+                unexpected("device_events", f"{device.id} of {node}")
+
+    def _tell(self, node: str, uid: str, device: Device, reason: str) -> None:
+        if reason == FOREIGN:
+            strangers = ", ".join(device.intruders)
+            message = (
+                f"{device.id} of {node} has processes that belong to no GPUJob: {strangers}; "
+                "it takes no new pods"
+            )
+        else:
+            message = f"{device.id} of {node} {device.trouble}; it takes no new pods"
+        self._events.say(Subject("GPUNode", "", node, uid), "Warning", reason, message)
+        if reason == FOREIGN:
+            for key in self._holders(node, device):
+                job = self._world.gpujobs[key]
+                subject = Subject("GPUJob", job.namespace, job.name, job.uid)
+                self._events.say(subject, "Warning", reason, message)
 
     def _holders(self, node: str, device: Device) -> list[JobKey]:
         """GPUJobs with a pod on the device."""

@@ -16,6 +16,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.times import utc_now
+from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,13 @@ class Events:
     async def run(self) -> NoReturn:
         """Write events for ever."""
         while True:
-            await self._write(*await self._queue.get())
+            subject, kind, reason, message = await self._queue.get()
+            try:
+                await self._write(subject, kind, reason, message)
+            except errors.NotLeader:
+                raise
+            except Exception:
+                unexpected("events", f"{reason} on {subject.kind} {subject.name}")
 
     async def _write(self, subject: Subject, kind: str, reason: str, message: str) -> None:
         namespace = subject.namespace or "default"

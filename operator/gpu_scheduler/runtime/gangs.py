@@ -15,6 +15,7 @@ from typing import NoReturn
 
 from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.state.gangs import holds
@@ -75,13 +76,16 @@ class Gangs:
     def sweep(self) -> None:
         """Release the gangs whose other members found no place in time."""
         now = self._clock()
-        stuck = {key for key in self._waiting() if self._half_placed(key)}
+        stuck = {key for key in self._waiting() if self._is_stuck(key)}
         stuck -= set(self._expecting())
         self._since = {key: self._since.get(key, now) for key in stuck}
+        why = f"no place for all pods within {self._patience:g} s"
         for key, since in self._since.items():
             if now - since >= self._patience:
-                seconds = f"{self._patience:g} s"
-                self._release(key, "incomplete", f"no place for all pods within {seconds}")
+                try:
+                    self._release(key, "incomplete", why)
+                except Exception:
+                    unexpected("gangs", key)
 
     def placement_failed(self, key: JobKey, why: str, bound: Iterable[PodUID] = ()) -> None:
         """A member was not placed; ``bound``: those that were, which the watch may not show yet."""
@@ -92,6 +96,13 @@ class Gangs:
         key = self._world.job_of(pod)
         if key is not None:
             self._release(key, "member", why)
+
+    def _is_stuck(self, key: JobKey) -> bool:
+        try:
+            return self._half_placed(key)
+        except Exception:
+            unexpected("gangs", key)
+            return False
 
     def _half_placed(self, key: JobKey) -> bool:
         """Whether members hold places while all others wait for theirs."""

@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from gpu_scheduler.api.names import AGENT_LEASE_PREFIX
 from gpu_scheduler.kube.objects import Lease
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.world import World
 
 _LOOK_SECONDS = 1.0
@@ -79,16 +80,19 @@ class Heartbeats:
         """Shut nodes whose agent's Lease has run out."""
         now = self._clock()
         for node, beat in self._beats.items():
-            if _is_overdue(beat, now):
-                self.news(node)
-            if _is_over(beat, now):
-                # The term, not the time that has passed: the sentence stays as it is.
-                self._tell(
-                    node,
-                    f"has an agent that has not reported for {beat.term_seconds} s "
-                    f"(Lease {AGENT_LEASE_PREFIX}{node})",
-                    alive=False,
-                )
+            try:
+                if _is_overdue(beat, now):
+                    self.news(node)
+                if _is_over(beat, now):
+                    # The term, not the time that has passed: the sentence stays as it is.
+                    self._tell(
+                        node,
+                        f"has an agent that has not reported for {beat.term_seconds} s "
+                        f"(Lease {AGENT_LEASE_PREFIX}{node})",
+                        alive=False,
+                    )
+            except Exception:
+                unexpected("heartbeats", node)
 
     def lease(self, node: str) -> tuple[str, bool]:
         """The resourceVersion of a node's Lease (empty: none), and whether it is overdue."""

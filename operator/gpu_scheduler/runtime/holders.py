@@ -8,7 +8,7 @@ removes what an earlier setting has left behind. Run by the operator.
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from gpu_scheduler.jobs.holder import HolderSettings, Owner, holder
@@ -17,6 +17,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import RawObject
 from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.kube.paths import pod as pod_path
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.holders import Slot, changes, needed
 from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.state.world import World
@@ -69,7 +70,12 @@ class Holders:
     async def run(self) -> NoReturn:
         """Look for ever."""
         while True:
-            await self.look()
+            try:
+                await self.look()
+            except errors.NotLeader:
+                raise
+            except Exception:
+                unexpected("holders", "a look at all of them")
             await asyncio.sleep(_LOOK_SECONDS)
 
     async def look(self) -> None:
@@ -95,12 +101,22 @@ class Holders:
             if each.stage is Stage.RUNNING:
                 self._paused.pop(each.name, None)
         for pod in due.delete[:_MOST_WRITES]:
-            await self._delete(pod)
+            await self._each(pod.name, self._delete(pod))
         wanted = [
             each for each in due.create.items() if self._paused.get(each[0], (0, 0))[0] <= now
         ]
         for name, slot in wanted[:_MOST_WRITES]:
-            await self._create(name, slot)
+            await self._each(name, self._create(name, slot))
+
+    async def _each(self, name: str, work: Awaitable[None]) -> None:
+        """What goes wrong with one holder concerns no other."""
+        try:
+            await work
+        except errors.NotLeader:
+            raise
+        except Exception:
+            self._pause(name)
+            unexpected("holders", name)
 
     def states(self) -> dict[str, int]:
         """Devices that need a holder by what became of it: held, waiting, missing."""

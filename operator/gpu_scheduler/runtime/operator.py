@@ -24,6 +24,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job, Lease, Node, Pod
 from gpu_scheduler.kube.paths import JOBS, NODES, PODS, lease
 from gpu_scheduler.kube.reflector import Reflector
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.aside import warn
 from gpu_scheduler.runtime.binder import Binder
@@ -292,8 +293,10 @@ class Operator:
                 raise
             except errors.ApiError as error:
                 log.warning("listing our objects: %s; again in %.1f s", error, delay)
-                await asyncio.sleep(delay)
-                delay = min(delay * 2, 10.0)
+            except Exception:
+                unexpected("resync", f"our objects (again in {delay:.1f} s)")
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, 10.0)
 
 
 def _holders(

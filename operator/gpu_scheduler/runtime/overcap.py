@@ -14,6 +14,7 @@ from typing import NoReturn
 
 from gpu_scheduler.api.gpuproject import OverCapPolicy
 from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.state.agents import Report
 from gpu_scheduler.state.pods import PodRecord, Stage
@@ -56,18 +57,25 @@ class OverCap:
         self._since = {}
         for pod, report, alive in self._excesses():
             excess = (pod.uid, report.container, report.over_cap_since)
-            since = self._since[excess] = before.get(excess, now) if alive else now
-            project = self._world.projects.owner(pod.namespace) or ""
-            policy = self._policy(project)
-            if excess not in before:
-                self.violations[project, policy] += 1
-            if not alive:
-                continue
-            if policy == OverCapPolicy.EVICT:
-                self._evict(pod, report, "policy evict")
-            elif policy == DEFAULT and now - since >= self._patience_seconds:
-                waited = f"{self._patience_seconds:g} s above the cap, by default policy evict"
-                self._evict(pod, report, waited)
+            self._since[excess] = before.get(excess, now) if alive else now
+            try:
+                self._act(pod, report, alive, excess not in before, now - self._since[excess])
+            except Exception:
+                unexpected("overcap", f"{pod.namespace}/{pod.name}")
+
+    def _act(self, pod: PodRecord, report: Report, alive: bool, new: bool, seconds: float) -> None:
+        """Deal with one excess that has been seen for so long."""
+        project = self._world.projects.owner(pod.namespace) or ""
+        policy = self._policy(project)
+        if new:
+            self.violations[project, policy] += 1
+        if not alive:
+            return
+        if policy == OverCapPolicy.EVICT:
+            self._evict(pod, report, "policy evict")
+        elif policy == DEFAULT and seconds >= self._patience_seconds:
+            waited = f"{self._patience_seconds:g} s above the cap, by default policy evict"
+            self._evict(pod, report, waited)
 
     def _policy(self, project: str) -> str:
         record = self._world.projects.records.get(ProjectName(project))

@@ -14,6 +14,7 @@ from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.pools import by_length, pool_of
 from gpu_scheduler.core.request import Project, ProjectName, WaitingJob
 from gpu_scheduler.core.units import DEVICE_MILLI, gpu_from_milli
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.world import World
 
 SharesByModel = Mapping[str, Mapping[ProjectName, int]]
@@ -59,8 +60,14 @@ def look(world: World, shares_by_model: SharesByModel = NO_SHARES) -> Overview:
     """The overview of this moment; ``shares_by_model``: fair shares by model, in milli-GPU."""
     cluster = world.snapshot()
     waiting: defaultdict[ProjectName, list[WaitingJob]] = defaultdict(list)
-    for job in world.waiting_jobs():
-        waiting[job.project].append(job)
+    for key in world.waiting.keys():
+        try:
+            job = world.waiting_job(key)
+        except Exception:  # it counts for nobody
+            unexpected("status", key)
+            continue
+        if job is not None:
+            waiting[job.project].append(job)
     running: Counter[ProjectName] = Counter()
     for record in world.gpujobs.values():
         if record.status.get("phase") == Phase.RUNNING:

@@ -21,6 +21,7 @@ from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.jobs.evict import mark_moved
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube.objects import Meta
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.state.gangs import holds
@@ -66,24 +67,33 @@ class Preemption:
         self._expire()
         gangs: dict[JobKey, Evict] = {}
         for decision in evicts:
-            pod = self._world.pods.get(decision.pod)
-            if pod is None or not self._evict(pod, decision.reason):
-                continue
-            own = self._world.jobs.get(pod.job_uid)
-            why = Preempted(decision.beneficiary, pod.uid)
-            self._preempted[decision.job] = (own.owner_uid if own is not None else "", why)
-            self.counts[decision.reason] += 1
-            log.info("%s: evicting for another job: %s", decision.reason, decision.message)
-            if decision.job in gangs:
-                continue  # one of them says it for all
-            if decision.whole_job:
-                gangs[decision.job] = decision
-            self._say(decision.job, "Preempted", decision.message)
-            self._say(decision.beneficiary, "Preempting", decision.message)
+            try:
+                self._carry_out(decision, gangs)
+            except Exception:
+                unexpected("preemption", f"{decision.job}: pod {decision.pod}")
         for job, decision in gangs.items():
             for pod in list(self._world.records(job)):
                 if holds(pod) or pod.uid in self._world.assumed:
-                    self._evict(pod, decision.reason)
+                    try:
+                        self._evict(pod, decision.reason)
+                    except Exception:
+                        unexpected("preemption", f"{pod.namespace}/{pod.name}")
+
+    def _carry_out(self, decision: Evict, gangs: dict[JobKey, Evict]) -> None:
+        pod = self._world.pods.get(decision.pod)
+        if pod is None or not self._evict(pod, decision.reason):
+            return
+        own = self._world.jobs.get(pod.job_uid)
+        why = Preempted(decision.beneficiary, pod.uid)
+        self._preempted[decision.job] = (own.owner_uid if own is not None else "", why)
+        self.counts[decision.reason] += 1
+        log.info("%s: evicting for another job: %s", decision.reason, decision.message)
+        if decision.job in gangs:
+            return  # one of them says it for all
+        if decision.whole_job:
+            gangs[decision.job] = decision
+        self._say(decision.job, "Preempted", decision.message)
+        self._say(decision.beneficiary, "Preempting", decision.message)
 
     def of(self, job: JobKey) -> Preempted | None:
         """For whom pods of a job had to go, as far as that was not forgotten."""

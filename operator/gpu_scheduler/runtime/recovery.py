@@ -24,6 +24,7 @@ from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord, Stage
@@ -245,26 +246,39 @@ class Recovery:
         now = self._clock()
         for failed in [f for f in self._failures if f[0] not in self._world.gpujobs]:
             del self._failures[failed]
-        self.check_capacity()
+        try:
+            self.check_capacity()
+        except Exception:
+            unexpected("recovery", "devices above their capacity")
         unmarked, self._unmarked = self._unmarked, set()
         for uid in unmarked:
             if uid in self._world.pods:
-                self._ended(self._world.pods[uid])
+                self._each(self._ended, self._world.pods[uid])
         for pod in list(self._world.pods.values()):
             if pod.stage is Stage.PLACED and pod.uid not in self._since and self._hangs(pod):
                 self._since[pod.uid] = now
-        for uid, since in list(self._since.items()):
-            pod = self._world.pods[uid]
-            if not self._hangs(pod):
+        for uid in list(self._since):
+            known = self._world.pods.get(uid)
+            if known is None or not self._hangs(known):
                 del self._since[uid]
-            elif now - since >= self._stuck_seconds and uid not in self._handled:
-                why = pod.unschedulable.message if pod.unschedulable else "the node is gone"
-                key = self._world.job_of(pod)
-                if key is not None and uid not in self._told:
-                    self._avoid(key, pod.node)
-                why = f"{pod.name} cannot start on {pod.node}: {why}"
-                self._evict(pod, "stuck", "PodStuck", why)
-                self.member_lost(pod, why)
+            elif now - self._since[uid] >= self._stuck_seconds and uid not in self._handled:
+                self._each(self._unstick, known)
+
+    def _each(self, look: Callable[[PodRecord], None], pod: PodRecord) -> None:
+        """What goes wrong with one pod concerns no other."""
+        try:
+            look(pod)
+        except Exception:
+            unexpected("recovery", f"{pod.namespace}/{pod.name}")
+
+    def _unstick(self, pod: PodRecord) -> None:
+        why = pod.unschedulable.message if pod.unschedulable else "the node is gone"
+        key = self._world.job_of(pod)
+        if key is not None and pod.uid not in self._told:
+            self._avoid(key, pod.node)
+        why = f"{pod.name} cannot start on {pod.node}: {why}"
+        self._evict(pod, "stuck", "PodStuck", why)
+        self.member_lost(pod, why)
 
     def _evict(
         self,
@@ -315,12 +329,16 @@ class Recovery:
         if error is None:
             return
         self._handled.discard(uid)
-        if isinstance(error, errors.ApiError) and not isinstance(error, errors.NotLeader):
-            log.warning("recovery of pod %s: %s", uid, error)  # the next sweep tries again
-            if uid in self._world.pods:
-                self._unmarked.add(uid)
-        elif self._failure is not None and not self._failure.done():
-            self._failure.set_exception(error)
+        if isinstance(error, errors.NotLeader):
+            if self._failure is not None and not self._failure.done():
+                self._failure.set_exception(error)
+            return
+        if isinstance(error, errors.ApiError):
+            log.warning("recovery of pod %s: %s", uid, error)
+        else:
+            unexpected("recovery", f"pod {uid}", error)
+        if uid in self._world.pods:
+            self._unmarked.add(uid)  # the next sweep tries again
 
     async def _mark(self, write: Write, what: str) -> None:
         answer = await self._send(write)

@@ -47,10 +47,13 @@ class PodSink:
     def changed(self, obj: Pod) -> None:
         """A pod was added or changed."""
         record = self._world.pod_changed(obj)
-        if record is not None:
+        if record is None:
+            return
+        try:
             self._observer.observe(record)
             for follower in self._followers:
                 follower.observe(obj, record)
+        finally:
             self._wake()
 
     def gone(self, namespace: str, name: str, uid: str) -> None:

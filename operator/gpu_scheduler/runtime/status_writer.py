@@ -106,7 +106,12 @@ class StatusWriter:
                 await asyncio.sleep(_TICK_SECONDS)
                 for key in self._due_jobs():
                     group.create_task(self._once(key, self._job(key)))
-                self._write_projects(group)
+                try:
+                    self._write_projects(group)
+                except Exception:  # all projects are due again with the next plan
+                    unexpected("status", "a look at all projects")
+                    self._project_version = -1
+                    self._projects_again_at = self._clock() + self._interval
         raise AssertionError("the loop does not end")
 
     def _due_jobs(self) -> list[JobKey]:

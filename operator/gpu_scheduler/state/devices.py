@@ -103,7 +103,7 @@ def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
                 usable_mib=usable_mib if possible else 0,  # 0: not known
                 compute=(_number(major, 99) or 0, _number(minor, 99) or 0),
                 healthy=bool(entry.get("healthy", False)) and possible,
-                illness=illness if possible else f"its usableMiB is not one of {_SIZES}",
+                illness=illness or ("" if possible else f"its usableMiB is not one of {_SIZES}"),
                 intruders=_intruders(entry.get("foreignProcesses")),
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):

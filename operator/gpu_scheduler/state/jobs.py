@@ -7,7 +7,7 @@ people.
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from gpu_scheduler.api.gpujob import MAX_PODS, GPUJobSpec
@@ -26,10 +26,15 @@ def job_key(namespace: str, name: str) -> JobKey:
 
 
 def epoch_seconds(timestamp: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time; 0 when there is none."""
-    if not timestamp:
+    """Seconds since the epoch of an RFC 3339 time; 0 when there is none that can be read.
+
+    Not every time is the API server's: those in status and annotations are as somebody wrote them.
+    """
+    try:
+        time = datetime.fromisoformat(timestamp.replace("Z", "+00:00"))
+    except ValueError:
         return 0.0
-    return datetime.fromisoformat(timestamp.replace("Z", "+00:00")).timestamp()
+    return time.replace(tzinfo=time.tzinfo or UTC).timestamp()
 
 
 @dataclass(slots=True)

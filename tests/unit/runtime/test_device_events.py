@@ -64,7 +64,7 @@ def test_what_is_found_at_the_start_is_no_news() -> None:
     intake = Intake(
         world, changed=lambda key: None, wake=lambda: None, devices_changed=teller.changed
     )
-    device = {"uuid": "GPU-0", "index": 0, "model": "A100", "usableMiB": 1, "healthy": False}
+    device = {"uuid": "GPU-0", "index": 0, "model": "A100", "usableMiB": 40000, "healthy": False}
     body = {"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}}
     intake.node({**body, "status": {"devices": [device]}})
     assert events.said == []

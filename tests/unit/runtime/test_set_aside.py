@@ -254,9 +254,7 @@ def _raising(world: World, name: str, key: str) -> Callable[..., Any]:
 
 
 @virtual
-async def test_a_job_or_project_that_cannot_be_read_is_set_aside_like_one_that_cannot_be_planned() -> (
-    None
-):
+async def test_a_job_or_project_that_cannot_be_read_is_set_aside_too() -> None:
     case = Case(make_world())
     world = case.world
     world.waiting_job = _raising(world, "waiting_job", "team-a/j1")  # type: ignore[method-assign]

@@ -35,12 +35,24 @@ PROJECT_PATH = "/apis/gpu-scheduler.io/v1alpha1/gpuprojects/team-a/status"
 INTERVAL = 5.0
 
 
+class FakeAside:
+    def __init__(self) -> None:
+        self.why: dict[str, str] = {}
+
+    def job(self, key: JobKey) -> str:
+        return self.why.get(key, "")
+
+    def project(self, name: ProjectName) -> str:
+        return self.why.get(name, "")
+
+
 class FakePlanning:
     def __init__(self) -> None:
         self.waits: dict[JobKey, Wait] = {}
         self.shares_milli: dict[ProjectName, int] = {}
         self.shares_by_model_milli: dict[str, dict[ProjectName, int]] = {}
         self.cycles = 1
+        self.aside = FakeAside()
 
 
 class FakePreemption:

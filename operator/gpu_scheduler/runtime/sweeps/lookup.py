@@ -40,7 +40,12 @@ class Lookup:
         """Look for ever; ends with NotLeader when the fence closes."""
         while True:
             await asyncio.sleep(_TICK_SECONDS)
-            await self.once()
+            try:
+                await self.once()
+            except errors.NotLeader:
+                raise
+            except Exception:
+                unexpected("lookup", "what is overdue")
 
     async def once(self) -> None:
         """Look up what is overdue now."""

@@ -20,6 +20,7 @@ from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord, Stage
@@ -95,9 +96,12 @@ class Pruning:
             if pod is None or pod.stage is Stage.ENDED:
                 del self._told[uid]
             elif not pod.deleting and uid not in self._ending:
-                grace = self._grace_seconds(pod)
-                if grace is not None and now - since >= grace:
-                    self._end(pod, grace)
+                try:
+                    grace = self._grace_seconds(pod)
+                    if grace is not None and now - since >= grace:
+                        self._end(pod, grace)
+                except Exception:
+                    unexpected("pruning", f"{pod.namespace}/{pod.name}")
 
     def _grace_seconds(self, pod: PodRecord) -> int | None:
         """None: its GPUJob is gone, and so will the pod be."""
@@ -122,6 +126,8 @@ class Pruning:
             pass  # it went by itself
         except errors.ApiError as error:
             log.warning("ending a pruned trial, %s/%s: %s", pod.namespace, pod.name, error)
+        except Exception:
+            unexpected("pruning", f"{pod.namespace}/{pod.name}")
         await asyncio.sleep(_SETTLE_SECONDS)
 
     def _say(self, pod: PodRecord, why: str) -> None:

@@ -93,7 +93,12 @@ class Results:
                 if len(self._due) > _REMEMBERED:
                     self._forget({sweep.uid for sweep in sweeps})
                 for sweep in sweeps:
-                    for segment in self._due_segments(sweep):
+                    try:
+                        due = self._due_segments(sweep)
+                    except Exception:
+                        unexpected("results", sweep.key)
+                        continue
+                    for segment in due:
                         group.create_task(self._write(sweep, segment))
         raise AssertionError("the loop does not end")
 
