@@ -117,6 +117,20 @@ async def test_the_first_news_are_written_at_once() -> None:
 
 
 @virtual
+async def test_what_was_set_aside_says_so_in_a_condition() -> None:
+    case = Case()
+    case.planning.waits[KEY] = Wait(KEY, Reason.INVALID, "set aside: why", 1)
+    case.planning.aside.why = {KEY: "set aside: why", "team-a": "set aside: too"}
+    async with case.running():
+        await asyncio.sleep(0.2)
+    for path, why in ((JOB_PATH, "set aside: why"), (PROJECT_PATH, "set aside: too")):
+        (write,) = case.written(path)
+        told = write.body["status"]["conditions"][-1]
+        assert (told["type"], told["status"], told["message"]) == ("SetAside", "True", why)
+    assert case.written()[0].body["status"]["reason"] == "Invalid"
+
+
+@virtual
 async def test_the_first_news_do_not_wait_for_thousands_of_later_ones() -> None:
     case = Case()
 

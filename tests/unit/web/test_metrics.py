@@ -119,6 +119,7 @@ def test_a_leader_shows_devices_projects_and_jobs() -> None:
     assert seen["gpusched_jobs", (("phase", "Running"),)] == 1
     assert seen["gpusched_pending_jobs", (("reason", "Unsatisfiable"),)] == 1
     assert seen["gpusched_waiting_pods", ()] == 1
+    assert seen["gpusched_set_aside", (("kind", "node"),)] == 0
 
 
 def test_what_is_held_on_devices_that_nobody_lists_is_a_number_by_node() -> None:
