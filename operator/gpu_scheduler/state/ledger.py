@@ -75,7 +75,8 @@ class Ledger:
 
     def node(self, name: str) -> tuple[NodeInfo, tuple[Device, ...]] | None:
         """A node and its devices as last seen; None when it is not there."""
-        return self._nodes.get(name)
+        known = self._nodes.get(name)
+        return known[:2] if known is not None else None
 
     def resolved(self, node: str, grants: Iterable[Grant]) -> tuple[Grant, ...]:
         """The grants with each device under the id that it has now, index or UUID."""
