@@ -10,6 +10,7 @@ from tests.unit.state.builders import half, make_gpujob, make_job, make_node, ma
 from gpu_scheduler.core.decision import Plan
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.kube.objects import Node, Pod
 from gpu_scheduler.state.devices import from_gpunode
@@ -74,10 +75,15 @@ def by_hand(node: str, cpu: str = "1", memory: str = "1Gi", name: str = "hand") 
 
 @POLICIES
 def test_a_pod_bound_by_hand_that_asks_for_more_cpu_than_its_node_has(packing: Packing) -> None:
-    world = healthy(by_hand("a", cpu="65"))
-    result = planned(world, packing)
-    assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}
-    assert {place.node for place in result.places} == {"b"}
+    session, world = Session(packing), healthy()
+    planned(world, packing, session)  # what comes now changes a node that has been scored
+    for asks in ({"cpu": "65"}, {"memory": "257Gi"}):
+        hand = by_hand("a", **asks)
+        world.pod_changed(hand)
+        result = planned(world, packing, session)
+        assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}
+        assert {place.node for place in result.places} == {"b"}
+        world.pod_gone(PodUID(hand.metadata.uid))
 
 
 @POLICIES

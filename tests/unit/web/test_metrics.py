@@ -42,6 +42,7 @@ NAMES = {
     "gpusched_trial_reports",
     "gpusched_unexpected_errors",
     "gpusched_unlisted_device_milli",
+    "gpusched_set_aside",
     "gpusched_waiting_for_term",
     "gpusched_waiting_pods",
 }
