@@ -78,7 +78,7 @@ def test_a_pod_bound_by_hand_that_asks_for_more_cpu_than_its_node_has(packing: P
     session, world = Session(packing), healthy()
     planned(world, packing, session)  # what comes now changes a node that has been scored
     for asks in ({"cpu": "65"}, {"memory": "257Gi"}):
-        hand = by_hand("a", **asks)
+        hand = by_hand("a", **asks, name=f"more-{min(asks)}")
         world.pod_changed(hand)
         result = planned(world, packing, session)
         assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}
