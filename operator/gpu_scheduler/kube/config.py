@@ -4,11 +4,13 @@ Called once by main; the client uses the result.
 """
 
 import os
+import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from gpu_scheduler.kube.connection import ConfigError, Connection, Token, read_pem
+from gpu_scheduler.kube.connection import ConfigError, Connection, Token
 from gpu_scheduler.kube.kubeconfig import Login, from_kubeconfig
+from gpu_scheduler.kube.tls import Tls
 
 __all__ = ["ConfigError", "Connection", "Token", "from_kubeconfig", "load"]
 
@@ -48,7 +50,7 @@ def load(
 def _checked(connection: Connection, source: Path) -> Connection:
     """The connection, if its certificates can be used; the first request would be too late."""
     try:
-        connection.ssl_context()
+        Tls(connection, time.monotonic)
     except ConfigError as error:
         raise ConfigError(f"{source}: {error}") from None
     return connection
@@ -64,5 +66,5 @@ def _in_cluster(environ: Mapping[str, str], folder: Path) -> Connection:
         server=f"https://{host}:{port}",
         namespace=namespace.read_text().strip() if namespace.is_file() else "default",
         token_file=folder / "token",
-        ca_pem=read_pem(folder / "ca.crt", "certificate-authority"),
+        ca_file=folder / "ca.crt",
     )

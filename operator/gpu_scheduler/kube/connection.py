@@ -1,12 +1,11 @@
 """Where the API server is and what proves who we are.
 
-Secrets are held by a ``Connection`` but never shown: not in its repr, not in an error. A token
-that lives in a file is read again by ``Token``, since the kubelet replaces it. Made by
-``config.load``, used by the transport.
+Secrets are held by a ``Connection`` but never shown: not in its repr, not in an error. What lives
+in a file is read again while the process runs: the token by ``Token``, since the kubelet replaces
+it, certificates by ``tls.Tls``, since authorities are rotated. Made by ``config.load``, used by the
+transport.
 """
 
-import ssl
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,9 +26,12 @@ class Connection:
         namespace: The namespace that the configuration implies.
         token: Bearer token, empty when there is none or ``token_file`` is set.
         token_file: File that holds the current bearer token.
-        ca_pem: Certificates that sign the server's; empty: those of the system.
-        certificate_pem: Client certificate with its chain.
-        key_pem: Private key of the client certificate.
+        ca_pem: Certificates that sign the server's, when they are in no file.
+        ca_file: File that holds the current ones; without either: those of the system.
+        certificate_pem: Client certificate with its chain, when it is in no file.
+        certificate_file: File that holds the current one.
+        key_pem: Private key of the client certificate, when it is in no file.
+        key_file: File that holds the current one.
         verify: Whether the server's certificate is checked.
         server_name: Name to expect in the server's certificate, empty: the host of ``server``.
     """
@@ -39,43 +41,13 @@ class Connection:
     token: str = field(default="", repr=False)
     token_file: Path | None = None
     ca_pem: str = field(default="", repr=False)
+    ca_file: Path | None = None
     certificate_pem: str = field(default="", repr=False)
+    certificate_file: Path | None = None
     key_pem: str = field(default="", repr=False)
+    key_file: Path | None = None
     verify: bool = True
     server_name: str = ""
-
-    def ssl_context(self) -> ssl.SSLContext | None:
-        """TLS settings; None for a plain ``http`` server.
-
-        Raises:
-            ConfigError: a certificate or key is none; the message names the field.
-        """
-        if not self.server.startswith("https://"):
-            return None
-        # Bundles may have comments in any language, which the ssl module does not take.
-        authorities = self.ca_pem.encode("ascii", "ignore").decode()
-        try:
-            context = ssl.create_default_context(cadata=authorities or None)
-        except ssl.SSLError:
-            raise ConfigError("certificate-authority: is no certificate in PEM") from None
-        # A certificate authority made by a cluster's installer need not carry every extension.
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        if not self.verify:
-            context.check_hostname = False
-            context.verify_mode = ssl.CERT_NONE
-        if self.certificate_pem:
-            # The ssl module reads a key from a file only; this one is private and gone at once.
-            with tempfile.NamedTemporaryFile("w", suffix=".pem", encoding="utf-8") as file:
-                file.write(f"{self.certificate_pem}\n{self.key_pem}\n")
-                file.flush()
-                try:
-                    context.load_cert_chain(file.name)
-                except ssl.SSLError:
-                    raise ConfigError(
-                        "client-certificate and client-key: are no certificate and key in PEM "
-                        "that belong together"
-                    ) from None
-        return context
 
 
 class Token:
@@ -111,19 +83,3 @@ class Token:
                 raise ConfigError(f"{self._file}: {error.strerror}") from None
         self._read_at = self._clock()
         return self._value != before
-
-
-def read_pem(path: Path, name: str) -> str:
-    """PEM text from a file.
-
-    Args:
-        path: The file.
-        name: The field that names it, for the error.
-
-    Raises:
-        ConfigError: it cannot be read.
-    """
-    try:
-        return path.read_text()
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{name}: {path} cannot be read ({type(error).__name__})") from None

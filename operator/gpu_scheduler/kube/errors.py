@@ -6,11 +6,17 @@ after sending, a timeout, a 5xx), so the effect must be assumed until a read sho
 Raised by the client; told apart by the binder, the reflector and the elector.
 """
 
+from email.utils import parsedate_to_datetime
+
 import msgspec
 
 from gpu_scheduler.kube.objects import Status, StatusDetails
 
+LONGEST_RETRY_AFTER_SECONDS = 60.0
+"""More than any API server asks for; what a proxy asks for beyond it is not waited for."""
+
 _MESSAGE_LIMIT = 400
+_DIGITS = 9
 _STATUS_DECODER = msgspec.json.Decoder(Status)
 
 
@@ -123,17 +129,23 @@ def from_status(status: Status) -> ApiError:
         status.reason,
         status.message[:_MESSAGE_LIMIT],
         details,
-        retry_after_seconds=details.retry_after_seconds or None,
+        retry_after_seconds=min(
+            max(0.0, float(details.retry_after_seconds)), LONGEST_RETRY_AFTER_SECONDS
+        )
+        or None,
     )
 
 
-def from_answer(code: int, body: bytes, retry_after: str | None = None) -> ApiError:
+def from_answer(
+    code: int, body: bytes, retry_after: str | None = None, date: str | None = None
+) -> ApiError:
     """The exception for an HTTP answer.
 
     Args:
         code: HTTP status of the answer; it wins over the code in the body.
         body: A Status in JSON, or whatever a proxy or an early filter wrote.
-        retry_after: The Retry-After header, in seconds; an HTTP date is ignored.
+        retry_after: The Retry-After header: seconds, or a moment (RFC 9110, 10.2.3).
+        date: The Date header: the server's now, by which a moment is understood.
     """
     try:
         status = _STATUS_DECODER.decode(body)
@@ -141,6 +153,18 @@ def from_answer(code: int, body: bytes, retry_after: str | None = None) -> ApiEr
         text = body[:_MESSAGE_LIMIT].decode(errors="replace").strip()
         status = Status(message=text or f"HTTP {code}")
     error = from_status(msgspec.structs.replace(status, code=code))
-    if retry_after is not None and retry_after.isascii() and retry_after.isdigit():
-        error.retry_after_seconds = float(retry_after)
+    if retry_after is not None:
+        asked = _seconds(retry_after.strip(), date)
+        if asked is not None:
+            error.retry_after_seconds = min(asked, LONGEST_RETRY_AFTER_SECONDS)
     return error
+
+
+def _seconds(retry_after: str, date: str | None) -> float | None:
+    if retry_after.isascii() and retry_after.isdigit():
+        return float(retry_after[:_DIGITS])
+    try:
+        until, now = parsedate_to_datetime(retry_after), parsedate_to_datetime(date or "")
+        return max(0.0, (until - now).total_seconds())
+    except (ValueError, TypeError, OverflowError):
+        return None  # no date, or one with and one without a time zone

@@ -10,11 +10,11 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import yaml
 
-from gpu_scheduler.kube.connection import ConfigError, Connection, read_pem
+from gpu_scheduler.kube.connection import ConfigError, Connection
 
 _USER_FIELDS = {
     "token",
@@ -24,6 +24,12 @@ _USER_FIELDS = {
     "client-key",
     "client-key-data",
 }
+
+
+class _Pem(NamedTuple):
+    text: str = ""
+    file: Path | None = None
+
 
 # From a user's exec section and the cluster to fields of a user; see ``exec_login``.
 Login = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, str]]
@@ -50,10 +56,11 @@ def from_kubeconfig(path: Path, login: Login | None = None) -> Connection:
     user: dict[str, Any] = {}
     if context.get("user"):
         user = _named(document, "users", "user", str(context["user"]), path)
-    certificate, key = "", ""
+    certificate, key = _Pem(), _Pem()
     if login is not None and isinstance(user.get("exec"), dict):
         user = dict(login(user["exec"], cluster))
-        certificate, key = user.pop("client-certificate", ""), user.pop("client-key", "")
+        certificate = _Pem(user.pop("client-certificate", ""))
+        key = _Pem(user.pop("client-key", ""))
     for name in user:
         if name not in _USER_FIELDS:
             raise ConfigError(
@@ -68,18 +75,23 @@ def from_kubeconfig(path: Path, login: Login | None = None) -> Connection:
     if not cluster.get("server"):
         raise ConfigError(f"{path}: clusters[{context.get('cluster')}].cluster.server is not set")
     token_file = user.get("tokenFile")
-    certificate = certificate or _pem(user, "client-certificate", path)
-    key = key or _pem(user, "client-key", path)
-    if bool(certificate) != bool(key):
+    if certificate == _Pem():
+        certificate = _pem(user, "client-certificate", path)
+        key = _pem(user, "client-key", path)
+    authority = _pem(cluster, "certificate-authority", path)
+    if (certificate == _Pem()) != (key == _Pem()):
         raise ConfigError(f"{path}: client-certificate and client-key come together or not at all")
     return Connection(
         server=str(cluster["server"]).rstrip("/"),
         namespace=str(context.get("namespace") or "default"),
         token="" if token_file else str(user.get("token") or ""),
         token_file=path.parent / token_file if token_file else None,
-        ca_pem=_pem(cluster, "certificate-authority", path),
-        certificate_pem=certificate,
-        key_pem=key,
+        ca_pem=authority.text,
+        ca_file=authority.file,
+        certificate_pem=certificate.text,
+        certificate_file=certificate.file,
+        key_pem=key.text,
+        key_file=key.file,
         verify=not cluster.get("insecure-skip-tls-verify", False),
         server_name=str(cluster.get("tls-server-name") or ""),
     )
@@ -95,12 +107,12 @@ def _named(
     raise ConfigError(f"{path}: {section} has no entry named {name!r}")
 
 
-def _pem(section: Mapping[str, Any], name: str, path: Path) -> str:
-    """PEM text from ``name-data`` (base64, which wins as in kubectl) or from the file ``name``."""
+def _pem(section: Mapping[str, Any], name: str, path: Path) -> _Pem:
+    """PEM text from ``name-data`` (base64, which wins as in kubectl) or else the file ``name``."""
     data = section.get(f"{name}-data")
     if data:
         try:
-            return base64.b64decode(data, validate=True).decode()
+            return _Pem(base64.b64decode(data, validate=True).decode())
         except (binascii.Error, UnicodeDecodeError, TypeError):
             raise ConfigError(f"{path}: {name}-data is not base64 of PEM text") from None
-    return read_pem(path.parent / section[name], name) if section.get(name) else ""
+    return _Pem(file=path.parent / section[name]) if section.get(name) else _Pem()

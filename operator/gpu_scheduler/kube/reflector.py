@@ -27,6 +27,7 @@ from gpu_scheduler.kube.lines import LineSplitter
 from gpu_scheduler.kube.mirror import KubeObject, Mirror, Sink, T
 from gpu_scheduler.kube.objects import ListMeta, Meta, Status
 from gpu_scheduler.kube.transport import Param
+from gpu_scheduler.kube.unexpected import unexpected
 
 __all__ = ["KubeObject", "Reflector", "Sink"]
 
@@ -142,6 +143,7 @@ class Reflector(Generic[T]):
         while True:
             started = self._clock()
             heard = self.counts["event"]
+            asked = 0.0  # seconds, by the server
             try:
                 if not self._version:
                     await self._list()
@@ -153,12 +155,19 @@ class Reflector(Generic[T]):
             except (errors.Gone, errors.BadRequest) as error:
                 self._version = ""
                 reason = str(error)
-            except (errors.ApiError, *_UNREADABLE) as error:
+            except errors.ApiError as error:
+                asked = error.retry_after_seconds or 0.0
                 reason = str(error)
+            except _UNREADABLE as error:
+                reason = str(error)
+            except Exception as error:
+                unexpected("reflector", self._path)
+                self._version = ""
+                reason = type(error).__name__
             if self.counts["event"] > heard:
                 self._failures = 0
             self.counts["failure"] += 1
-            delay = self._backoff.delay_seconds(self._failures)
+            delay = asked + self._backoff.delay_seconds(self._failures)
             self._failures += 1
             logger.warning("watch of %s: %s; again in %.1f s", self._path, reason, delay)
             await self._sleep(delay)

@@ -13,6 +13,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
+from ssl import SSLContext
 from types import TracebackType
 from typing import Self, TypedDict
 from urllib.parse import urlencode
@@ -23,6 +24,8 @@ from yarl import URL
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.connection import Connection, Token
+from gpu_scheduler.kube.sockets import watched_socket
+from gpu_scheduler.kube.tls import Tls
 
 Param = str | int | bool
 JSON = "application/json"
@@ -31,7 +34,8 @@ _RETRIED = frozenset({429, 500, 502, 503, 504})
 _LEAST_SECONDS = 0.001  # the shortest limit that a write is sent with
 
 
-class _Tls(TypedDict, total=False):
+class _TlsOptions(TypedDict, total=False):
+    ssl: SSLContext
     server_hostname: str
 
 
@@ -79,9 +83,7 @@ class Transport:
         self._token = Token(connection, clock)
         self._sent_token = ""
         self._opened: aiohttp.ClientSession | None = None
-        self._tls: _Tls = (
-            {"server_hostname": connection.server_name} if connection.server_name else {}
-        )
+        self._tls = Tls(connection, clock)
 
     async def __aenter__(self) -> Self:
         return self
@@ -172,7 +174,7 @@ class Transport:
             except errors.NotLeader:
                 raise
             except errors.Unauthorized:
-                if renewed or not self._token.refresh():
+                if renewed or not self._log_in_again():
                     raise
                 renewed = True
                 continue
@@ -202,7 +204,7 @@ class Transport:
                 data=call.body,
                 headers=call.headers,
                 allow_redirects=False,
-                **self._tls,
+                **self._tls_options(),
             ) as answer:
                 status = answer.status
                 self.requests[call.method, str(status)] += 1
@@ -211,8 +213,9 @@ class Transport:
                     return body
                 if status < 500:
                     call.uncertain = before
-                raise errors.from_answer(status, body, answer.headers.get("Retry-After"))
+                raise _refusal(answer, body)
         except aiohttp.ClientError as error:
+            self._look_at(error)
             self.requests[call.method, "broken"] += 1
             message = f"{call.method} {call.path}: {_describe(error)}"
             if isinstance(error, aiohttp.ClientConnectorError):
@@ -245,15 +248,13 @@ class Transport:
                 ),
                 read_bufsize=1 << 20,
                 allow_redirects=False,
-                **self._tls,
+                **self._tls_options(),
             ) as answer:
                 outcome = str(answer.status)
                 if answer.status != 200:
                     if answer.status == 401:
-                        self._token.refresh()
-                    raise errors.from_answer(
-                        answer.status, await answer.read(), answer.headers.get("Retry-After")
-                    )
+                        self._log_in_again()
+                    raise _refusal(answer, await answer.read())
                 yield answer.content.iter_any()
         except TimeoutError:
             outcome = "timeout"
@@ -261,10 +262,30 @@ class Transport:
                 message=f"WATCH {path}: silent for {inactivity_seconds:g} s"
             ) from None
         except aiohttp.ClientError as error:
+            self._look_at(error)
             outcome = "broken"
             raise errors.Unavailable(message=f"WATCH {path}: {_describe(error)}") from None
         finally:
             self.requests["WATCH", outcome] += 1
+
+    def _log_in_again(self) -> bool:
+        """Whether the files hold other credentials than those that were refused."""
+        token, certificate = self._token.refresh(), self._tls.refresh()
+        return token or certificate
+
+    def _look_at(self, error: aiohttp.ClientError) -> None:
+        if isinstance(error, aiohttp.ClientSSLError):
+            self._tls.refresh()  # the authority may have been rotated
+
+    def _tls_options(self) -> _TlsOptions:
+        """The context is a part of what connections are kept by: another one, new connections."""
+        options: _TlsOptions = {}
+        context = self._tls.context()
+        if context is not None:
+            options["ssl"] = context
+        if self.connection.server_name:
+            options["server_hostname"] = self.connection.server_name
+        return options
 
     def _session(self) -> aiohttp.ClientSession:
         session = self._opened
@@ -274,7 +295,7 @@ class Transport:
                     # Requests are bounded by the slots; watches must not use those up.
                     limit=0,
                     keepalive_timeout=75,
-                    ssl=self.connection.ssl_context() or True,
+                    socket_factory=watched_socket,
                 ),
                 headers={
                     "Accept": JSON,
@@ -314,6 +335,11 @@ class _Call:
         self.headers = headers
         self.deadline = deadline
         self.uncertain = False  # some attempt ended, or will, without a clear no
+
+
+def _refusal(answer: aiohttp.ClientResponse, body: bytes) -> errors.ApiError:
+    headers = answer.headers
+    return errors.from_answer(answer.status, body, headers.get("Retry-After"), headers.get("Date"))
 
 
 def _query(params: dict[str, Param] | None) -> str:

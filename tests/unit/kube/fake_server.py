@@ -2,6 +2,7 @@
 
 import asyncio
 import itertools
+import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -61,7 +62,9 @@ class _Watch:
 class FakeServer:
     """Objects by path, one resourceVersion for all, a log of events for watches."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
+        self._tls = tls
+        self._transports: set[asyncio.Transport] = set()
         self.changes = Changes()
         self.seen: list[Seen] = []
         self.peers: set[object] = set()
@@ -86,9 +89,10 @@ class FakeServer:
         app.router.add_route("*", "/{path:.*}", self._handle)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         await self._runner.setup()
-        site = web.TCPSite(self._runner, "127.0.0.1", 0)
+        site = web.TCPSite(self._runner, "127.0.0.1", 0, ssl_context=self._tls)
         await site.start()
-        self.url = f"http://127.0.0.1:{self._runner.addresses[0][1]}"
+        scheme = "http" if self._tls is None else "https"
+        self.url = f"{scheme}://127.0.0.1:{self._runner.addresses[0][1]}"
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -162,6 +166,13 @@ class FakeServer:
         self._watches = []
         self._news.set()
 
+    def cut_connections(self) -> None:
+        """Break every connection, those of watches too."""
+        for transport in self._transports:
+            transport.abort()
+        self._transports = set()
+        self.cut_watches()
+
     @property
     def open_watches(self) -> int:
         return len(self._watches)
@@ -184,6 +195,7 @@ class FakeServer:
         query = dict(request.query)
         assert request.transport is not None
         self.peers.add(request.transport.get_extra_info("peername"))
+        self._transports.add(request.transport)
         self.seen.append(
             Seen(
                 request.method,

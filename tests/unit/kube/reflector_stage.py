@@ -71,6 +71,13 @@ class Stage:
         self.start(**settings)
         await self.watching()
 
+    async def end(self) -> None:
+        """Stop the reflector."""
+        if self.task is not None:
+            self.task.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self.task
+
     async def watching(self) -> None:
         await self.server.changes.until(lambda: self.server.open_watches > 0)
 
@@ -84,7 +91,4 @@ async def on_stage() -> AsyncIterator[Stage]:
     async with FakeServer() as server, Client(server.connection, random=lambda: 0.0) as client:
         stage = Stage(server, client)
         yield stage
-        if stage.task is not None:
-            stage.task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await stage.task
+        await stage.end()

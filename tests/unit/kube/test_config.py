@@ -10,6 +10,7 @@ from tests.unit.kube.pem import CERTIFICATE, KEY
 from gpu_scheduler.kube import config
 from gpu_scheduler.kube.config import ConfigError, Connection, Token
 from gpu_scheduler.kube.errors import from_answer
+from gpu_scheduler.kube.tls import Tls
 
 
 def write_kubeconfig(folder: Path, user: dict[str, Any], **cluster: Any) -> Path:
@@ -26,6 +27,10 @@ def write_kubeconfig(folder: Path, user: dict[str, Any], **cluster: Any) -> Path
 
 def b64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
+
+
+def tls_of(connection: Connection) -> ssl.SSLContext | None:
+    return Tls(connection, lambda: 0.0).context()
 
 
 def load(path: Path) -> Connection:
@@ -45,7 +50,7 @@ def test_in_a_pod_the_service_account_is_used(tmp_path: Path) -> None:
     write_service_account(tmp_path)
     found = config.load(IN_POD, tmp_path)
     assert (found.server, found.namespace) == ("https://10.96.0.1:443", "gpu-system")
-    assert found.ca_pem == CERTIFICATE
+    assert found.ca_file == tmp_path / "ca.crt"
     assert Token(found, lambda: 0.0).current() == "first"
 
 
@@ -97,7 +102,7 @@ def test_files_in_a_kubeconfig_are_relative_to_it(tmp_path: Path) -> None:
     (tmp_path / "tok").write_text("T")
     path = write_kubeconfig(tmp_path, {"tokenFile": "tok"}, **{"certificate-authority": "ca.pem"})
     found = load(path)
-    assert found.ca_pem == CERTIFICATE
+    assert found.ca_file == tmp_path / "ca.pem"
     assert found.token_file == tmp_path / "tok"
 
 
@@ -151,9 +156,8 @@ def test_what_is_no_pem_is_named_by_its_field_and_not_quoted(tmp_path: Path, tex
 
 def test_a_bundle_of_authorities_may_have_comments_in_any_language(tmp_path: Path) -> None:
     bundle = b64(f"# Fő autoridad\n{CERTIFICATE}")
-    context = load(
-        write_kubeconfig(tmp_path, {}, **{"certificate-authority-data": bundle})
-    ).ssl_context()
+    found = load(write_kubeconfig(tmp_path, {}, **{"certificate-authority-data": bundle}))
+    context = tls_of(found)
     assert context is not None
     assert context.cert_store_stats()["x509_ca"] == 1
 
@@ -197,11 +201,11 @@ def test_secrets_are_not_in_the_repr() -> None:
 
 
 def test_plain_http_has_no_tls_and_skip_verify_checks_nothing() -> None:
-    assert Connection(server="http://x").ssl_context() is None
-    checked = Connection(server="https://x").ssl_context()
+    assert tls_of(Connection(server="http://x")) is None
+    checked = tls_of(Connection(server="https://x"))
     assert checked is not None
     assert checked.verify_mode is ssl.CERT_REQUIRED
-    unchecked = Connection(server="https://x", verify=False).ssl_context()
+    unchecked = tls_of(Connection(server="https://x", verify=False))
     assert unchecked is not None
     assert unchecked.verify_mode is ssl.CERT_NONE
     assert unchecked.check_hostname is False
