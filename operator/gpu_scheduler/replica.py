@@ -72,7 +72,7 @@ async def run(settings: Settings, connection: Connection) -> int:
                 leader = Operator(client, settings, metrics, elector.term)
                 metrics.operator = leader
                 leads.set()
-                return await _lead(leader, elector, connection, stop)
+                return await _lead(leader, elector, client, stop)
             finally:
                 labelling.cancel()
                 for server in servers:
@@ -101,11 +101,11 @@ async def _serve(settings: Settings, metrics: Metrics) -> list[Listener | StallW
 async def _lead(
     leader: Operator,
     elector: Elector,
-    connection: Connection,
+    client: Client,
     stop: asyncio.Event,
 ) -> int:
     kopf_ready, kopf_stop = asyncio.Event(), asyncio.Event()
-    listening = handlers.listen(leader.intake, connection, ready=kopf_ready, stop=kopf_stop)
+    listening = handlers.listen(leader.intake, client, ready=kopf_ready, stop=kopf_stop)
     holding = asyncio.create_task(elector.hold(), name="lease")
     working = asyncio.create_task(leader.run(), name="operator")
     stopping = asyncio.create_task(stop.wait(), name="stop")

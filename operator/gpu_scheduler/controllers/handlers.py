@@ -6,27 +6,29 @@ way out cancels every task that was created after it started.
 """
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 import kopf
 
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.kube.config import Connection
+from gpu_scheduler.controllers.session import Session
+from gpu_scheduler.kube.transport import Transport
+from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.intake import GPUCLASSES, GPUJOBS, GPUNODES, GPUPROJECTS, Intake
 
 _DELETED = "DELETED"
 
 
 def listen(
-    intake: Intake, connection: Connection, *, ready: asyncio.Event, stop: asyncio.Event
+    intake: Intake, transport: Transport, *, ready: asyncio.Event, stop: asyncio.Event
 ) -> Coroutine[Any, Any, None]:
     """Everything that kopf does for us, until ``stop`` is set.
 
     Once ``ready`` is set, kopf has put its own signal handlers in place of the process'.
     """
     return kopf.operator(
-        registry=registry(intake, connection),
+        registry=registry(intake, transport),
         settings=settings(),
         clusterwide=True,
         standalone=True,
@@ -38,17 +40,21 @@ def listen(
 
 
 def settings() -> kopf.OperatorSettings:
-    """Settings of kopf for an operator that only listens."""
+    """Settings of kopf for an operator that only listens.
+
+    The server ends each watch before its silence could mean that it is gone, which the session
+    finds out; kopf's own clock for that also runs while the session waits as it was asked to.
+    """
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
     chosen.peering.standalone = True
-    chosen.watching.server_timeout = 300
-    chosen.watching.inactivity_timeout = 330
-    chosen.networking.request_timeout = 330
+    chosen.watching.server_timeout = 50
+    chosen.watching.inactivity_timeout = 600
+    chosen.watching.chunk_size = 500
     return chosen
 
 
-def registry(intake: Intake, connection: Connection) -> kopf.OperatorRegistry:
+def registry(intake: Intake, transport: Transport) -> kopf.OperatorRegistry:
     """Handlers that pass every event on to ``intake``.
 
     All of them are async although none waits: kopf runs other functions in threads, and the state
@@ -57,56 +63,27 @@ def registry(intake: Intake, connection: Connection) -> kopf.OperatorRegistry:
     handlers = kopf.OperatorRegistry()
 
     @kopf.on.login(registry=handlers)
-    def login(**_: Any) -> kopf.ConnectionInfo:
-        return connection_info(connection)
+    async def login(**_: Any) -> kopf.AiohttpSession:
+        session = cast("Any", Session(transport))
+        return kopf.AiohttpSession(server=transport.connection.server, aiohttp_session=session)
 
-    @kopf.on.event(GROUP, VERSION, GPUJOBS, registry=handlers)
-    async def gpujob(event: kopf.RawEvent, body: kopf.Body, **_: Any) -> None:
-        raw = event["object"]
-        if event["type"] == _DELETED:
-            meta = raw["metadata"]
-            intake.gpujob_gone(meta["namespace"], meta["name"], meta["uid"])
-        else:
-            intake.gpujob(raw)
+    def listen_to(plural: str, changed: Callable[[Any], None], gone: Callable[..., None]) -> None:
+        @kopf.on.event(GROUP, VERSION, plural, id=plural, registry=handlers)
+        async def told(event: kopf.RawEvent, **_: Any) -> None:
+            raw, place = event["object"], [""]
+            try:
+                meta = raw["metadata"]
+                place = [meta["namespace"]] if plural == GPUJOBS else []
+                place.append(meta["name"])
+                if event["type"] == _DELETED:
+                    gone(*place, meta["uid"])
+                else:
+                    changed(raw)
+            except Exception:  # of ours; kopf would log it, and nobody would count it
+                unexpected("kopf", "/".join([plural, *place]))
 
-    @kopf.on.event(GROUP, VERSION, GPUPROJECTS, registry=handlers)
-    async def project(event: kopf.RawEvent, **_: Any) -> None:
-        raw = event["object"]
-        if event["type"] == _DELETED:
-            intake.project_gone(raw["metadata"]["name"], raw["metadata"]["uid"])
-        else:
-            intake.project(raw)
-
-    @kopf.on.event(GROUP, VERSION, GPUNODES, registry=handlers)
-    async def node(event: kopf.RawEvent, **_: Any) -> None:
-        raw = event["object"]
-        if event["type"] == _DELETED:
-            intake.node_gone(raw["metadata"]["name"], raw["metadata"]["uid"])
-        else:
-            intake.node(raw)
-
-    @kopf.on.event(GROUP, VERSION, GPUCLASSES, registry=handlers)
-    async def gpuclass(event: kopf.RawEvent, **_: Any) -> None:
-        raw = event["object"]
-        if event["type"] == _DELETED:
-            intake.gpuclass_gone(raw["metadata"]["name"], raw["metadata"]["uid"])
-        else:
-            intake.gpuclass(raw)
-
+    listen_to(GPUJOBS, intake.gpujob, intake.gpujob_gone)
+    listen_to(GPUPROJECTS, intake.project, intake.project_gone)
+    listen_to(GPUNODES, intake.node, intake.node_gone)
+    listen_to(GPUCLASSES, intake.gpuclass, intake.gpuclass_gone)
     return handlers
-
-
-def connection_info(connection: Connection) -> kopf.ConnectionInfo:
-    """Our connection in kopf's words."""
-    token = connection.token
-    if connection.token_file is not None:
-        token = connection.token_file.read_text().strip()
-    return kopf.ConnectionInfo(
-        server=connection.server,
-        ca_data=connection.ca_pem or None,
-        insecure=not connection.verify,
-        token=token or None,
-        scheme="Bearer" if token else None,
-        certificate_data=connection.certificate_pem or None,
-        private_key_data=connection.key_pem or None,
-    )

@@ -2,17 +2,20 @@
 
 import asyncio
 import threading
-from pathlib import Path
 from typing import Any
 
 import kopf
 import pytest
 from kopf._core.actions.invocation import invoke
 
-from gpu_scheduler.controllers.handlers import connection_info, registry, settings
+from gpu_scheduler.controllers.handlers import registry, settings
+from gpu_scheduler.controllers.session import Session
+from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection
+from gpu_scheduler.kube.unexpected import counts
 
-SERVER = Connection(server="https://10.0.0.1:6443", token="t", ca_pem="CA")
+SERVER = Connection(server="http://10.0.0.1:8080", token="t")
+CLIENT = Client(SERVER)
 
 
 class FakeIntake:
@@ -29,7 +32,7 @@ class FakeIntake:
 
 
 def handlers(intake: FakeIntake) -> dict[str, Any]:
-    found = registry(intake, SERVER)._watching.get_all_handlers()  # type: ignore[arg-type]
+    found = registry(intake, CLIENT)._watching.get_all_handlers()  # type: ignore[arg-type]
     return {handler.selector.any_name: handler for handler in found}
 
 
@@ -54,7 +57,7 @@ def test_every_kind_of_ours_is_watched_and_nothing_else() -> None:
 
 
 def test_only_event_handlers_which_need_no_finalizer_and_no_annotation() -> None:
-    made = registry(FakeIntake(), SERVER)  # type: ignore[arg-type]
+    made = registry(FakeIntake(), CLIENT)  # type: ignore[arg-type]
     assert list(made._changing.get_all_handlers()) == []
     assert list(made._spawning.get_all_handlers()) == []
     assert list(made._indexing.get_all_handlers()) == []
@@ -99,19 +102,23 @@ def test_kopf_posts_nothing_and_elects_nobody() -> None:
     assert chosen.peering.standalone
 
 
-def test_the_connection_is_ours() -> None:
-    info = connection_info(SERVER)
-    assert (info.server, info.token, info.scheme) == ("https://10.0.0.1:6443", "t", "Bearer")
-    assert (info.ca_data, info.insecure) == ("CA", False)
-    bare = connection_info(Connection(server="http://127.0.0.1:8001", verify=False))
-    assert (bare.token, bare.scheme, bare.ca_data, bare.insecure) == (None, None, None, True)
-    assert isinstance(bare, kopf.ConnectionInfo)
+async def test_kopf_speaks_through_our_own_client() -> None:
+    async with Client(SERVER) as client:
+        (login,) = registry(FakeIntake(), client)._activities.get_all_handlers()  # type: ignore[arg-type]
+        info = await login.fn()  # type: ignore[call-arg, misc]
+        assert isinstance(info, kopf.AiohttpSession)
+        assert info.server == SERVER.server
+        assert isinstance(info.aiohttp_session, Session)
 
 
-def test_a_token_in_a_file_is_read_when_it_is_needed(tmp_path: Path) -> None:
-    file = tmp_path / "token"
-    file.write_text("first\n")
-    connection = Connection(server="https://10.0.0.1", token_file=file)
-    assert connection_info(connection).token == "first"
-    file.write_text("second\n")
-    assert connection_info(connection).token == "second"
+def test_a_handler_that_fails_is_counted_and_kopf_hears_nothing_of_it() -> None:
+    class Broken(FakeIntake):
+        def __getattr__(self, name: str) -> Any:
+            def fail(*_: Any) -> None:
+                raise RuntimeError("a mistake of ours")
+
+            return fail
+
+    before = counts["kopf"]
+    pass_on(Broken(), "gpujobs", "ADDED", body(namespace="ns"))
+    assert counts["kopf"] == before + 1

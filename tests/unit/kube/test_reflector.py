@@ -1,8 +1,11 @@
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import pytest
-from tests.unit.kube.fake_server import STALL, FakeServer, refuse
+from tests.unit.kube.fake_server import STALL, Answer, FakeServer, refuse
 from tests.unit.kube.reflector_stage import PODS, Stage, on_node, on_stage
+
+from gpu_scheduler.kube.lines import LineSplitter
+from gpu_scheduler.kube.unexpected import counts
 
 
 @pytest.fixture
@@ -268,3 +271,62 @@ async def test_a_list_that_fails_is_tried_until_it_works(stage: Stage) -> None:
     stage.start()
     await stage.reflector.synced.wait()
     assert len(stage.slept) == 3
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({"Retry-After": "7"}, 7.1),
+        (
+            {
+                "Date": "Wed, 21 Oct 2015 07:28:00 GMT",
+                "Retry-After": "Wed, 21 Oct 2015 07:28:09 GMT",
+            },
+            9.1,
+        ),
+        ({"Retry-After": "Wed, 21 Oct 2015 07:28:09"}, 0.1),
+        ({"Retry-After": "-3"}, 0.1),
+        ({"Retry-After": "9" * 5_000}, 60.1),
+    ],
+)
+async def test_a_watch_waits_as_long_as_the_server_asks(
+    headers: dict[str, str], seconds: float
+) -> None:
+    async with on_stage() as stage:
+        stage.server.watch_answers.append(Answer(429, "TooManyRequests", headers))
+        await stage.start_watching()
+        assert stage.slept == [pytest.approx(seconds)]
+
+
+async def test_a_list_waits_as_long_as_the_server_asks() -> None:
+    """More than one request may take: the pages are asked for anew after that time."""
+    async with on_stage() as stage:
+        stage.server.answers.append(refuse(429, "TooManyRequests", Retry_After="45"))
+        await stage.start_watching()
+        assert stage.slept == [pytest.approx(45.1)]
+
+
+async def test_what_nobody_foresaw_costs_a_list_and_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    before = counts["reflector"]
+    async with on_stage() as stage:
+        await stage.start_watching()
+        monkeypatch.setattr(LineSplitter, "feed", _fails_once(LineSplitter.feed))
+        stage.server.put(f"{PODS}/a", on_node())
+        await stage.sink.changes.until(lambda: len(stage.sink.pods) == 1)
+        assert counts["reflector"] == before + 1
+        assert stage.reflector.counts["list"] == 2
+
+
+def _fails_once(real: Callable[..., list[bytes]]) -> Callable[..., list[bytes]]:
+    failed = False
+
+    def feed(*args: object) -> list[bytes]:
+        nonlocal failed
+        if failed:
+            return real(*args)
+        failed = True
+        raise ValueError("a mistake of ours")
+
+    return feed

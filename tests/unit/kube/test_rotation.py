@@ -58,16 +58,14 @@ class Cluster:
         pair.write_text(issued.certificate + issued.key)
         self._tls.load_cert_chain(pair)
 
-    def client(self, timeout_seconds: float = 10.0) -> Client:
+    def client(self, *, patient: bool = True) -> Client:
         address = urlsplit(self.server.url)
         environ = {
             "KUBERNETES_SERVICE_HOST": str(address.hostname),
             "KUBERNETES_SERVICE_PORT": str(address.port),
         }
         connection = config.load(environ, self.mount)
-        return Client(
-            connection, clock=self.clock, random=lambda: 0.0, timeout_seconds=timeout_seconds
-        )
+        return Client(connection, clock=self.clock, random=lambda: 0.0, patient=patient)
 
 
 @pytest.fixture
@@ -93,12 +91,12 @@ async def test_a_rotated_authority_is_believed_without_a_restart(cluster: Cluste
 async def test_files_that_come_after_the_servers_certificate_end_the_outage(
     cluster: Cluster,
 ) -> None:
-    async with cluster.client(timeout_seconds=0.2) as client:
+    async with cluster.client() as client:
         await client.get(f"{PODS}/a")
         cluster.issue(SECOND)
         cluster.server.cut_connections()
         with pytest.raises(errors.Unavailable):
-            await client.get(f"{PODS}/a")
+            await client.get(f"{PODS}/a", timeout_seconds=0.2)
         cluster.project(SECOND.authority)
         assert (await client.get(f"{PODS}/a"))["metadata"]["name"] == "a"
 
@@ -135,7 +133,7 @@ async def test_a_connection_that_is_open_stays_with_the_authority_that_it_was_op
 
 
 async def test_an_authority_that_was_taken_away_is_believed_no_more(cluster: Cluster) -> None:
-    async with cluster.client(timeout_seconds=0.2) as client:
+    async with cluster.client(patient=False) as client:
         await client.get(f"{PODS}/a")
         cluster.project(SECOND.authority)
         cluster.clock.now += TLS_MAX_AGE_SECONDS

@@ -1,0 +1,232 @@
+"""What kopf takes for an HTTP session: our own client, with its patience.
+
+Left to itself kopf ends, and the leader with it, at a second 401, at an error in a stream that is
+not 410, at a Retry-After that is a date, at a kind that is gone for a moment; it bears minutes of
+silence and keeps the certificates of its start. Here it never hears of a failure: a request is
+repeated until it is answered, with our back-off or as the server asks, through a transport that
+reads certificates and tokens anew, and a stream that cannot be followed any more reads as 410, upon
+which kopf lists again. Made by ``handlers`` when kopf logs in. Anything but GET is refused.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import logging
+import random
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from types import TracebackType
+from typing import Any, Self
+from urllib.parse import parse_qsl, urlsplit
+
+import aiohttp
+import msgspec
+import orjson
+
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.lines import LineSplitter
+from gpu_scheduler.kube.transport import Transport
+
+INACTIVITY_SECONDS = 70.0
+"""Longest silence of a watch, as for reflectors."""
+
+_REQUEST_SECONDS = 60.0
+_STEADY_SECONDS = 5.0  # a watch that lived this long did not fail at once
+_LOGGED = 400  # characters of an error
+_GROUP_SLASHES = 3  # of /apis/GROUP/VERSION; a collection has more
+_EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
+
+log = logging.getLogger(__name__)
+
+
+class _Event(msgspec.Struct, gc=False):
+    type: str
+    object: msgspec.Raw
+
+
+_EVENT = msgspec.json.Decoder(_Event)
+
+
+class Session:
+    """The part of ``aiohttp.ClientSession`` that kopf uses.
+
+    Args:
+        transport: Our client.
+        clock: Monotonic seconds.
+        sleep: Waits between attempts.
+        random: A number in [0, 1), for jitter.
+    """
+
+    closed = False
+
+    def __init__(
+        self,
+        transport: Transport,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
+        random: Callable[[], float] = random.random,
+    ) -> None:
+        self.headers: dict[str, str] = {}
+        self._transport = transport
+        self._clock, self._sleep = clock, sleep
+        self._backoff = Backoff(0.2, 10.0, random)
+        self._failures: Counter[str] = Counter()  # in a row, by path
+
+    async def close(self) -> None:
+        """Nothing: the transport is its owner's."""
+
+    async def request(self, method: str, url: str, **_: Any) -> "_Answer | _Stream":
+        """The answer, however long it takes to get one.
+
+        Raises:
+            ValueError: kopf wants to write.
+            ClientPayloadError: a list has expired between two of its pages; kopf begins anew.
+        """
+        if method.upper() != "GET":
+            raise ValueError(f"kopf wants to {method} {url}: it is to read only")
+        parts = urlsplit(url)
+        params = dict(parse_qsl(parts.query))
+        if self._failures[parts.path]:
+            await self._sleep(self._backoff.delay_seconds(self._failures[parts.path] - 1))
+        for attempt in itertools.count():
+            try:
+                if params.get("watch") == "true":
+                    return await self._watch(parts.path, params)
+                return _Answer(await self._get(parts.path, params))
+            except (errors.ApiError, ValueError) as error:
+                if isinstance(error, errors.Gone) and "continue" in params:
+                    self.failed(parts.path)
+                    message = f"{parts.path}: the list has expired"
+                    raise aiohttp.ClientPayloadError(message) from None
+                asked = error.retry_after_seconds if isinstance(error, errors.ApiError) else None
+                delay = (asked or 0.0) + self._backoff.delay_seconds(attempt)
+                log.warning("%s: %s; again in %.1f s", parts.path, error, delay)
+                await self._sleep(delay)
+        raise AssertionError("not reached")
+
+    def failed(self, path: str) -> None:
+        """A stream came to nothing: the next request for it waits a while."""
+        self._failures[path] += 1
+
+    def went_well(self, path: str) -> None:
+        """A stream brought something."""
+        self._failures[path] = 0
+
+    async def _get(self, path: str, params: dict[str, Any]) -> dict[str, Any]:
+        try:
+            raw = await self._transport.request(
+                "GET", path, params=params, timeout_seconds=_REQUEST_SECONDS
+            )
+        except errors.NotFound:
+            if path.startswith("/apis/") and path.count("/") == _GROUP_SLASHES:
+                return {"resources": []}  # a group whose last kind was deleted
+            raise
+        answer = orjson.loads(raw)
+        if not isinstance(answer, dict):
+            raise ValueError("the answer is no object")
+        if "items" in answer:
+            answer["items"] = answer["items"] or []
+        return answer
+
+    async def _watch(self, path: str, params: dict[str, Any]) -> "_Stream":
+        stack = contextlib.AsyncExitStack()
+        try:
+            chunks = await stack.enter_async_context(
+                self._transport.watch(path, inactivity_seconds=INACTIVITY_SECONDS, **params)
+            )
+        except errors.Gone:
+            chunks = _expired()
+        return _Stream(self, path, chunks, stack, self._clock)
+
+
+class _Answer:
+    """What kopf reads of the answer to a request."""
+
+    status = 200
+    closed = True
+
+    def __init__(self, content: dict[str, Any]) -> None:
+        self._content = content
+
+    async def json(self) -> dict[str, Any]:
+        return self._content
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+
+class _Stream:
+    """What kopf reads of a watch: whole lines, and an end instead of a failure."""
+
+    status = 200
+
+    def __init__(
+        self,
+        session: Session,
+        path: str,
+        chunks: AsyncIterator[bytes],
+        stack: contextlib.AsyncExitStack,
+        clock: Callable[[], float],
+    ) -> None:
+        self._session, self._path = session, path
+        self._chunks, self._stack = chunks, stack
+        self._clock, self._opened_at = clock, clock()
+
+    @property
+    def content(self) -> Self:
+        """Itself: kopf asks it for chunks."""
+        return self
+
+    async def iter_chunked(self, _size: int) -> AsyncIterator[bytes]:
+        """The events, until the server ends the stream or it breaks."""
+        splitter = LineSplitter()
+        events = 0
+        try:
+            async for chunk in self._chunks:
+                for line in splitter.feed(chunk):
+                    kind = self._kind(line)
+                    if kind == "ERROR":
+                        told = line[:_LOGGED].decode(errors="replace")
+                        log.warning("watch of %s: %s", self._path, told)
+                        self._session.failed(self._path)
+                        yield _EXPIRED
+                        return
+                    if kind:
+                        events += 1
+                        self._session.went_well(self._path)
+                        yield line + b"\n"
+        except (aiohttp.ClientError, TimeoutError) as error:
+            log.warning("watch of %s: %s; again", self._path, error or type(error).__name__)
+        if not events and self._clock() - self._opened_at < _STEADY_SECONDS:
+            self._session.failed(self._path)
+
+    def _kind(self, line: bytes) -> str:
+        try:
+            return _EVENT.decode(line).type
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            log.warning("%s: an event that is not JSON is ignored", self._path)
+            return ""
+
+    def close(self) -> None:
+        """Kopf calls it where no watch of ours runs: while it is paused by a peer."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self._stack.__aexit__(None, None, None)
+
+
+async def _expired() -> AsyncIterator[bytes]:
+    yield _EXPIRED

@@ -1,0 +1,225 @@
+"""kopf itself, on a server that fails in every way: it goes on, and hears of every object."""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from tests.unit.kube.fake_server import DROP, STALL, Answer, FakeServer, refuse
+from tests.unit.kube.until import Changes
+
+from gpu_scheduler.controllers import handlers, session
+from gpu_scheduler.kube.client import Client
+
+GROUP = "/apis/gpu-scheduler.io/v1alpha1"
+JOBS = f"{GROUP}/gpujobs"
+CRDS = "/apis/apiextensions.k8s.io/v1"
+KINDS = ("gpujobs", "gpuprojects", "gpunodes", "gpuclasses")
+
+
+class Heard:
+    """In place of the intake: names of GPUJobs, as they are told."""
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        self.changes = Changes()
+
+    def gpujob(self, raw: dict[str, Any]) -> None:
+        self.names.append(raw["metadata"]["name"])
+        self.changes.happened()
+
+    def gpujob_gone(self, _namespace: str, name: str, _uid: str) -> None:
+        self.names.append(f"-{name}")
+        self.changes.happened()
+
+    def __getattr__(self, _name: str) -> Any:
+        return lambda *_: None
+
+
+class Kopf:
+    """kopf that listens to a server."""
+
+    def __init__(self, server: FakeServer, task: asyncio.Task[None], heard: Heard) -> None:
+        self.server = server
+        self.heard = heard
+        self._task = task
+
+    def put(self, name: str) -> None:
+        self.server.put(f"{JOBS}/{name}", {"spec": {}})
+
+    async def hears(self, name: str) -> None:
+        """Until it heard of the object; fails at once when kopf has ended."""
+        hearing = asyncio.ensure_future(
+            self.heard.changes.until(lambda: name in self.heard.names, seconds=20)
+        )
+        await asyncio.wait({hearing, self._task}, return_when=asyncio.FIRST_COMPLETED)
+        if self._task.done():
+            self._task.result()
+        await hearing
+
+    async def watches(self) -> None:
+        """Until the GPUJobs are watched."""
+        await self.server.changes.until(lambda: self.server.open_watches >= len(KINDS))
+
+
+def discovery(server: FakeServer) -> None:
+    def found(group: str, version: str) -> dict[str, Any]:
+        name = {"version": version, "groupVersion": f"{group}/{version}"}
+        return {"name": group, "versions": [name], "preferredVersion": name}
+
+    groups = [found("gpu-scheduler.io", "v1alpha1"), found("apiextensions.k8s.io", "v1")]
+    server.objects["/api"] = {"versions": ["v1"]}
+    server.objects["/api/v1"] = {"resources": [_resource("namespaces", False)]}
+    server.objects["/apis"] = {"groups": groups}
+    server.objects[GROUP] = {"resources": [_resource(kind, kind == "gpujobs") for kind in KINDS]}
+    server.objects[CRDS] = {"resources": [_resource("customresourcedefinitions", False)]}
+
+
+def _resource(plural: str, namespaced: bool) -> dict[str, Any]:
+    return {
+        "name": plural,
+        "singularName": plural[:-1],
+        "kind": plural.capitalize()[:-1],
+        "namespaced": namespaced,
+        "verbs": ["list", "watch", "get"],
+    }
+
+
+@contextlib.asynccontextmanager
+async def listening(server: FakeServer) -> AsyncIterator[Kopf]:
+    discovery(server)
+    heard, ready, stop = Heard(), asyncio.Event(), asyncio.Event()
+    async with Client(server.connection, random=lambda: 0.0) as client:
+        run = handlers.listen(heard, client, ready=ready, stop=stop)  # type: ignore[arg-type]
+        task = asyncio.create_task(run)
+        try:
+            yield Kopf(server, task, heard)
+        finally:
+            task.cancel()  # told to stop it would wait for the server's open answers
+            await asyncio.wait({task})
+
+
+@pytest.fixture
+async def server(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[FakeServer]:
+    ours = handlers.settings()
+    ours.queueing.exit_timeout = 0.0
+    monkeypatch.setattr(handlers, "settings", lambda: ours)
+    async with FakeServer() as running:
+        yield running
+
+
+async def test_kopf_hears_of_what_is_there_and_of_what_changes(server: FakeServer) -> None:
+    server.put(f"{JOBS}/old", {"spec": {}})
+    async with listening(server) as kopf:
+        await kopf.hears("old")
+        await kopf.watches()
+        kopf.put("new")
+        await kopf.hears("new")
+        server.remove(f"{JOBS}/old")
+        await kopf.hears("-old")
+    assert {seen.method for seen in server.seen} == {"GET"}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        refuse(401, "Unauthorized"),
+        refuse(403, "Forbidden"),
+        refuse(404, "NotFound"),
+        refuse(410, "Expired"),
+        refuse(429, "TooManyRequests", Retry_After="Wed, 21 Oct 2015 07:28:00 GMT"),
+        refuse(429, "TooManyRequests", Retry_After="inf"),
+        refuse(500, "InternalError"),
+        Answer(200, body=b"<html>a proxy</html>"),
+        DROP,
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("times", [1, 3])
+async def test_no_answer_ends_kopf(
+    server: FakeServer, answer: Answer, times: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _hurry(monkeypatch)
+    server.put(f"{JOBS}/old", {"spec": {}})
+    async with listening(server) as kopf:
+        server.answers += [answer] * times
+        server.watch_answers += [answer] * times
+        await kopf.hears("old")
+        await kopf.watches()
+        kopf.put("new")
+        await kopf.hears("new")
+
+
+@pytest.mark.parametrize(("code", "reason"), [(410, "Expired"), (500, "InternalError"), (429, "")])
+async def test_an_error_in_a_stream_costs_a_list_and_no_more(
+    server: FakeServer, code: int, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _hurry(monkeypatch)
+    async with listening(server) as kopf:
+        await kopf.watches()
+        server.error_event(JOBS, code, reason)
+        kopf.put("new")
+        await kopf.hears("new")
+
+
+async def test_a_stream_of_nonsense_is_read_over(server: FakeServer) -> None:
+    async with listening(server) as kopf:
+        await kopf.watches()
+        await server.send_raw(b"no json\n[1]\n{}\n\xff\xfe\n" + b"[" * 5_000 + b"\n")
+        kopf.put("new")
+        await kopf.hears("new")
+
+
+async def test_a_half_open_watch_is_found_by_its_silence(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert session.INACTIVITY_SECONDS <= 70
+    assert (handlers.settings().watching.server_timeout or 0) < session.INACTIVITY_SECONDS
+    monkeypatch.setattr(session, "INACTIVITY_SECONDS", 0.1)
+    server.watch_answers += [STALL] * (len(KINDS) + 1)
+    async with listening(server) as kopf:
+        await kopf.watches()
+        kopf.put("new")
+        await kopf.hears("new")
+
+
+async def test_a_kind_that_is_gone_for_a_moment_does_not_end_kopf(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _hurry(monkeypatch)
+    async with listening(server) as kopf:
+        await kopf.watches()
+        server.watch_answers += [refuse(404, "NotFound")] * 3
+        server.end_watches()
+        await server.changes.until(lambda: not server.watch_answers)
+        kopf.put("new")
+        await kopf.hears("new")
+
+
+async def test_a_refusal_is_waited_out_as_the_server_asks() -> None:
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async with FakeServer() as server, Client(server.connection, random=lambda: 0.0) as client:
+        stub = session.Session(client, sleep=sleep, random=lambda: 0.0)
+        server.watch_answers.append(refuse(429, "TooManyRequests", Retry_After="7"))
+        url = f"{server.url}{JOBS}?watch=true&resourceVersion=100"
+        async with await stub.request("get", url):
+            assert slept == [pytest.approx(7.1)]
+
+
+async def test_kopf_may_not_write() -> None:
+    async with FakeServer() as server, Client(server.connection) as client:
+        with pytest.raises(ValueError, match="to read only"):
+            await session.Session(client).request("patch", f"{server.url}{JOBS}/x")
+        assert not server.seen
+
+
+def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Back-off without its seconds."""
+    monkeypatch.setattr(session.Backoff, "delay_seconds", lambda _self, _attempt: 0.001)
+    logging.getLogger("kopf").setLevel(logging.CRITICAL)
