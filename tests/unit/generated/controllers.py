@@ -1,0 +1,99 @@
+"""What Kubernetes does beside the scheduler: a Job controller, and kubelets that start pods.
+
+Each round looks at everything, as level-triggered controllers do; rounds are small.
+"""
+
+from typing import Any
+
+from tests.unit.generated.server import ENDED, Server, path_of
+from tests.unit.generated.values import Obj
+
+INDEX = "batch.kubernetes.io/job-completion-index"
+MOST_PODS = 8  # of one Job at once: a hostile one may ask for millions
+
+
+def round_of(server: Server) -> None:
+    """One round of all of them."""
+    pods = server.of("/api/v1/pods")
+    for job in server.of("/apis/batch/v1/jobs"):
+        if job["metadata"]["uid"].startswith("uid-made-"):
+            _job(server, job, [p for p in pods if _owner(p) == job["metadata"]["uid"]])
+    for pod in server.of("/api/v1/pods"):
+        if pod["metadata"]["uid"].startswith("uid-made-"):
+            _kubelet(server, pod)
+
+
+def finish(server: Server, pod: Obj) -> None:
+    """A pod's program ends well."""
+    meta = pod["metadata"]
+    path = path_of(("/api/v1/pods", meta["namespace"], meta["name"]))
+    server.put(path, {**pod, "status": {**pod["status"], "phase": "Succeeded"}})
+
+
+def _owner(pod: Obj) -> str:
+    owners = pod["metadata"].get("ownerReferences")
+    first = owners[0] if isinstance(owners, list) and owners else None
+    return str(first.get("uid")) if isinstance(first, dict) else ""
+
+
+def _job(server: Server, job: Obj, pods: list[Obj]) -> None:
+    spec, meta = job["spec"], job["metadata"]
+    status: Obj = dict(job.get("status") or {})
+    done = {_index(p) for p in pods if p["status"]["phase"] == "Succeeded"}
+    active = {_index(p) for p in pods if p["status"]["phase"] not in ENDED}
+    completions, parallelism = spec.get("completions") or 0, spec.get("parallelism") or 0
+    path = path_of(("/apis/batch/v1/jobs", meta["namespace"], meta["name"]))
+    seen = {
+        **status,
+        "active": len(active),
+        "succeeded": len(done),
+        "completedIndexes": ",".join(map(str, sorted(done))),
+    }
+    if completions and len(done) >= completions:
+        seen["conditions"] = [
+            {"type": "Complete", "status": "True", "lastTransitionTime": "2026-01-01T01:00:00Z"}
+        ]
+    if seen != status:
+        server.put(path, {**job, "status": seen})
+    if spec.get("suspend"):
+        for pod in pods:
+            if pod["status"]["phase"] not in ENDED:
+                server.remove(path_of(("/api/v1/pods", meta["namespace"], pod["metadata"]["name"])))
+        return
+    missing = (i for i in range(min(completions, 100)) if i not in done | active)
+    for index in list(missing)[: max(0, min(parallelism, MOST_PODS) - len(active))]:
+        _create(server, job, index)
+
+
+def _index(pod: Obj) -> int:
+    return int(pod["metadata"]["annotations"][INDEX])
+
+
+def _create(server: Server, job: Obj, index: int) -> None:
+    meta, template = job["metadata"], job["spec"]["template"]
+    made: dict[str, Any] = {
+        "metadata": {
+            **(template.get("metadata") or {}),
+            "name": f"{meta['name']}-{index}-{server.next_uid()}",
+            "namespace": meta["namespace"],
+            "uid": f"uid-made-{server.next_uid()}",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+            "ownerReferences": [
+                {"kind": "Job", "name": meta["name"], "uid": meta["uid"], "controller": True}
+            ],
+        },
+        "spec": template["spec"],
+        "status": {"phase": "Pending"},
+    }
+    annotations = dict(made["metadata"].get("annotations") or {})
+    made["metadata"]["annotations"] = {**annotations, INDEX: str(index)}
+    path = path_of(("/api/v1/pods", meta["namespace"], made["metadata"]["name"]))
+    server.put(path, made)
+
+
+def _kubelet(server: Server, pod: Obj) -> None:
+    if pod["spec"].get("nodeName") and pod["status"].get("phase") == "Pending":
+        meta = pod["metadata"]
+        path = path_of(("/api/v1/pods", meta["namespace"], meta["name"]))
+        started = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}
+        server.put(path, {**pod, "status": started})

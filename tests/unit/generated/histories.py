@@ -1,0 +1,204 @@
+"""Histories: what happens to a cluster, one step after the other, and who is to blame for it.
+
+The healthy part is one team with jobs that all fit onto nodes of its own (others' pods do not
+tolerate them); it writes nothing odd. Everything else is hostile. Played without the hostile steps
+a history says what the healthy jobs are owed: what happens beside them must change nothing of it.
+"""
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any
+from zlib import crc32
+
+from hypothesis import strategies as st
+from tests.unit.generated.jobs import hostile_jobs
+from tests.unit.generated.nodes import hostile_nodes, node
+from tests.unit.generated.others import hostile_configmaps, hostile_leases, logs
+from tests.unit.generated.ours import (
+    GPUJOB_NAMES,
+    gpujob,
+    gpuproject,
+    hostile_gpuclasses,
+    hostile_gpujobs,
+    hostile_gpunodes,
+    hostile_gpuprojects,
+)
+from tests.unit.generated.pods import hostile_pods
+from tests.unit.generated.server import FAULTS, path_of
+from tests.unit.generated.stage import ROOT, Stage
+from tests.unit.generated.values import Obj
+
+TEAM = "team-a"
+_OWN = {"key": "team-a-only", "operator": "Exists", "effect": "NoSchedule"}
+_JOB_UIDS = tuple(f"uid-team-bad-{name}" for name in GPUJOB_NAMES)
+
+_COLLECTIONS = {
+    "pod": "/api/v1/pods",
+    "node": "/api/v1/nodes",
+    "configmap": "/api/v1/configmaps",
+    "job": "/apis/batch/v1/jobs",
+    "lease": "/apis/coordination.k8s.io/v1/leases",
+    "gpujob": f"{ROOT}/gpujobs",
+    "gpuproject": f"{ROOT}/gpuprojects",
+    "gpuclass": f"{ROOT}/gpuclasses",
+    "gpunode": f"{ROOT}/gpunodes",
+}
+
+
+@dataclass(frozen=True)
+class Step:
+    """One thing that happens.
+
+    Attributes:
+        what: put, remove, again (an old event once more), early (a deletion before the addition),
+            submit, finish, restart, or time.
+        path: of the object.
+        obj: the object.
+        number: of the healthy job, the seed of a restart, or seconds.
+    """
+
+    what: str
+    path: str = ""
+    obj: Obj | None = None
+    number: int = 0
+
+    @property
+    def hostile(self) -> bool:
+        """Whether it concerns an object that is none of the healthy part's."""
+        return self.what in ("put", "remove", "again", "early")
+
+
+@dataclass(frozen=True)
+class History:
+    """A healthy part, steps, and what becomes of the operator's writes."""
+
+    jobs: tuple[tuple[float, int], ...]  # GPUs of a pod, pods
+    steps: tuple[Step, ...]
+    faults: tuple[str, ...] = ("",)
+    logs: bytes = b""
+
+    def fault(self, path: str, tries: int) -> str:
+        """Each write goes wrong once at most; which, the healthy and the full run agree on."""
+        stable = "/".join(part.split("-")[0] for part in path.split("/"))
+        return self.faults[crc32(stable.encode()) % len(self.faults)] if tries == 1 else ""
+
+
+_objects: dict[str, st.SearchStrategy[Obj]] = {
+    "pod": hostile_pods(("", "uid-nobody", *(f"uid-hand-{n}" for n in GPUJOB_NAMES))),
+    "node": hostile_nodes(),
+    "configmap": hostile_configmaps(),
+    "job": hostile_jobs(tuple(zip(GPUJOB_NAMES, _JOB_UIDS, strict=True))),
+    "lease": hostile_leases(),
+    "gpujob": hostile_gpujobs(),
+    "gpuproject": hostile_gpuprojects(),
+    "gpuclass": hostile_gpuclasses(),
+    "gpunode": hostile_gpunodes(),
+}
+
+
+@st.composite
+def _hostile(draw: st.DrawFn) -> Step:
+    kind = draw(st.sampled_from(sorted(_objects)))
+    obj = draw(_objects[kind])
+    meta = obj["metadata"]
+    path = path_of((_COLLECTIONS[kind], meta.get("namespace") or "", meta["name"]))
+    what = draw(st.sampled_from(["put", "put", "put", "put", "remove", "again", "early"]))
+    return Step(what, path, obj)
+
+
+_others = st.one_of(
+    st.builds(Step, st.just("finish"), number=st.integers(0, 2)),
+    st.builds(Step, st.just("restart"), number=st.integers(0, 9)),
+    st.builds(Step, st.just("time"), number=st.sampled_from([1, 5, 40])),
+)
+
+
+@st.composite
+def histories(draw: st.DrawFn, most_steps: int = 8) -> History:
+    """A history with a few healthy jobs, which all fit, and a few hostile objects."""
+    jobs = draw(
+        st.lists(
+            st.tuples(st.sampled_from([0.25, 0.5, 1]), st.integers(1, 2)), min_size=1, max_size=2
+        )
+    )
+    steps = draw(
+        st.lists(st.one_of(_hostile(), _hostile(), _hostile(), _others), max_size=most_steps)
+    )
+    for number in range(len(jobs)):
+        steps.insert(draw(st.integers(0, len(steps))), Step("submit", number=number))
+    faults = draw(st.lists(st.sampled_from(["", "", *FAULTS]), min_size=1, max_size=4))
+    return History(tuple(jobs), tuple(steps), tuple(faults), draw(logs))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a history came to."""
+
+    placed: set[tuple[str, str]]
+    wanted: set[tuple[str, str]]
+    unexplained: list[str]
+    charges: dict[str, Any]
+    charges_of_the_next: dict[str, Any]
+
+
+async def play(history: History, *, hostile: bool) -> Outcome:
+    """Play a history, with its hostile steps or without; every step is checked.
+
+    Raises:
+        AssertionError: something does not hold that must hold at every step.
+    """
+    stage = Stage(history.fault)
+    server = stage.server
+    server.logs = history.logs
+    for name in ("good-0", "good-1"):
+        own = node(name)
+        own["spec"]["taints"] = [{"key": _OWN["key"], "effect": _OWN["effect"]}]
+        server.put(f"/api/v1/nodes/{name}", own)
+    server.put(f"{ROOT}/gpuprojects/{TEAM}", gpuproject(TEAM, [TEAM], quota=4))
+    await stage.lead(Random(0))
+    try:
+        for step in history.steps:
+            if hostile or not step.hostile:
+                await _take(stage, history, step)
+        await stage.passes(150)
+        charges = stage.charges()
+        unexplained = stage.unexplained()
+        await stage.lead(Random(1))
+        return Outcome(
+            stage.placed(TEAM),
+            {(f"job{n}", str(i)) for n, (_, pods) in enumerate(history.jobs) for i in range(pods)},
+            unexplained,
+            charges,
+            stage.charges(),
+        )
+    finally:
+        await stage.end()
+
+
+async def _take(stage: Stage, history: History, step: Step) -> None:
+    server = stage.server
+    if step.what == "put":
+        assert step.obj is not None
+        server.put(step.path, step.obj)
+    elif step.what == "remove":
+        server.remove(step.path)
+    elif step.what == "again":
+        assert step.obj is not None
+        server.again("MODIFIED", step.path, step.obj)
+    elif step.what == "early":
+        assert step.obj is not None
+        server.again("DELETED", step.path, step.obj)
+        server.put(step.path, step.obj)
+    elif step.what == "submit":
+        gpu, pods = history.jobs[step.number]
+        name = f"job{step.number}"
+        main = {"name": "main", "image": "registry/x:1"}
+        template = {"spec": {"containers": [main], "tolerations": [_OWN]}}
+        job = gpujob(name, TEAM, gpu=gpu, parallelism=pods, template=template)
+        del job["spec"]["image"]
+        server.put(f"{ROOT}/namespaces/{TEAM}/gpujobs/{name}", job)
+    elif step.what == "finish":
+        stage.finish(TEAM, f"job{step.number}")
+    elif step.what == "restart":
+        await stage.lead(Random(step.number))
+    await stage.passes(step.number if step.what == "time" else 1)

@@ -1,0 +1,72 @@
+"""Leases of agents, ConfigMaps of results, logs of trials, and what NVML answers."""
+
+from typing import Any
+
+from hypothesis import strategies as st
+from tests.unit.generated.values import LONG, Obj, anything, integers, spoiled, texts
+
+from gpu_scheduler.api import names
+
+
+@st.composite
+def hostile_leases(draw: st.DrawFn) -> Obj:
+    """An agent's Lease: of node bad-0, of none, or of a node with a strange name."""
+    good = {
+        "metadata": {
+            "name": names.AGENT_LEASE_PREFIX + draw(st.sampled_from(["bad-0", "nowhere", ""])),
+            "namespace": "gpu-scheduler",
+            "uid": "uid-lease",
+            "resourceVersion": "1",
+            "labels": {names.LABEL_COMPONENT: names.COMPONENT_AGENT},
+        },
+        "spec": {
+            "holderIdentity": draw(texts),
+            "leaseDurationSeconds": draw(integers),
+            "renewTime": draw(texts),
+        },
+    }
+    return draw(st.one_of(st.just(good), spoiled(good)))
+
+
+@st.composite
+def hostile_configmaps(draw: st.DrawFn) -> Obj:
+    """A ConfigMap under the name of a sweep's results."""
+    rows = st.one_of(
+        texts,
+        st.sampled_from(
+            ["1\tSucceeded\t0.5", "1\t" * 500, "999999999\tSucceeded\t1e400", "-1\t\t", "1\n1\n1"]
+        ),
+    )
+    good: dict[str, Any] = {
+        "metadata": {
+            "name": names.results_name("bad-job-0", draw(st.integers(0, 2))),
+            "namespace": "team-bad",
+            "uid": "uid-results",
+            "resourceVersion": "1",
+            "labels": {},
+            "annotations": {},
+            "ownerReferences": [],
+        },
+        "data": {names.RESULTS_KEY: draw(rows)},
+    }
+    return draw(st.one_of(st.just(good), spoiled(good)))
+
+
+log_lines = st.one_of(
+    texts,
+    st.sampled_from(
+        ["loss=0.5", "loss=nan", "loss=1e400", "\r" * 10_000, "a" * 40_000, "loss=" + "9" * 5_000]
+    ),
+)
+
+logs = st.lists(log_lines, max_size=5).map(lambda lines: "\n".join(lines).encode())
+
+reports = st.one_of(
+    st.just(b'{"step": 1, "metrics": {"loss": 0.5}}'),
+    st.sampled_from([b"", b"{", b"[" * 5_000, b"\xff\xfe", LONG.encode()]),
+    anything.map(lambda value: __import__("orjson").dumps(value) if _small(value) else b"1e999"),
+)
+
+
+def _small(value: Any) -> bool:
+    return not isinstance(value, int) or abs(value) < 2**53

@@ -1,0 +1,358 @@
+"""An API server in memory, with a Job controller, kube-scheduler and kubelets that always agree.
+
+It is asked through the real client's verbs, so every object takes its way through JSON and the
+decoders of the code under test. It keeps the history's own truth: which pod was granted which share
+of which device by a write that it took. Answers to writes go wrong as the history says.
+"""
+
+import asyncio
+import contextlib
+import json
+import re
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from tests.unit.generated.values import Obj
+
+from gpu_scheduler.api.allocation import parse
+from gpu_scheduler.api.names import ALLOCATION
+from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.connection import Connection
+from gpu_scheduler.kube.errors import from_answer
+
+_PLACE = re.compile(
+    r"(/api(?:s/[^/]+)?/[^/]+)(?:/namespaces/([^/]+))?/([^/]+)(?:/([^/]+)(?:/(\w+))?)?"
+)
+ENDED = ("Succeeded", "Failed")
+
+# What may become of a write, beside being taken.
+FAULTS = ("conflict", "absent", "busy", "broken", "lost", "late")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What a path names."""
+
+    root: str
+    namespace: str
+    plural: str
+    name: str
+    subresource: str
+
+    @property
+    def collection(self) -> str:
+        return f"{self.root}/{self.plural}"
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.collection, self.namespace, self.name
+
+
+def place_of(path: str) -> Place:
+    found = _PLACE.fullmatch(path)
+    assert found is not None, path
+    return Place(*(part or "" for part in found.groups()))
+
+
+class Server(Client):
+    """Objects by collection, namespace and name.
+
+    Args:
+        fault: what becomes of a write: a path and how often it was tried, to one of ``FAULTS`` or
+            nothing.
+    """
+
+    def __init__(self, fault: Callable[[str, int], str] = lambda path, tries: "") -> None:
+        super().__init__(Connection(server="http://nowhere"))
+        self.objects: dict[tuple[str, str, str], Obj] = {}
+        self.granted: dict[str, tuple[str, tuple[Grant, ...]]] = {}
+        self.logs: bytes = b""
+        self.told: Callable[[str, str, Obj], None] = lambda kind, collection, obj: None
+        self.reorder: Callable[[list[Obj]], list[Obj]] = lambda objects: objects
+        self._fault = fault
+        self._tries: Counter[str] = Counter()
+        self._version = 1000
+        self._uids = 0
+        self._log: list[tuple[str, bytes, dict[str, str]]] = []
+        self._news = asyncio.Event()
+        self._late: set[asyncio.Task[None]] = set()
+
+    # --- what others do ---
+
+    def put(self, path: str, obj: Obj, *, version: int | None = None) -> None:
+        """Store an object as somebody wrote it; ``version``: an older one comes again."""
+        place = place_of(path)
+        self._version += 1
+        meta = {**obj["metadata"], "resourceVersion": str(version or self._version)}
+        old = self.objects.get(place.key)
+        self.objects[place.key] = stored = {**obj, "metadata": meta}
+        self._tell("ADDED" if old is None else "MODIFIED", place, stored)
+
+    def remove(self, path: str) -> None:
+        """Delete an object, and all that it owns."""
+        place = place_of(path)
+        gone = self.objects.pop(place.key, None)
+        if gone is None:
+            return
+        self._version += 1
+        meta = {**gone["metadata"], "resourceVersion": str(self._version)}
+        self._tell("DELETED", place, {**gone, "metadata": meta})
+        for key, obj in list(self.objects.items()):
+            owners = obj["metadata"].get("ownerReferences")
+            uids = (
+                [o.get("uid") for o in owners if isinstance(o, dict)]
+                if isinstance(owners, list)
+                else []
+            )
+            if gone["metadata"]["uid"] in uids:
+                self.remove(path_of(key))
+
+    def again(self, kind: str, path: str, obj: Obj) -> None:
+        """An event that was told before, or that comes before what it belongs to."""
+        self._tell(kind, place_of(path), obj)
+
+    def next_uid(self) -> int:
+        """A number that nothing else has."""
+        self._uids += 1
+        return self._uids
+
+    def of(self, collection: str) -> list[Obj]:
+        """All objects of a collection."""
+        return [obj for key, obj in self.objects.items() if key[0] == collection]
+
+    def _tell(self, kind: str, place: Place, obj: Obj) -> None:
+        labels = obj["metadata"].get("labels")
+        line = b'{"type":"%s","object":%s}\n' % (kind.encode(), _json(obj))
+        self._log.append((place.collection, line, labels if isinstance(labels, dict) else {}))
+        self.told(kind, place.collection, obj)
+        self._news.set()
+
+    # --- what the code under test asks ---
+
+    async def request(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Any = None,
+        body: bytes | None = None,
+        content_type: str = "",
+        **_: Any,
+    ) -> bytes:
+        await asyncio.sleep(0)
+        place = place_of(path)
+        if method == "GET":
+            return self._read(place, params or {})
+        sent = orjson.loads(body) if body else {}
+        if (params or {}).get("dryRun"):
+            return b"{}"
+        if place.plural == "events":
+            return b"{}"
+        self._tries[path] += 1
+        fault = self._fault(path, self._tries[path])
+        if fault == "conflict":
+            raise _refusal(409, "Conflict")
+        if fault == "absent":
+            raise _refusal(404, "NotFound")
+        if fault == "busy":
+            raise _refusal(429, "TooManyRequests")
+        if fault == "broken":
+            raise errors.ServerError(500, "InternalError", "told so", maybe_applied=True)
+        if fault == "late":
+            self._later(method, place, sent)
+        answer = None if fault == "late" else self._take(method, place, sent)
+        if fault in ("lost", "late"):
+            raise errors.Unavailable(message="told so", maybe_applied=True)
+        return orjson.dumps(answer)
+
+    @contextlib.asynccontextmanager
+    async def watch(
+        self, path: str, *, inactivity_seconds: float, **params: Any
+    ) -> AsyncIterator[AsyncIterator[bytes]]:
+        yield self._events(path, params)
+
+    async def _events(self, path: str, params: Any) -> AsyncIterator[bytes]:
+        place = place_of(path)
+        start = int(params["resourceVersion"]) - _LOG_STARTS
+        while True:
+            news, self._news = self._news, asyncio.Event() if self._news.is_set() else self._news
+            while start < len(self._log):
+                collection, line, labels = self._log[start]
+                start += 1
+                if collection == place.collection and _selected(labels, params):
+                    yield line
+            await self._news.wait()
+            del news
+
+    def _read(self, place: Place, params: Any) -> bytes:
+        if place.subresource == "log":
+            return self.logs
+        if place.name:
+            found = self.objects.get(place.key)
+            if found is None:
+                raise _refusal(404, "NotFound")
+            return _json(found)
+        items = [
+            obj
+            for key, obj in self.objects.items()
+            if key[0] == place.collection
+            and (not place.namespace or key[1] == place.namespace)
+            and _selected(obj["metadata"].get("labels"), params)
+        ]
+        listed = b",".join(_json(obj) for obj in self.reorder(items))
+        at = _LOG_STARTS + len(self._log)
+        return b'{"metadata":{"resourceVersion":"%d"},"items":[%s]}' % (at, listed)
+
+    def _later(self, method: str, place: Place, sent: Obj) -> None:
+        async def arrive() -> None:
+            await asyncio.sleep(14)
+            with contextlib.suppress(errors.ApiError):
+                self._take(method, place, sent)
+
+        task = asyncio.ensure_future(arrive())
+        self._late.add(task)
+        task.add_done_callback(self._late.discard)
+
+    def _take(self, method: str, place: Place, sent: Obj) -> Obj:
+        found = self.objects.get(place.key)
+        if method == "POST" and not place.name:
+            return self._create(place, sent)
+        if found is None:
+            raise _refusal(404, "NotFound")
+        path = path_of(place.key)
+        meta = sent.get("metadata") or {}
+        wanted = meta.get("uid") or (sent.get("preconditions") or {}).get("uid")
+        if place.subresource == "eviction":
+            wanted = sent["deleteOptions"]["preconditions"]["uid"]
+        version = meta.get("resourceVersion")
+        if (wanted and wanted != found["metadata"]["uid"]) or (
+            version and version != found["metadata"]["resourceVersion"]
+        ):
+            raise _refusal(409, "Conflict")
+        if place.subresource == "binding":
+            self._bind(path, found, sent)
+        elif place.subresource == "eviction" or method == "DELETE":
+            self.remove(path)
+        elif place.subresource == "status" or method == "PATCH":
+            self.put(path, _merged(found, sent))
+            self._ungated(path)
+        return self.objects.get(place.key, found)
+
+    def _create(self, place: Place, sent: Obj) -> Obj:
+        name = sent["metadata"]["name"]
+        path = path_of((place.collection, place.namespace, name))
+        if place_of(path).key in self.objects:
+            raise _refusal(409, "AlreadyExists")
+        meta = {
+            **sent["metadata"],
+            "namespace": place.namespace,
+            "uid": f"uid-made-{self.next_uid()}",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        }
+        self.put(path, {**sent, "metadata": meta})
+        return self.objects[place_of(path).key]
+
+    def _bind(self, path: str, pod: Obj, binding: Obj) -> None:
+        spec = pod["spec"]
+        if (
+            spec.get("nodeName")
+            or spec.get("schedulingGates")
+            or "deletionTimestamp" in pod["metadata"]
+        ):
+            raise _refusal(409, "Conflict")
+        node = binding["target"]["name"]
+        annotations = binding["metadata"].get("annotations") or {}
+        self._grant(pod, annotations)
+        self.put(
+            path,
+            _merged(pod, {"metadata": {"annotations": annotations}, "spec": {"nodeName": node}}),
+        )
+
+    def _ungated(self, path: str) -> None:
+        """kube-scheduler, for a pod whose gates are gone and that is pinned."""
+        pod = self.objects[place_of(path).key]
+        if (
+            "/pods/" not in path
+            or pod["spec"].get("schedulingGates")
+            or pod["spec"].get("nodeName")
+        ):
+            return
+        allocation = (pod["metadata"].get("annotations") or {}).get(ALLOCATION)
+        if allocation:
+            self._grant(pod, pod["metadata"]["annotations"])
+            self.put(path, _merged(pod, {"spec": {"nodeName": parse(allocation).node}}))
+
+    def _grant(self, pod: Obj, annotations: dict[str, str]) -> None:
+        if ALLOCATION in annotations:
+            found = parse(annotations[ALLOCATION])
+            self.granted[pod["metadata"]["uid"]] = found.node, tuple(found.grants)
+
+    # --- truth ---
+
+    def held_milli(self) -> Counter[tuple[str, str]]:
+        """By node and device: what pods that are there and have not ended were granted."""
+        held: Counter[tuple[str, str]] = Counter()
+        for pod in self.of("/api/v1/pods"):
+            status = pod.get("status")
+            phase = status.get("phase") if isinstance(status, dict) else ""
+            granted = self.granted.get(pod["metadata"]["uid"])
+            if granted is not None and phase not in ENDED:
+                for grant in granted[1]:
+                    held[granted[0], grant.device] += grant.milli
+        return held
+
+
+_LOG_STARTS = 10_000  # versions of lists, so that a watch starts from its place in the log
+
+
+def path_of(key: tuple[str, str, str]) -> str:
+    collection, namespace, name = key
+    if not namespace:
+        return f"{collection}/{name}"
+    root, plural = collection.rsplit("/", 1)
+    return f"{root}/namespaces/{namespace}/{plural}/{name}"
+
+
+def _selected(labels: Any, params: Any) -> bool:
+    selector = (params or {}).get("labelSelector")
+    if not selector:
+        return True
+    key, _, value = selector.partition("=")
+    return isinstance(labels, dict) and key in labels and (not value or labels[key] == value)
+
+
+def _merged(old: Obj, patch: Obj) -> Obj:
+    """A merge patch, with lists of ``$patch: delete`` as the strategic one has them."""
+    new = dict(old)
+    for key, value in patch.items():
+        if key in ("uid", "resourceVersion", "managedFields") and "name" in old:
+            continue
+        if value is None:
+            new.pop(key, None)
+        elif isinstance(value, dict):
+            before = new.get(key)
+            new[key] = _merged(before if isinstance(before, dict) else {}, value)
+        elif isinstance(value, list) and any("$patch" in v for v in value if isinstance(v, dict)):
+            names = {
+                v["name"] for v in value if isinstance(v, dict) and v.get("$patch") == "delete"
+            }
+            new[key] = [v for v in new.get(key) or [] if v.get("name") not in names]
+        else:
+            new[key] = value
+    return new
+
+
+def _refusal(code: int, reason: str) -> errors.ApiError:
+    return from_answer(code, orjson.dumps({"code": code, "reason": reason, "message": "told so"}))
+
+
+def _json(obj: Obj) -> bytes:
+    try:
+        return orjson.dumps(obj)
+    except TypeError:  # integers beyond 64 bits
+        return json.dumps(obj).encode()

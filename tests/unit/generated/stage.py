@@ -1,0 +1,141 @@
+"""A leader and everything around it, in virtual time: what one history is played on.
+
+The operator is the real one, put together by its own module; kopf's part is played by our own
+handlers, called the way kopf calls them. Nothing of it knows that the API server is in memory.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from random import Random
+from typing import Any
+
+import msgspec
+from tests.unit.generated import controllers
+from tests.unit.generated.controllers import INDEX
+from tests.unit.generated.server import ENDED, Server
+from tests.unit.generated.values import Obj
+from tests.unit.runtime.virtual_loop import clock
+
+from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.controllers import handlers
+from gpu_scheduler.kube.unexpected import counts
+from gpu_scheduler.runtime.observations import Unobserved
+from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.runtime.settings import Settings
+
+SETTINGS = Settings(identity="leader", write_concurrency=4, pin="affinity")
+ROOT = f"/apis/{GROUP}/{VERSION}"
+EPOCH = 1_767_229_200.0  # of the virtual clock's zero: 2026-01-01T01:00:00Z
+
+
+class Stage:
+    """A server, and the operator that leads now."""
+
+    def __init__(self, fault: Callable[[str, int], str] = lambda path, tries: "") -> None:
+        self.server = Server(fault)
+        self.server.told = self._told
+        self.unexpected: Counter[str] = Counter()
+        self._before = Counter(counts)
+        self._handlers: dict[str, Any] = {}
+        self._task: asyncio.Task[Any] | None = None
+        self.operator: Operator
+
+    async def lead(self, random: Random) -> None:
+        """A leader starts, and is told of everything in an order of its own."""
+        await self.end()
+
+        def shuffled(objects: list[Obj]) -> list[Obj]:
+            return random.sample(objects, len(objects))
+
+        self.server.reorder = shuffled
+        self.operator = Operator(self.server, SETTINGS, Unobserved(), clock)
+        for part in ("planning", "preemption", "reconciler"):
+            getattr(self.operator, part)._now = lambda: EPOCH + clock()
+        registry = handlers.registry(self.operator.intake, self.server)
+        self._handlers = {
+            f"{ROOT}/{h.selector.any_name}": h.fn  # type: ignore[union-attr]
+            for h in registry._watching.get_all_handlers()
+        }
+        self._task = asyncio.ensure_future(self.operator.run())
+        await self.passes(0.5)
+
+    async def passes(self, seconds: float) -> None:
+        """Time passes; controllers look around a few times."""
+        for _ in range(4):
+            await asyncio.sleep(seconds / 4)
+            controllers.round_of(self.server)
+        await asyncio.sleep(0.3)
+        self.check()
+
+    async def end(self) -> None:
+        """The leader ends."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+            self._task = None
+
+    # --- what must hold at every step ---
+
+    def check(self) -> None:
+        """The leader leads, nothing unforeseen happened, no device is above its capacity."""
+        if self._task is not None and self._task.done():
+            self._task.result()
+        self.unexpected = Counter(counts) - self._before
+        assert not self.unexpected, f"unexpected errors: {dict(self.unexpected)}"
+        above = {place: milli for place, milli in self.server.held_milli().items() if milli > 1000}
+        assert not above, f"devices above their capacity: {above}"
+
+    def placed(self, namespace: str) -> set[tuple[str, str]]:
+        """Job and index of the pods of a namespace that have a node."""
+        return {
+            (pod["metadata"]["ownerReferences"][0]["name"], pod["metadata"]["annotations"][INDEX])
+            for pod in self.server.of("/api/v1/pods")
+            if pod["metadata"]["namespace"] == namespace and pod["spec"].get("nodeName")
+        }
+
+    def finish(self, namespace: str, job: str) -> None:
+        """A running pod of a job ends well, if there is one."""
+        for pod in self.server.of("/api/v1/pods"):
+            meta = pod["metadata"]
+            if (
+                meta["namespace"] == namespace
+                and meta["ownerReferences"][0]["name"] == job
+                and pod["status"]["phase"] == "Running"
+            ):
+                return controllers.finish(self.server, pod)
+        return None
+
+    def unexplained(self) -> list[str]:
+        """GPUJobs that wait and do not say why."""
+        found = []
+        for job in self.server.of(f"{ROOT}/gpujobs"):
+            status = job.get("status")
+            status = status if isinstance(status, dict) else {}
+            phase = status.get("phase")
+            if phase in ("Running", *ENDED):
+                continue
+            if not (status.get("reason") and status.get("message")):
+                found.append(f"{job['metadata']['namespace']}/{job['metadata']['name']}: {status}")
+        return found
+
+    def charges(self) -> dict[str, Any]:
+        """What is charged to whom, in comparable form."""
+        ledger = self.operator.world.ledger
+        return {
+            uid: (charge.node, msgspec.to_builtins(charge.grants))
+            for uid, charge in ledger.charges.items()
+        }
+
+    def _told(self, kind: str, collection: str, obj: Obj) -> None:
+        told = self._handlers.get(collection)
+        if told is None:
+            return
+        # As kopf has it: decoded from the wire, so nobody changes what the server keeps.
+        raw = msgspec.json.decode(msgspec.json.encode(obj))
+        routine = told(event={"type": kind, "object": raw})
+        try:
+            routine.send(None)
+        except StopIteration:
+            return
+        raise AssertionError("a handler waits for something")
