@@ -51,7 +51,7 @@ def gpujob_record(body: Body, classes: ClassBook | None = None) -> GPUJobRecord:
         created=meta.get("creationTimestamp", ""),
         deleting=bool(meta.get("deletionTimestamp")),
         spec=None,
-        status=body.get("status") or {},
+        status=_status(body),
     )
     try:
         _judge(record, body, classes or ClassBook())
@@ -113,6 +113,11 @@ def gpuclass_record(body: Body) -> ClassRecord:
     return class_record(meta["name"], created, generation, meta["uid"], spec)
 
 
+def _status(body: Body) -> Body:
+    status = body.get("status")
+    return status if isinstance(status, Mapping) else {}
+
+
 def _namespaces(raw: object) -> tuple[str, ...]:
     claimed = raw.get("namespaces") if isinstance(raw, Mapping) else None
     return tuple(ns for ns in claimed if isinstance(ns, str)) if isinstance(claimed, list) else ()
@@ -160,6 +165,9 @@ class Intake:
             record.unfollowed = known.unfollowed
             if known.status.get("phase") != record.status.get("phase"):
                 self.phase_changed(record)
+            if known.status != record.status:
+                # Our own write, most often; an old one that arrived late would stay for ever.
+                self._world.touched.add(record.key)
         self._world.gpujob_changed(record)
         self._changed(record.key)
         self._wake()
@@ -182,7 +190,9 @@ class Intake:
         if not self._newer(GPUPROJECTS, body):
             return
         name = record.project.name
-        self.project_status[name] = body.get("status") or {}
+        if self.project_status.get(name) != (status := _status(body)):
+            self.project_status[name] = status
+            self.projects_touched.add(name)  # perhaps an old write of ours that arrived late
         before = self._world.version
         self._world.project_changed(record)
         if self._world.version != before:
@@ -222,7 +232,7 @@ class Intake:
         """A GPUClass was added or changed."""
         record = gpuclass_record(body)
         if self._newer(GPUCLASSES, body):
-            self.class_status[record.name] = body.get("status") or {}
+            self.class_status[record.name] = _status(body)
             self._names_changed(self._world.class_changed(record))
 
     def gpuclass_gone(self, name: str, uid: str) -> None:

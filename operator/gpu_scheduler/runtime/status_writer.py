@@ -104,8 +104,11 @@ class StatusWriter:
         async with asyncio.TaskGroup() as group:
             while True:
                 await asyncio.sleep(_TICK_SECONDS)
-                for key in self._due_jobs():
-                    group.create_task(self._once(key, self._job(key)))
+                try:
+                    for key in self._due_jobs():
+                        group.create_task(self._once(key, self._job(key)))
+                except Exception:
+                    unexpected("status", "a look at all jobs")
                 try:
                     self._write_projects(group)
                 except Exception:  # all projects are due again with the next plan

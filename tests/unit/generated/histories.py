@@ -26,9 +26,12 @@ from tests.unit.generated.ours import (
 from tests.unit.generated.pods import hostile_pods
 from tests.unit.generated.server import FAULTS, path_of
 from tests.unit.generated.stage import ROOT, Stage
-from tests.unit.generated.values import Obj
+from tests.unit.generated.values import Obj, Place, spoiled
+
+from gpu_scheduler.api.names import ALLOCATION
 
 TEAM = "team-a"
+_SETTLING_SECONDS = 60  # a late write is 14 s late, a failed look-up tried again after 30 s
 _OWN = {"key": "team-a-only", "operator": "Exists", "effect": "NoSchedule"}
 _JOB_UIDS = tuple(f"uid-team-bad-{name}" for name in GPUJOB_NAMES)
 
@@ -50,8 +53,9 @@ class Step:
     """One thing that happens.
 
     Attributes:
-        what: put, remove, again (an old event once more), early (a deletion before the addition),
+        what: put, remove, again (old news once more), early (one of that name was deleted, unseen),
             submit, finish, restart, or time.
+        possible: an API server could hand it out; else its types are wrong, or its format.
         path: of the object.
         obj: the object.
         number: of the healthy job, the seed of a restart, or seconds.
@@ -61,6 +65,7 @@ class Step:
     path: str = ""
     obj: Obj | None = None
     number: int = 0
+    possible: bool = True
 
     @property
     def hostile(self) -> bool:
@@ -100,16 +105,26 @@ _objects: dict[str, st.SearchStrategy[Obj]] = {
 def _hostile(draw: st.DrawFn) -> Step:
     kind = draw(st.sampled_from(sorted(_objects)))
     obj = draw(_objects[kind])
+    possible = draw(st.integers(0, 3)) > 0
+    if not possible:
+        obj = draw(spoiled(obj, _kept))
     meta = obj["metadata"]
     path = path_of((_COLLECTIONS[kind], meta.get("namespace") or "", meta["name"]))
     what = draw(st.sampled_from(["put", "put", "put", "put", "remove", "again", "early"]))
-    return Step(what, path, obj)
+    return Step(what, path, obj, possible=possible)
+
+
+def _kept(at: Place) -> bool:
+    """What would put a bad object into somebody's way by right: elsewhere, or before others."""
+    return at[-1] in ("nodeName", "spec", "labels", "annotations", ALLOCATION) or (
+        len(at) == 2 and at[1] in ("creationTimestamp", "generation")
+    )
 
 
 _others = st.one_of(
     st.builds(Step, st.just("finish"), number=st.integers(0, 2)),
     st.builds(Step, st.just("restart"), number=st.integers(0, 9)),
-    st.builds(Step, st.just("time"), number=st.sampled_from([1, 5, 40])),
+    st.builds(Step, st.just("time"), number=st.sampled_from([1, 5, 25])),
 )
 
 
@@ -160,7 +175,7 @@ async def play(history: History, *, hostile: bool) -> Outcome:
         for step in history.steps:
             if hostile or not step.hostile:
                 await _take(stage, history, step)
-        await stage.passes(150)
+        await stage.passes(_SETTLING_SECONDS)
         charges = stage.charges()
         unexplained = stage.unexplained()
         await stage.lead(Random(1))
@@ -177,6 +192,7 @@ async def play(history: History, *, hostile: bool) -> Outcome:
 
 async def _take(stage: Stage, history: History, step: Step) -> None:
     server = stage.server
+    stage.possible &= step.possible
     if step.what == "put":
         assert step.obj is not None
         server.put(step.path, step.obj)
@@ -184,10 +200,10 @@ async def _take(stage: Stage, history: History, step: Step) -> None:
         server.remove(step.path)
     elif step.what == "again":
         assert step.obj is not None
-        server.again("MODIFIED", step.path, step.obj)
+        server.again(step.path, step.obj)
     elif step.what == "early":
         assert step.obj is not None
-        server.again("DELETED", step.path, step.obj)
+        server.gone_before(step.path, step.obj)
         server.put(step.path, step.obj)
     elif step.what == "submit":
         gpu, pods = history.jobs[step.number]

@@ -3,7 +3,7 @@
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.unit.generated.values import LONG, Obj, Place, integers, quantities, spoiled, texts
+from tests.unit.generated.values import LONG, Obj, integers, quantities, texts
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import annotations
@@ -152,9 +152,4 @@ def hostile_pods(draw: st.DrawFn, owners: tuple[str, ...] = ("",)) -> Obj:
         limits=draw(amounts),
         phase=draw(phases),
     )
-    return draw(st.one_of(st.just(good), spoiled(good, _placing)))
-
-
-def _placing(at: Place) -> bool:
-    """Another node than the two above would be in somebody's way by right."""
-    return at[-1] == "nodeName" or at == ("spec",) or names.ALLOCATION in at
+    return good

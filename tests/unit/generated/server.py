@@ -112,9 +112,20 @@ class Server(Client):
             if gone["metadata"]["uid"] in uids:
                 self.remove(path_of(key))
 
-    def again(self, kind: str, path: str, obj: Obj) -> None:
-        """An event that was told before, or that comes before what it belongs to."""
-        self._tell(kind, place_of(path), obj)
+    def again(self, path: str, obj: Obj) -> None:
+        """News of an object that is there: the same once more, and what was before that."""
+        place = place_of(path)
+        now = self.objects.get(place.key)
+        if now is None:
+            return
+        self._tell("MODIFIED", place, now)
+        if place.plural != "nodes" and now["metadata"]["uid"] == obj["metadata"]["uid"]:
+            self._tell("MODIFIED", place, obj)
+
+    def gone_before(self, path: str, obj: Obj) -> None:
+        """The end of an object of that name whose beginning was never told."""
+        meta = {**obj["metadata"], "uid": obj["metadata"]["uid"] + "-before"}
+        self._tell("DELETED", place_of(path), {**obj, "metadata": meta})
 
     def next_uid(self) -> int:
         """A number that nothing else has."""

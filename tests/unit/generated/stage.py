@@ -24,8 +24,23 @@ from gpu_scheduler.runtime.observations import Unobserved
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.settings import Settings
 
-SETTINGS = Settings(identity="leader", write_concurrency=4, pin="affinity")
+# Patience is short, so that a history may be.
+SETTINGS = Settings(
+    identity="leader", write_concurrency=4, stuck_seconds=5, avoid_seconds=5, resync_seconds=20
+)
 ROOT = f"/apis/{GROUP}/{VERSION}"
+# Where an object that no API server hands out may be met with an exception, which is counted and
+# concerns that object alone. Nowhere else, and with possible objects not even there.
+AT_THE_BORDER = {
+    "PodSink",
+    "NodeSink",
+    "JobSink",
+    "Heartbeats",
+    "intake",
+    "kopf",
+    "reconcile",
+    "status",
+}
 EPOCH = 1_767_229_200.0  # of the virtual clock's zero: 2026-01-01T01:00:00Z
 
 
@@ -35,7 +50,7 @@ class Stage:
     def __init__(self, fault: Callable[[str, int], str] = lambda path, tries: "") -> None:
         self.server = Server(fault)
         self.server.told = self._told
-        self.unexpected: Counter[str] = Counter()
+        self.possible = True  # so far, an API server could have handed everything out
         self._before = Counter(counts)
         self._handlers: dict[str, Any] = {}
         self._task: asyncio.Task[Any] | None = None
@@ -81,8 +96,9 @@ class Stage:
         """The leader leads, nothing unforeseen happened, no device is above its capacity."""
         if self._task is not None and self._task.done():
             self._task.result()
-        self.unexpected = Counter(counts) - self._before
-        assert not self.unexpected, f"unexpected errors: {dict(self.unexpected)}"
+        met = {loop for loop, count in counts.items() if count > self._before[loop]}
+        met -= set() if self.possible else AT_THE_BORDER
+        assert not met, f"unexpected errors in: {', '.join(sorted(met))}"
         above = {place: milli for place, milli in self.server.held_milli().items() if milli > 1000}
         assert not above, f"devices above their capacity: {above}"
 

@@ -42,10 +42,10 @@ texts = st.sampled_from(
 )
 
 integers = st.sampled_from(
-    [0, 1, -1, 2, 999, 1000, 1001, 2**31 - 1, 2**31, -(2**31), 2**53, 2**63 - 1, 2**63, 10**40]
+    [0, 1, -1, 2, 999, 1000, 1001, 2**31 - 1, 2**31, -(2**31), 2**53, 2**63 - 1]
 )
 
-# resource.Quantity takes all of these but the last few.
+# What resource.Quantity takes, and with it the API server; also in places where nobody checks.
 quantities = st.sampled_from(
     [
         "0",
@@ -70,22 +70,19 @@ quantities = st.sampled_from(
         "1u",
         "0.0000001",
         "99999999999999999999999999999999",
-        "",
-        "NaN",
-        "inf",
-        "1 Gi",
-        "0x10",
-        "\u0661",
     ]
 )
+
+no_quantities = st.sampled_from(["", "NaN", "inf", "1 Gi", "0x10", "\u0661", "1.", ".", "--1"])
 
 anything = st.one_of(
     st.none(),
     st.booleans(),
     integers,
-    st.sampled_from([0.5, -0.0, 1e300, 1e-300]),
+    st.sampled_from([0.5, -0.0, 1e40, 1e300, 1e-300]),
     texts,
     quantities,
+    no_quantities,
     st.sampled_from([[], {}, [None], [{}], {"": ""}, {"a": {"a": {"a": []}}}, [1, "a", None]]),
 )
 
