@@ -45,6 +45,13 @@ test: setup ## All tiers: unit, native, chart, api, e2e (the last one needs root
 test-unit test-native test-chart test-api test-e2e: setup ## One tier, for example make test-unit
 	@hack/test.sh $(patsubst test-%,%,$@)
 
+HISTORIES ?= 20000
+HISTORIES_SEED ?= 1
+.PHONY: histories
+histories: setup ## Generated histories in a long setting: HISTORIES=20000 HISTORIES_SEED=1
+	@HISTORIES=$(HISTORIES) HISTORIES_SEED=$(HISTORIES_SEED) PYTHONPATH=$(CURDIR)/operator:$(CURDIR)/hack \
+	  $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_histories.py
+
 .PHONY: lint
 lint: setup ## Formatting, types, import directions, chart, shell scripts, module sizes
 	@hack/lint.sh

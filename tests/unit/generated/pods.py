@@ -142,7 +142,7 @@ def hostile_pods(draw: st.DrawFn, owners: tuple[str, ...] = ("",)) -> Obj:
     )
     good = pod(
         draw(st.sampled_from(["p0", "p1", "p2"])),
-        node=draw(st.sampled_from(["", "bad-0", "nowhere"])),
+        node=draw(st.sampled_from(["", "bad-0", "bad-0", "nowhere"])),
         owner_uid=draw(st.sampled_from(owners)),
         index=draw(st.one_of(st.sampled_from(["0", "1", "7"]), texts, integers.map(str))),
         scheduler=draw(st.sampled_from([names.SCHEDULER_NAME, "default-scheduler", ""])),

@@ -6,11 +6,14 @@
 import asyncio
 import os
 from functools import lru_cache
+from unittest.mock import patch
 
 import pytest
 from hypothesis import HealthCheck, given, seed, settings
 from tests.unit.generated.histories import History, Outcome, Step, histories, play
 from tests.unit.runtime.virtual_loop import VirtualLoop
+
+from gpu_scheduler.runtime import status_writer
 
 HISTORIES = int(os.environ.get("HISTORIES", "2000"))
 SEED = int(os.environ.get("HISTORIES_SEED", "1"))
@@ -18,7 +21,9 @@ PARTS = 8
 
 
 def played(history: History, *, hostile: bool) -> Outcome:
-    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+    # The writer of statuses looks twenty times a second: most of what a history would cost.
+    slower = patch.object(status_writer, "_TICK_SECONDS", 0.25)
+    with slower, asyncio.Runner(loop_factory=VirtualLoop) as runner:
         return runner.run(play(history, hostile=hostile))
 
 
