@@ -1,10 +1,20 @@
 """Leases of agents, ConfigMaps of results, logs of trials, and what NVML answers."""
 
+import json
 from typing import Any
 
 from hypothesis import strategies as st
 from tests.unit.generated.values import LONG, Obj, anything, integers, texts
 
+from gpu_scheduler.agent.driver import (
+    DeviceLostError,
+    DriverError,
+    Facts,
+    GpuProcess,
+    Memory,
+    UnsupportedError,
+    Vitals,
+)
 from gpu_scheduler.api import names
 
 
@@ -63,10 +73,52 @@ logs = st.lists(log_lines, max_size=5).map(lambda lines: "\n".join(lines).encode
 
 reports = st.one_of(
     st.just(b'{"step": 1, "metrics": {"loss": 0.5}}'),
-    st.sampled_from([b"", b"{", b"[" * 5_000, b"\xff\xfe", LONG.encode()]),
-    anything.map(lambda value: __import__("orjson").dumps(value) if _small(value) else b"1e999"),
+    st.sampled_from([b"", b"{", b"[" * 2_000, b"\xff\xfe", LONG.encode(), b'{"step": 1e999}']),
+    st.builds(
+        lambda step, value: json.dumps({"step": step, "metrics": {"loss": value}}).encode(),
+        anything,
+        anything,
+    ),
+    anything.map(lambda value: json.dumps(value).encode()),
+    st.binary(max_size=40),
 )
 
+_bytes = st.sampled_from([0, 1, 512 << 20, 40_960 << 20, 2**63 - 1, 2**64 - 1, -1])
 
-def _small(value: Any) -> bool:
-    return not isinstance(value, int) or abs(value) < 2**53
+
+@st.composite
+def nvml_facts(draw: st.DrawFn) -> list[Facts]:
+    """Devices as a driver may describe them: twice the same one, none, nameless, of no memory."""
+    return draw(
+        st.lists(
+            st.builds(
+                Facts,
+                uuid=st.sampled_from(["GPU-a", "GPU-b", "", LONG, "MIG-\u0000"]),
+                index=integers,
+                model=texts,
+                compute_capability=st.one_of(st.just("8.0"), texts),
+                memory=st.none() | st.builds(Memory, _bytes, _bytes, _bytes),
+                mig=st.booleans(),
+            ),
+            max_size=4,
+        )
+    )
+
+
+nvml_processes = st.lists(
+    st.builds(
+        GpuProcess, st.sampled_from([0, 1, -1, 4_000_000_000, 2**32 - 1]), st.none() | _bytes
+    ),
+    max_size=3,
+)
+
+nvml_errors = st.sampled_from(
+    [None, DriverError(""), DriverError(LONG), DeviceLostError("gone"), UnsupportedError("no")]
+)
+
+nvml_vitals = st.builds(
+    Vitals,
+    uncorrected_ecc=st.none() | integers,
+    remap_failed=st.booleans(),
+    recovery_action=st.none() | integers,
+)

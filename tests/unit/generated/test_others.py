@@ -1,0 +1,109 @@
+"""What reaches us outside of watches: reports, logs, stored results, and what a driver says."""
+
+import contextlib
+import math
+from pathlib import Path
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.agent.fake_driver import FakeDriver
+from tests.unit.generated.others import (
+    hostile_configmaps,
+    logs,
+    nvml_errors,
+    nvml_facts,
+    nvml_processes,
+    nvml_vitals,
+    reports,
+)
+from tests.unit.generated.pods import hostile_pods
+from tests.unit.generated.values import Obj, spoiled
+
+from gpu_scheduler.agent.driver import DriverError, Facts, GpuProcess, Vitals, Xid
+from gpu_scheduler.agent.health import Health
+from gpu_scheduler.agent.look import Known, Looker
+from gpu_scheduler.agent.pods import AgentPod, Pods
+from gpu_scheduler.agent.procfs import ProcFS
+from gpu_scheduler.agent.report import status
+from gpu_scheduler.agent.sampler import Sampler
+from gpu_scheduler.agent.usage import Surroundings
+from gpu_scheduler.agent.watchdog import Watchdog
+from gpu_scheduler.api.names import RESULTS_KEY
+from gpu_scheduler.core.sweeps.objective import Objective
+from gpu_scheduler.core.sweeps.reports import BadReportError, parse_report
+from gpu_scheduler.core.sweeps.results import read_message
+from gpu_scheduler.core.sweeps.rows import BadRowsError, decode
+from gpu_scheduler.state.devices import from_gpunode
+
+LOSS = Objective("loss")
+
+
+@given(reports)
+def test_a_report_is_read_or_refused_with_a_sentence(body: bytes) -> None:
+    try:
+        report = parse_report(body, LOSS)
+    except BadReportError as error:
+        assert str(error)
+    else:
+        assert report.step >= 0
+
+
+@given(logs)
+def test_a_termination_message_is_read_or_explained(message: bytes) -> None:
+    reading = read_message(message, LOSS)
+    assert reading.value is None or math.isfinite(reading.value)
+    assert reading.value is not None or reading.message
+
+
+@given(hostile_configmaps())
+def test_stored_results_are_read_or_refused_as_such(stored: Obj) -> None:
+    with contextlib.suppress(BadRowsError):
+        decode(stored["data"][RESULTS_KEY])
+
+
+@given(
+    facts=nvml_facts(),
+    processes=nvml_processes,
+    error=nvml_errors,
+    vitals=nvml_vitals,
+    code=st.integers(-1, 200),
+    pods=st.lists(st.one_of(hostile_pods(), hostile_pods().flatmap(spoiled)), max_size=3),
+)
+def test_whatever_a_driver_says_becomes_a_status_that_the_operator_can_read(
+    facts: list[Facts],
+    processes: list[GpuProcess],
+    error: DriverError | None,
+    vitals: Vitals,
+    code: int,
+    pods: list[Obj],
+) -> None:
+    driver = FakeDriver(devices=facts)
+    for each in facts:
+        driver.on[each.uuid] = processes
+        driver.vital[each.uuid] = vitals
+    if error is not None and facts:
+        driver.errors[facts[0].uuid] = error
+    driver.events = [Xid(each.uuid, code) for each in facts]
+    known = Pods()
+    for pod in pods:
+        with contextlib.suppress(msgspec.DecodeError):  # as the reflector, which counts it
+            known.changed(msgspec.json.decode(msgspec.json.encode(pod), type=AgentPod))
+    procfs = ProcFS(Path("/nonexistent"))
+    looker = Looker(
+        Sampler(driver, procfs, Health()), procfs, Watchdog(tolerance_mib=512), kernel=None
+    )
+    for now in (0.0, 3.0):
+        around = Known(dict(known.containers), dict(known.others), Surroundings(), frozenset())
+        look = looker.look(now, "2026-01-01T00:00:00Z", around)
+        if look.sample.problem is not None:
+            continue
+        found = status(
+            look.sample,
+            look.usage,
+            look.over,
+            lambda use, seen=look: seen.verdicts[use.container.uid, use.container.index],  # type: ignore[misc]
+            None,
+        )
+        for device in from_gpunode(found.to_json()):
+            assert device.usable_mib >= 0
