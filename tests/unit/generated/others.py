@@ -83,7 +83,9 @@ reports = st.one_of(
     st.binary(max_size=40),
 )
 
-_bytes = st.sampled_from([0, 1, 512 << 20, 40_960 << 20, 2**63 - 1, 2**64 - 1, -1])
+# NVML's types are C's: unsigned 64 bits, texts of at most 96 bytes, a version of two ints.
+_bytes = st.sampled_from([0, 1, 512 << 20, 40_960 << 20, 2**63 - 1, 2**64 - 1])
+_version_parts = st.sampled_from([0, 1, 8, 99, 100, -1, 2**31 - 1])
 
 
 @st.composite
@@ -93,10 +95,10 @@ def nvml_facts(draw: st.DrawFn) -> list[Facts]:
         st.lists(
             st.builds(
                 Facts,
-                uuid=st.sampled_from(["GPU-a", "GPU-b", "", LONG, "MIG-\u0000"]),
-                index=integers,
-                model=texts,
-                compute_capability=st.one_of(st.just("8.0"), texts),
+                uuid=st.sampled_from(["GPU-a", "GPU-b", "", "x" * 96, "MIG-\u0001"]),
+                index=st.integers(0, 16),
+                model=texts.map(lambda text: text[:96]),
+                compute_capability=st.builds("{}.{}".format, _version_parts, _version_parts),
                 memory=st.none() | st.builds(Memory, _bytes, _bytes, _bytes),
                 mig=st.booleans(),
             ),
@@ -106,9 +108,7 @@ def nvml_facts(draw: st.DrawFn) -> list[Facts]:
 
 
 nvml_processes = st.lists(
-    st.builds(
-        GpuProcess, st.sampled_from([0, 1, -1, 4_000_000_000, 2**32 - 1]), st.none() | _bytes
-    ),
+    st.builds(GpuProcess, st.sampled_from([0, 1, 4_000_000_000, 2**32 - 1]), st.none() | _bytes),
     max_size=3,
 )
 
