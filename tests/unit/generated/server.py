@@ -18,7 +18,7 @@ import orjson
 from tests.unit.generated.values import Obj
 
 from gpu_scheduler.api.allocation import parse
-from gpu_scheduler.api.names import ALLOCATION
+from gpu_scheduler.api.names import ALLOCATION, TERM
 from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -72,6 +72,7 @@ class Server(Client):
         self.objects: dict[tuple[str, str, str], Obj] = {}
         self.granted: dict[str, tuple[str, tuple[Grant, ...]]] = {}
         self.logs: bytes = b""
+        self.term = ""  # of the Lease
         self.told: Callable[[str, str, Obj], None] = lambda kind, collection, obj: None
         self.reorder: Callable[[list[Obj]], list[Obj]] = lambda objects: objects
         self._fault = fault
@@ -245,6 +246,9 @@ class Server(Client):
             version and version != found["metadata"]["resourceVersion"]
         ):
             raise _refusal(409, "Conflict")
+        term = (meta.get("annotations") or {}).get(TERM)
+        if term is not None and ALLOCATION in meta["annotations"] and term != self.term:
+            raise _refusal(422, "Invalid", "ValidatingAdmissionPolicy 'operator-term' denied it")
         if place.subresource == "binding":
             self._bind(path, found, sent)
         elif place.subresource == "eviction" or method == "DELETE":
@@ -358,8 +362,8 @@ def _merged(old: Obj, patch: Obj) -> Obj:
     return new
 
 
-def _refusal(code: int, reason: str) -> errors.ApiError:
-    return from_answer(code, orjson.dumps({"code": code, "reason": reason, "message": "told so"}))
+def _refusal(code: int, reason: str, message: str = "told so") -> errors.ApiError:
+    return from_answer(code, orjson.dumps({"code": code, "reason": reason, "message": message}))
 
 
 def _json(obj: Obj) -> bytes:

@@ -53,6 +53,7 @@ class Stage:
         self.possible = True  # so far, an API server could have handed everything out
         self._before = Counter(counts)
         self._handlers: dict[str, Any] = {}
+        self._term = 0
         self._task: asyncio.Task[Any] | None = None
         self.operator: Operator
 
@@ -64,7 +65,9 @@ class Stage:
             return random.sample(objects, len(objects))
 
         self.server.reorder = shuffled
-        self.operator = Operator(self.server, SETTINGS, Unobserved(), clock)
+        self._term += 1
+        self.server.term = f"leader/{self._term}"
+        self.operator = Operator(self.server, SETTINGS, Unobserved(), self.server.term, clock)
         for part in ("planning", "preemption", "reconciler"):
             getattr(self.operator, part)._now = lambda: EPOCH + clock()
         registry = handlers.registry(self.operator.intake, self.server)
