@@ -143,7 +143,8 @@ class Replicas:
         with self._lock:
             for number, replica in enumerate(self.all):
                 if not replica.alive():
-                    self.ended.append((replica.name, replica.code()))
+                    killed = replica.process is None
+                    self.ended.append((replica.name, -9 if killed else replica.code()))
                     self._site.rest(_RESTART_SECONDS)
                     self.all[number] = self._start()
         lease = self._site.admin.get(LEASE)
