@@ -193,7 +193,8 @@ those of the node's place, which the API server adds itself (PodTopologyLabels).
 
 {{/* What the operator may write beside pods and Bindings. */}}
 {{- define "gpu-scheduler.cel.operatorWrite" -}}
-(request.resource.resource == 'pods' ? {{ include "gpu-scheduler.cel.ourPod" . }}
+(request.resource.resource == 'pods' ? ({{ include "gpu-scheduler.cel.ourPod" . }}
+&& has(oldObject.metadata.annotations) && 'gpu-scheduler.io/allocation' in oldObject.metadata.annotations)
 || (request.namespace == '{{ .Release.Namespace }}' && has(oldObject.metadata.labels)
 && oldObject.metadata.labels[?'gpu-scheduler.io/component'].orValue('') == 'holder') :
 request.resource.resource == 'jobs' ? {{ include "gpu-scheduler.cel.operatorJob" . }} :

@@ -139,13 +139,13 @@ def test_it_places_and_marks_the_pods_of_gpujobs(
 
 
 def test_it_binds_to_a_node_whose_place_the_api_server_writes_on_the_pod(
-    operator: Caller, admin: Caller, editor: Caller
+    operator: Caller, admin: Caller, editor: Caller, term: str
 ) -> None:
     labels = {"topology.kubernetes.io/zone": "a", "topology.kubernetes.io/region": "b"}
     node = {"metadata": {"name": "in-a-zone", "labels": labels}}
     assert (answer := admin.create("/api/v1/nodes", node)).ok, answer.message
     found = running(operator, editor, "in-a-zone")
-    write = place(convert(found, Pod), "in-a-zone", DEVICES)
+    write = place(convert(found, Pod), "in-a-zone", DEVICES, more={TERM: term})
     assert (answer := sent(operator, write)).ok, answer.message
 
 
@@ -226,6 +226,17 @@ def place_on(path: str, labels: dict[str, str], annotations: dict[str, str]) -> 
         "metadata": {"name": name, "labels": labels, "annotations": annotations},
         "target": {"apiVersion": "v1", "kind": "Node", "name": "node-0"},
     }
+
+
+def test_it_deletes_pods_that_it_placed_and_no_others(
+    operator: Caller, editor: Caller, term: str
+) -> None:
+    found = running(operator, editor, "deleted")
+    told(operator.send("DELETE", created(editor, pod(PROJECT))))
+    told(operator.send("DELETE", path_of(found)))
+    write = place(convert(found, Pod), "node-0", DEVICES, more={TERM: term})
+    assert (answer := sent(operator, write)).ok, answer.message
+    assert (answer := operator.send("DELETE", path_of(found))).ok, answer.message
 
 
 def test_beside_itself_it_deletes_holders_alone(operator: Caller, admin: Caller) -> None:
