@@ -102,7 +102,8 @@ _objects: dict[str, st.SearchStrategy[Obj]] = {
 
 
 @st.composite
-def _hostile(draw: st.DrawFn) -> Step:
+def hostile_steps(draw: st.DrawFn) -> Step:
+    """An object of any kind that means harm, and what happens to it."""
     kind = draw(st.sampled_from([*sorted(_objects), "pod", "pod", "gpujob", "gpujob", "node"]))
     obj = draw(_objects[kind])
     possible = draw(st.integers(0, 3)) > 0
@@ -136,9 +137,8 @@ def histories(draw: st.DrawFn, most_steps: int = 7) -> History:
             st.tuples(st.sampled_from([0.25, 0.5, 1]), st.integers(1, 2)), min_size=1, max_size=2
         )
     )
-    steps = draw(
-        st.lists(st.one_of(_hostile(), _hostile(), _hostile(), _others), max_size=most_steps)
-    )
+    step = st.one_of(hostile_steps(), hostile_steps(), hostile_steps(), _others)
+    steps = draw(st.lists(step, max_size=most_steps))
     for number in range(len(jobs)):
         steps.insert(draw(st.integers(0, len(steps))), Step("submit", number=number))
     faults = draw(st.lists(st.sampled_from(["", "", *FAULTS]), min_size=1, max_size=4))

@@ -65,21 +65,30 @@ templates = st.sampled_from(
     ]
 )
 
+_LOSS = {"metric": "loss"}
 sweeps = st.sampled_from(
     [
-        {"method": "grid", "parameters": [{"name": "lr", "values": [1, 2]}]},
-        {"method": "random", "parameters": [{"name": "lr", "min": 0.1, "max": 1e400}]},
+        {"algorithm": "grid", "parameters": {"lr": {"values": [1, 2]}}},
+        {"algorithm": "random", "parameters": {"lr": {"uniform": [0, 1]}}, "objective": _LOSS},
+        {"algorithm": "random", "parameters": {"lr": {"logUniform": [1e-300, 1e300]}}},
         {
-            "method": "grid",
-            "parameters": [{"name": str(i), "values": list(range(100))} for i in range(5)],
+            "algorithm": "grid",
+            "parameters": {f"p{i}": {"values": list(range(100))} for i in range(5)},
         },
         {
-            "method": "list",
-            "trials": [{}],
-            "metric": {"name": "loss", "logRegex": "(a{0,30}){0,30}"},
+            "algorithm": "halton",
+            "parameters": {"lr": {"int": [0, 3]}},
+            "objective": {**_LOSS, "goal": "maximize", "target": 1e308},
+            "resultFrom": {"logRegex": "loss=([0-9.]+)"},
         },
-        {"method": "tpe", "parameters": []},
-        {"method": LONG},
+        {
+            "algorithm": "random",
+            "parameters": {"lr": {"uniform": [0, 1]}},
+            "objective": _LOSS,
+            "resultFrom": {"logRegex": "(?:(?:a{0,30}){0,30}b?)*loss=([0-9.]+)"},
+        },
+        {"algorithm": "tpe", "parameters": {}, "objective": _LOSS},
+        {"algorithm": LONG},
     ]
 )
 

@@ -169,7 +169,7 @@ class Server(Client):
         fault = self._fault(path, self._tries[path])
         if fault == "conflict":
             raise _refusal(409, "Conflict")
-        if fault == "absent":
+        if fault == "absent" and place.subresource == "binding":  # of others it means: gone
             raise _refusal(404, "NotFound")
         if fault == "busy":
             raise _refusal(429, "TooManyRequests")
