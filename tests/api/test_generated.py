@@ -19,7 +19,7 @@ from tests.api.caller import Caller
 from tests.api.conftest import administrator, own_cluster
 from tests.api.fake_nodes import add, node
 from tests.api.pod_watch import PodWatch
-from tests.api.replica import LEASE, QUICK_LEASE, Replica
+from tests.api.replica import LEASE, Replica
 from tests.api.tenant import Tenant, runs, template, until
 from tests.unit.generated.histories import Step, hostile_steps
 from tests.unit.generated.values import Obj
@@ -30,6 +30,8 @@ from gpu_scheduler.core.units import DEVICE_MILLI
 log = logging.getLogger(__name__)
 
 SEED = int(os.environ.get("HISTORIES_SEED", "1"))
+# Short enough for kills; long enough that no leader of a busy machine ends by itself.
+SETTINGS = {"lease_seconds": "8.0", "renew_deadline_seconds": "6.0", "retry_seconds": "0.3"}
 OBJECTS, KILLS, HEALTHY = 1000, 6, 20
 MOST_KINDS = 40  # objects of one name, so that not all are changes of the same
 
@@ -50,7 +52,7 @@ class Pair:
 
     def _start(self) -> Replica:
         self._count += 1
-        replica = Replica(self._running, f"replica-{self._count}", QUICK_LEASE).start()
+        replica = Replica(self._running, f"replica-{self._count}", SETTINGS).start()
         self.all.append(replica)
         return replica
 

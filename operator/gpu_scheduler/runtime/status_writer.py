@@ -9,6 +9,7 @@ A status that cannot be written is tried again. Events accompany what a user sho
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from functools import partial
 from typing import Any, NoReturn
 
 from gpu_scheduler.api.condition import ConditionType
@@ -106,7 +107,7 @@ class StatusWriter:
                 await asyncio.sleep(_TICK_SECONDS)
                 try:
                     for key in self._due_jobs():
-                        group.create_task(self._once(key, self._job(key)))
+                        group.create_task(self._once(key, partial(self._job, key)))
                 except Exception:
                     unexpected("status", "a look at all jobs")
                 try:
@@ -146,7 +147,7 @@ class StatusWriter:
             return
         overview = look(self._world, self._planning.shares_by_model_milli)
         for name in due:
-            group.create_task(self._once(name, self._project(name, overview)))
+            group.create_task(self._once(name, partial(self._project, name, overview)))
         self._projects_again_at = self._clock() + 10 * (self._clock() - started)
 
     def _due_projects(self) -> list[ProjectName]:
@@ -177,11 +178,11 @@ class StatusWriter:
         while now - self._written[oldest := next(iter(self._written))] >= self._interval:
             del self._written[oldest]
 
-    async def _once(self, key: str, write: Awaitable[None]) -> None:
+    async def _once(self, key: str, write: Callable[[], Awaitable[None]]) -> None:
         self._busy.add(key)
         try:
             async with self._slots:
-                await write
+                await write()
         except errors.NotLeader:
             raise
         except Exception:  # a mistake of ours about one object must not stop all others

@@ -58,6 +58,7 @@ def test_a_bad_object_harms_nobody_else(part: int) -> None:
         assert alone.placed == alone.wanted
         assert beside.placed == alone.placed
         assert not beside.unexplained
-        assert beside.charges == beside.charges_of_the_next
+        if all(step.possible for step in history.steps):  # else one leader could read it once
+            assert beside.charges == beside.charges_of_the_next
 
     holds()
