@@ -23,12 +23,12 @@ from tests.unit.generated.ours import (
     hostile_gpunodes,
     hostile_gpuprojects,
 )
-from tests.unit.generated.pods import hostile_pods
+from tests.unit.generated.pods import hostile_pods, pod
 from tests.unit.generated.server import FAULTS, path_of
 from tests.unit.generated.stage import ROOT, Stage
 from tests.unit.generated.values import Obj, Place, spoiled
 
-from gpu_scheduler.api.names import ALLOCATION
+from gpu_scheduler.api.names import ALLOCATION, COMPONENT_AGENT, LABEL_COMPONENT
 
 TEAM = "team-a"
 _SETTLING_SECONDS = 40  # a late write is 14 s late, and its node is avoided for 10 s
@@ -172,6 +172,9 @@ async def play(history: History, *, hostile: bool) -> Outcome:
     server.put(f"{ROOT}/gpuprojects/{TEAM}", gpuproject(TEAM, [TEAM], quota=4))
     if hostile:  # so that what comes is more than talk: a node to be on, and a quota
         server.put("/api/v1/nodes/bad-0", node("bad-0"))
+        agent = pod("agent-bad", "gpu-scheduler", node="bad-0", phase="Running")
+        agent["metadata"]["labels"] = {LABEL_COMPONENT: COMPONENT_AGENT}
+        server.put("/api/v1/namespaces/gpu-scheduler/pods/agent-bad", agent)
         bad = gpuproject("project-bad", ["team-bad"], quota=1, limit=4)
         bad["metadata"]["creationTimestamp"] = "2026-02-01T00:00:00Z"
         server.put(f"{ROOT}/gpuprojects/project-bad", bad)

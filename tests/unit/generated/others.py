@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from hypothesis import strategies as st
-from tests.unit.generated.values import LONG, Obj, anything, integers, texts
+from tests.unit.generated.values import LONG, Obj, anything, integers, spoiled, texts
 
 from gpu_scheduler.agent.driver import (
     DeviceLostError,
@@ -83,7 +83,24 @@ reports = st.one_of(
     st.binary(max_size=40),
 )
 
+
 # NVML's types are C's: unsigned 64 bits, texts of at most 96 bytes, a version of two ints.
+@st.composite
+def hostile_orders(draw: st.DrawFn) -> bytes:
+    """What an agent's file says of its node, and what may become of such a file."""
+    container = {"index": 0, "name": "main", "id": "", "capsMib": {"GPU-a": draw(integers)}}
+    ours = {"uid": "u", "namespace": "team-a", "name": draw(texts), "containers": [container] * 2}
+    good = {
+        "nodeUid": "n",
+        "v": draw(st.sampled_from([1, 1, 1, 0, 2])),
+        "gpuNode": draw(st.sampled_from([None, {"uid": "g", "version": "1"}])),
+        "pods": [{**ours, "kill": draw(st.booleans())}],
+        "others": [{"uid": "o", "namespace": "x", "name": "y", "wholeGpus": True}],
+    }
+    text = json.dumps(draw(st.one_of(st.just(good), spoiled(good)))).encode()
+    return draw(st.sampled_from([text, text, text, text[:-3], b""]))
+
+
 _bytes = st.sampled_from([0, 1, 512 << 20, 40_960 << 20, 2**63 - 1, 2**64 - 1])
 _version_parts = st.sampled_from([0, 1, 8, 99, 100, -1, 2**31 - 1])
 

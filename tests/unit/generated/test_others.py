@@ -4,12 +4,12 @@ import contextlib
 import math
 from pathlib import Path
 
-import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.agent.fake_driver import FakeDriver
 from tests.unit.generated.others import (
     hostile_configmaps,
+    hostile_orders,
     logs,
     nvml_errors,
     nvml_facts,
@@ -17,19 +17,19 @@ from tests.unit.generated.others import (
     nvml_vitals,
     reports,
 )
-from tests.unit.generated.pods import hostile_pods
-from tests.unit.generated.values import Obj, spoiled
+from tests.unit.generated.values import Obj
 
 from gpu_scheduler.agent.driver import DriverError, Facts, GpuProcess, Vitals, Xid
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.look import Known, Looker
-from gpu_scheduler.agent.pods import AgentPod, Pods
+from gpu_scheduler.agent.pods import Pods
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.report import status
 from gpu_scheduler.agent.sampler import Sampler
 from gpu_scheduler.agent.usage import Surroundings
 from gpu_scheduler.agent.watchdog import Watchdog
 from gpu_scheduler.api.names import RESULTS_KEY
+from gpu_scheduler.api.orders import BadOrdersError, parse
 from gpu_scheduler.core.sweeps.objective import Objective
 from gpu_scheduler.core.sweeps.reports import BadReportError, parse_report
 from gpu_scheduler.core.sweeps.results import read_message
@@ -68,7 +68,7 @@ def test_stored_results_are_read_or_refused_as_such(stored: Obj) -> None:
     error=nvml_errors,
     vitals=nvml_vitals,
     code=st.integers(-1, 200),
-    pods=st.lists(st.one_of(hostile_pods(), hostile_pods().flatmap(spoiled)), max_size=3),
+    told=st.lists(hostile_orders(), max_size=3),
 )
 def test_whatever_a_driver_says_becomes_a_status_that_the_operator_can_read(
     facts: list[Facts],
@@ -76,7 +76,7 @@ def test_whatever_a_driver_says_becomes_a_status_that_the_operator_can_read(
     error: DriverError | None,
     vitals: Vitals,
     code: int,
-    pods: list[Obj],
+    told: list[bytes],
 ) -> None:
     driver = FakeDriver(devices=facts)
     for each in facts:
@@ -86,15 +86,15 @@ def test_whatever_a_driver_says_becomes_a_status_that_the_operator_can_read(
         driver.errors[facts[0].uuid] = error
     driver.events = [Xid(each.uuid, code) for each in facts]
     known = Pods()
-    for pod in pods:
-        with contextlib.suppress(msgspec.DecodeError):  # as the reflector, which counts it
-            known.changed(msgspec.json.decode(msgspec.json.encode(pod), type=AgentPod))
+    for text in told:
+        with contextlib.suppress(BadOrdersError):
+            known.take(parse(text), 0.0)
     procfs = ProcFS(Path("/nonexistent"))
     looker = Looker(
         Sampler(driver, procfs, Health()), procfs, Watchdog(tolerance_mib=512), kernel=None
     )
     for now in (0.0, 3.0):
-        around = Known(dict(known.containers), dict(known.others), Surroundings(), frozenset())
+        around = Known(known.at(now), known.others, Surroundings())
         look = looker.look(now, "2026-01-01T00:00:00Z", around)
         if look.sample.problem is not None:
             continue
