@@ -28,7 +28,7 @@ def healthy(*more: Pod, nodes: tuple[Node, ...] = ()) -> World:
     for node in (make_node("a"), make_node("b"), *nodes):
         world.node_changed(node)
     world.project_changed(make_project())
-    world.gpujob_changed(make_gpujob())
+    world.gpujob_changed(make_gpujob(parallelism=3))
     world.job_changed(make_job(parallelism=3, completions=3))
     for index in range(3):
         world.pod_changed(make_pod(f"job-{index}", index=index))
@@ -184,7 +184,7 @@ def test_whatever_numbers_say_healthy_jobs_start_as_if_they_were_not_there(
     packing: Packing, data: st.DataObject
 ) -> None:
     world, session = healthy(), Session(packing)
-    world.gpujob_changed(make_gpujob("bad", uid="bad"))
+    world.gpujob_changed(make_gpujob("bad", uid="bad", parallelism=3))
     world.job_changed(make_job("bad", uid="bad-job", owner_uid="bad", completions=3))
     for step in range(2):  # made anew, and kept from the cycle before
         world.node_changed(data.draw(nodes()))

@@ -115,10 +115,10 @@ async def test_an_eviction_that_fails_does_not_keep_the_others() -> None:
     one = recovery(world, client)
     make_way = one.make_way
 
-    def failing_way(pod: Any, *more: Any) -> bool:
+    def failing_way(pod: Any, *more: Any, **options: Any) -> bool:
         if pod.name == "bad-0":
             raise TypeError
-        return make_way(pod, *more)
+        return make_way(pod, *more, **options)
 
     one.make_way = failing_way  # type: ignore[method-assign]
     preemption = Preemption(world, one, Silence(), wake=lambda: None, clock=clock)  # type: ignore[arg-type]
