@@ -220,7 +220,12 @@ class FaultProxy:
         for each in left:
             each.cancel()
         await asyncio.gather(*left, return_exceptions=True)
+        connector = self._session.connector
+        assert connector is not None
+        await connector.close(abort_ssl=True)  # no goodbyes: the loop ends now
         await self._session.close()
+        for _ in range(10):  # sockets close in turns of their own
+            await asyncio.sleep(0)
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request; its delivery goes on when the client is gone."""

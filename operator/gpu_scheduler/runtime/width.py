@@ -22,8 +22,12 @@ def pods_at_once(
 ) -> int:
     """Pods of a GPUJob that may exist at once; ``own``: its Jobs that have not ended."""
     spec = job.spec
-    if spec is None or spec.roles is not None or is_gang(spec) or spec.parallelism <= LEAST_SPARE:
-        return spec.parallelism if spec is not None else 0
+    if spec is None:
+        return 0
+    if spec.roles is not None:
+        return spec.total_pods  # each role is as wide as it has replicas
+    if is_gang(spec) or spec.parallelism <= LEAST_SPARE:
+        return spec.parallelism
     cluster = world.ledger.cluster
     record = world.projects.records[project]
     possible = could_run(

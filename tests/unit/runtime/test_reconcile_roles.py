@@ -93,6 +93,13 @@ async def test_the_service_comes_before_the_jobs_whose_pods_need_it() -> None:
 
 
 @virtual
+async def test_each_role_is_as_wide_as_it_has_replicas() -> None:
+    case = Case()
+    await case.handle()
+    assert {job.role: job.parallelism for job in case.world.jobs_of(KEY)} == {"lead": 1, "work": 2}
+
+
+@virtual
 async def test_a_job_whose_pods_know_nothing_of_each_other_has_no_service() -> None:
     case = Case(roles=None)
     await case.handle()
