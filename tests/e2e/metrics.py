@@ -25,12 +25,16 @@ def leader(cluster: Running) -> str:
         for pod in replicas(cluster)
         if "leader" in _admin(cluster, pod["metadata"]["name"], "healthz")
     ]
-    holder = cluster.kubectl(
+    assert len(names) <= 1, f"two leaders: {names}"
+    return names[0] if names and holder(cluster).startswith(names[0]) else ""
+
+
+def holder(cluster: Running) -> str:
+    """Who the Lease names: a process of a replica."""
+    return cluster.kubectl(
         "get", "lease", "gpu-scheduler-leader", "-n", RELEASE,
         "-o", "jsonpath={.spec.holderIdentity}",
     ).stdout  # fmt: skip
-    assert len(names) <= 1, f"two leaders: {names}"
-    return names[0] if names and holder.startswith(names[0]) else ""
 
 
 def wait_leader(cluster: Running) -> str:

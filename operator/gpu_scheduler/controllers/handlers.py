@@ -51,6 +51,7 @@ def settings() -> kopf.OperatorSettings:
     chosen.watching.server_timeout = 50
     chosen.watching.inactivity_timeout = 600
     chosen.watching.chunk_size = 500
+    chosen.queueing.exit_timeout = 0.1  # news that are not taken in are listed by the next leader
     return chosen
 
 
