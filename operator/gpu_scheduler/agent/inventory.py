@@ -4,14 +4,12 @@ Usable memory is what programs can have: the total without the driver's own part
 rounded down so that the sum of caps never exceeds it. Called by the sampler.
 """
 
-import re
 from dataclasses import replace
 
 from gpu_scheduler.agent.driver import Facts, Memory
 from gpu_scheduler.api.gpunode import Device, ForeignProcess
 from gpu_scheduler.core.units import MIB
 
-_VERSION = re.compile("[0-9]{1,2}[.][0-9]{1,2}")
 MOST_FOREIGN = 16  # as many as GPUNode holds of them per device
 
 
@@ -24,8 +22,6 @@ def with_configured_memory(facts: Facts, unified_memory_mib: int) -> Facts:
 
 def problem(facts: Facts) -> str | None:
     """Why a device cannot be shared at all, whatever its health."""
-    if not _VERSION.fullmatch(facts.compute_capability):
-        return f"NVML tells compute capability {facts.compute_capability}, which no device has"
     if facts.mig:
         return "MIG is enabled: only whole GPUs are shared; disable MIG or label the node away"
     if facts.memory is None:
@@ -48,10 +44,7 @@ def device(
         model=facts.model[:128],
         memory_mib=memory.total_bytes // MIB,
         usable_mib=max(0, memory.total_bytes - memory.reserved_bytes) // MIB,
-        # One device that the driver describes wrongly must not hide the others.
-        compute_capability=facts.compute_capability
-        if _VERSION.fullmatch(facts.compute_capability)
-        else "0.0",
+        compute_capability=facts.compute_capability,
         healthy=message is None,
         message=None if message is None else message[:512],
         foreign_processes=(foreign or [])[:MOST_FOREIGN] or None,

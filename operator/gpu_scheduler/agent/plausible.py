@@ -31,6 +31,11 @@ def gauge(value: object, most: float) -> float | None:
     return float(value) if math.isfinite(value) and 0 <= value <= most else None
 
 
+def text(value: object, most: int) -> str:
+    """A text that can be written as UTF-8, of at most so many characters."""
+    return str(value).encode(errors="replace").decode()[:most]
+
+
 def count(value: object) -> int:
     """The number of devices.
 
@@ -68,7 +73,7 @@ def facts(found: Facts) -> Facts:
         found.compute_capability
     ):
         raise DriverError(f"its compute capability is {found.compute_capability!r:.40}")
-    return replace(found, model=str(found.model)[:128])
+    return replace(found, model=text(found.model, 128))
 
 
 def processes(found: Iterable[GpuProcess]) -> list[GpuProcess]:

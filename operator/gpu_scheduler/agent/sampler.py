@@ -119,7 +119,7 @@ class Sampler:
         """Open NVML and see which device has which number now: a lost one shifts the others."""
         self._driver.open()
         self._reopen_at = float("inf")
-        self._version = str(self._driver.version())[:_VERSION_LENGTH]
+        self._version = plausible.text(self._driver.version(), _VERSION_LENGTH)
         self._numbers = {}
         for index in range(plausible.count(self._driver.count())):
             try:

@@ -160,3 +160,11 @@ def test_a_process_of_no_pid_is_nobodys(tmp_path: Path) -> None:
     stage.driver.on = {gpu(0): [GpuProcess(pid, 5) for pid in (-1, 0, 1 << 70)]}  # one per oddity
     found, _ = stage.look()
     assert found.sample.devices[0].processes == ()
+
+
+def test_a_version_and_a_model_that_are_no_text_are_written_all_the_same(tmp_path: Path) -> None:
+    driver = OddDriver(lambda call, honest: "\ud800" if call == "version" else honest)
+    driver.devices = [replace(each, model="A\ud800") for each in driver.devices]
+    _, said = Stage(tmp_path, driver).look()
+    assert said.driver_version == "?"
+    assert {device.model for device in said.devices} == {"A?"}

@@ -62,13 +62,21 @@ def test_stored_results_are_read_or_refused_as_such(stored: Obj) -> None:
         decode(stored["data"][RESULTS_KEY])
 
 
+@given(st.lists(hostile_orders(), max_size=3))
+def test_orders_are_taken_whole_or_not_at_all(told: list[bytes]) -> None:
+    known = Pods()
+    for text in told:
+        with contextlib.suppress(BadOrdersError):
+            known.take(parse(text), 0.0)
+    assert known.told or not known.containers
+
+
 @given(
     facts=nvml_facts(),
     processes=nvml_processes,
     error=nvml_errors,
     vitals=nvml_vitals,
     code=st.integers(-1, 200),
-    told=st.lists(hostile_orders(), max_size=3),
 )
 def test_whatever_a_driver_says_becomes_a_status_that_the_operator_can_read(
     facts: list[Facts],
@@ -76,7 +84,6 @@ def test_whatever_a_driver_says_becomes_a_status_that_the_operator_can_read(
     error: DriverError | None,
     vitals: Vitals,
     code: int,
-    told: list[bytes],
 ) -> None:
     driver = FakeDriver(devices=facts)
     for each in facts:
@@ -85,16 +92,12 @@ def test_whatever_a_driver_says_becomes_a_status_that_the_operator_can_read(
     if error is not None and facts:
         driver.errors[facts[0].uuid] = error
     driver.events = [Xid(each.uuid, code) for each in facts]
-    known = Pods()
-    for text in told:
-        with contextlib.suppress(BadOrdersError):
-            known.take(parse(text), 0.0)
     procfs = ProcFS(Path("/nonexistent"))
     looker = Looker(
         Sampler(driver, procfs, Health()), procfs, Watchdog(tolerance_mib=512), kernel=None
     )
     for now in (0.0, 3.0):
-        around = Known(known.at(now), known.others, Surroundings())
+        around = Known({}, {}, Surroundings())
         look = looker.look(now, "2026-01-01T00:00:00Z", around)
         if look.sample.problem is not None:
             continue
