@@ -25,9 +25,13 @@ def placed(play: Play, result: Plan, name: str) -> int:
     return sum(g.milli for p in result.places if p.pod in mine for g in p.grants)
 
 
-def promised(play: Play, result: Plan, name: str) -> int:
-    """What freed room is kept for a project: it will hold that as soon as others are gone."""
-    mine = {pod.uid: pod.shape.nominal_milli for pod in play.waiting if pod.project == name}
+def promised(play: Play, result: Plan, name: str, job: str = "") -> int:
+    """What freed room is kept for a project, or one job of it: it gets that once others are gone."""
+    mine = {
+        pod.uid: pod.shape.nominal_milli
+        for pod in play.waiting
+        if pod.project == name and job in ("", pod.key)
+    }
     freed = [hold.pod for hold in result.holds if hold.kind is HoldKind.FREED]
     return sum(mine.get(uid, 0) for uid in freed)
 
@@ -39,22 +43,32 @@ def check_limits(play: Play, before: dict[str, int]) -> None:
         assert play.held(name) <= max(quota.ceiling_milli(team), before[name])
 
 
-def winners_over(play: Play, result: Plan, name: str) -> set[str]:
-    """Projects for which pods of this one are reclaimed."""
-    owner = {pod.key: pod.project for pod in play.waiting}
-    return {
-        owner[evict.beneficiary]
-        for evict in result.evicts
-        if evict.reason is EvictReason.RECLAIM and play.running[evict.pod][0].project == name
-    }
+def won_inside_quota(play: Play, result: Plan, loser: str) -> bool:
+    """Whether this project loses pods for one that ends inside its quota at its turn.
+
+    What a project gets later in the plan is no part of that: room that is freed for its guarantee
+    may be more than that needs, and then goes to whoever is next.
+    """
+    gets = dict.fromkeys(TEAMS, 0)
+    for winner, loses in reclaims(play, result).items():
+        pods = [pod for pod in play.waiting if pod.key == winner]
+        name = pods[0].project
+        gets[name] += promised(play, result, name, winner)
+        after = play.held(name, staying=True) + placed(play, result, name) + gets[name]
+        after -= sum(taken(play, result, reason)[name] for reason in EvictReason)
+        if loser in loses and after <= play.projects[ProjectName(name)].quota_milli:
+            return True
+    return False
 
 
-def inside_quota(play: Play, result: Plan, name: str) -> bool:
-    """Whether a project ends inside its quota with all that the plan gives, promises and takes."""
-    after = play.held(name, staying=True) + placed(play, result, name)
-    after += promised(play, result, name)
-    after -= sum(taken(play, result, reason)[name] for reason in EvictReason)
-    return after <= play.projects[ProjectName(name)].quota_milli
+def reclaims(play: Play, result: Plan) -> dict[str, set[str]]:
+    """For whom pods are reclaimed, in the order of the plan, and from which projects."""
+    found: dict[str, set[str]] = {}
+    for evict in result.evicts:
+        if evict.reason is EvictReason.RECLAIM:
+            loser = play.running[evict.pod][0].project
+            found.setdefault(evict.beneficiary, set()).add(loser)
+    return found
 
 
 def check_losers(play: Play, result: Plan) -> None:
@@ -65,7 +79,7 @@ def check_losers(play: Play, result: Plan) -> None:
             left = play.held(name, staying=True) + placed(play, result, name) - milli
             left += promised(play, result, name)
             assert left >= team.quota_milli
-            if not any(inside_quota(play, result, who) for who in winners_over(play, result, name)):
+            if not won_inside_quota(play, result, name):
                 assert left >= result.shares_milli[team.name]
     for evict in result.evicts:
         winner = next(pod for pod in play.waiting if pod.key == evict.beneficiary)
