@@ -26,7 +26,7 @@ def placed(play: Play, result: Plan, name: str) -> int:
 
 
 def promised(play: Play, result: Plan, name: str, job: str = "") -> int:
-    """What freed room is kept for a project, or one job of it: it gets that once others are gone."""
+    """What freed room is kept for a project, or a job of it: it gets that once others are gone."""
     mine = {
         pod.uid: pod.shape.nominal_milli
         for pod in play.waiting
