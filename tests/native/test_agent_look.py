@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 from tests.native.agent_node import AgentNode, pod_uid, ready
+from tests.native.build import NativeBuild
+from tests.native.container import offsets
 from tests.native.cuda import Cuda
-from tests.native.fake_gpu import MIB, ROOT, FakeGPU
+from tests.native.fake_gpu import MIB, FakeGPU
 
 from gpu_scheduler.agent import ledger
 
@@ -175,14 +177,8 @@ def test_the_librarys_estimate_of_a_context_is_replaced_by_what_nvml_shows(
     assert found[second] == 300, "what a context of the pretended driver costs"
 
 
-def test_the_agents_offsets_are_those_of_the_library() -> None:
-    done = subprocess.run(
-        ["make", "-s", "-C", str(ROOT / "native" / "libgpucap"), "offsets"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    said = dict(line.split() for line in done.stdout.splitlines())
+def test_the_agents_offsets_are_those_of_the_library(native: NativeBuild) -> None:
+    said = offsets(native.folder)
     ours = {
         "magic": ledger.MAGIC.rstrip(b"\0").decode(),
         "version": ledger.VERSION,

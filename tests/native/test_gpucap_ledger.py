@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.native.build import NATIVE
 from tests.native.container import HEADER_BYTES, SLOT_BYTES, SLOTS, Container, offsets
 
 from gpu_scheduler.agent import ledger as agent
@@ -63,17 +62,7 @@ AGENT = {
 }
 
 
-def make_offsets(box: Container) -> None:
-    """Build the program that prints them."""
-    subprocess.run(
-        ["make", "-C", NATIVE / "libgpucap", "offsets", f"BUILD={box.gpu.build.folder}"],
-        check=True,
-        capture_output=True,
-    )
-
-
 def test_offsets_are_what_the_compiler_says(box: Container) -> None:
-    make_offsets(box)
     said = offsets(box.gpu.build.folder)
     assert said["file_bytes"] == str(LEDGER_BYTES)
     assert (said["slot.pid"], said["slot.start_time"], said["slot.device"]) == ("0", "8", "32")
@@ -82,7 +71,6 @@ def test_offsets_are_what_the_compiler_says(box: Container) -> None:
 
 
 def test_the_agent_has_the_same_layout(box: Container) -> None:
-    make_offsets(box)
     said = offsets(box.gpu.build.folder)
     assert agent.MAGIC == said["magic"].encode() + b"\0"
     assert {name: int(value) for name, value in said.items() if name in AGENT} == AGENT
