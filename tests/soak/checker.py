@@ -32,10 +32,7 @@ class Pod:
     job: str
     phase: str
     deleting: bool
-    bound: bool
-    disrupted: bool
     holds: dict[Card, tuple[int, int]] = field(default_factory=dict)  # milli, MiB
-    placed_version: str = ""
 
 
 @dataclass(slots=True)
@@ -56,7 +53,7 @@ class Checker:
         self.pods: dict[str, Pod] = {}
         self.above: list[Above] = []
         self.peak_milli = self.peak_mib = 0
-        self.placements = self.events = self.lists = 0
+        self.placements = 0
         self.lock = threading.Lock()
         self._milli: Counter[Card] = Counter()
         self._mib: Counter[Card] = Counter()
@@ -78,7 +75,6 @@ class Checker:
                     return
                 self._version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] != "BOOKMARK":
-                    self.events += 1
                     with self.lock:
                         self._see(event["object"], gone=event["type"] == "DELETED")
 
@@ -108,7 +104,6 @@ class Checker:
     def _list(self) -> None:
         with self._open("") as answer:
             found = json.load(answer)
-        self.lists += 1
         with self.lock:
             present = {pod["metadata"]["uid"] for pod in found["items"]}
             for uid in [uid for uid in self.pods if uid not in present]:
@@ -135,11 +130,6 @@ class Checker:
             job=labels.get("gpu-scheduler.io/job", ""),
             phase=phase,
             deleting="deletionTimestamp" in meta,
-            bound=bool(pod["spec"].get("nodeName")),
-            disrupted=any(
-                c["type"] == "DisruptionTarget" and c["status"] == "True"
-                for c in status.get("conditions") or ()
-            ),
             holds=holds,
         )
         if holds and (known is None or not known.holds):

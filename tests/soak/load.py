@@ -40,7 +40,6 @@ class Promise:
     kind: str
     indexes: int
     fails: int = 0  # indexes that are meant to fail
-    created: float = 0.0
     deleted: bool = False
     rejected: bool = False  # some of its nodes reject it: the documented race may charge it
 
@@ -107,9 +106,7 @@ class Load:
             ("share", "share", "share", "memory", "whole", "gang", "roles", "sweep", "gate")
             + ("failing", "rejected", "slow to go", "interactive")
         )
-        promise = Promise(
-            dice.choice(HONEST), f"{kind.split()[0]}-{self._number}", kind, 1, created=time.time()
-        )
+        promise = Promise(dice.choice(HONEST), f"{kind.split()[0]}-{self._number}", kind, 1)
         notes: dict[str, str] = {}
         pod: Json = {}
         spec: Json = {"retries": 0, "priority": dice.choice((10, 50, 50, 90))}
