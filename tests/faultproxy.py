@@ -215,6 +215,10 @@ class FaultProxy:
         for task in self._deliveries:
             task.cancel()
         await asyncio.gather(*self._deliveries, return_exceptions=True)
+        assert self._runner.server is not None
+        for each in self._runner.server.connections:  # a client that has died says no goodbye
+            if each.transport is not None:
+                each.transport.abort()
         await self._runner.cleanup()
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for each in left:
@@ -224,8 +228,7 @@ class FaultProxy:
         assert connector is not None
         await connector.close(abort_ssl=True)  # no goodbyes: the loop ends now
         await self._session.close()
-        for _ in range(10):  # sockets close in turns of their own
-            await asyncio.sleep(0)
+        await asyncio.sleep(0.1)  # sockets close in turns of their own
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
         """Answer one request; its delivery goes on when the client is gone."""

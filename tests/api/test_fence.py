@@ -178,3 +178,32 @@ def test_a_pod_that_is_edited_ten_times_a_second_is_placed_all_the_same(
             tenant.wait_placed("edited", GPUS, 60)
     finally:
         leader.stop()
+
+
+def test_a_leader_that_is_told_to_end_waits_for_no_write_that_will_be_refused(
+    running: Running, tenant: Tenant
+) -> None:
+    late = held_back("bind")
+    with FaultProxy.of(running, rules=[late]) as proxy, PodWatch(running) as watch:
+        through = proxy.kubeconfig(
+            operator_kubeconfig(running), running.folder / "proxy.kubeconfig"
+        )
+        old = replica(running, "ends", DEFAULT_LEASE, through).start()
+        new = replica(running, "follows", DEFAULT_LEASE)
+        try:
+            old.wait_leading(60)
+            fill(tenant, "late")
+            proxy.wait_for(lambda: late.held == GPUS)
+            new.start()
+            old.stop()
+            assert " released the lease " in old.told()
+            new.wait_leading(60)
+            tenant.wait_placed("late", GPUS, 60)
+            proxy.release(late)
+            proxy.wait_for(lambda: late.answers.total() == GPUS)
+        finally:
+            for each in (old, new):
+                if each.alive():
+                    each.stop()
+    assert not late.answers.keys() - {403, 409}
+    assert max(watch.peak.milli.values()) == DEVICE_MILLI

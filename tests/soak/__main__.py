@@ -27,7 +27,7 @@ from tests.soak.jobs import Jobs
 from tests.soak.load import HONEST, TEAMS, Load, Promise, finished
 from tests.soak.nodes import CARD_MIB, Nodes
 from tests.soak.report import Report
-from tests.soak.site import AWAY, Replicas, Site
+from tests.soak.site import AWAY, Replicas, Site, say
 
 from cluster import Running
 from cluster.api_client import Object
@@ -36,10 +36,6 @@ from cluster.api_client import Object
 _SETTINGS = {"admin_port": "0", "report_port": "0", "status_seconds": "1.0"}
 _ACTORS = ("load", "users", "hostile", "trouble", "faults")
 _LOGS = re.compile(rb": unexpected$|Traceback \(most recent call last\)", re.MULTILINE)
-
-
-def say(text: str) -> None:
-    print(f"{time.strftime('%H:%M:%S')} soak: {text}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 class Soak:

@@ -1,7 +1,7 @@
 """What breaks while the work goes on: replicas, the API server, and the network between them."""
 
 from tests.faultproxy import BINDING, POD, Fault, Rule
-from tests.soak.site import Replicas, Site
+from tests.soak.site import Replicas, Site, say
 
 _LONGEST_SECONDS = 20.0
 
@@ -36,7 +36,9 @@ class Faults:
             + [self._errors, self._expired, self._cut_watches, self._slow]
         )
         kind = self._dice.choice(kinds)
-        self._site.count(f"fault {kind.__name__.strip('_')}")
+        name = kind.__name__.strip("_")
+        self._site.count(f"fault {name}")
+        say(name)
         kind()
         self._site.rest(self._dice.uniform(5, 40))
 
@@ -60,6 +62,7 @@ class Faults:
     def _end_leader(self) -> None:
         leader = self._replicas.leader()
         if leader is not None and leader.process is not None:
+            self._replicas.stopped.add(leader.name)  # it leads no more
             leader.process.terminate()
 
     def _stop_leader(self) -> None:

@@ -141,9 +141,21 @@ class Jobs:
                     self._told.add(each)
                     self.late[what] += 1
                     if len(self.examples) < 40:
-                        status = json.dumps(self.seen[each[0], each[1]].status)[:400]
-                        self.examples.append(f"{each[0]}/{each[1]}: {what}: {status}")
+                        self.examples.append(self._example(each, now))
         return self._site.rest(0.2)
+
+    def _example(self, wrong: tuple[str, str, str], now: float) -> str:
+        namespace, name, what = wrong
+        status = self.seen[namespace, name].status
+        said = {k: status.get(k) for k in ("phase", "reason", "message", "pods")}
+        pods = self._checker.live().get((namespace, name), [])
+        states = Counter((p.phase, "held" if p.holds else "", p.deleting) for p in pods)
+        calm = now - (self._calm_since or now)
+        clock = time.strftime("%H:%M:%S")
+        return (
+            f"{clock} after {calm:.1f} s of calm: {namespace}/{name} {what}: "
+            f"{json.dumps(said)[:300]}; its pods: {dict(states)}"
+        )
 
     def _wrong(self, seen: Seen, pods: list[Any]) -> str:
         status = seen.status

@@ -6,6 +6,7 @@ directly. A replica that has ended is started again, as a kubelet would.
 """
 
 import random
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -29,6 +30,11 @@ AWAY = (
     ClusterError,
 )  # what a request ends in while the server is away
 _RESTART_SECONDS = 0.5
+
+
+def say(text: str) -> None:
+    """One line of progress."""
+    print(f"{time.strftime('%H:%M:%S')} soak: {text}", file=sys.stderr, flush=True)  # noqa: T201
 
 
 @dataclass(slots=True)
@@ -126,7 +132,7 @@ class Replicas:
         """Replicas that ended, with their exit codes."""
         self.all: list[Replica] = []
         self.stopped: set[str] = set()
-        """Names of those that are stopped (SIGSTOP) now."""
+        """Names of those that are stopped (SIGSTOP) now, or were told to end."""
         self.holder = ""
         for _ in range(2):
             self.all.append(self._start())

@@ -23,6 +23,7 @@ class Reason(StrEnum):
     WAITING_FOR_RESOURCES = "WaitingForResources"  # GPUs fit; CPU, memory or pod slots do not
     WAITING_FOR_GANG = "WaitingForGang"
     SUSPENDED = "Suspended"
+    PLACING = "Placing"  # decided; the API server has not confirmed it yet
     PREEMPTED = "Preempted"  # said by the status of a job whose pods had to give way
 
 

@@ -14,6 +14,7 @@ import logging
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import NoReturn
 
 import orjson
@@ -39,6 +40,7 @@ log = logging.getLogger(__name__)
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
 _AVOID_SECONDS = 10.0
 _GANG_AVOIDS_SECONDS = 60.0  # its other pods first have to go and come again
+_SLOW_SECONDS = 1.0  # from then on the job's status says what it waits for
 _AT_ONCE = 5  # tries with new versions of the pod, before the planner is asked anew
 _REFUSALS = (errors.BadRequest, errors.Forbidden, errors.Unprocessable)
 
@@ -85,7 +87,7 @@ class Binder:
         self._world, self._client = world, client
         self._concurrency, self._pin, self._wake = concurrency, pin, wake
         self._observe, self._clock = observe_seconds, clock
-        self._todo: deque[tuple[Place, Pod]] = deque()
+        self._todo: deque[tuple[Place, Pod, asyncio.TimerHandle]] = deque()
         self._ready = asyncio.Semaphore(0)
         self._unsettled = 0
         self.idle = asyncio.Event()  # no decision is unsettled
@@ -101,7 +103,9 @@ class Binder:
         if gang:
             self._gangs.setdefault(decision.job, _Together()).unsettled += 1
         self.idle.clear()
-        self._todo.append((decision, pod))
+        touch_job = partial(self._world.touched.add, decision.job)
+        slow = asyncio.get_running_loop().call_later(_SLOW_SECONDS, touch_job)
+        self._todo.append((decision, pod, slow))
         self._ready.release()
 
     async def run(self) -> NoReturn:
@@ -114,7 +118,7 @@ class Binder:
     async def _worker(self) -> NoReturn:
         while True:
             await self._ready.acquire()
-            decision, pod = self._todo.popleft()
+            decision, pod, slow = self._todo.popleft()
             started = self._clock()
             try:
                 await self._carry_out(decision, pod)
@@ -125,6 +129,7 @@ class Binder:
                 # write is not known, so its GPUs stay charged until the watch tells.
                 self.results["unexpected"] += 1
                 unexpected("binder", f"{decision.pod} on {decision.node}")
+            slow.cancel()
             self._settle(decision.job)
             self._unsettled -= 1
             if not self._unsettled:

@@ -56,6 +56,7 @@ from gpu_scheduler.state.world import World
 log = logging.getLogger(__name__)
 
 _WORKERS = 8  # GPUJobs worked on at once
+_COURTESY_SECONDS = 1.0  # for placing writes that the API server would refuse later
 _LEASE_SILENCE_SECONDS = 30.0  # a dead watch must not make agents look dead
 
 
@@ -266,12 +267,22 @@ class Operator:
         """Plan no more and let writes in flight end; False when some have not by then.
 
         Only then may the Lease be given away early: a write that is still under way could land
-        after the next leader has looked.
+        after the next leader has looked. Unless the API server refuses it by then for its term:
+        such a write is waited for no longer than ``_COURTESY_SECONDS``.
         """
         self.planning.paused = True
         try:
             async with asyncio.timeout(seconds):
+                if await self._is_idle(_COURTESY_SECONDS) or await self.term.guards():
+                    return True
                 await self.binder.idle.wait()
+        except (TimeoutError, errors.NotLeader):
+            return False
+        return True
+
+    async def _is_idle(self, seconds: float) -> bool:
+        try:
+            await asyncio.wait_for(self.binder.idle.wait(), seconds)
         except TimeoutError:
             return False
         return True

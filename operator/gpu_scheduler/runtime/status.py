@@ -5,13 +5,14 @@ equal status and nothing is written. Called by the status writer.
 """
 
 from collections.abc import Iterable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from gpu_scheduler.api.condition import Condition, ConditionType
 from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
 from gpu_scheduler.api.sweep_status import SweepStatus
-from gpu_scheduler.core.decision import Reason, Wait
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.decision import Place, Reason, Wait
+from gpu_scheduler.core.request import PodUID, ProjectName
 from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.runtime import protection
 from gpu_scheduler.runtime.preemption import Preempted
@@ -36,6 +37,7 @@ def gpujob_status(
     preempted: Preempted | None = None,
     sweep: Judged | None = None,
     aside: str = "",
+    assumed: Mapping[PodUID, Place] = MappingProxyType({}),
 ) -> GPUJobStatus:
     """The status that a GPUJob should have.
 
@@ -50,6 +52,7 @@ def gpujob_status(
         preempted: for whom pods of it had to go.
         sweep: what came of its trials, where it is a sweep and that is known.
         aside: why the planner has set it aside; empty = it has not.
+        assumed: placements that were decided and that the watch does not show yet.
     """
     watched = watched or Watched()
     own = [j for j in jobs if j.owner_uid == job.uid]
@@ -66,7 +69,8 @@ def gpujob_status(
     running = sum(1 for p in live if p.stage is Stage.RUNNING)
     succeeded = sum(j.succeeded for j in own)
     failed = sum(j.failed for j in own)
-    phase, reason, message = _phase(job, ended, running, held, wait, failure)
+    placing = next((assumed[p.uid].node for p in live if p.uid in assumed), "")
+    phase, reason, message = _phase(job, ended, running, held, wait, failure, placing)
     by = preempted_by(job, own, live, preempted) if not ended else None
     if by and not job.complaint and phase in (Phase.PENDING, Phase.RUNNING):
         going = any(pod.deleting or _victim(pod, preempted) for pod in live)
@@ -168,6 +172,7 @@ def _phase(
     held: list[PodRecord],
     wait: Wait | None,
     failure: str,
+    placing: str,
 ) -> tuple[Phase, str, str]:
     if ended is Phase.SUCCEEDED:
         return ended, "", ""
@@ -182,6 +187,8 @@ def _phase(
         return phase, wait.reason, wait.message
     if not running and held:
         return phase, "", f"placed on {held[0].node}, containers are starting"
+    if not running and placing:  # most are confirmed before anything is written of it
+        return phase, Reason.PLACING, f"goes to {placing}: the API server has not confirmed it yet"
     return phase, "", ""
 
 

@@ -206,6 +206,7 @@ class StatusWriter:
             preempted=self._preemption.of(key),
             sweep=self._judged(job),
             aside=self._planning.aside.job(key),
+            assumed=world.assumed,
         )
         if status.preempted_by is None:
             self._preemption.forget(key)
@@ -229,7 +230,8 @@ class StatusWriter:
             world.touched.add(key)
 
     def _report(self, subject: Subject, before: Mapping[str, Any], after: GPUJobStatus) -> None:
-        told = after.reason == Reason.PREEMPTED  # when it was decided, with more detail
+        # A preemption is told when it is decided, with more detail; a placement is none of these.
+        told = after.reason in (Reason.PREEMPTED, Reason.PLACING)
         if after.reason and after.reason != before.get("reason") and not told:
             kind = "Warning" if after.reason in ("Invalid", "Unsatisfiable") else "Normal"
             self._events.say(subject, kind, after.reason, after.message)  # type: ignore[arg-type]

@@ -1,10 +1,10 @@
-"""Whether the API server knows this leader's term yet: asked before it lists and places anything.
+"""Whether the API server goes by terms: asked before a leader lists and places, and at its end.
 
 The chart's policy refuses a placing write of any other term than the one in the Lease (ADR 0031),
 and learns of a new Lease a moment after it was written. From then on nothing of an earlier leader
 lands, and what did land is in the lists that are read next. Asked by a dry run of a Binding for a
 pod that does not exist: admission comes first, so "not found" means that the term is known, or that
-there is no such policy. Called by ``operator``.
+there is no such policy; a term of nobody's tells these apart. Called by ``operator``.
 """
 
 import asyncio
@@ -20,6 +20,7 @@ from gpu_scheduler.kube.client import Client
 log = logging.getLogger(__name__)
 
 _NOBODY = "gpu-scheduler-term-probe"  # a pod of this name does no harm: the run is dry
+_NO_TERM = "nobody/-1"
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.005, 1.0
 _SAY_AFTER_SECONDS, _SAY_AGAIN_SECONDS = 1.0, 30.0
 
@@ -35,25 +36,14 @@ def refuses_term(error: errors.ApiError) -> bool:
 
 
 class TermProbe:
-    """Waits until the API server accepts a term."""
+    """Asks the API server about a term."""
 
     def __init__(
         self, client: Client, namespace: str, term: str, *, clock: Callable[[], float]
     ) -> None:
         """``namespace``: any that exists, best the Lease's own."""
         self._client, self._term, self._clock = client, term, clock
-        self._path = paths.pod(namespace, _NOBODY, "binding")
-        self._body = {
-            "apiVersion": "v1",
-            "kind": "Binding",
-            "metadata": {
-                "name": _NOBODY,
-                "namespace": namespace,
-                "labels": {LABEL_PATH: Path.BIND},
-                "annotations": {TERM: term},
-            },
-            "target": {"apiVersion": "v1", "kind": "Node", "name": _NOBODY},
-        }
+        self._namespace, self._path = namespace, paths.pod(namespace, _NOBODY, "binding")
         self.waiting_for = ""
         """Why nothing is placed yet; empty once the term is known."""
 
@@ -83,10 +73,38 @@ class TermProbe:
         self.waiting_for = ""
         log.info("term %s is accepted after %.3f s", self._term, self._clock() - started)
 
+    async def guards(self) -> bool:
+        """Whether the policy is certainly in force: a write of a term that is over is refused.
+
+        Raises:
+            NotLeader: the fence has closed.
+        """
+        try:
+            await self._ask(_NO_TERM)
+        except errors.NotLeader:
+            raise
+        except errors.ApiError as error:
+            return refuses_term(error)
+        return False
+
+    async def _ask(self, term: str) -> None:
+        body = {
+            "apiVersion": "v1",
+            "kind": "Binding",
+            "metadata": {
+                "name": _NOBODY,
+                "namespace": self._namespace,
+                "labels": {LABEL_PATH: Path.BIND},
+                "annotations": {TERM: term},
+            },
+            "target": {"apiVersion": "v1", "kind": "Node", "name": _NOBODY},
+        }
+        await self._client.create(self._path, body, dry_run=True)
+
     async def _refusal(self) -> str | None:
         """Why the term is not known to be accepted; None when it is."""
         try:
-            await self._client.create(self._path, self._body, dry_run=True)
+            await self._ask(self._term)
         except errors.NotLeader:
             raise
         except (errors.NotFound, errors.Conflict):

@@ -254,6 +254,30 @@ async def test_a_pod_that_goes_while_it_is_read_stays_gone() -> None:
 
 
 @virtual
+async def test_a_job_has_something_to_say_when_its_placement_takes_long() -> None:
+    case = Case()
+    hold = asyncio.Event()
+    case.answer = hold.wait
+    case.decide()
+    case.world.touched.clear()
+    async with Running(case.binder.run()):
+        await asyncio.sleep(0.9)
+        assert not case.world.touched
+        await asyncio.sleep(0.2)
+        assert case.world.touched == {make_place().job}
+        hold.set()
+
+
+@virtual
+async def test_a_placement_that_is_quick_says_nothing() -> None:
+    case = Case()
+    case.decide()
+    case.world.touched.clear()
+    await case.run(10)
+    assert not case.world.touched
+
+
+@virtual
 async def test_what_cannot_be_placed_is_not_sent_and_the_node_left_alone_for_a_while() -> None:
     """Otherwise the planner would choose the same node again at once, and again."""
     case = Case(make_pod(path="gate"), pin=Pin.HOSTNAME)  # the node has no such label

@@ -1,6 +1,8 @@
 """What a GPUJob's status says of what is known."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -8,7 +10,7 @@ from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.gpujob import GPUJobStatus
-from gpu_scheduler.core.decision import Grant, Reason, Wait
+from gpu_scheduler.core.decision import Grant, Place, Reason, Wait
 from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.preemption import Preempted
@@ -29,6 +31,7 @@ def status_of(
     wait: Wait | None = None,
     now: str = NOW,
     preempted: Preempted | None = None,
+    assumed: Mapping[PodUID, Place] = MappingProxyType({}),
 ) -> GPUJobStatus:
     records = [found for found in map(job_record, jobs) if found is not None]
     return gpujob_status(
@@ -39,6 +42,7 @@ def status_of(
         wait=wait,
         now=now,
         preempted=preempted,
+        assumed=assumed,
     )
 
 
@@ -166,6 +170,16 @@ def test_equal_knowledge_gives_an_equal_status_later_too(case: str) -> None:
         assert status_of(row.job, row.jobs, row.pods, row.wait, now=NOW) == first
     finally:
         row.job.status = {}
+
+
+def test_a_pod_whose_placement_is_not_confirmed_says_so_until_another_runs() -> None:
+    pod = make_pod()
+    place = Place(make_gpujob().key, PodUID(pod.metadata.uid), "a", half())
+    status = status_of(jobs=(make_job(),), pods=(pod,), assumed={place.pod: place})
+    assert (status.phase, status.reason) == ("Pending", "Placing")
+    assert status.message == "goes to a: the API server has not confirmed it yet"
+    status = status_of(jobs=(make_job(),), pods=(pod, running("1")), assumed={place.pod: place})
+    assert (status.phase, status.reason, status.message) == ("Running", "", "")
 
 
 def times(status: GPUJobStatus) -> dict[str, tuple[str, str]]:

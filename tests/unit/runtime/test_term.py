@@ -91,3 +91,22 @@ async def test_a_closed_fence_ends_it() -> None:
     waiting, _ = probe(NOT_LEADER)
     with pytest.raises(errors.NotLeader):
         await waiting.known()
+
+
+@pytest.mark.parametrize(
+    ("answer", "guards"),
+    [(OVER, True), (NO_LEASE, True), (NOT_FOUND, False), (FOREIGN, False), (AWAY, False)],
+    ids=["over", "no lease", "no policy", "foreign policy", "away"],
+)
+def test_whether_late_writes_are_refused_is_asked_with_a_term_of_nobodys(
+    answer: Any, guards: bool
+) -> None:
+    @virtual
+    async def run() -> None:
+        asking, client = probe(answer)
+        assert await asking.guards() is guards
+        (sent,) = client.sent
+        assert sent.method == "DRYRUN"
+        assert sent.body["metadata"]["annotations"] == {TERM: "nobody/-1"}
+
+    run()
