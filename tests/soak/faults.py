@@ -122,7 +122,9 @@ class Faults:
         self._for_a_while(Rule(Fault.CUT, "GET", query="watch=", seconds=(0.1, 3)))
 
     def _slow(self) -> None:
-        self._for_a_while(Rule(Fault.DELAY_ANSWER, probability=0.3, seconds=(0.1, 3)))
+        once = r"^(?!.*watch=)"  # the answer to a watch would be held back until its end
+        rule = Rule(Fault.DELAY_ANSWER, query=once, probability=0.3, seconds=(0.1, 3))
+        self._for_a_while(rule)
 
     def _for_a_while(self, *rules: Rule, disturbs: bool = True) -> None:
         if disturbs:

@@ -104,8 +104,8 @@ class Hostile:
         self._gpujob(gpu=0.1, template=made)
 
     def _huge_parallelism(self) -> None:
-        """As many pods as the team may have; long ones, or making them is all this machine does."""
-        self._gpujob(gpu=0.01, parallelism=100_000, template=template(runs(300)))
+        """As many pods as the team's limit allows; making more of them is all that two cores do."""
+        self._gpujob(gpu=0.05, parallelism=100_000, template=template(runs(300)))
 
     def _slow_expression(self) -> None:
         pattern = "(?:(?:(?:(?:a{0,30}){0,30}b?)c?){0,1}d?)*val=([0-9.]+)"

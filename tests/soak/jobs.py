@@ -15,7 +15,7 @@ from typing import Any
 from tests.api.tenant import GROUP
 from tests.soak.checker import Checker
 from tests.soak.load import Load, finished
-from tests.soak.site import AWAY, Site
+from tests.soak.site import AWAY, Site, say
 
 LIMIT_SECONDS = 2.0
 _WAITING_WORDS = frozenset(
@@ -140,8 +140,10 @@ class Jobs:
                 if each not in self._told:
                     self._told.add(each)
                     self.late[what] += 1
+                    example = self._example(each, now)
+                    say(example)
                     if len(self.examples) < 40:
-                        self.examples.append(self._example(each, now))
+                        self.examples.append(example)
         return self._site.rest(0.2)
 
     def _example(self, wrong: tuple[str, str, str], now: float) -> str:

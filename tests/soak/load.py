@@ -16,6 +16,7 @@ from tests.soak.site import Site
 TEAMS = ("red", "green", "blue", "hostile")
 HONEST = TEAMS[:3]
 MOST_JOBS = 120  # that have not ended
+_SECONDS_BETWEEN_JOBS = 2.0  # what two cores carry, the whole control plane included
 _ANTI_AFFINITY: Json = {
     "podAntiAffinity": {
         "preferredDuringSchedulingIgnoredDuringExecution": [
@@ -97,7 +98,7 @@ class Load:
         if not answer.ok and answer.status != 409:
             with self.lock:
                 del self.promises[promise.namespace, promise.name]
-        return self._site.rest(dice.expovariate(1.0))
+        return self._site.rest(dice.expovariate(1 / _SECONDS_BETWEEN_JOBS))
 
     def _job(self) -> tuple[str, Promise, Json]:
         dice = self._dice
