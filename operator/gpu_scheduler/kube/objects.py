@@ -275,6 +275,12 @@ class Status(_Struct, frozen=True):
     details: StatusDetails | None = None
 
 
+class Namespace(_Struct, frozen=True):
+    """A namespace: that it is being deleted is all that is looked at."""
+
+    metadata: Meta = Meta()
+
+
 class ListMeta(_Struct, frozen=True):
     """metadata of a list."""
 

@@ -21,8 +21,8 @@ from gpu_scheduler.jobs.holder import SLEEP, HolderSettings
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.objects import Job, Lease, Node, Pod
-from gpu_scheduler.kube.paths import JOBS, NODES, PODS, lease
+from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod
+from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, lease
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance
@@ -45,7 +45,7 @@ from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.runtime.settings import Settings
-from gpu_scheduler.runtime.sinks import JobSink, NodeSink, PodSink
+from gpu_scheduler.runtime.sinks import JobSink, NamespaceSink, NodeSink, PodSink
 from gpu_scheduler.runtime.status_writer import StatusWriter
 from gpu_scheduler.runtime.sweeps.pruning import Pruning
 from gpu_scheduler.runtime.sweeps.reports import Reports
@@ -77,7 +77,12 @@ class Operator:
         self.world = World(settings.lease_namespace, consolidation=settings.consolidation)
         self.synced = asyncio.Event()
         self.queue: WorkQueue[JobKey] = WorkQueue()
-        self.events = Events(client, instance=settings.identity, clock=clock)
+        self.events = Events(
+            client,
+            instance=settings.identity,
+            terminating=self.world.terminating,
+            clock=clock,
+        )
         self.recovery = Recovery(
             self.world,
             client,
@@ -214,6 +219,10 @@ class Operator:
                 ),
             ),
         ]
+        # Not waited for: until it is known, the API server refuses what cannot be made any more.
+        self.namespaces = Reflector(
+            client, NAMESPACES, Namespace, NamespaceSink(self.world, self.queue.add)
+        )
         # Not waited for: until a Lease has been seen for its term, its agent counts as alive.
         self.leases = Reflector(
             client,
@@ -250,6 +259,7 @@ class Operator:
             group.create_task(self.recovery.run())
             group.create_task(self.gangs.run())
             group.create_task(self.leases.run())
+            group.create_task(self.namespaces.run())
             group.create_task(self.heartbeats.run())
             group.create_task(self.node_orders.run())
             group.create_task(self.overcap.run())

@@ -82,6 +82,8 @@ class Reconciler:
 
     async def _reconcile(self, key: JobKey) -> None:
         job = self._world.gpujobs.get(key)
+        if key.partition("/")[0] in self._world.terminating:
+            return await self._leave(key, job)
         if job is None or job.deleting:
             self._refusals.forget(key)
             return None
@@ -112,6 +114,22 @@ class Reconciler:
         else:
             self._refuse(job, "")
             await self._follow(job, own, project)
+
+    async def _leave(self, key: JobKey, job: GPUJobRecord | None) -> None:
+        """Delete the Jobs of a namespace that is being deleted: ADR 0040."""
+        self._refusals.forget(key)
+        if job is not None and not job.deleting:
+            self._refuse(job, going(job.namespace))
+        for own in self._world.job_book.claims(key):
+            if own.deleting:
+                continue
+            log.info("%s: its namespace is being deleted: deleting Job %s", key, own.name)
+            try:
+                await self._client.delete(
+                    job_path(own.namespace, own.name), uid=own.uid, propagation="Background"
+                )
+            except (errors.NotFound, errors.Conflict):
+                continue
 
     async def _sweep(self, job: GPUJobRecord, sweeps: Segments, project: ProjectName) -> None:
         try:
@@ -288,6 +306,14 @@ def refused_change(job: JobRecord, patch: Mapping[str, Any], error: errors.ApiEr
     """What is wrong with a change that the API server, or a policy in it, refuses."""
     fields = " and ".join(f"spec.{name}" for name in patch["spec"])
     return f"{fields}: the API server refuses the change of Job {job.name}: {error.message}"
+
+
+def going(namespace: str) -> str:
+    """What is wrong with a GPUJob whose namespace is being deleted."""
+    return (
+        f"metadata.namespace: namespace {namespace} is being deleted: nothing new starts there, "
+        f"what runs ends within the grace period of its pods"
+    )
 
 
 def no_project(namespace: str) -> str:

@@ -8,7 +8,7 @@ GPUJob and go with it; whatever bears such a name and is somebody else's is left
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, NoReturn
 
 import msgspec
@@ -50,8 +50,18 @@ class Results:
         *,
         seconds: float,
         clock: Callable[[], float],
+        terminating: Container[str] = (),
     ) -> None:
-        """``seconds``: least time between two writes of one segment."""
+        """Prepare.
+
+        Args:
+            client: for the look-ups and writes.
+            sweeps: whose results they are.
+            seconds: least time between two writes of one segment.
+            clock: monotonic seconds.
+            terminating: namespaces that are being deleted, in which nothing can be made.
+        """
+        self._terminating = terminating
         self._client, self._sweeps, self._seconds, self._clock = client, sweeps, seconds, clock
         self._stored: dict[tuple[str, int], str] = {}  # sweep, segment -> uid of the ConfigMap
         self._due: dict[tuple[str, int], float] = {}  # not before, monotonic seconds
@@ -117,7 +127,7 @@ class Results:
         self._due = {k: at for k, at in self._due.items() if k[0] in uids}
 
     def _due_segments(self, sweep: Sweep) -> list[Segment]:
-        if not sweep.loaded or not sweep.dirty:
+        if not sweep.loaded or not sweep.dirty or sweep.namespace in self._terminating:
             return []
         now = self._clock()
         return [

@@ -47,7 +47,13 @@ class Sweeping:
             clock=clock,
         )
         self.start = Start(world, self.sweeps, changed=queue.add)
-        self.results = Results(client, self.sweeps, seconds=results_seconds, clock=clock)
+        self.results = Results(
+            client,
+            self.sweeps,
+            seconds=results_seconds,
+            clock=clock,
+            terminating=world.terminating,
+        )
         self._search = SearchThread()
         self._logs = Logs(client, self.trials, self._search)
         self.trials.read_log = self._logs.read
