@@ -35,6 +35,7 @@ from gpu_scheduler.runtime.gangs import Gangs
 from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.holders import Holders
 from gpu_scheduler.runtime.intake import Intake, resync
+from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.node_orders import NodeOrders
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
@@ -174,13 +175,17 @@ class Operator:
             else None,
             clock=clock,
         )
+        writes = JobWrites(
+            self.world, client, wake=self._wake, again=self.queue.add_after, clock=clock
+        )
         self.reconciler = Reconciler(
             self.world,
             client,
             acceptance,
             self.queue,
+            writes,
             wake=self._wake,
-            sweeps=self.sweeping.segments(acceptance),
+            sweeps=self.sweeping.segments(acceptance, writes),
             clock=clock,
         )
         self.status = StatusWriter(

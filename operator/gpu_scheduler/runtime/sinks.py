@@ -6,6 +6,7 @@ from typing import Protocol
 from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Namespace, Node, Pod
 from gpu_scheduler.runtime.sweeps.trials import Trials
+from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.state.world import World
 
@@ -127,7 +128,7 @@ class JobSink:
         changed: Callable[[JobKey], None],
         trials: Trials | None = None,
     ) -> None:
-        """``changed`` is told of GPUJobs whose Job has ended, is gone or is as it was not made."""
+        """``changed`` is told of GPUJobs whose Job has ended, is gone or is not as it was."""
         self._world, self._wake, self._changed = world, wake, changed
         self._trials = trials
 
@@ -146,9 +147,9 @@ class JobSink:
             if self._trials is not None:
                 self._trials.job_changed(record)
             self._wake()
-            widened = known is not None and record.parallelism != known.parallelism
+            edited = known is not None and _followed(record) != _followed(known)
             unwanted = record.namespace in self._world.terminating
-            if record.complete or record.failure or record.deleting or widened or unwanted:
+            if record.complete or record.failure or record.deleting or edited or unwanted:
                 self._changed(record.owner)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
@@ -161,3 +162,8 @@ class JobSink:
 
     def replaced(self) -> None:
         """A list is complete."""
+
+
+def _followed(job: JobRecord) -> tuple[int, int, bool]:
+    """What of a Job has to be as its GPUJob wants it."""
+    return (job.parallelism, job.completions, job.suspend)

@@ -4,7 +4,7 @@ import msgspec
 import pytest
 from tests.unit.jobs.golden_jobs import make_input
 
-from gpu_scheduler.jobs.drift import mutable_patch
+from gpu_scheduler.jobs.drift import changes, steps
 from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.render import render
 from gpu_scheduler.kube.objects import Job
@@ -34,13 +34,33 @@ def test_path_changes_the_digest() -> None:
 @pytest.mark.parametrize(
     ("change", "patch"),
     [
-        ({}, None),
-        ({"priority": 90}, None),
-        ({"parallelism": 3}, {"spec": {"parallelism": 3}}),
-        ({"suspend": True}, {"spec": {"suspend": True}}),
-        ({"parallelism": 1, "suspend": True}, {"spec": {"parallelism": 1, "suspend": True}}),
+        ({}, {}),
+        ({"priority": 90}, {}),
+        ({"parallelism": 3}, {"parallelism": 3}),
+        ({"suspend": True}, {"suspend": True}),
+        ({"parallelism": 1, "suspend": True}, {"parallelism": 1, "suspend": True}),
+        ({"completions": 5}, {"completions": 5}),
     ],
 )
-def test_patch_carries_exactly_what_differs(change: dict[str, Any], patch: object) -> None:
+def test_exactly_what_differs_is_written(change: dict[str, Any], patch: object) -> None:
     existing = msgspec.convert(render(make_input(SPEC)), Job)
-    assert mutable_patch(existing, render(make_input({**SPEC, **change}))) == patch
+    assert changes(existing.spec, render(make_input({**SPEC, **change}))["spec"]) == patch
+
+
+@pytest.mark.parametrize(
+    ("fields", "written"),
+    [
+        ({"suspend": True}, [{"suspend": True}]),
+        ({"completions": 4}, [{"completions": 4, "parallelism": 4}, {"parallelism": 2}]),
+        ({"completions": 2}, [{"completions": 2, "parallelism": 2}]),
+        (
+            {"completions": 4, "parallelism": 3, "suspend": False},
+            [{"completions": 4, "parallelism": 4, "suspend": False}, {"parallelism": 3}],
+        ),
+    ],
+)
+def test_completions_are_written_together_with_parallelism(
+    fields: dict[str, Any], written: list[dict[str, Any]]
+) -> None:
+    existing = msgspec.convert(render(make_input(SPEC)), Job)
+    assert list(steps(existing.spec, fields)) == written

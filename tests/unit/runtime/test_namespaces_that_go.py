@@ -154,5 +154,3 @@ async def test_no_results_are_written_there() -> None:
         going.clear()
         await asyncio.sleep(1)
         assert store.writes == 1
-
-

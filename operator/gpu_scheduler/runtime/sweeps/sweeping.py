@@ -7,6 +7,7 @@ from typing import NoReturn
 from gpu_scheduler.core.request import JobKey
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.sweeps.logs import Logs
 from gpu_scheduler.runtime.sweeps.lookup import Lookup
@@ -59,7 +60,7 @@ class Sweeping:
         self.trials.read_log = self._logs.read
         self._lookup = Lookup(client, self.trials)
 
-    def segments(self, acceptance: Acceptance) -> Segments:
+    def segments(self, acceptance: Acceptance, writes: JobWrites) -> Segments:
         """What makes the Jobs of sweeps."""
         return Segments(
             self._world,
@@ -68,6 +69,7 @@ class Sweeping:
             self.sweeps,
             self.trials,
             self.results,
+            writes,
             wake=self._wake,
         )
 
