@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 from tests.api.replica import CALM_LEASE
@@ -77,7 +77,7 @@ def wait_gone(tenant: Tenant, seconds: float) -> float:
 
 
 def test_a_namespace_with_fifty_jobs_gangs_and_a_sweep_goes_within_their_grace_period(
-    site: Site,
+    site: Site, record_property: Callable[[str, object], None]
 ) -> None:
     tenant = Tenant(site.admin).create(quota=8)
     fill(tenant)
@@ -87,7 +87,7 @@ def test_a_namespace_with_fifty_jobs_gangs_and_a_sweep_goes_within_their_grace_p
     assert f"namespace {tenant.name} is being deleted" in message
     took = wait_gone(tenant, GRACE_SECONDS + MORE_SECONDS)
     told = site.replica.told()[before:]
-    print(f"gone after {took:.1f} s, with a grace period of {GRACE_SECONDS} s")
+    record_property("seconds", f"{took:.1f}")
     loud = [line for line in told.splitlines() if "being terminated" in line]
     assert len(loud) < 10, "what the API server refuses there is not tried again and again"
 

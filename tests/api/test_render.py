@@ -136,7 +136,7 @@ def test_every_golden_pod_is_accepted(api: Caller, namespace: str, case: str) ->
     ],
 )
 def test_changes_are_accepted_and_leave_nothing_to_do(
-    api: Caller, namespace: str, change: Json
+    api: Caller, namespace: str, change: dict[str, int | bool]
 ) -> None:
     spec = {**SHORT, "parallelism": 2, "completions": 4}
     create(api, namespace, spec)

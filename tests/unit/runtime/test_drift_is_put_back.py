@@ -228,7 +228,7 @@ async def test_a_segment_that_was_widened_into_the_next_loses_to_it() -> None:
 
 @virtual
 async def test_a_job_whose_first_trial_was_changed_is_told_of() -> None:
-    """Whoever believes it runs other trials in its pods; nobody but its maker knows the right one."""
+    """Whoever believes it runs other trials in its pods."""
     case = Making(completions=2500)
     changed = segment_job(1, 999, 1000, version=5)
     case.client.reply = lambda sent: CONFLICT if sent.method == "POST" else changed
