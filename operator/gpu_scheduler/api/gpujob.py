@@ -63,7 +63,10 @@ class GPUContainer(ApiModel):
     model_config = ConfigDict(json_schema_extra=rules(*GPU_CONTAINER))
 
     name: str = Field(
-        min_length=1, max_length=63, description="Name of a container of the template."
+        min_length=1,
+        max_length=63,
+        description="Name of a container of the template, or of a sidecar of it: an init container "
+        "with restartPolicy Always.",
     )
     gpu: GPUCount | None = Field(None, description="Share of one GPU (0.5), or whole GPUs (2).")
     gpu_memory: MemoryAmount | None = Field(
