@@ -131,6 +131,7 @@ def test_forged_marks_of_the_template_never_reach_the_pod() -> None:
     meta = render(CASES["template_two_gpu_containers"])["spec"]["template"]["metadata"]
     assert meta["annotations"] == {
         "example.com/note": "kept",
+        "kubectl.kubernetes.io/default-container": "trainer",
         "gpu-scheduler.io/c0-devices": "void",
         "gpu-scheduler.io/c2-devices": "void",
     }
