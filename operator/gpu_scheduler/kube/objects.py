@@ -163,6 +163,7 @@ class PodStatus(_Struct, frozen=True):
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[msgspec.Raw, ...] = ()  # ContainerStatus
     init_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same
+    ephemeral_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same
 
 
 class Pod(_Struct, frozen=True):

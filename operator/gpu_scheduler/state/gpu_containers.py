@@ -5,6 +5,8 @@ libgpucap obeys, so a live change of the annotation counts at once. Pure; called
 ``runtime.node_orders`` for every event of a pod with an allocation.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from gpu_scheduler.api.allocation import Allocation
@@ -13,6 +15,7 @@ from gpu_scheduler.api.numbering import FIRST_INIT
 from gpu_scheduler.api.orders import OrderedContainer
 from gpu_scheduler.kube.objects import Container, ContainerStatus, Pod
 
+_MOST_EPHEMERAL = 16  # of a pod, in the orders; nobody may take them out again
 _STATUS = msgspec.json.Decoder(ContainerStatus)
 
 
@@ -21,10 +24,19 @@ def container_ids(pod: Pod, *, init: bool = False) -> dict[str, str]:
 
     ``init``: those of init containers as well.
     """
-    found = {}
     status = pod.status
-    more = status.init_container_statuses if init else ()
-    for raw in (*status.container_statuses, *more):
+    return _ids((*status.container_statuses, *(status.init_container_statuses if init else ())))
+
+
+def ephemeral_containers(pod: Pod) -> dict[str, str]:
+    """Names by the runtime's id of the containers that somebody put into a pod that ran."""
+    found = _ids(pod.status.ephemeral_container_statuses)
+    return {bare: name for name, bare in list(found.items())[:_MOST_EPHEMERAL]}
+
+
+def _ids(statuses: Iterable[msgspec.Raw]) -> dict[str, str]:
+    found = {}
+    for raw in statuses:
         try:
             seen = _STATUS.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
