@@ -25,6 +25,7 @@ from gpu_scheduler.runtime.creation import create_job
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
 from gpu_scheduler.runtime.sweeps.results import Results
+from gpu_scheduler.runtime.sweeps.salvage import lost, salvage
 from gpu_scheduler.runtime.sweeps.trials import Trials
 from gpu_scheduler.runtime.width import pods_at_once
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
@@ -119,6 +120,8 @@ class Segments:
         if not sweep.loaded:
             await self._results.load(sweep)
             self._trials.loaded(sweep)
+            if salvage(sweep, job):
+                log.warning("%s: results were deleted or changed; %s", job.key, lost(sweep))
         return sweep
 
     def _own(self, job: GPUJobRecord) -> list[JobRecord]:

@@ -13,6 +13,7 @@ from gpu_scheduler.runtime.sweeps.logs import Logs
 from gpu_scheduler.runtime.sweeps.lookup import Lookup
 from gpu_scheduler.runtime.sweeps.record import Sweeps
 from gpu_scheduler.runtime.sweeps.results import Results
+from gpu_scheduler.runtime.sweeps.salvage import as_it_ended, lost
 from gpu_scheduler.runtime.sweeps.search import SearchThread
 from gpu_scheduler.runtime.sweeps.segments import Segments, is_over, running
 from gpu_scheduler.runtime.sweeps.start import Start
@@ -78,8 +79,10 @@ class Sweeping:
         sweep = self.sweeps.of(job.key)
         if sweep is None or not sweep.loaded:
             return None
-        found = judged(sweep, running(self._world, sweep))
-        return None if found.ended is None and is_over(job, sweep) else found
+        found = judged(sweep, running(self._world, sweep), lost(sweep))
+        if not is_over(job, sweep):
+            return found
+        return as_it_ended(job, sweep) or (found if found.ended is not None else None)
 
     async def run(self) -> NoReturn:
         """Work for ever; ends with NotLeader when the fence closes."""
