@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.api.tenant import Json, Tenant, runs, template, until
+from tests.api.trials import RANDOM
 
 LONG = template(runs(3600))
 
@@ -127,12 +128,7 @@ def test_one_that_somebodys_finalizer_keeps_is_told_of(tenant: Tenant) -> None:
 
 
 def test_a_segment_of_a_sweep_is_put_back_when_another_follows_it(tenant: Tenant) -> None:
-    sweep = {
-        "parameters": {"x": {"uniform": [0, 1]}},
-        "algorithm": "random",
-        "objective": {"metric": "loss"},
-    }
-    tenant.submit("sweep", gpu=0.125, parallelism=4, completions=3, template=LONG, sweep=sweep)
+    tenant.submit("sweep", gpu=0.125, parallelism=4, completions=3, template=LONG, sweep=RANDOM)
     tenant.wait_placed("sweep", 3)
     assert tenant.patch("sweep", completions=6).ok
     tenant.wait_placed("sweep", 4)

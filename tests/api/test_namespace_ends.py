@@ -8,6 +8,7 @@ import pytest
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, site_on
 from tests.api.tenant import Tenant, runs, template, until
+from tests.api.trials import RANDOM
 
 from cluster import Running
 
@@ -45,10 +46,8 @@ def fill(tenant: Tenant) -> None:
         gpu=0.125,
         template=slow(),
         parallelism=4,
-        sweep={
-            "parameters": {"x": {"values": list(range(20))}},
-            "objective": {"metric": "loss", "direction": "minimize"},
-        },
+        completions=20,
+        sweep=RANDOM,
     )
     tenant.submit("waits", gpu=8, template=slow())
     tenant.submit("suspended", gpu=1, template=slow(), suspend=True)
