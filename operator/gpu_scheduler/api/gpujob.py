@@ -244,10 +244,10 @@ class GPUJobSpec(ApiModel):
 class PodCounts(ApiModel):
     """Indexes of the job by state."""
 
-    pending: int = 0
-    running: int = 0
-    succeeded: int = 0
-    failed: int = 0
+    pending: int = Field(0, description="Indexes that wait for a GPU or to start.")
+    running: int = Field(0, description="Indexes whose pod runs.")
+    succeeded: int = Field(0, description="Indexes that are done.")
+    failed: int = Field(0, description="Indexes that used up their retries.")
 
 
 class Placement(ApiModel):
@@ -289,7 +289,7 @@ class GPUJobStatus(ApiModel):
         default_factory=list,
         max_length=16,
         description="Accepted, Placed, Complete, Failed; with agents Protected (memory caps are "
-        "enforced and kept) and DevicesHealthy.",
+        "enforced and kept) and DevicesHealthy; SetAside when the planner could not work with it.",
         json_schema_extra=_BY_TYPE,
     )
     project: str | None = Field(None, description="The GPUProject that is charged.")
