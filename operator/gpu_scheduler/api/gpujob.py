@@ -244,10 +244,10 @@ class GPUJobSpec(ApiModel):
 class PodCounts(ApiModel):
     """Indexes of the job by state."""
 
-    pending: int = Field(0, description="Indexes that wait for a GPU or to start.")
-    running: int = Field(0, description="Indexes whose pod runs.")
-    succeeded: int = Field(0, description="Indexes that are done.")
-    failed: int = Field(0, description="Indexes that used up their retries.")
+    pending: int = Field(default=0, description="Indexes that wait for a GPU or to start.")
+    running: int = Field(default=0, description="Indexes whose pod runs.")
+    succeeded: int = Field(default=0, description="Indexes that are done.")
+    failed: int = Field(default=0, description="Indexes that used up their retries.")
 
 
 class Placement(ApiModel):

@@ -83,8 +83,8 @@ class GPUProjectSpec(ApiModel):
 class JobCounts(ApiModel):
     """GPUJobs of the project."""
 
-    running: int = Field(0, description="GPUJobs with a pod that runs.")
-    pending: int = Field(0, description="GPUJobs that wait for their first pod to run.")
+    running: int = Field(default=0, description="GPUJobs with a pod that runs.")
+    pending: int = Field(default=0, description="GPUJobs that wait for their first pod to run.")
 
 
 class ModelHoldings(ApiModel):
