@@ -45,6 +45,7 @@ from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.runtime.services import Services
 from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.runtime.sinks import JobSink, NamespaceSink, NodeSink, PodSink
 from gpu_scheduler.runtime.status_writer import StatusWriter
@@ -150,6 +151,7 @@ class Operator:
         )
         self.overcap = OverCap(self.world, self.recovery, clock=clock)
         self.overdue = Overdue(self.world, client, wake=self._wake)
+        self.services = Services(self.world, client, self.events)
         self.pruning = Pruning(self.world, client, self.events, clock=clock)
         sweeps, url = self.sweeping.sweeps, settings.report_url if settings.report_port else ""
         self.reports = Reports(self.world, sweeps, self.pruning, url, clock)
@@ -272,6 +274,7 @@ class Operator:
             group.create_task(self.holders.run())
             group.create_task(self.sweeping.run())
             group.create_task(self.pruning.run())
+            group.create_task(self.services.run())
             group.create_task(self.status.run())
             group.create_task(self.class_status.run())
             group.create_task(self.events.run())
