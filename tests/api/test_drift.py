@@ -139,3 +139,37 @@ def test_a_segment_of_a_sweep_is_put_back_when_another_follows_it(tenant: Tenant
     )
     edit(tenant, first, {"spec": {"completions": 1, "parallelism": 1}})
     wait_spec(tenant, first, completions=3, parallelism=3)
+
+
+def test_a_job_that_was_edited_while_it_was_suspended_stays_so_and_says_so(tenant: Tenant) -> None:
+    tenant.submit("drift", gpu=0.125, suspend=True, template=LONG)
+    tenant.wait_reason("drift", "Suspended")
+    until(lambda: tenant.batch_job("drift").get("spec"), "its Job is there")
+    change = {"spec": {"template": {"spec": {"nodeSelector": {"disk": "slow"}}}}}
+    edit(tenant, "drift", change)
+    assert tenant.patch("drift", suspend=False).ok
+    message = tenant.wait_reason("drift", "Invalid")
+    assert message.startswith("spec.template.spec.nodeSelector: somebody else changed it in Job")
+    path = f"{job_path(tenant, 'drift')}?propagationPolicy=Background"
+    assert tenant.admin.send("DELETE", path).ok
+    tenant.wait_placed("drift")
+    until(lambda: not tenant.status("drift").get("reason"), "all is well again")
+
+
+def test_a_job_that_was_suspended_and_not_edited_goes_on(tenant: Tenant) -> None:
+    tenant.submit("drift", gpu=0.125, suspend=True, template=LONG)
+    until(lambda: tenant.batch_job("drift").get("spec"), "its Job is there")
+    assert tenant.patch("drift", suspend=False).ok
+    tenant.wait_placed("drift")
+
+
+def test_the_service_of_a_gang_is_made_again(tenant: Tenant) -> None:
+    tenant.submit("gang", gpu=0.125, gang=True, parallelism=2, template=LONG)
+    tenant.wait_placed("gang", 2)
+    path = f"/api/v1/namespaces/{tenant.name}/services/gang"
+    before = tenant.admin.get(path).body["metadata"]["uid"]
+    assert tenant.admin.send("DELETE", path).ok
+    until(
+        lambda: tenant.admin.get(path).body.get("metadata", {}).get("uid", before) != before,
+        "there is another one",
+    )

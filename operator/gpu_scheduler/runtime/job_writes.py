@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.core.request import JobKey
-from gpu_scheduler.jobs.drift import steps
+from gpu_scheduler.jobs.drift import TemplatedJob, edited, steps
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.kube.paths import job as job_path
@@ -74,6 +74,22 @@ class JobWrites:
             self._world.job_changed(patched)
             self._wake()
         self._note(job.uid, fields)
+
+    async def edited(self, job: JobRecord, rendered: Mapping[str, Any]) -> str:
+        """What somebody changed in a Job that was suspended; empty if it may go on.
+
+        Raises:
+            ApiError: the API server could not be asked.
+        """
+        found = await self._client.get(job_path(job.namespace, job.name), TemplatedJob)
+        fields = edited(found, rendered)
+        if not fields:
+            return ""
+        return (
+            f"{', '.join(fields)}: somebody else changed it in Job {job.name} while that was "
+            f"suspended, and it stays so. Delete that Job (kubectl delete job {job.name}), and it "
+            "is made anew"
+        )
 
     def complaint(self, jobs: Iterable[JobRecord]) -> str:
         """What somebody else changes in these Jobs again and again; empty if nobody does."""

@@ -207,6 +207,11 @@ class Reconciler:
                 continue
             as_wide = self._as_wide(job, project, wanted.job, existing)
             differs = changes(existing, as_wide["spec"])
+            if differs.get("suspend") is False and (
+                why := await self._writes.edited(existing, wanted.job)
+            ):
+                self._cannot_follow(job, why)
+                return self._queue.add_after(job.key, _RECHECK_SECONDS)
             try:
                 await self._writes.write(existing, differs)
             except (errors.Forbidden, errors.Unprocessable) as error:

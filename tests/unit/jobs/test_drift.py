@@ -1,10 +1,11 @@
+from copy import deepcopy
 from typing import Any
 
 import msgspec
 import pytest
-from tests.unit.jobs.golden_jobs import make_input
+from tests.unit.jobs.golden_jobs import CASES, make_input
 
-from gpu_scheduler.jobs.drift import changes, steps
+from gpu_scheduler.jobs.drift import TemplatedJob, changes, edited, steps
 from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.render import render
 from gpu_scheduler.kube.objects import Job
@@ -64,3 +65,45 @@ def test_completions_are_written_together_with_parallelism(
 ) -> None:
     existing = msgspec.convert(render(make_input(SPEC)), Job)
     assert list(steps(existing.spec, fields)) == written
+
+
+def stored(job: dict[str, Any]) -> TemplatedJob:
+    """A Job as the API server has it: with labels of its own."""
+    kept = deepcopy(job)
+    labels = kept["spec"]["template"]["metadata"].setdefault("labels", {})
+    labels |= {"batch.kubernetes.io/job-name": "x", "job-name": "x", "controller-uid": "u"}
+    return msgspec.convert(kept, TemplatedJob)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_nobody_changed_is_as_it_was(case: str) -> None:
+    job = render(CASES[case])
+    assert edited(stored(job), job) == []
+
+
+@pytest.mark.parametrize(
+    ("part", "field", "value"),
+    [
+        ("spec", "nodeSelector", {"a": "b"}),
+        ("spec", "tolerations", [{"operator": "Exists"}]),
+        ("spec", "affinity", {"nodeAffinity": {}}),
+        ("spec", "schedulingGates", []),
+        ("metadata", "annotations", {"a": "b"}),
+        ("metadata", "labels", {"a": "b"}),
+    ],
+)
+def test_what_may_change_while_a_job_is_suspended_is_compared(
+    part: str, field: str, value: Any
+) -> None:
+    job = render(CASES["gate_path"])
+    changed = deepcopy(job)
+    changed["spec"]["template"][part][field] = value
+    assert edited(stored(changed), job) == [f"spec.template.{part}.{field}"]
+
+
+def test_a_job_that_an_earlier_version_rendered_is_not_judged() -> None:
+    job = render(CASES["gate_path"])
+    earlier = deepcopy(job)
+    earlier["metadata"]["annotations"]["gpu-scheduler.io/rendered"] = "another"
+    earlier["spec"]["template"]["spec"]["tolerations"] = [{"operator": "Exists"}]
+    assert edited(stored(earlier), job) == []

@@ -241,3 +241,32 @@ async def test_a_job_whose_first_trial_was_changed_is_told_of() -> None:
                 "spec": {"completions": 1000},
             },
         )
+
+
+@virtual
+async def test_a_job_whose_template_was_changed_while_it_was_suspended_stays_so_and_says_so() -> (
+    None
+):
+    case = Server()
+    case.edit(suspend=True)
+    template = {"spec": {"nodeSelector": {"disk": "slow"}}}
+    case.client.reply = lambda sent: {"spec": {"template": template}}
+    await case.handle()
+    assert case.methods == ["GET"]
+    assert case.complaint.startswith("spec.template.spec.nodeSelector: somebody else changed it in")
+    assert "kubectl delete job job" in case.complaint
+    case.client.reply = case._take
+    await case.handle()
+    assert (case.complaint, case.there["suspend"]) == ("", False)
+
+
+@virtual
+async def test_so_does_a_segment_of_a_sweep() -> None:
+    case = with_two_jobs()
+    case.world.job_changed(segment_job(0, 0, 3, version=11, suspend=True))
+    template = {"spec": {"tolerations": [{"operator": "Exists"}]}}
+    case.client.reply = lambda sent: {"spec": {"template": template}}
+    await case.follow()
+    assert case.client.of("PATCH", "/job-s0") == []
+    said = case.segments.complaint(case.world.gpujobs[SWEEP])
+    assert said.startswith("spec.template.spec.tolerations: somebody else changed it in Job job-s0")

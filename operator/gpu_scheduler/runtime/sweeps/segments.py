@@ -14,7 +14,6 @@ from itertools import zip_longest
 from typing import Any
 
 from gpu_scheduler.adaptive.tpe import TpeMissingError, TpeStudy
-from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.core.sweeps.segments import SEGMENT_TRIALS, Segment, widths
 from gpu_scheduler.core.sweeps.verdict import Phase
@@ -53,6 +52,7 @@ class Segments:
     ) -> None:
         """``wake``: the planner may have something to do."""
         self._writes = writes
+        self._stay: dict[str, str] = {}  # why Jobs stay suspended, by uid
         self._world, self._client, self._acceptance = world, client, acceptance
         self._sweeps, self._trials, self._results = sweeps, trials, results
         self._wake = wake
@@ -93,7 +93,7 @@ class Segments:
             if isinstance(judged, Refused):
                 return judged.message
         shares = _shares(sweep, existing, wanted, at_once)
-        await self._adapt(job.spec, sweep, existing, shares)
+        await self._adapt(job, job.spec.suspend, project, sweep, existing, shares)
         for segment in wanted:
             await self._open(job, project, segment, shares[segment.first])
         return None
@@ -108,7 +108,9 @@ class Segments:
                     "somebody else changed spec.completions: delete that Job, and it is made anew "
                     "for the trials that are missing"
                 )
-        return self._writes.complaint(own)
+        stay = {each.uid: self._stay.get(each.uid, "") for each in own if each.suspend}
+        self._stay = {uid: why for uid, why in self._stay.items() if uid in self._world.jobs}
+        return next(filter(None, stay.values()), "") or self._writes.complaint(own)
 
     async def _known(self, job: GPUJobRecord) -> Sweep | None:
         """The sweep, with what is stored of it."""
@@ -144,19 +146,35 @@ class Segments:
         return ""
 
     async def _adapt(
-        self, spec: GPUJobSpec, sweep: Sweep, existing: list[JobRecord], shares: Mapping[int, int]
+        self,
+        job: GPUJobRecord,
+        suspend: bool,
+        project: ProjectName,
+        sweep: Sweep,
+        existing: list[JobRecord],
+        shares: Mapping[int, int],
     ) -> None:
-        """Patch widths and suspension; what becomes narrower goes first."""
+        """Patch sizes and suspension; what becomes narrower goes first."""
         patches: list[tuple[int, JobRecord, dict[str, Any]]] = []
         for own, size in zip(existing, _sizes(existing), strict=True):
             if not _left(sweep, own):
                 continue
             width = shares[own.first_trial]
-            wanted = {"completions": size, "parallelism": width, "suspend": spec.suspend}
+            wanted = {"completions": size, "parallelism": width, "suspend": suspend}
             if differs := changes(own, wanted):
                 patches.append((width - own.parallelism, own, differs))
         for _, own, differs in sorted(patches, key=lambda each: each[0]):
+            if differs.get("suspend") is False and await self._edited(job, project, own):
+                continue
             await self._writes.write(own, differs)
+
+    async def _edited(self, job: GPUJobRecord, project: ProjectName, own: JobRecord) -> str:
+        """Why a Job stays suspended; empty if it need not."""
+        segment = Segment(own.segment or 0, own.first_trial, own.completions)
+        (accepted,) = await self._acceptance.rendered(job, project, segment)
+        why = await self._writes.edited(own, accepted.job)
+        self._stay[own.uid] = why
+        return why
 
     async def _open(
         self, job: GPUJobRecord, project: ProjectName, segment: Segment, width: int
