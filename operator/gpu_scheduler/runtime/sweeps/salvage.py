@@ -7,7 +7,7 @@ what is missing is counted. The end of a sweep that has ended stays what it was.
 ``segments`` once a sweep is loaded, and by the status.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from math import isfinite
 from typing import Any
 
@@ -21,17 +21,20 @@ from gpu_scheduler.runtime.sweeps.status import Judged
 from gpu_scheduler.state.jobs import GPUJobRecord
 
 
-def salvage(sweep: Sweep, job: GPUJobRecord) -> bool:
-    """Take over what only the status knows; whether there was such a thing."""
+def salvage(sweep: Sweep, job: GPUJobRecord, reading: Collection[int] = ()) -> bool:
+    """Take over what only the status knows; whether there was such a thing.
+
+    ``reading``: trials whose log is being read, which will tell all of it.
+    """
     status = _status(job)
     if status is None:
         return False
-    told = Told(_ended(status.counts), status.counts.result_missing)
+    told = Told(_ended(status.counts) - len(reading), status.counts.result_missing)
     if told.ended <= sweep.ended:
         return False
     sweep.told = told
     for outcome in _outcomes(sweep, status):
-        if outcome.trial < sweep.completions:
+        if outcome.trial < sweep.completions and outcome.trial not in reading:
             sweep.put(outcome)
     return True
 

@@ -122,7 +122,7 @@ class Segments:
         if not sweep.loaded:
             await self._results.load(sweep)
             self._trials.loaded(sweep)
-            if salvage(sweep, job):
+            if salvage(sweep, job, self._trials.reading(sweep)):
                 log.warning("%s: results were deleted or changed; %s", job.key, lost(sweep))
         return sweep
 

@@ -183,3 +183,13 @@ async def test_a_leader_that_finds_nothing_stored_takes_the_status_at_its_word()
     await segments.ended(case.world.gpujobs[KEY])
     assert status_of(case)["best"] == told["best"]
     assert case.sweep.dirty == {0}, "what is known is stored again"
+
+
+def test_what_is_being_read_from_logs_is_left_to_them() -> None:
+    """They have the other metrics as well."""
+    case, told = leader_after(phase="Running")
+    assert not salvage(case.sweep, case.world.gpujobs[KEY], range(40))
+    best = told["best"]["trial"]
+    salvage(case.sweep, case.world.gpujobs[KEY], {best})
+    assert not case.sweep.final(best)
+    assert lost(case.sweep).startswith("28 of 39 results are lost")
