@@ -1,12 +1,14 @@
 """The demo's commands: `python -m demo up | show | down`."""
 
 import argparse
+import shutil
 import sys
 
 from cluster import ClusterError, connect, down
 from cluster.progress import say
 from demo import story
 from demo.environment import NAME
+from demo.jobs import RESULTS
 
 
 def main() -> int:
@@ -20,6 +22,7 @@ def main() -> int:
     try:
         if command == "down":
             print(f"cluster {NAME}: " + ("stopped, and cleaned up" if down(NAME) else "not there"))
+            shutil.rmtree(RESULTS, ignore_errors=True)
         elif command == "show":
             running = connect(NAME)
             if running is None:

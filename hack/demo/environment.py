@@ -44,6 +44,7 @@ def prepare() -> Running:
     else:
         with step("the operator, as a process on this machine"):
             install.on_host(running)
+    install.command(running)
     with step("project team-a: 4 GPUs guaranteed, at most 8"):
         running.kubectl("apply", "-f", str(PROJECT))
     return running

@@ -8,6 +8,7 @@ end-to-end tests.
 import hashlib
 import json
 import os
+import shlex
 import sys
 from pathlib import Path
 
@@ -112,6 +113,14 @@ def on_host(running: Running) -> bool:
     log = running.log_file(HOST_OPERATOR)
     running.wait_for(HOST_OPERATOR, lambda: " synced: " in log.read_text(), seconds=60)
     return True
+
+
+def command(running: Running) -> None:
+    """Put `gpu-scheduler` of this checkout where the cluster's shell finds its programs."""
+    path = running.link_programs() / "gpu-scheduler"
+    run = f'{shlex.quote(sys.executable)} -m gpu_scheduler.main "$@"'
+    path.write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT / 'operator'))} exec {run}\n")
+    path.chmod(0o755)
 
 
 def _ready(running: Running, *, seconds: int) -> bool:

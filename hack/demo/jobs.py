@@ -1,8 +1,9 @@
-"""The demo's jobs, made of the files in examples/, and their submission.
+"""The demo's jobs, which are files in examples/ as they stand, and their submission.
 
-frac05 and frac03 are the files as they are. hpo1 comes twice: as it is (two GPUs per trial, two
-trials at once) on the fake servers, for a machine with two pretend GPUs cannot hold it; and with
-half a GPU per trial as `hpo1-half` in real containers.
+frac05 and frac03 are there for everybody. hpo1 is not run as it is, since a machine with two
+pretend GPUs cannot hold it beside them: examples/demo has it for fake servers, and for real
+containers with half a GPU per trial. So what is tried of examples/ afterwards meets nothing of its
+name.
 """
 
 import json
@@ -12,12 +13,12 @@ from typing import Any
 import yaml
 
 from cluster import Running
-from demo.environment import FAKE_LABEL, TAINT
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 NAMESPACE = "team-a"
 SHARING = ("frac05", "frac03")
-SWEEP, HALF_SWEEP, WAITING = "hpo1", "hpo1-half", "whole-server"
+SWEEP, HALF_SWEEP, WAITING = "demo/hpo1-servers", "demo/hpo1-half", "demo/whole-server"
+RESULTS = Path("/tmp/hpo1-half")  # as the file has it
 
 Json = dict[str, Any]
 
@@ -27,44 +28,18 @@ def example(name: str) -> Json:
     return dict(yaml.safe_load((EXAMPLES / f"{name}.yaml").read_text()))
 
 
-def sweep_on_fake_servers() -> Json:
-    """hpo1 as the fixtures have it; kwok ends each trial after some seconds."""
-    job = example(SWEEP)
-    template = job["spec"]["template"]
-    template["metadata"] = {"annotations": {"kwok.x-k8s.io/run-seconds": "4"}}
-    template["spec"]["nodeSelector"] = dict(FAKE_LABEL)
-    template["spec"]["tolerations"] = [TAINT]
-    return job
-
-
-def sweep_for_real(results: Path) -> Json:
-    """hpo1 with half a GPU per trial; each writes a file into the folder `results`."""
-    job = example(SWEEP)
-    job["metadata"]["name"] = HALF_SWEEP
-    job["spec"]["gpu"] = 0.5
-    pod = job["spec"]["template"]["spec"]
-    pod["volumes"][0]["hostPath"]["path"] = str(results)
-    command = pod["containers"][0]["command"]
-    command[-1] = command[-1].replace("quickstart 10", "quickstart 4")
-    return job
+def name_of(example: str) -> str:
+    """What the job of an example file is called."""
+    return example.rpartition("/")[2]
 
 
 def whole_server(node: str) -> Json:
-    """A job that wants both GPUs of the node that frac05 and frac03 share."""
-    job = example("whole-gpu")
-    job["metadata"]["name"] = WAITING
-    spec = job["spec"]
-    job["spec"] = {
-        "gpu": 2,
-        "template": {
-            "spec": {
-                "nodeSelector": {"kubernetes.io/hostname": node},
-                "containers": [
-                    {"name": "main", "image": spec["image"], "command": spec["command"]}
-                ],
-            }
-        },
-    }
+    """The job that wants both GPUs of the node that frac05 and frac03 share.
+
+    Without a real node that is one of the fake servers, and which, nobody knows before.
+    """
+    job = example(WAITING)
+    job["spec"]["template"]["spec"]["nodeSelector"]["kubernetes.io/hostname"] = node
     return job
 
 

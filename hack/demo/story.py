@@ -29,25 +29,22 @@ def tell() -> None:
     running = prepare()
     seen = observer(running)
     real = running.state.real_node
+    waiting = jobs.name_of(jobs.WAITING)
 
     with step("frac05 and frac03 run"):
-        jobs.remove(running, jobs.WAITING)  # else it might be first, now that it fits
+        jobs.remove(running, waiting)  # else it might be first, now that it fits
         for name in jobs.SHARING:
             jobs.submit(running, jobs.example(name))
         for name in jobs.SHARING:
             seen.until(lambda job=name: bool(seen.running(job)), f"{name} runs")  # type: ignore[misc]
     node = str(seen.running("frac05")[0]["spec"]["nodeName"])
-    sweeps = {jobs.SWEEP: jobs.sweep_on_fake_servers()}
-    if real:
-        results = running.folder / jobs.HALF_SWEEP
-        sweeps = {jobs.HALF_SWEEP: jobs.sweep_for_real(results)} | sweeps
-    with step("hpo1: two of its four trials run" + (", and of hpo1-half" if real else "")):
-        for job in sweeps.values():
-            jobs.submit(running, job)
+    files = (jobs.HALF_SWEEP, jobs.SWEEP) if real else (jobs.SWEEP,)
+    sweeps = [jobs.name_of(file) for file in files]
+    with step(f"hpo1 in short: two of four trials run of {' and '.join(sweeps)}"):
+        for file in files:
+            jobs.submit(running, jobs.example(file))
         jobs.submit(running, jobs.whole_server(node))
-        seen.until(
-            lambda: bool(seen.status(jobs.WAITING).get("reason")), f"{jobs.WAITING} has a verdict"
-        )
+        seen.until(lambda: bool(seen.status(waiting).get("reason")), f"{waiting} has a verdict")
         seen.until(
             lambda: all(len(seen.running(name)) == 2 for name in sweeps),
             "two trials of hpo1 run",
@@ -59,8 +56,8 @@ def tell() -> None:
     for name in sweeps:
         _show_sweep(seen, name)
     if real:
-        files = " ".join(sorted(path.name for path in results.iterdir()))
-        print(f"  files that the containers wrote to their shared folder: {files}")
+        written = " ".join(sorted(path.name for path in jobs.RESULTS.iterdir()))
+        print(f"  files that the containers wrote to their shared folder: {written}")
     _show_how_to_go_on(running)
     print(paint(f"\n{time.monotonic() - started:.0f} s in all", DIM))
 
@@ -115,7 +112,7 @@ def _show_waiting(seen: Observer) -> None:
 
 
 def _show_sweep(seen: Observer, name: str) -> None:
-    fake = name == jobs.SWEEP
+    fake = name == jobs.name_of(jobs.SWEEP)
     with step(f"{name} on fake servers" if fake else f"{name} in real containers") as said:
         seen.until(
             lambda: seen.status(name).get("phase") in ("Succeeded", "Failed"), f"{name} ends"
@@ -133,8 +130,10 @@ def _show_how_to_go_on(running: Running) -> None:
     print(f'  eval "$(PYTHONPATH=hack .venv/bin/python -m cluster env --name {NAME})"')
     for command, what in (
         ("kubectl get gj -A", "all jobs"),
-        (f"kubectl describe gj {jobs.WAITING} -n {jobs.NAMESPACE}", "why it waits"),
+        (f"kubectl describe gj {jobs.name_of(jobs.WAITING)} -n {jobs.NAMESPACE}", "why it waits"),
         (f"kubectl delete gj {' '.join(jobs.SHARING)} -n {jobs.NAMESPACE}", "and it starts"),
+        ("kubectl apply -f examples/hpo1.yaml", "any of examples/ may come beside them"),
+        ("gpu-scheduler simulate --add examples/whole-gpu.yaml", "what would happen if"),
         ("make down", "stops all of it"),
     ):
-        print(f"  {command:<50} {paint('# ' + what, DIM)}")
+        print(f"  {command:<53} {paint('# ' + what, DIM)}")

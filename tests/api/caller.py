@@ -72,10 +72,10 @@ class Caller:
         self,
         method: str,
         path: str,
-        body: dict[str, Any] | None = None,
+        body: dict[str, Any] | bytes | None = None,
         content_type: str = "application/json",
     ) -> Answer:
-        data = None if body is None else json.dumps(body).encode()
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
         headers = {"Authorization": f"Bearer {self._token}", "Content-Type": content_type}
         connection = self._connection()
         again = connection.sock is not None  # the server may have gone since it was used

@@ -34,7 +34,7 @@ from gpu_scheduler.api.names import API_VERSION
 from gpu_scheduler.api.rules import IMMUTABLE_FIELDS
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = sorted((ROOT / "examples").glob("*.yaml"))
+EXAMPLES = sorted((ROOT / "examples").rglob("*.yaml"))
 CUSTOM = f"/apis/{API_VERSION}"
 DRY = "?dryRun=All&fieldValidation=Strict"
 

@@ -20,7 +20,7 @@ from tests.unit.jobs.golden_jobs import CASES, make_input
 from cluster import Running
 from gpu_scheduler.api import allocation
 from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.jobs.drift import mutable_patch
+from gpu_scheduler.jobs.drift import changes, steps
 from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_time_limit
 from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.place import Pin, place
@@ -127,15 +127,26 @@ def test_every_golden_pod_is_accepted(api: Caller, namespace: str, case: str) ->
     assert answer.ok, answer.message
 
 
-def test_mutable_patch_is_accepted_and_leaves_nothing_to_do(api: Caller, namespace: str) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"parallelism": 3, "suspend": True},
+        {"parallelism": 1, "completions": 2},
+        {"parallelism": 3, "completions": 9},
+    ],
+)
+def test_changes_are_accepted_and_leave_nothing_to_do(
+    api: Caller, namespace: str, change: dict[str, int | bool]
+) -> None:
     spec = {**SHORT, "parallelism": 2, "completions": 4}
     create(api, namespace, spec)
-    changed = render(bare(make_input({**spec, "parallelism": 3, "suspend": True}), namespace))
-    patch = mutable_patch(read_job(api, namespace), changed)
-    assert patch == {"spec": {"parallelism": 3, "suspend": True}}
-    answer = api.patch(jobs(namespace, "frac05"), patch)
-    assert answer.ok, answer.message
-    assert mutable_patch(read_job(api, namespace), changed) is None
+    wanted = render(bare(make_input({**spec, **change}), namespace))["spec"]
+    seen = read_job(api, namespace).spec
+    assert changes(seen, wanted) == change
+    for step in steps(seen, change):
+        answer = api.patch(jobs(namespace, "frac05"), {"spec": step})
+        assert answer.ok, answer.message
+    assert changes(read_job(api, namespace).spec, wanted) == {}
 
 
 # The bind path

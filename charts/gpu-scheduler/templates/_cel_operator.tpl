@@ -169,7 +169,7 @@ those of the node's place, which the API server adds itself (PodTopologyLabels).
 && has(namespaceObject.metadata.labels) && namespaceObject.metadata.labels[?'{{ $key }}'].orValue('') == '{{ get $labels $key }}'
 {{- end }} :
 {{ include "gpu-scheduler.cel.ofGPUJob" (dict "of" "oldObject") }} && (request.operation == 'DELETE' || (
-{{ include "gpu-scheduler.cel.sameBut" (dict "path" "spec" "but" "k in ['parallelism', 'suspend']") }}
+{{ include "gpu-scheduler.cel.sameBut" (dict "path" "spec" "but" "k in ['parallelism', 'completions', 'suspend']") }}
 && {{ include "gpu-scheduler.cel.sameMeta" (dict "of" "['labels', 'annotations']") }}
 && {{ include "gpu-scheduler.cel.sameForeign" (dict "of" "labels") }}
 && {{ include "gpu-scheduler.cel.sameForeign" (dict "of" "annotations") }})))

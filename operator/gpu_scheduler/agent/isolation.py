@@ -33,6 +33,8 @@ def verdict(
         kernel: The driver holds a limit for it on each of its devices.
         has_library: Whether a process has libgpucap mapped; None when that cannot be read.
     """
+    if use.beside:
+        return _beside(use)
     if kernel:
         return Verdict("kernel")
     if not use.container.promised:
@@ -49,3 +51,16 @@ def verdict(
             f"{why}: nothing but the watchdog holds it to its cap",
         )
     return Verdict("interposer")
+
+
+def _beside(use: ContainerUse) -> Verdict:
+    """An ephemeral container sees what its pod holds, if it asks for it, and has no cap at all."""
+    first = use.beside[0]
+    command = first.seen.process.command if first.seen.process is not None else "?"
+    more = f" and {len(use.beside) - 1} more processes" if len(use.beside) > 1 else ""
+    return Verdict(
+        "unprotected",
+        f"ephemeral container {first.name}: process {first.seen.pid} ({command}){more} is on "
+        f"{first.uuid} of container {use.container.name}, where no cap holds it and nobody is "
+        "charged for its memory; it ends with the pod, or when its process is stopped",
+    )

@@ -5,8 +5,8 @@ remembered for a while as ended, so that the last processes of one that has just
 taken for a stranger's. Read by the agent after each sample.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.api.orders import OrderedPod, Orders
 
@@ -31,6 +31,7 @@ class GpuContainer:
     promised: bool  # libgpucap is mounted into it
     kill: bool  # its project wants its processes killed when it is above its cap
     ended: bool = False
+    ephemeral: Mapping[str, str] = field(default_factory=dict)  # of its pod, names by id
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,7 @@ def gpu_containers(pod: OrderedPod) -> tuple[GpuContainer, ...]:
             caps_mib=each.caps_mib,
             promised=each.promised,
             kill=pod.kill,
+            ephemeral=pod.ephemeral,
         )
         for each in pod.containers
     )

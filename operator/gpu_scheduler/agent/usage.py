@@ -40,11 +40,21 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
+class Beside:
+    """A process of an ephemeral container that is on a device of its pod, where no cap holds it."""
+
+    uuid: str
+    name: str  # of the ephemeral container
+    seen: Seen
+
+
+@dataclass(frozen=True, slots=True)
 class ContainerUse:
     """A container and its devices."""
 
     container: GpuContainer
     uses: tuple[Use, ...]
+    beside: tuple[Beside, ...] = ()
 
     @property
     def processes(self) -> tuple[Seen, ...]:
@@ -86,6 +96,7 @@ def usage(
     uuid_of = {str(d.facts.index): d.facts.uuid for d in sample.devices}
     held: dict[tuple[str, int], dict[str, list[Seen]]] = {}
     foreign: dict[str, list[ForeignProcess]] = {}
+    beside: dict[tuple[str, int], list[Beside]] = {}
     unnamed: set[int] = set()
     for device in sample.devices:
         uuid = device.facts.uuid
@@ -95,6 +106,9 @@ def usage(
                 by_device = held.setdefault((container.uid, container.index), {})
                 by_device.setdefault(uuid, []).append(seen)
                 continue
+            if (near := _beside(seen, uuid, pods, uuid_of)) is not None:
+                holder, found = near
+                beside.setdefault((holder.uid, holder.index), []).append(found)
             name = _foreign_name(seen, pods, others, around)
             if name is not None:
                 foreign.setdefault(uuid, []).append(_foreign(seen, name))
@@ -110,7 +124,8 @@ def usage(
             Use(uuid, cap, tuple(by_device.get(uuid, ())), uuid in readable)
             for uuid, cap in caps.items()
         )
-        containers.append(ContainerUse(container, uses))
+        near_it = tuple(beside.get((container.uid, container.index), ()))
+        containers.append(ContainerUse(container, uses, near_it))
     return Usage(tuple(containers), foreign, frozenset(unnamed))
 
 
@@ -123,18 +138,46 @@ def _container(
     found = owner(seen.process.cgroup) if seen.process is not None else None
     if found is None:
         return None
-    granted = [
-        c
-        for c in pods.get(found.pod_uid, ())
-        if any(uuid_of.get(device, device) == uuid for device in c.caps_mib)
-    ]
+    granted = _granted(found.pod_uid, uuid, pods, uuid_of)
     for container in granted:
         if container.container_id == found.container_id:
             return container
     # The kubelet has not yet told the container's id (or tells a restarted one's late). With one
     # candidate there is no doubt whose it is.
     unnamed = [c for c in granted if not c.container_id or found.container_id is None]
+    if found.container_id in (unnamed[0].ephemeral if unnamed else ()):
+        return None
     return unnamed[0] if len(unnamed) == 1 else None
+
+
+def _granted(
+    pod: str,
+    uuid: str,
+    pods: Mapping[str, tuple[GpuContainer, ...]],
+    uuid_of: Mapping[str, str],
+) -> list[GpuContainer]:
+    """The containers of a pod that were granted a device."""
+    return [
+        each
+        for each in pods.get(pod, ())
+        if any(uuid_of.get(device, device) == uuid for device in each.caps_mib)
+    ]
+
+
+def _beside(
+    seen: Seen,
+    uuid: str,
+    pods: Mapping[str, tuple[GpuContainer, ...]],
+    uuid_of: Mapping[str, str],
+) -> tuple[GpuContainer, Beside] | None:
+    """Beside which container a process of an ephemeral one is; None if it is not of such a one."""
+    found = owner(seen.process.cgroup) if seen.process is not None else None
+    if found is None or found.container_id is None:
+        return None
+    for container in _granted(found.pod_uid, uuid, pods, uuid_of):
+        if name := container.ephemeral.get(found.container_id):
+            return container, Beside(uuid, name, seen)
+    return None
 
 
 def _foreign_name(
@@ -156,6 +199,8 @@ def _foreign_name(
         return None
     if found.pod_uid in pods:
         pod = pods[found.pod_uid][0]
+        if name := pod.ephemeral.get(found.container_id or ""):
+            return f"{command}, ephemeral container {name} of {pod.namespace}/{pod.pod}"
         return f"{command}, pod {pod.namespace}/{pod.pod}: not its device"
     other = others.get(found.pod_uid)
     if other is None:

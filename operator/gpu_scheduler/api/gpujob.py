@@ -63,7 +63,10 @@ class GPUContainer(ApiModel):
     model_config = ConfigDict(json_schema_extra=rules(*GPU_CONTAINER))
 
     name: str = Field(
-        min_length=1, max_length=63, description="Name of a container of the template."
+        min_length=1,
+        max_length=63,
+        description="Name of a container of the template, or of a sidecar of it: an init container "
+        "with restartPolicy Always.",
     )
     gpu: GPUCount | None = Field(None, description="Share of one GPU (0.5), or whole GPUs (2).")
     gpu_memory: MemoryAmount | None = Field(
@@ -241,10 +244,10 @@ class GPUJobSpec(ApiModel):
 class PodCounts(ApiModel):
     """Indexes of the job by state."""
 
-    pending: int = 0
-    running: int = 0
-    succeeded: int = 0
-    failed: int = 0
+    pending: int = Field(default=0, description="Indexes that wait for a GPU or to start.")
+    running: int = Field(default=0, description="Indexes whose pod runs.")
+    succeeded: int = Field(default=0, description="Indexes that are done.")
+    failed: int = Field(default=0, description="Indexes that used up their retries.")
 
 
 class Placement(ApiModel):
@@ -286,7 +289,7 @@ class GPUJobStatus(ApiModel):
         default_factory=list,
         max_length=16,
         description="Accepted, Placed, Complete, Failed; with agents Protected (memory caps are "
-        "enforced and kept) and DevicesHealthy.",
+        "enforced and kept) and DevicesHealthy; SetAside when the planner could not work with it.",
         json_schema_extra=_BY_TYPE,
     )
     project: str | None = Field(None, description="The GPUProject that is charged.")

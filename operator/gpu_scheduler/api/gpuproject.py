@@ -83,8 +83,8 @@ class GPUProjectSpec(ApiModel):
 class JobCounts(ApiModel):
     """GPUJobs of the project."""
 
-    running: int = 0
-    pending: int = 0
+    running: int = Field(default=0, description="GPUJobs with a pod that runs.")
+    pending: int = Field(default=0, description="GPUJobs that wait for their first pod to run.")
 
 
 class ModelHoldings(ApiModel):
@@ -122,7 +122,8 @@ class GPUProjectStatus(ApiModel):
         default_factory=list,
         max_length=16,
         description="Accepted: False when a namespace is claimed by another project. "
-        "QuotaCovered: False when quotas promise more GPUs than the cluster has.",
+        "QuotaCovered: False when quotas promise more GPUs than the cluster has. SetAside: the "
+        "planner could not work with it.",
         json_schema_extra={
             "x-kubernetes-list-type": "map",
             "x-kubernetes-list-map-keys": ["type"],

@@ -51,6 +51,9 @@ RENDERED = f"{GROUP}/rendered"
 # On Jobs, one per index: when its pod last had to move, and which one it was, see api.moved.
 MOVED_PREFIX = f"{GROUP}/moved-"
 
+# What kubectl logs and exec take when they are not told which container.
+DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
+
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # what NVIDIA's container runtime obeys
 VOID = "void"  # NVIDIA's word for "no device at all"
 
@@ -87,6 +90,11 @@ LABEL_HOLDS = f"{GROUP}/holds"  # the device's id
 def devices_annotation(container: int) -> str:
     """Comma-separated device ids of a container (NVIDIA_VISIBLE_DEVICES)."""
     return f"{GROUP}/c{container}-devices"
+
+
+def files_volume(container: int) -> str:
+    """Volume with the files of a GPU container; reserved in templates."""
+    return f"gpu-scheduler-c{container}"
 
 
 def memory_mib_annotation(container: int) -> str:

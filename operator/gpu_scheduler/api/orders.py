@@ -39,7 +39,18 @@ class OrderedContainer(_Struct, frozen=True):
 
 
 class OrderedPod(_Struct, frozen=True):
-    """A pod with GPUs that we gave it; ``kill``: its project kills what is above a cap."""
+    """A pod with GPUs that we gave it.
+
+    Attributes:
+        uid: Its UID.
+        namespace: Its namespace.
+        name: Its name.
+        containers: Those that hold GPUs.
+        job: Its GPUJob.
+        project: That is charged.
+        kill: Its project kills what is above a cap.
+        ephemeral: Names of its ephemeral containers by the runtime's id; none has GPUs or a cap.
+    """
 
     uid: str
     namespace: str
@@ -48,6 +59,7 @@ class OrderedPod(_Struct, frozen=True):
     job: str = ""
     project: str = ""
     kill: bool = False
+    ephemeral: dict[str, str] = {}
 
 
 class Neighbour(_Struct, frozen=True):

@@ -1,21 +1,22 @@
 """What a GPUJob asks for, as the planner's values.
 
-``container`` counts the containers of the pod template from 0; in the short form there is only
+``container`` is a number of the pod template (``numbering``); in the short form there is only
 ``main``, number 0. A top-level ``gpu`` or ``gpuMemory`` goes to the first container of the
 template. Called for specs in which ``validate.problems`` found nothing.
 """
 
 from gpu_scheduler.api.gpujob import MAIN_CONTAINER, GPUContainer, GPUJobSpec
+from gpu_scheduler.api.numbering import numbered
 from gpu_scheduler.core.quantity import whole
 from gpu_scheduler.core.request import DeviceRequest
 from gpu_scheduler.core.units import DEVICE_MILLI, MIB, milli_from_gpu
 
 
-def container_names(spec: GPUJobSpec) -> tuple[str, ...]:
-    """Names of the pod's containers, in order."""
+def container_numbers(spec: GPUJobSpec) -> dict[str, int]:
+    """Numbers of the pod's containers that may hold GPUs, by name and in order."""
     if spec.template is None:
-        return (MAIN_CONTAINER,)
-    return tuple(str(c["name"]) for c in spec.template["spec"]["containers"])
+        return {MAIN_CONTAINER: 0}
+    return {str(c.get("name")): number for number, c in numbered(spec.template["spec"])}
 
 
 def device_requests(spec: GPUJobSpec) -> tuple[DeviceRequest, ...]:
@@ -28,8 +29,10 @@ def device_requests(spec: GPUJobSpec) -> tuple[DeviceRequest, ...]:
         return ()
     if spec.containers is None:
         return (_request(0, spec),)
-    names = container_names(spec)
-    found = [_request(names.index(c.name), c) for c in spec.containers]
+    numbers = container_numbers(spec)
+    if unknown := [c.name for c in spec.containers if c.name not in numbers]:
+        raise ValueError(f"no container is named {unknown[0]}")
+    found = [_request(numbers[c.name], c) for c in spec.containers]
     return tuple(sorted(found, key=lambda request: request.container))
 
 

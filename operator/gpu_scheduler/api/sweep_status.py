@@ -6,6 +6,7 @@ table is in the results ConfigMaps (``gpu-scheduler sweep trials JOB``). Written
 
 from pydantic import Field
 
+from gpu_scheduler.api.condition import Sentence
 from gpu_scheduler.api.model import ApiModel
 from gpu_scheduler.core.sweeps.table import ERRORS, TOP
 
@@ -58,5 +59,8 @@ class SweepStatus(ApiModel):
         default_factory=list,
         max_length=ERRORS,
         description="Failed trials with the highest numbers, the highest first.",
+    )
+    lost_results: Sentence = Field(
+        "", description="What of the results is lost, with numbers; empty when nothing is."
     )
     target_reached: bool = Field(False, description="A trial is as good as objective.target.")

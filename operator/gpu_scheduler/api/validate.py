@@ -18,9 +18,10 @@ from gpu_scheduler.api.gpujob import GPUContainer, GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
 from gpu_scheduler.api.model import ApiModel, json_name
 from gpu_scheduler.api.names import VISIBLE_DEVICES
+from gpu_scheduler.api.numbering import passing
 from gpu_scheduler.api.parts import role_spec
 from gpu_scheduler.api.problem import Problem
-from gpu_scheduler.api.requests import container_names
+from gpu_scheduler.api.requests import container_numbers
 from gpu_scheduler.api.roles import Role
 from gpu_scheduler.api.sweep_problems import sweep_problems
 from gpu_scheduler.api.validate_gang import gang_problems
@@ -186,7 +187,8 @@ def _listed_problems(spec: GPUJobSpec) -> Iterator[Problem]:
     if not spec.containers:
         yield Problem("spec.containers", "needs at least one entry")
     readable = spec.template is None or not any(_template_problems(spec.template))
-    known = container_names(spec) if readable else ()
+    known = container_numbers(spec) if readable else {}
+    ends = passing(spec.template["spec"]) if readable and spec.template is not None else ()
     seen: set[str] = set()
     for index, container in enumerate(spec.containers):
         field = f"spec.containers[{index}]"
@@ -195,6 +197,13 @@ def _listed_problems(spec: GPUJobSpec) -> Iterator[Problem]:
             yield Problem(field, rules.ONE_CONTAINER_AMOUNT + end)
         if container.name in seen:
             yield Problem(f"{field}.name", f"{container.name} is listed twice")
+        elif container.name in ends:
+            yield Problem(
+                f"{field}.name",
+                f"init container {container.name} ends before the others start, and GPUs are held "
+                "as long as the pod runs: give it restartPolicy Always (a sidecar), or do its work "
+                "in a container",
+            )
         elif known and container.name not in known:
             yield Problem(
                 f"{field}.name",

@@ -17,12 +17,13 @@ from gpu_scheduler.api.names import (
     CAP_VOLUME,
     MOUNT_PATH,
     SCHEDULER_NAME,
+    files_volume,
 )
+from gpu_scheduler.api.numbering import numbered
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.validate import env_problems
 from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
-from gpu_scheduler.jobs.volume import volume_name
 
 _SPEC = "spec.template.spec"
 MAX_GRACE_SECONDS = 3600
@@ -36,7 +37,7 @@ def problems(
 
     Args:
         template_pod_spec: ``spec`` of the pod template, as JSON.
-        gpu_containers: indices of the containers that get GPUs.
+        gpu_containers: numbers of the containers that get GPUs.
         interposer: libgpucap is put into them.
     """
     if found := tuple(malformed(_SPEC, template_pod_spec)):
@@ -65,7 +66,7 @@ def _problems(
             f"is {grace:g}; at most {MAX_GRACE_SECONDS} are possible: so long others wait for GPUs "
             "that the pod has to give back",
         )
-    reserved = {volume_name(index) for index in gpu_containers}
+    reserved = {files_volume(index) for index in gpu_containers}
     if interposer:
         reserved.add(CAP_VOLUME)
     for index, volume in enumerate(spec.get("volumes") or ()):
@@ -73,13 +74,14 @@ def _problems(
             yield Problem(
                 f"{_SPEC}.volumes[{index}].name", f"{volume['name']} is reserved; rename the volume"
             )
+    numbers = {id(container): number for number, container in numbered(spec)}
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind) or ()):
             field = f"{_SPEC}.{kind}[{index}]"
             if interposer and container.get("name") == CAP_CONTAINER:
                 yield Problem(f"{field}.name", f"{CAP_CONTAINER} is reserved; rename the container")
             yield from _container_problems(field, container)
-            if kind == "containers" and index in gpu_containers:
+            if numbers.get(id(container)) in gpu_containers:
                 yield from _mount_problems(field, container, interposer)
 
 

@@ -21,12 +21,13 @@ from gpu_scheduler.api.names import (
     SEGMENT,
     TRIAL,
     TRIALS,
+    files_volume,
     hparam_annotation,
 )
+from gpu_scheduler.api.numbering import numbered
 from gpu_scheduler.core.sweeps.segments import Segment
 from gpu_scheduler.core.sweeps.space import Value, text_of
 from gpu_scheduler.jobs.env import JOB_COMPLETIONS, JOB_INDEX, Env, from_annotation
-from gpu_scheduler.jobs.volume import volume_name
 
 ENV_TRIAL = "GPUJOB_TRIAL"
 ENV_POD_INDEX = "POD_INDEX"  # Run:ai's name for the same
@@ -47,14 +48,15 @@ def inject(pod_spec: dict[str, Any], names: Iterable[str], gpu_containers: Itera
     Args:
         pod_spec: with the volumes and variables of ``render`` in it.
         names: of the parameters, as the sweep has them.
-        gpu_containers: indices of the containers that have the volume with our files.
+        gpu_containers: numbers of the containers that have the volume with our files.
     """
-    with_files = {id(pod_spec["containers"][index]) for index in gpu_containers}
+    numbers = dict(numbered(pod_spec))
+    with_files = {id(numbers[index]) for index in gpu_containers}
     ours = [from_annotation(env_name(name), hparam_annotation(name)) for name in names]
     for kind in ("initContainers", "containers"):
         for container in pod_spec.get(kind) or ():
             _fill(container, ours, has_files=id(container) in with_files)
-    files = {volume_name(index) for index in gpu_containers}
+    files = {files_volume(index) for index in gpu_containers}
     for volume in pod_spec.get("volumes") or ():
         if volume.get("name") in files:
             field = {"fieldPath": f"metadata.annotations['{HPARAMS}']"}

@@ -14,14 +14,17 @@ from gpu_scheduler.api.names import (
     CONDITION_DISRUPTION,
     CONDITION_PRUNED,
     CONDITION_TIME_LIMIT,
+    DEFAULT_CONTAINER,
     LABEL_FIRST_RANK,
     MOUNT_PATH,
     RENDERED,
     RUNTIME_CLASS,
     VOID,
     devices_annotation,
+    files_volume,
     segment_name,
 )
+from gpu_scheduler.api.numbering import FIRST_INIT, numbered
 from gpu_scheduler.api.parts import Part, is_distributed, is_gang, parts
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.api.roles import Framework
@@ -38,7 +41,7 @@ from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.scheduling import schedule
 from gpu_scheduler.jobs.template import pod_template
-from gpu_scheduler.jobs.volume import downward_volume, mount, volume_name
+from gpu_scheduler.jobs.volume import downward_volume, mount
 
 # The first rule that matches decides. An eviction is nobody's fault, even after the time limit.
 _FAILURE_POLICY = (("Ignore", CONDITION_DISRUPTION), ("FailIndex", CONDITION_TIME_LIMIT))
@@ -138,6 +141,10 @@ def _template(job: RenderInput, part: Part) -> dict[str, Any]:
         pod_spec["subdomain"] = job.name  # the Job controller adds the host name
     if indices and job.cap_image is not None:
         _deliver(pod_spec, indices, job.cap_image)
+    if len(pod_spec["containers"]) > 1 or pod_spec.get("initContainers"):
+        main = indices[0] if indices and indices[0] < FIRST_INIT else 0
+        name = pod_spec["containers"][main]["name"]
+        meta["annotations"] = {DEFAULT_CONTAINER: name} | meta["annotations"]
     pod_spec["restartPolicy"] = "Never"  # podFailurePolicy needs it
     if job.spec.time_limit_seconds is not None:
         pod_spec["activeDeadlineSeconds"] = job.spec.time_limit_seconds
@@ -154,12 +161,11 @@ def _fill_containers(
     requests: tuple[DeviceRequest, ...],
 ) -> None:
     asked = {request.container: request for request in requests}
-    for container in pod_spec.get("initContainers") or ():
-        theirs = container.get("env")
-        container["env"] = void_env(_identity(job, part, theirs), theirs)
-    for index, container in enumerate(pod_spec["containers"]):
+    numbers = {id(container): number for number, container in numbered(pod_spec)}
+    for container in (*(pod_spec.get("initContainers") or ()), *pod_spec["containers"]):
         theirs = container.get("env")
         known = _identity(job, part, theirs)
+        index = numbers.get(id(container), -1)
         if index not in asked:
             container["env"] = void_env(known, theirs)
             continue
@@ -170,7 +176,7 @@ def _fill_containers(
         container["volumeMounts"] = [*kept, mount(index)]
     if not asked:
         return
-    names = {volume_name(index) for index in asked}
+    names = {files_volume(index) for index in asked}
     volumes = [v for v in pod_spec.get("volumes") or () if v.get("name") not in names]
     pod_spec["volumes"] = [*volumes, *(downward_volume(index) for index in asked)]
 
@@ -185,7 +191,7 @@ def _identity(job: RenderInput, part: Part, theirs: list[dict[str, Any]] | None)
 
 
 def _deliver(pod_spec: dict[str, Any], indices: tuple[int, ...], image: cap.CapImage) -> None:
-    containers = pod_spec["containers"]
+    containers = dict(numbered(pod_spec))
     for slot, index in enumerate(indices):
         theirs = containers[index]["volumeMounts"]
         kept = [m for m in theirs if m.get("mountPath") not in cap.MOUNT_PATHS]

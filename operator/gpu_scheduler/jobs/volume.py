@@ -11,13 +11,9 @@ from gpu_scheduler.api.names import (
     FILE_MEMORY_LIMIT,
     MOUNT_PATH,
     devices_annotation,
+    files_volume,
     memory_mib_annotation,
 )
-
-
-def volume_name(container: int) -> str:
-    """Name of the volume of GPU container number ``container``; reserved in templates."""
-    return f"gpu-scheduler-c{container}"
 
 
 def downward_volume(container: int) -> dict[str, Any]:
@@ -26,12 +22,12 @@ def downward_volume(container: int) -> dict[str, Any]:
         _file(FILE_DEVICES, devices_annotation(container)),
         _file(FILE_MEMORY_LIMIT, memory_mib_annotation(container)),
     ]
-    return {"name": volume_name(container), "downwardAPI": {"items": items}}
+    return {"name": files_volume(container), "downwardAPI": {"items": items}}
 
 
 def mount(container: int) -> dict[str, Any]:
     """Where the container finds its files."""
-    return {"name": volume_name(container), "mountPath": MOUNT_PATH, "readOnly": True}
+    return {"name": files_volume(container), "mountPath": MOUNT_PATH, "readOnly": True}
 
 
 def _file(path: str, annotation: str) -> dict[str, Any]:

@@ -163,6 +163,7 @@ class PodStatus(_Struct, frozen=True):
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[msgspec.Raw, ...] = ()  # ContainerStatus
     init_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same
+    ephemeral_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same
 
 
 class Pod(_Struct, frozen=True):
@@ -273,6 +274,12 @@ class Status(_Struct, frozen=True):
     reason: str = ""
     message: str = ""
     details: StatusDetails | None = None
+
+
+class Namespace(_Struct, frozen=True):
+    """A namespace: that it is being deleted is all that is looked at."""
+
+    metadata: Meta = Meta()
 
 
 class ListMeta(_Struct, frozen=True):

@@ -9,8 +9,8 @@ from typing import Any
 
 import msgspec
 
-from gpu_scheduler.api.names import LABEL_JOB
-from gpu_scheduler.jobs.marks import label_value
+from gpu_scheduler.api.names import FIRST_TRIAL
+from gpu_scheduler.jobs.drift import changes, steps
 from gpu_scheduler.jobs.service import service
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -19,6 +19,9 @@ from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.state.jobs import GPUJobRecord, job_record
 from gpu_scheduler.state.own_jobs import misfit
+
+_OF_THE_COLLECTOR = ("foregroundDeletion", "orphan")  # the garbage collector's, and soon gone
+_MOST_CHARS = 200
 
 
 class StaleJobError(Exception):
@@ -37,6 +40,18 @@ class NotCreatableError(Exception):
         self.elsewhere = elsewhere
 
 
+class FoundMeta(Meta, frozen=True):
+    """metadata, with who keeps the object from going."""
+
+    finalizers: tuple[str, ...] = ()
+
+
+class FoundJob(Job, frozen=True):
+    """A Job that exists already."""
+
+    metadata: FoundMeta = FoundMeta()
+
+
 class Named(msgspec.Struct, frozen=True):
     """Any object: all that is looked at is whose it is."""
 
@@ -44,10 +59,10 @@ class Named(msgspec.Struct, frozen=True):
 
 
 async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, Any]) -> Job:
-    """The Job as rendered, or as it exists already; one that lost our label gets it back.
+    """The Job as rendered, or as it exists already; what somebody changed of it is put back.
 
-    One that calls itself this GPUJob's and is none that we would make (``state.own_jobs``) is in
-    the way like somebody else's.
+    One that calls itself this GPUJob's and cannot be made as it should be is in the way like
+    somebody else's.
 
     Raises:
         StaleJobError: try again soon.
@@ -58,25 +73,71 @@ async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, A
     try:
         return await client.create(job_path(job.namespace), rendered, Job)
     except errors.Conflict:
-        found = await client.get(job_path(job.namespace, name), Job)
+        found = await client.get(job_path(job.namespace, name), FoundJob)
     except errors.Unprocessable as error:
         message = f"spec: the API server refuses its Job: {error.message}"
         raise NotCreatableError(message, elsewhere=False) from error
     except errors.Forbidden as error:
         raise _forbidden("Job", job, error) from error
     _ours("Job", job, name, found)
+    if found.metadata.deletion_timestamp:
+        raise _kept(name, found)
+    for body in _differs(found, rendered):
+        path, meta = job_path(job.namespace, name), body.get("metadata", {})
+        uid = {"uid": found.metadata.uid}
+        try:
+            found = await client.merge_patch(path, {**body, "metadata": meta | uid}, FoundJob)
+        except (errors.Forbidden, errors.Unprocessable) as error:
+            raise _foreign(name, job, str(error)) from error
     record = job_record(found)
     if record is not None and (why := misfit(record, job)):
-        raise NotCreatableError(
-            f"metadata.name: a Job named {name} exists in namespace {job.namespace} already and "
-            f"was changed or made by somebody else: {why}; delete it, and it is made anew",
-            elsewhere=True,
-        )
-    if LABEL_JOB in found.metadata.labels:
-        return found
-    # Whoever may edit Jobs can take it away, and only Jobs that bear it are watched.
-    body = {"metadata": {"uid": found.metadata.uid, "labels": {LABEL_JOB: label_value(job.name)}}}
-    return await client.merge_patch(job_path(job.namespace, name), body, Job)
+        raise _foreign(name, job, why)
+    first, wanted = (m.get(FIRST_TRIAL) for m in (found.metadata.annotations, _notes(rendered)))
+    if first != wanted:
+        raise _foreign(name, job, f"its first trial is {first}, and should be {wanted}")
+    return found
+
+
+def _notes(rendered: Mapping[str, Any]) -> Mapping[str, str]:
+    return rendered["metadata"].get("annotations") or {}
+
+
+def _differs(found: Job, rendered: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """The patches that bring back its labels and annotations, and its size unless it has ended."""
+    meta = {}
+    for kind, there in (
+        ("labels", found.metadata.labels),
+        ("annotations", found.metadata.annotations),
+    ):
+        wanted = rendered["metadata"].get(kind) or {}
+        if lost := {key: value for key, value in wanted.items() if key not in there}:
+            meta[kind] = lost
+    patches: list[dict[str, Any]] = [{"metadata": meta}] if meta else []
+    ends = [c for c in found.status.conditions if c.type in ("Complete", "Failed")]
+    ended = any(condition.status == "True" for condition in ends)
+    if not ended and (fields := changes(found.spec, rendered["spec"])):
+        patches += [{"spec": spec} for spec in steps(found.spec, fields)]
+    return patches
+
+
+def _foreign(name: str, job: GPUJobRecord, why: str) -> NotCreatableError:
+    return NotCreatableError(
+        f"metadata.name: a Job named {name} exists in namespace {job.namespace} already and was "
+        f"changed or made by somebody else: {why}; delete it, and it is made anew",
+        elsewhere=True,
+    )
+
+
+def _kept(name: str, found: "FoundJob") -> Exception:
+    """Why a Job that is being deleted is still there."""
+    others = [each for each in found.metadata.finalizers if each not in _OF_THE_COLLECTOR]
+    if not others:
+        return StaleJobError(f"Job {name} is being deleted and is not gone yet")
+    return NotCreatableError(
+        f"metadata.name: Job {name} is being deleted, and is kept by the finalizer "
+        f"{', '.join(others)[:_MOST_CHARS]}; it is made anew once whoever set that has removed it",
+        elsewhere=True,
+    )
 
 
 async def create_service(client: Client, job: GPUJobRecord, project: str) -> None:

@@ -48,7 +48,7 @@ class DeviceEvents:
         if reason == FOREIGN:
             strangers = ", ".join(device.intruders)
             message = (
-                f"{device.id} of {node} has processes that belong to no GPUJob: {strangers}; "
+                f"{device.id} of {node} has processes without a share of it: {strangers}; "
                 "it takes no new pods"
             )
         else:

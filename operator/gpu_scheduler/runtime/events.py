@@ -7,7 +7,7 @@ events are a courtesy, so one that cannot be written is dropped. Source: the cor
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Literal, NoReturn
 
@@ -39,9 +39,24 @@ class Events:
     """Writes events in the background."""
 
     def __init__(
-        self, client: Client, *, instance: str, clock: Callable[[], float], limit: int = 1000
+        self,
+        client: Client,
+        *,
+        instance: str,
+        clock: Callable[[], float],
+        terminating: Container[str] = (),
+        limit: int = 1000,
     ) -> None:
-        """``instance``: who reports; ``limit``: events that may wait to be written."""
+        """Prepare.
+
+        Args:
+            client: for the writes.
+            instance: who reports.
+            clock: monotonic seconds.
+            terminating: namespaces that are being deleted, in which no event can be made.
+            limit: events that may wait to be written.
+        """
+        self._terminating = terminating
         self._client, self._instance, self._clock = client, instance, clock
         self._queue: asyncio.Queue[tuple[Subject, str, str, str]] = asyncio.Queue(limit)
         self._said: dict[tuple[str, str, str], float] = {}
@@ -50,6 +65,8 @@ class Events:
         self, subject: Subject, kind: Literal["Normal", "Warning"], reason: str, message: str
     ) -> None:
         """Report once; dropped when too many wait or it was said a moment ago."""
+        if subject.namespace in self._terminating:
+            return
         key, now = (subject.uid, reason, message), self._clock()
         if now - self._said.get(key, -_REPEAT_SECONDS) < _REPEAT_SECONDS or self._queue.full():
             return

@@ -9,7 +9,7 @@ Follows the pods; the operator runs it.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
@@ -23,7 +23,11 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.state.gpu_containers import container_ids, gpu_containers
+from gpu_scheduler.state.gpu_containers import (
+    container_ids,
+    ephemeral_containers,
+    gpu_containers,
+)
 from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.state.world import World
 
@@ -61,6 +65,7 @@ class _OnNode:
     job: str
     containers: tuple[OrderedContainer, ...]
     daemon: bool
+    ephemeral: Mapping[str, str]
 
 
 class NodeOrders:
@@ -112,7 +117,8 @@ class NodeOrders:
         held = gpu_containers(pod, record.allocation) if record.allocation else ()
         kinds = {owner.kind for owner in pod.metadata.owner_references if owner.controller}
         job = pod.metadata.labels.get(LABEL_JOB, "")
-        new = _OnNode(record.node, job, held, bool(kinds & _DAEMONS))
+        added = ephemeral_containers(pod) if held else {}
+        new = _OnNode(record.node, job, held, bool(kinds & _DAEMONS), added)
         if known is not None and known.node != new.node:
             self.gone(record.uid)
         self._pods[record.uid] = new
@@ -206,6 +212,7 @@ class NodeOrders:
             job=known.job,
             project=project or "",
             kill=policy == OverCapPolicy.KILL,
+            ephemeral=dict(known.ephemeral),
         )
 
     def _is_agent(self, pod: Pod, record: PodRecord) -> bool:

@@ -21,8 +21,8 @@ from gpu_scheduler.jobs.holder import SLEEP, HolderSettings
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.objects import Job, Lease, Node, Pod
-from gpu_scheduler.kube.paths import JOBS, NODES, PODS, lease
+from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod
+from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, lease
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance
@@ -35,6 +35,7 @@ from gpu_scheduler.runtime.gangs import Gangs
 from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.holders import Holders
 from gpu_scheduler.runtime.intake import Intake, resync
+from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.node_orders import NodeOrders
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
@@ -44,8 +45,9 @@ from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.runtime.services import Services
 from gpu_scheduler.runtime.settings import Settings
-from gpu_scheduler.runtime.sinks import JobSink, NodeSink, PodSink
+from gpu_scheduler.runtime.sinks import JobSink, NamespaceSink, NodeSink, PodSink
 from gpu_scheduler.runtime.status_writer import StatusWriter
 from gpu_scheduler.runtime.sweeps.pruning import Pruning
 from gpu_scheduler.runtime.sweeps.reports import Reports
@@ -77,7 +79,12 @@ class Operator:
         self.world = World(settings.lease_namespace, consolidation=settings.consolidation)
         self.synced = asyncio.Event()
         self.queue: WorkQueue[JobKey] = WorkQueue()
-        self.events = Events(client, instance=settings.identity, clock=clock)
+        self.events = Events(
+            client,
+            instance=settings.identity,
+            terminating=self.world.terminating,
+            clock=clock,
+        )
         self.recovery = Recovery(
             self.world,
             client,
@@ -144,6 +151,7 @@ class Operator:
         )
         self.overcap = OverCap(self.world, self.recovery, clock=clock)
         self.overdue = Overdue(self.world, client, wake=self._wake)
+        self.services = Services(self.world, client, self.events)
         self.pruning = Pruning(self.world, client, self.events, clock=clock)
         sweeps, url = self.sweeping.sweeps, settings.report_url if settings.report_port else ""
         self.reports = Reports(self.world, sweeps, self.pruning, url, clock)
@@ -169,13 +177,17 @@ class Operator:
             else None,
             clock=clock,
         )
+        writes = JobWrites(
+            self.world, client, wake=self._wake, again=self.queue.add_after, clock=clock
+        )
         self.reconciler = Reconciler(
             self.world,
             client,
             acceptance,
             self.queue,
+            writes,
             wake=self._wake,
-            sweeps=self.sweeping.segments(acceptance),
+            sweeps=self.sweeping.segments(acceptance, writes),
             clock=clock,
         )
         self.status = StatusWriter(
@@ -214,6 +226,10 @@ class Operator:
                 ),
             ),
         ]
+        # Not waited for: until it is known, the API server refuses what cannot be made any more.
+        self.namespaces = Reflector(
+            client, NAMESPACES, Namespace, NamespaceSink(self.world, self.queue.add)
+        )
         # Not waited for: until a Lease has been seen for its term, its agent counts as alive.
         self.leases = Reflector(
             client,
@@ -250,6 +266,7 @@ class Operator:
             group.create_task(self.recovery.run())
             group.create_task(self.gangs.run())
             group.create_task(self.leases.run())
+            group.create_task(self.namespaces.run())
             group.create_task(self.heartbeats.run())
             group.create_task(self.node_orders.run())
             group.create_task(self.overcap.run())
@@ -257,6 +274,7 @@ class Operator:
             group.create_task(self.holders.run())
             group.create_task(self.sweeping.run())
             group.create_task(self.pruning.run())
+            group.create_task(self.services.run())
             group.create_task(self.status.run())
             group.create_task(self.class_status.run())
             group.create_task(self.events.run())

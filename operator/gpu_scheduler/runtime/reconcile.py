@@ -14,10 +14,9 @@ from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.parts import is_distributed
 from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.core.window import LEAST_SPARE
-from gpu_scheduler.jobs.drift import mutable_patch
+from gpu_scheduler.jobs.drift import changes
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.objects import Job, JobSpec
 from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
@@ -29,6 +28,7 @@ from gpu_scheduler.runtime.creation import (
     create_service,
 )
 from gpu_scheduler.runtime.intake import GPUJOBS
+from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.runtime.sweeps.segments import Segments
@@ -51,6 +51,7 @@ class Reconciler:
         client: Client,
         acceptance: Acceptance,
         queue: WorkQueue[JobKey],
+        writes: JobWrites,
         *,
         wake: Callable[[], None],
         sweeps: Segments | None = None,
@@ -65,6 +66,7 @@ class Reconciler:
         self._sweeps = sweeps
         self._world, self._client, self._acceptance = world, client, acceptance
         self._queue, self._wake, self._now = queue, wake, now
+        self._writes = writes
 
     async def handle(self, key: JobKey) -> None:
         """Work on one key; for ``WorkQueue.work``."""
@@ -82,6 +84,8 @@ class Reconciler:
 
     async def _reconcile(self, key: JobKey) -> None:
         job = self._world.gpujobs.get(key)
+        if key.partition("/")[0] in self._world.terminating:
+            return await self._leave(key, job)
         if job is None or job.deleting:
             self._refusals.forget(key)
             return None
@@ -113,12 +117,29 @@ class Reconciler:
             self._refuse(job, "")
             await self._follow(job, own, project)
 
+    async def _leave(self, key: JobKey, job: GPUJobRecord | None) -> None:
+        """Delete the Jobs of a namespace that is being deleted: ADR 0040."""
+        self._refusals.forget(key)
+        if job is not None and not job.deleting:
+            self._refuse(job, going(job.namespace))
+        for own in self._world.job_book.claims(key):
+            if own.deleting:
+                continue
+            log.info("%s: its namespace is being deleted: deleting Job %s", key, own.name)
+            try:
+                await self._client.delete(
+                    job_path(own.namespace, own.name), uid=own.uid, propagation="Background"
+                )
+            except (errors.NotFound, errors.Conflict):
+                continue
+
     async def _sweep(self, job: GPUJobRecord, sweeps: Segments, project: ProjectName) -> None:
         try:
             problem = await sweeps.follow(job, project)
         except NotCreatableError as error:
             problem = str(error)
         self._note_verdict(job, project, problem or "")
+        self._cannot_follow(job, sweeps.complaint(job))
         if job.spec is not None and job.spec.parallelism > LEAST_SPARE:
             self._queue.add_after(job.key, AGAIN_SECONDS)
 
@@ -153,7 +174,7 @@ class Reconciler:
                 continue
             if not (other.complete or other.failure):
                 log.info("%s %s: stopping Job %s", job.key, why, other.name)
-                await self._patch(other, {"spec": {"suspend": True}})
+                await self._writes.write(other, {"suspend": True})
 
     async def _create(
         self, job: GPUJobRecord, existing: Container[str], project: ProjectName
@@ -182,21 +203,23 @@ class Reconciler:
     ) -> None:
         for wanted in await self._acceptance.rendered(job, project):
             existing = own[wanted.role]
-            seen = JobSpec(
-                parallelism=existing.parallelism,
-                completions=existing.completions,
-                suspend=existing.suspend,
-            )
-            patch = mutable_patch(Job(spec=seen), self._as_wide(job, project, wanted.job, existing))
-            if patch is not None and not existing.complete:
-                try:
-                    await self._patch(existing, patch)
-                except (errors.Forbidden, errors.Unprocessable) as error:
-                    if any(cause.field == "metadata.uid" for cause in error.details.causes):
-                        raise  # another Job of that name: news of it are on their way
-                    self._cannot_follow(job, refused_change(existing, patch, error))
-                    return self._queue.add_after(job.key, _RECHECK_SECONDS)
-        self._cannot_follow(job, "")
+            if existing.complete:
+                continue
+            as_wide = self._as_wide(job, project, wanted.job, existing)
+            differs = changes(existing, as_wide["spec"])
+            if differs.get("suspend") is False and (
+                why := await self._writes.edited(existing, wanted.job)
+            ):
+                self._cannot_follow(job, why)
+                return self._queue.add_after(job.key, _RECHECK_SECONDS)
+            try:
+                await self._writes.write(existing, differs)
+            except (errors.Forbidden, errors.Unprocessable) as error:
+                if any(cause.field == "metadata.uid" for cause in error.details.causes):
+                    raise  # another Job of that name: news of it are on their way
+                self._cannot_follow(job, refused_change(existing, differs, error))
+                return self._queue.add_after(job.key, _RECHECK_SECONDS)
+        self._cannot_follow(job, self._writes.complaint(own.values()))
 
     def _as_wide(
         self,
@@ -213,14 +236,6 @@ class Reconciler:
             return rendered
         self._queue.add_after(job.key, AGAIN_SECONDS)
         return {**rendered, "spec": rendered["spec"] | {"parallelism": width}}
-
-    async def _patch(self, existing: JobRecord, patch: dict[str, Any]) -> None:
-        body = patch | {"metadata": {"uid": existing.uid}}
-        path = job_path(existing.namespace, existing.name)
-        patched = await self._client.merge_patch(path, body, Job)
-        if existing.uid in self._world.jobs:  # else the watch has told its end before the answer
-            self._world.job_changed(patched)
-            self._wake()
 
     async def _expire(self, job: GPUJobRecord, running: list[JobRecord]) -> None:
         """Delete a finished GPUJob when its time to live is over and its end has been told.
@@ -284,10 +299,18 @@ class Reconciler:
             self._wake()
 
 
-def refused_change(job: JobRecord, patch: Mapping[str, Any], error: errors.ApiError) -> str:
+def refused_change(job: JobRecord, differs: Mapping[str, Any], error: errors.ApiError) -> str:
     """What is wrong with a change that the API server, or a policy in it, refuses."""
-    fields = " and ".join(f"spec.{name}" for name in patch["spec"])
+    fields = " and ".join(f"spec.{name}" for name in differs)
     return f"{fields}: the API server refuses the change of Job {job.name}: {error.message}"
+
+
+def going(namespace: str) -> str:
+    """What is wrong with a GPUJob whose namespace is being deleted."""
+    return (
+        f"metadata.namespace: namespace {namespace} is being deleted: nothing new starts there, "
+        f"what runs ends within the grace period of its pods"
+    )
 
 
 def no_project(namespace: str) -> str:

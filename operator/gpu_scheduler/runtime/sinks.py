@@ -4,8 +4,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from gpu_scheduler.core.request import JobKey, PodUID
-from gpu_scheduler.kube.objects import Job, Node, Pod
+from gpu_scheduler.kube.objects import Job, Namespace, Node, Pod
 from gpu_scheduler.runtime.sweeps.trials import Trials
+from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.state.world import World
 
@@ -89,6 +90,34 @@ class NodeSink:
         """A list is complete."""
 
 
+class NamespaceSink:
+    """Namespaces: of those that are being deleted, GPUJobs and Jobs are looked at (ADR 0040)."""
+
+    def __init__(self, world: World, changed: Callable[[JobKey], None]) -> None:
+        """``changed`` is told of the GPUJobs of a namespace whose deletion has begun."""
+        self._world, self._changed = world, changed
+
+    def changed(self, obj: Namespace) -> None:
+        """A namespace was added or changed."""
+        name, terminating = obj.metadata.name, self._world.terminating
+        if not obj.metadata.deletion_timestamp:
+            terminating.discard(name)
+        elif name not in terminating:
+            terminating.add(name)
+            owners = {job.owner: job.namespace for job in self._world.jobs.values()}
+            owners |= {key: job.namespace for key, job in self._world.gpujobs.items()}
+            for key, namespace in owners.items():
+                if namespace == name:
+                    self._changed(key)
+
+    def gone(self, namespace: str, name: str, uid: str) -> None:
+        """A namespace is gone; one of its name may come."""
+        self._world.terminating.discard(name)
+
+    def replaced(self) -> None:
+        """A list is complete."""
+
+
 class JobSink:
     """Jobs of GPUJobs."""
 
@@ -99,7 +128,7 @@ class JobSink:
         changed: Callable[[JobKey], None],
         trials: Trials | None = None,
     ) -> None:
-        """``changed`` is told of GPUJobs whose Job has ended, is gone or is as it was not made."""
+        """``changed`` is told of GPUJobs whose Job has ended, is gone or is not as it was."""
         self._world, self._wake, self._changed = world, wake, changed
         self._trials = trials
 
@@ -118,8 +147,9 @@ class JobSink:
             if self._trials is not None:
                 self._trials.job_changed(record)
             self._wake()
-            widened = known is not None and record.parallelism != known.parallelism
-            if record.complete or record.failure or record.deleting or widened:
+            edited = known is not None and _followed(record) != _followed(known)
+            unwanted = record.namespace in self._world.terminating
+            if record.complete or record.failure or record.deleting or edited or unwanted:
                 self._changed(record.owner)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
@@ -132,3 +162,8 @@ class JobSink:
 
     def replaced(self) -> None:
         """A list is complete."""
+
+
+def _followed(job: JobRecord) -> tuple[int, int, bool]:
+    """What of a Job has to be as its GPUJob wants it."""
+    return (job.parallelism, job.completions, job.suspend)

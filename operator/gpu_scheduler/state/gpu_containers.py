@@ -5,27 +5,45 @@ libgpucap obeys, so a live change of the annotation counts at once. Pure; called
 ``runtime.node_orders`` for every event of a pod with an allocation.
 """
 
+from collections.abc import Iterable
+
 import msgspec
 
 from gpu_scheduler.api.allocation import Allocation
-from gpu_scheduler.api.names import CAP_VOLUME, memory_mib_annotation
+from gpu_scheduler.api.names import CAP_VOLUME, files_volume, memory_mib_annotation
+from gpu_scheduler.api.numbering import FIRST_INIT
 from gpu_scheduler.api.orders import OrderedContainer
-from gpu_scheduler.kube.objects import ContainerStatus, Pod
+from gpu_scheduler.kube.objects import Container, ContainerStatus, Pod
 
+_MOST_EPHEMERAL = 16  # of a pod, in the orders; nobody may take them out again
 _STATUS = msgspec.json.Decoder(ContainerStatus)
 
 
-def container_ids(pod: Pod) -> dict[str, str]:
-    """The runtime's ids by name of the container; without those that were not created yet."""
+def container_ids(pod: Pod, *, init: bool = False) -> dict[str, str]:
+    """The runtime's ids by name of the container; without those that were not created yet.
+
+    ``init``: those of init containers as well.
+    """
+    status = pod.status
+    return _ids((*status.container_statuses, *(status.init_container_statuses if init else ())))
+
+
+def ephemeral_containers(pod: Pod) -> dict[str, str]:
+    """Names by the runtime's id of the containers that somebody put into a pod that ran."""
+    found = _ids(pod.status.ephemeral_container_statuses)
+    return {bare: name for name, bare in list(found.items())[:_MOST_EPHEMERAL]}
+
+
+def _ids(statuses: Iterable[msgspec.Raw]) -> dict[str, str]:
     found = {}
-    for raw in pod.status.container_statuses:
+    for raw in statuses:
         try:
-            status = _STATUS.decode(raw)
+            seen = _STATUS.decode(raw)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             continue
-        bare = status.container_id.rpartition("://")[2]
+        bare = seen.container_id.rpartition("://")[2]
         if bare:
-            found[status.name] = bare
+            found[seen.name] = bare
     return found
 
 
@@ -36,16 +54,30 @@ def gpu_containers(pod: Pod, allocation: Allocation) -> tuple[OrderedContainer, 
         live = pod.metadata.annotations.get(memory_mib_annotation(grant.container), "")
         cap = int(live) if live.isascii() and live.isdigit() and len(live) < 19 else grant.mib
         caps.setdefault(grant.container, {})[grant.device] = cap
-    ids = container_ids(pod)
-    containers = pod.spec.containers
+    ids = container_ids(pod, init=max(caps, default=0) >= FIRST_INIT)
     return tuple(
         OrderedContainer(
-            index=index,
-            name=containers[index].name,
+            index=number,
+            name=container.name,
             caps_mib=held,
-            id=ids.get(containers[index].name, ""),
-            promised=any(m.name == CAP_VOLUME for m in containers[index].volume_mounts),
+            id=ids.get(container.name, ""),
+            promised=any(m.name == CAP_VOLUME for m in container.volume_mounts),
         )
-        for index, held in sorted(caps.items())
-        if 0 <= index < len(containers)
+        for number, held in sorted(caps.items())
+        if (container := _container(pod, number)) is not None
     )
+
+
+def _container(pod: Pod, number: int) -> Container | None:
+    """The container of a number in the ledger; None where the pod has no such one.
+
+    Sidecars are known by the volume with our files: the init containers before them are not only
+    those of the template, since our own comes first and a webhook may add others.
+    """
+    if 0 <= number < len(pod.spec.containers):
+        return pod.spec.containers[number]
+    files = files_volume(number)
+    for container in pod.spec.init_containers if number >= FIRST_INIT else ():
+        if any(mount.name == files for mount in container.volume_mounts):
+            return container
+    return None

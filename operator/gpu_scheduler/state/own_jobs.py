@@ -30,6 +30,8 @@ def misfit(job: JobRecord, gpujob: GPUJobRecord | None) -> str:
         return f"no Job of {gpujob.name} is called so"
     if job.completions > sizes[job.role]:
         return f"it has {job.completions} completions, and {sizes[job.role]} belong to it"
+    if job.complete and job.completions < sizes[job.role]:
+        return f"it ended with {job.completions} completions, and {sizes[job.role]} belong to it"
     return ""
 
 
@@ -84,14 +86,16 @@ class JobBook:
     def judge(self, job: JobRecord, gpujob: GPUJobRecord | None) -> list[JobRecord]:
         """Take over the news of a Job; those that were believed till now and are no more.
 
-        Of two that have the same trials the older one is believed.
+        Of two that have the same trials the older one is believed, or the one that had them.
         """
         known, why = self.believed.get(job.uid), misfit(job, gpujob)
         rivals: list[JobRecord] = []
         if not why and job.segment is not None and (known is None or _place(known) != _place(job)):
             rivals = [other for other in self.of(job.owner) if _overlap(other, job)]
-            if older := next((r for r in rivals if _age(r) < _age(job)), None):
-                why = f"Job {older.name} has trials of it"
+            # One that was changed loses to those that were there before.
+            changed = known is not None
+            if other := next((r for r in rivals if changed or _age(r) < _age(job)), None):
+                why = f"Job {other.name} has trials of it"
         if why:
             return self._disbelieve(job, why)
         self._drop_misfit(job.uid)

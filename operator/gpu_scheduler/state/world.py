@@ -49,6 +49,7 @@ class World:
         self.leaving: set[PodUID] = set()  # their eviction was decided here
         self.waiting = WaitingRoom()
         self.occupants = OccupantBook(Moves(on=consolidation))
+        self.terminating: set[str] = set()  # namespaces in which nothing can be made any more
         self.version = 0
         self.touched: set[JobKey] = set()
         self.nodes = NodeBook(self.ledger)

@@ -1,10 +1,12 @@
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from tests.unit.agent.builders import container, seen, use
 
 from gpu_scheduler.agent.isolation import verdict
 from gpu_scheduler.agent.sampler import Seen
+from gpu_scheduler.agent.usage import Beside
 
 
 def with_library(*pids: int) -> Callable[[Seen], bool]:
@@ -51,3 +53,17 @@ def test_what_cannot_be_looked_into_is_not_trusted() -> None:
     assert "cannot be looked into" in (hidden.message or "")
     gone = verdict(use(Seen(77, 5, None)), kernel=False, has_library=lambda process: None)
     assert gone.isolation == "unprotected"
+
+
+@pytest.mark.parametrize("kernel", [True, False])
+def test_a_process_of_an_ephemeral_container_is_told_of_whatever_holds_the_others(
+    kernel: bool,
+) -> None:
+    near = (Beside("GPU-a", "debugger", seen(5)), Beside("GPU-a", "debugger", seen(6)))
+    found = verdict(
+        replace(use(seen(77)), beside=near), kernel=kernel, has_library=with_library(77)
+    )
+    assert found.isolation == "unprotected"
+    message = found.message or ""
+    assert "ephemeral container debugger: process 5 (python) and 1 more processes" in message
+    assert "on GPU-a of container main, where no cap holds it" in message

@@ -148,3 +148,32 @@ def test_a_device_that_does_not_answer_leaves_its_use_unknown() -> None:
     assert use.uses[0].used_mib is None
     (gone,) = usage(replace(sample(), devices=()), {POD: (container(),)}, {}, AROUND).containers
     assert gone.uses[0].used_mib is None
+
+
+EPHEMERAL = "e" * 64
+
+
+def debugged(**more: str) -> GpuContainer:
+    """Our container, and beside it one that somebody put into the pod."""
+    return replace(container(**more), ephemeral={EPHEMERAL: "debugger"})
+
+
+def test_a_process_of_an_ephemeral_container_is_beside_the_one_whose_device_it_is_on() -> None:
+    result = found(seen(1), seen(2, in_cgroup=cgroup(container=EPHEMERAL)), ours=(debugged(),))
+    (use,) = result.containers
+    assert [p.pid for p in use.processes] == [1], "it is not charged for it"
+    assert [(each.name, each.uuid, each.seen.pid) for each in use.beside] == [
+        ("debugger", gpu(0), 2)
+    ]
+    assert names(result) == ["python, ephemeral container debugger of team-a/train-0"]
+
+
+def test_an_ephemeral_container_is_not_taken_for_one_whose_id_is_not_known_yet() -> None:
+    ours = (debugged(container_id=""),)
+    (use,) = found(seen(2, in_cgroup=cgroup(container=EPHEMERAL)), ours=ours).containers
+    assert use.processes == () and len(use.beside) == 1
+
+
+def test_on_a_device_that_its_pod_does_not_hold_it_is_beside_nobody() -> None:
+    result = found(on_second=(seen(2, in_cgroup=cgroup(container=EPHEMERAL)),), ours=(debugged(),))
+    assert result.containers[0].beside == () and len(names(result, 1)) == 1

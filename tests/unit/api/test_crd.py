@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import yaml
 
+from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.crd import KINDS, Kind, main, stale
 
 ROOT = Path(__file__).parents[3]
@@ -124,3 +125,42 @@ def test_a_message_expression_always_has_a_plain_message_to_fall_back_to():
             for rule in schema.get("x-kubernetes-validations", ()):
                 assert rule["message"], path
                 assert "\n" not in rule["message"], path
+
+
+@each_kind
+def test_explain_has_a_word_for_every_field_but_those_of_a_pod(kind):
+    """What a pod's fields mean, ``kubectl explain pod`` says."""
+    silent = [
+        path
+        for path, schema in schemas(schema_of(kind))
+        if path.startswith((".spec", ".status"))
+        and not path.startswith(".spec.template.")
+        and not path.endswith("[]")
+        and "description" not in schema
+    ]
+    assert silent == []
+
+
+@each_kind
+def test_explain_lists_the_types_of_conditions_that_are_set(kind):
+    said = {
+        "GPUJob": set(ConditionType),
+        "GPUProject": {"Accepted", "QuotaCovered", "SetAside"},
+        "GPUClass": {"Accepted", "Matches"},
+        "GPUNode": set(),
+    }[kind.kind]
+    text = schema_of(kind)["properties"]["status"]["properties"].get("conditions", {})
+    missing = [str(each) for each in said if each not in text.get("description", "")]
+    assert missing == []
+
+
+@each_kind
+def test_columns_fit_into_a_terminal(kind):
+    """Names of columns and three blanks each, beside a name, a namespace and the longest values."""
+    columns = kind.definition()["spec"]["versions"][0]["additionalPrinterColumns"]
+    wide = sum(max(len(c["name"]), WIDE.get(c["name"], 0)) + 3 for c in columns)
+    assert wide + NAME <= 140
+
+
+NAME = 14
+WIDE = {"TYPE": 11, "STATUS": 9, "REASON": 19, "NODE": 12, "MODEL": 24, "DRIVER": 10}

@@ -6,7 +6,7 @@ from tests.unit.api.cases import job, long_job, pod
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.requests import (
     compute_capability,
-    container_names,
+    container_numbers,
     device_requests,
     models,
     pod_milli,
@@ -69,8 +69,21 @@ def test_milli_of_a_pod(fields, milli):
 
 
 def test_container_names_of_both_forms():
-    assert container_names(spec()) == ("main",)
-    assert container_names(GPUJobSpec.model_validate(long_job(pod("a", "b")))) == ("a", "b")
+    assert container_numbers(spec()) == {"main": 0}
+    assert container_numbers(GPUJobSpec.model_validate(long_job(pod("a", "b")))) == {"a": 0, "b": 1}
+
+
+def test_sidecars_are_numbered_after_all_containers_by_their_place_among_the_init_containers():
+    template = pod("a", "b")
+    template["spec"]["initContainers"] = [
+        {"name": "fetch"},
+        {"name": "cache", "restartPolicy": "Always"},
+    ]
+    asked = [{"name": "cache", "gpu": 0.25}, {"name": "b", "gpu": 0.5}]
+    parsed = GPUJobSpec.model_validate(long_job(template, gpu=None, containers=asked))
+    assert container_numbers(parsed) == {"a": 0, "b": 1, "cache": 65}
+    assert device_requests(parsed) == (DeviceRequest(1, 1, 500), DeviceRequest(65, 1, 250))
+    assert pod_milli(parsed) == 750
 
 
 def test_compute_capability_orders_as_numbers():

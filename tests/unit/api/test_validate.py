@@ -106,6 +106,33 @@ def test_an_unknown_container_is_told_which_there_are():
     assert problem.message == "no container is named z; the pod has a, b"
 
 
+INIT_POD = {
+    "spec": {
+        "initContainers": [{"name": "fetch"}, {"name": "cache", "restartPolicy": "Always"}],
+        "containers": [{"name": "a"}],
+    }
+}
+
+
+def test_a_sidecar_may_have_gpus_and_an_init_container_that_ends_may_not():
+    (problem,) = judge(
+        long_job(
+            INIT_POD,
+            gpu=None,
+            containers=[{"name": "cache", "gpu": 1}, {"name": "fetch", "gpu": 1}],
+        )
+    )
+    assert problem.field == "spec.containers[1].name"
+    assert "fetch ends before the others start" in problem.message
+    assert "restartPolicy Always" in problem.message
+
+
+@pytest.mark.parametrize("odd", [7, ["a"], [{"restartPolicy": "Always"}], {"name": "a"}])
+def test_init_containers_that_are_none_are_passed_over(odd):
+    template = {"spec": {"initContainers": odd, "containers": [{"name": "a"}]}}
+    assert judge(long_job(template, gpu=None, containers=[{"name": "a", "gpu": 1}])) == []
+
+
 def test_a_container_listed_twice_is_a_problem():
     (problem,) = judge(job(gpu=None, containers=[{"name": "main", "gpu": 0.5}] * 2))
     assert str(problem) == "spec.containers[1].name: main is listed twice"

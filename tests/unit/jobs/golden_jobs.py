@@ -209,6 +209,14 @@ CASES: dict[str, RenderInput] = {
         name="pair",
         cap_image=CAP,
     ),
+    "gpu_in_a_sidecar": make_input(
+        {
+            "template": TEMPLATE,
+            "containers": [{"name": "logs", "gpu": 0.2}, {"name": "trainer", "gpu": 0.5}],
+        },
+        name="pair",
+        cap_image=CAP,
+    ),
     "torch_workers": make_input(
         {**ROLES, "framework": "torch"}, name="train", role="worker", cap_image=CAP
     ),

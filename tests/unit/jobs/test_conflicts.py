@@ -56,6 +56,15 @@ def mounting(path: str, **more: Any) -> dict[str, Any]:
     return {"containers": [{"name": "a", "volumeMounts": [{"mountPath": path, **more}]}]}
 
 
+def test_a_sidecar_with_gpus_keeps_the_places_of_our_files_free() -> None:
+    mount = [{"mountPath": "/etc/gpu-scheduler"}]
+    sidecar = {"name": "s", "restartPolicy": "Always", "volumeMounts": mount}
+    spec = {"initContainers": [{"name": "i"}, sidecar], "containers": [{"name": "a"}]}
+    (problem,) = problems(spec, {65}, interposer=False)
+    assert problem.field == "spec.template.spec.initContainers[1].volumeMounts[0].mountPath"
+    assert problems(spec, {0}, interposer=False) == ()
+
+
 MOUNT = "spec.template.spec.containers[0].volumeMounts[0].mountPath"
 LIBRARY: dict[str, tuple[dict[str, Any], str, str]] = {
     "their own preload file": (mounting("/etc/ld.so.preload"), MOUNT, "spec.isolation: framework"),

@@ -131,6 +131,7 @@ def test_forged_marks_of_the_template_never_reach_the_pod() -> None:
     meta = render(CASES["template_two_gpu_containers"])["spec"]["template"]["metadata"]
     assert meta["annotations"] == {
         "example.com/note": "kept",
+        "kubectl.kubernetes.io/default-container": "trainer",
         "gpu-scheduler.io/c0-devices": "void",
         "gpu-scheduler.io/c2-devices": "void",
     }
@@ -227,3 +228,18 @@ def test_a_rendered_job_is_plain_json() -> None:
     job = render(CASES["template_two_gpu_containers"])
     assert json.loads(json.dumps(job)) == job
     assert GPUJobSpec.model_validate({"template": TEMPLATE, "gpu": 1}).template == TEMPLATE
+
+
+def test_a_users_choice_of_the_container_that_kubectl_takes_stays() -> None:
+    chosen = {"kubectl.kubernetes.io/default-container": "b"}
+    spec = {"template": {"metadata": {"annotations": chosen}, "spec": TWO}, "gpu": 0.5}
+    meta = render(make_input(spec))["spec"]["template"]["metadata"]
+    assert meta["annotations"].items() >= chosen.items()
+
+
+def test_of_a_single_container_kubectl_needs_not_be_told() -> None:
+    meta = render(CASES["short_form_bind"])["spec"]["template"]["metadata"]
+    assert "kubectl.kubernetes.io/default-container" not in meta["annotations"]
+
+
+TWO = {"containers": [{"name": "a", "image": "a"}, {"name": "b", "image": "b"}]}

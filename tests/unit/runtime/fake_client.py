@@ -71,7 +71,7 @@ class FakeClient:
 def _typed(answer: Any, wanted: type[T] | None) -> Any:
     if wanted is None or isinstance(answer, wanted):
         return answer
-    return msgspec.convert(answer, wanted)
+    return msgspec.convert(answer, wanted, from_attributes=True)
 
 
 CONFLICT = errors.Conflict(409, "Conflict", "told so")

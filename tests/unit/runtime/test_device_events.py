@@ -38,7 +38,7 @@ def test_the_node_is_told_and_jobs_beside_strangers_too() -> None:
     world.gpunode_changed("a", USED)
     teller.changed("a", "uid", WELL, USED)
     sentence = (
-        "GPU-0 of a has processes that belong to no GPUJob: python (pid 7); it takes no new pods"
+        "GPU-0 of a has processes without a share of it: python (pid 7); it takes no new pods"
     )
     assert events.said == [
         ("a", "ForeignProcesses", sentence),

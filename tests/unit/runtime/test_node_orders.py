@@ -260,3 +260,17 @@ async def test_the_pod_of_an_agent_that_is_gone_is_told_nothing_more() -> None:
         stage.see(ours())
         await asyncio.sleep(4)
     assert len(stage.told()) == 1
+
+
+@virtual
+async def test_ephemeral_containers_of_pods_with_gpus_are_named() -> None:
+    """They can read what their pod was given, and nothing holds them to a cap."""
+    stage = Stage()
+    odd = [{"name": "later"}, {"name": 7}, "x"]
+    status = [{"name": "debugger", "containerID": "containerd://abc"}, *odd]
+    async with Running(stage.orders.run()):
+        stage.see(agent("a"), ours())
+        await asyncio.sleep(4)
+        stage.see(ours(version=2, ephemeralContainerStatuses=status))
+        await asyncio.sleep(4)
+    assert [each.pods[0].ephemeral for each in stage.told("a")] == [{}, {"abc": "debugger"}]

@@ -11,6 +11,7 @@ from tests.unit.runtime.fake_client import (
     UNPROCESSABLE,
     FakeClient,
 )
+from tests.unit.runtime.job_writing import job_writes
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
 
@@ -49,8 +50,15 @@ class FakeAcceptance:
         return tuple(
             Accepted(
                 {
-                    "metadata": {"name": part.job_name(job.name)},
-                    "spec": {"parallelism": part.spec.parallelism, "suspend": job.spec.suspend},
+                    "metadata": {
+                        "name": part.job_name(job.name),
+                        "labels": {LABEL_JOB: job.name},
+                    },
+                    "spec": {
+                        "completions": part.pods,
+                        "parallelism": part.spec.parallelism,
+                        "suspend": job.spec.suspend,
+                    },
                 },
                 Path.BIND,
                 part.role,
@@ -75,6 +83,7 @@ class Case:
             self.client,  # type: ignore[arg-type]
             self.acceptance,  # type: ignore[arg-type]
             self.queue,
+            job_writes(self.world, self.client, self.queue.add_after, wake=self._wake, clock=clock),
             wake=self._wake,
             now=lambda: self.now,
             clock=clock,
@@ -128,11 +137,16 @@ async def test_a_job_that_exists_already_and_is_ours_is_taken_in() -> None:
 
 
 @virtual
-async def test_a_job_of_another_size_under_our_name_is_in_the_way() -> None:
+async def test_a_job_of_another_size_that_cannot_be_put_back_is_in_the_way() -> None:
     case = Case()
-    case.answers = {"POST": CONFLICT, "GET": make_job(completions=5_000_000)}
+    case.answers = {
+        "POST": CONFLICT,
+        "GET": make_job(completions=5_000_000),
+        "PATCH": UNPROCESSABLE,
+    }
     await case.handle()
-    assert "5000000 completions" in case.problem and case.world.jobs == {}
+    assert "was changed or made by somebody else: told so" in case.problem
+    assert case.world.jobs == {}
     assert await case.keys_within(60) == [30.0]
 
 
@@ -375,7 +389,7 @@ def test_a_job_that_has_ended_is_not_patched(ended: str) -> None:
     @virtual
     async def run() -> None:
         case = Case(parallelism=5)
-        case.world.job_changed(make_job(ended=ended))
+        case.world.job_changed(make_job(ended=ended, completions=5))
         await case.handle()
         assert case.client.sent == []
 

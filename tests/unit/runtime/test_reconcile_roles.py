@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, NOT_LEADER, FakeClient, Sent
+from tests.unit.runtime.job_writing import job_writes
 from tests.unit.runtime.test_reconcile import KEY, FakeAcceptance
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
@@ -51,7 +52,8 @@ class Api:
 
 def as_job(body: dict[str, Any]) -> Any:
     name, pods = body["metadata"]["name"], body["spec"]["parallelism"]
-    return make_job(name, uid=f"uid-{name}", owner="job", version=1, parallelism=pods)
+    size = {"parallelism": pods, "completions": pods}
+    return make_job(name, uid=f"uid-{name}", owner="job", version=1, **size)
 
 
 class Case:
@@ -66,11 +68,13 @@ class Case:
             if name.startswith("jobs/"):
                 self.world.job_changed(found)
         self.queue: WorkQueue[JobKey] = WorkQueue()
+        client = FakeClient(self.api.reply)
         self.reconciler = Reconciler(
             self.world,
-            FakeClient(self.api.reply),  # type: ignore[arg-type]
+            client,  # type: ignore[arg-type]
             FakeAcceptance(),  # type: ignore[arg-type]
             self.queue,
+            job_writes(self.world, client),
             wake=lambda: None,
         )
 

@@ -5,6 +5,7 @@ from collections import Counter
 from typing import Any
 
 from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.job_writing import job_writes
 from tests.unit.runtime.test_intake import project_body
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.runtime.test_status_writer import FakePlanning, FakePreemption
@@ -45,7 +46,13 @@ class Cluster:
             clock=clock,
         )
         self.reconciler = Reconciler(
-            self.world, self.client, acceptance, self.queue, wake=lambda: None, clock=clock
+            self.world,
+            self.client,
+            acceptance,
+            self.queue,
+            job_writes(self.world, self.client),
+            wake=lambda: None,
+            clock=clock,
         )
         planning: Any = FakePlanning()
         events: Any = FakeEvents()

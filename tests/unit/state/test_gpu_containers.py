@@ -63,3 +63,33 @@ def test_a_container_index_that_the_pod_does_not_have_is_left_out() -> None:
 )
 def test_a_status_that_cannot_be_read_leaves_the_id_open(odd: dict[str, Any]) -> None:
     assert found(pod(statuses=[odd]))[0].id == ""
+
+
+FILES = {"name": "cache", "volumeMounts": [{"name": "gpu-scheduler-c65"}]}
+
+
+def with_sidecar(*init: dict[str, Any], statuses: list[Any] | None = None) -> Pod:
+    return make_pod(
+        node="n1",
+        grants=(Grant(0, "GPU-a", 500, 20224), Grant(65, "GPU-a", 250, 10112)),
+        containers=[{"name": "main"}],
+        init_containers=list(init),
+        initContainerStatuses=statuses or [],
+    )
+
+
+def test_a_sidecar_is_known_by_its_files_wherever_webhooks_put_theirs() -> None:
+    ids = [{"name": "cache", "containerID": "containerd://def"}, {"name": "gpu-scheduler-cap"}]
+    injected = {"name": "mesh", "restartPolicy": "Always"}
+    capped = {**FILES, "volumeMounts": [*FILES["volumeMounts"], {"name": "gpu-scheduler-cap"}]}
+    made = with_sidecar(
+        injected, {"name": "gpu-scheduler-cap"}, {"name": "x"}, capped, statuses=ids
+    )
+    assert found(made) == (
+        OrderedContainer(0, "main", {"GPU-a": 20224}),
+        OrderedContainer(65, "cache", {"GPU-a": 10112}, "def", promised=True),
+    )
+
+
+def test_a_sidecar_that_the_pod_does_not_have_is_left_out() -> None:
+    assert [c.name for c in found(with_sidecar({"name": "x"}))] == ["main"]

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import msgspec
 
 from gpu_scheduler.api.gpujob import MAIN_CONTAINER, GPUJobSpec
+from gpu_scheduler.api.numbering import numbered
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.sweeps.outcome import excerpt
 from gpu_scheduler.kube.objects import ContainerStatus, Pod, Terminated
@@ -30,10 +31,10 @@ def result_container(spec: GPUJobSpec) -> str:
     """The container that says the result: the first one with a GPU."""
     if spec.template is None:
         return MAIN_CONTAINER
-    containers = (spec.template.get("spec") or {}).get("containers") or [{}]
+    containers = dict(numbered(spec.template.get("spec") or {}))
     requests = device_requests(spec)
     index = requests[0].container if requests else 0
-    return str(containers[min(index, len(containers) - 1)].get("name", MAIN_CONTAINER))
+    return str(containers.get(index, {}).get("name", MAIN_CONTAINER))
 
 
 def ending(pod: Pod) -> Ending:

@@ -28,6 +28,14 @@ from gpu_scheduler.state.world import World
 TOLD_TO_STOP = "told to stop"  # message of a STARTED row: its end, whenever it comes, is Pruned
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What its status told of a sweep's trials when its results were found to be lost."""
+
+    ended: int
+    missing: int  # of these, without a usable result
+
+
 @dataclass(slots=True)
 class Sweep:
     """One sweep. Trials that run are few, trials that have ended are rows of ``table``."""
@@ -51,9 +59,26 @@ class Sweep:
     fatal: FatalExit | None = None
     study: TpeStudy | None = None  # of adaptive searches, once a trial was asked for
     unsearchable: str = ""  # why an adaptive search has no values for its next trial
+    told: Told | None = None  # where the status knew of more ends than all else together
     dirty: set[int] = field(default_factory=set)  # segments with rows that are not stored yet
     _over: dict[int, set[int]] = field(default_factory=dict)  # first trial -> one past the last
     _verdict: Verdict | None = None  # as long as nothing has changed; running ones not counted
+
+    @property
+    def ended(self) -> int:
+        """Trials whose end is known."""
+        counts = self.table.summary().counts
+        return sum(n for state, n in counts.items() if state is not TrialState.STARTED)
+
+    @property
+    def lost(self) -> int:
+        """Trials whose end was known once, and of which nothing is known any more."""
+        if self.told is None:
+            return 0
+        # Those that were looked for afterwards in vain count as ended without a result.
+        missing = self.table.summary().counts.get(TrialState.RESULT_MISSING, 0)
+        in_vain = max(0, missing - self.told.missing)
+        return max(0, self.told.ended - (self.ended - in_vain))
 
     def running(self, trial: int) -> PodUID | None:
         """The pod in which a trial runs or is about to; None when there is none."""

@@ -8,7 +8,7 @@ GPUJob and go with it; whatever bears such a name and is somebody else's is left
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from typing import Any, NoReturn
 
 import msgspec
@@ -33,6 +33,11 @@ _REMEMBERED = 1000  # segments, before those of deleted sweeps are forgotten
 _AGAIN_SECONDS = 30.0  # when something of somebody else is in the way
 
 
+_LOOK_SECONDS = 1.0  # between two ConfigMaps that are looked at, of all sweeps
+
+_Key = tuple[str, int]  # uid of a sweep, number of a segment
+
+
 class ConfigMap(msgspec.Struct, frozen=True, gc=False):
     """A ConfigMap."""
 
@@ -50,12 +55,23 @@ class Results:
         *,
         seconds: float,
         clock: Callable[[], float],
+        terminating: Container[str] = (),
     ) -> None:
-        """``seconds``: least time between two writes of one segment."""
+        """Prepare.
+
+        Args:
+            client: for the look-ups and writes.
+            sweeps: whose results they are.
+            seconds: least time between two writes of one segment.
+            clock: monotonic seconds.
+            terminating: namespaces that are being deleted, in which nothing can be made.
+        """
+        self._terminating = terminating
         self._client, self._sweeps, self._seconds, self._clock = client, sweeps, seconds, clock
-        self._stored: dict[tuple[str, int], str] = {}  # sweep, segment -> uid of the ConfigMap
-        self._due: dict[tuple[str, int], float] = {}  # not before, monotonic seconds
-        self._busy: set[tuple[str, int]] = set()
+        self._stored: dict[_Key, str] = {}  # uid of the ConfigMap; looked at in turn
+        self._rows: dict[_Key, range] = {}  # trials that were read from it
+        self._due: dict[_Key, float] = {}  # not before, monotonic seconds
+        self._busy: set[_Key] = set()
         self._slots = asyncio.Semaphore(_IN_FLIGHT)
         self.counts: Counter[str] = Counter()
         """``written`` and ``failed``, since the start."""
@@ -74,19 +90,20 @@ class Results:
             if stored is not None:
                 missing = 0
                 self._stored[sweep.uid, number] = stored.metadata.uid
-                found.append((name, stored.data.get(RESULTS_KEY, "")))
+                found.append((number, stored.data.get(RESULTS_KEY, "")))
             elif not later:
                 break
             else:
                 missing += 1
             number = number + 1 if missing < _MOST_MISSING or not later else min(later)
-        for name, text in found:
-            self._restore(sweep, name, text)
+        for read, text in found:
+            self._restore(sweep, read, text)
         sweep.loaded = True
 
     async def run(self) -> NoReturn:
         """Write for ever; ends with NotLeader when the fence closes."""
         async with asyncio.TaskGroup() as group:
+            group.create_task(self._look_for_ever())
             while True:
                 await asyncio.sleep(_TICK_SECONDS)
                 sweeps = self._sweeps.all()
@@ -102,31 +119,87 @@ class Results:
                         group.create_task(self._write(sweep, segment))
         raise AssertionError("the loop does not end")
 
-    def _restore(self, sweep: Sweep, name: str, text: str) -> None:
+    def _restore(self, sweep: Sweep, number: int, text: str) -> None:
+        name = results_name(sweep.name, number)
         try:
             _, outcomes = decode(text)
         except BadRowsError as error:
             log.error("%s: ConfigMap %s cannot be read: %s", sweep.key, name, error)
+            sweep.dirty.add(number)
             return
-        for outcome in outcomes:
-            if outcome.trial < sweep.completions:  # what we wrote: trials only become more
-                sweep.restore(outcome)
+        # What we wrote: trials only become more.
+        ours = [outcome for outcome in outcomes if outcome.trial < sweep.completions]
+        for outcome in ours:
+            sweep.restore(outcome)
+        trials = [outcome.trial for outcome in ours]
+        if trials:
+            self._rows[sweep.uid, number] = range(min(trials), max(trials) + 1)
 
     def _forget(self, uids: set[str]) -> None:
         self._stored = {k: uid for k, uid in self._stored.items() if k[0] in uids}
         self._due = {k: at for k, at in self._due.items() if k[0] in uids}
+        self._rows = {k: rows for k, rows in self._rows.items() if k[0] in uids}
 
     def _due_segments(self, sweep: Sweep) -> list[Segment]:
-        if not sweep.loaded or not sweep.dirty:
+        if not sweep.loaded or not sweep.dirty or sweep.namespace in self._terminating:
             return []
         now = self._clock()
+        found = (self._segment(sweep, number) for number in sorted(sweep.dirty))
         return [
             segment
-            for segment in sweep.segments
-            if segment.number in sweep.dirty
+            for segment in found
+            if segment is not None
             and (sweep.uid, segment.number) not in self._busy
             and self._due.get((sweep.uid, segment.number), now) <= now
         ]
+
+    def _segment(self, sweep: Sweep, number: int) -> Segment | None:
+        """A segment by its Job or, where that is gone, by the rows that were read."""
+        known = next((each for each in sweep.segments if each.number == number), None)
+        rows = self._rows.get((sweep.uid, number))
+        if known is not None or rows is None:
+            return known
+        return Segment(number, rows.start, len(rows))
+
+    async def _look_for_ever(self) -> NoReturn:
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            for key in [k for k in tuple(self._stored) if self._sweeps.by_uid(k[0]) is None]:
+                del self._stored[key]
+            if not self._stored:
+                continue
+            key = next(iter(self._stored))
+            self._stored[key] = self._stored.pop(key)  # the last in line
+            try:
+                await self._look(key)
+            except errors.NotLeader:
+                raise
+            except errors.ApiError as error:
+                log.info("results of sweep %s, segment %d: %s", *key, error)
+            except Exception:
+                unexpected("results", f"segment {key[1]}")
+
+    async def _look(self, key: _Key) -> None:
+        """Have what somebody deleted or changed written again: no watch tells of it."""
+        sweep, number = self._sweeps.by_uid(key[0]), key[1]
+        if sweep is None or not self._settled(sweep, number):
+            return
+        name = results_name(sweep.name, number)
+        stored = await self._get(sweep, name)
+        segment = self._segment(sweep, number)
+        if segment is None or not self._settled(sweep, number):
+            return  # it is written anyway
+        if stored is None:
+            self._stored.pop(key, None)
+        elif stored.data.get(RESULTS_KEY) == text_of(sweep, segment):
+            return
+        log.warning("%s: ConfigMap %s was deleted or changed: writing it again", sweep.key, name)
+        sweep.dirty.add(number)
+
+    def _settled(self, sweep: Sweep, number: int) -> bool:
+        """Whether all that is known of a segment was written."""
+        unwritten = number in sweep.dirty or (sweep.uid, number) in self._busy
+        return sweep.loaded and not unwritten and sweep.namespace not in self._terminating
 
     async def _write(self, sweep: Sweep, segment: Segment) -> None:
         key = (sweep.uid, segment.number)

@@ -10,20 +10,21 @@ yet. Called by the reconciler.
 
 import logging
 from collections.abc import Callable, Mapping
+from itertools import zip_longest
 from typing import Any
 
 from gpu_scheduler.adaptive.tpe import TpeMissingError, TpeStudy
-from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.core.sweeps.segments import SEGMENT_TRIALS, Segment, widths
 from gpu_scheduler.core.sweeps.verdict import Phase
+from gpu_scheduler.jobs.drift import changes
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.objects import Job
-from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.runtime.acceptance import Acceptance, Refused
 from gpu_scheduler.runtime.creation import create_job
+from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
 from gpu_scheduler.runtime.sweeps.results import Results
+from gpu_scheduler.runtime.sweeps.salvage import lost, salvage
 from gpu_scheduler.runtime.sweeps.trials import Trials
 from gpu_scheduler.runtime.width import pods_at_once
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
@@ -45,10 +46,13 @@ class Segments:
         sweeps: Sweeps,
         trials: Trials,
         results: Results,
+        writes: JobWrites,
         *,
         wake: Callable[[], None],
     ) -> None:
         """``wake``: the planner may have something to do."""
+        self._writes = writes
+        self._stay: dict[str, str] = {}  # why Jobs stay suspended, by uid
         self._world, self._client, self._acceptance = world, client, acceptance
         self._sweeps, self._trials, self._results = sweeps, trials, results
         self._wake = wake
@@ -64,7 +68,7 @@ class Segments:
             return False
         for own in self._own(job):
             if not (own.suspend or own.complete or own.failure):
-                await self._patch(own, {"suspend": True})
+                await self._writes.write(own, {"suspend": True})
         return True
 
     async def follow(self, job: GPUJobRecord, project: ProjectName) -> str | None:
@@ -89,10 +93,24 @@ class Segments:
             if isinstance(judged, Refused):
                 return judged.message
         shares = _shares(sweep, existing, wanted, at_once)
-        await self._adapt(job.spec, sweep, existing, shares)
+        await self._adapt(job, job.spec.suspend, project, sweep, existing, shares)
         for segment in wanted:
             await self._open(job, project, segment, shares[segment.first])
         return None
+
+    def complaint(self, job: GPUJobRecord) -> str:
+        """What somebody else has changed in its Jobs and cannot be put back; empty if nothing."""
+        own = sorted(self._own(job), key=lambda each: each.first_trial)
+        for each, size in zip(own, _sizes(own), strict=True):
+            if (each.complete or each.failure) and each.completions < size:
+                return (
+                    f"Job {each.name} ended with {each.completions} of its {size} trials, because "
+                    "somebody else changed spec.completions: delete that Job, and it is made anew "
+                    "for the trials that are missing"
+                )
+        stay = {each.uid: self._stay.get(each.uid, "") for each in own if each.suspend}
+        self._stay = {uid: why for uid, why in self._stay.items() if uid in self._world.jobs}
+        return next(filter(None, stay.values()), "") or self._writes.complaint(own)
 
     async def _known(self, job: GPUJobRecord) -> Sweep | None:
         """The sweep, with what is stored of it."""
@@ -104,6 +122,8 @@ class Segments:
         if not sweep.loaded:
             await self._results.load(sweep)
             self._trials.loaded(sweep)
+            if salvage(sweep, job, self._trials.reading(sweep)):
+                log.warning("%s: results were deleted or changed; %s", job.key, lost(sweep))
         return sweep
 
     def _own(self, job: GPUJobRecord) -> list[JobRecord]:
@@ -126,22 +146,35 @@ class Segments:
         return ""
 
     async def _adapt(
-        self, spec: GPUJobSpec, sweep: Sweep, existing: list[JobRecord], shares: Mapping[int, int]
+        self,
+        job: GPUJobRecord,
+        suspend: bool,
+        project: ProjectName,
+        sweep: Sweep,
+        existing: list[JobRecord],
+        shares: Mapping[int, int],
     ) -> None:
-        """Patch widths and suspension; what becomes narrower goes first."""
+        """Patch sizes and suspension; what becomes narrower goes first."""
         patches: list[tuple[int, JobRecord, dict[str, Any]]] = []
-        for own in existing:
+        for own, size in zip(existing, _sizes(existing), strict=True):
             if not _left(sweep, own):
                 continue
-            width, changes = shares[own.first_trial], {}
-            if own.parallelism != width:
-                changes["parallelism"] = width
-            if own.suspend != spec.suspend:
-                changes["suspend"] = spec.suspend
-            if changes:
-                patches.append((width - own.parallelism, own, changes))
-        for _, own, changes in sorted(patches, key=lambda each: each[0]):
-            await self._patch(own, changes)
+            width = shares[own.first_trial]
+            wanted = {"completions": size, "parallelism": width, "suspend": suspend}
+            if differs := changes(own, wanted):
+                patches.append((width - own.parallelism, own, differs))
+        for _, own, differs in sorted(patches, key=lambda each: each[0]):
+            if differs.get("suspend") is False and await self._edited(job, project, own):
+                continue
+            await self._writes.write(own, differs)
+
+    async def _edited(self, job: GPUJobRecord, project: ProjectName, own: JobRecord) -> str:
+        """Why a Job stays suspended; empty if it need not."""
+        segment = Segment(own.segment or 0, own.first_trial, own.completions)
+        (accepted,) = await self._acceptance.rendered(job, project, segment)
+        why = await self._writes.edited(own, accepted.job)
+        self._stay[own.uid] = why
+        return why
 
     async def _open(
         self, job: GPUJobRecord, project: ProjectName, segment: Segment, width: int
@@ -153,12 +186,6 @@ class Segments:
         if made is not None:
             self._trials.job_changed(made)
         log.info("%s: trials %d to %d are open", job.key, segment.first, segment.end - 1)
-        self._wake()
-
-    async def _patch(self, own: JobRecord, changes: dict[str, Any]) -> None:
-        body = {"metadata": {"uid": own.uid}, "spec": changes}
-        path = job_path(own.namespace, own.name)
-        self._world.job_changed(await self._client.merge_patch(path, body, Job))
         self._wake()
 
 
@@ -177,6 +204,21 @@ def is_over(job: GPUJobRecord, sweep: Sweep) -> bool:
 def running(world: World, sweep: Sweep) -> int:
     """Trials that hold GPUs, or are about to."""
     return len(sweep.live) + sum(1 for place in world.assumed.values() if place.job == sweep.key)
+
+
+def _sizes(existing: list[JobRecord]) -> list[int]:
+    """How many trials each Job is to have: up to the next one's first, if that one follows it.
+
+    Behind the last one another Job opens for what it lacks, so its own size is right.
+    """
+    found = []
+    for own, following in zip_longest(existing, existing[1:]):
+        adjacent = following is not None and own.segment is not None
+        if following is None or not adjacent or following.segment != (own.segment or 0) + 1:
+            found.append(own.completions)
+        else:
+            found.append(min(following.first_trial - own.first_trial, SEGMENT_TRIALS))
+    return found
 
 
 def _segment(job: JobRecord) -> Segment:
@@ -211,7 +253,7 @@ def _wanted(sweep: Sweep, existing: list[JobRecord], total: int, parallelism: in
     """
     have = {own.first_trial for own in existing}
     sizes = {s.first: s.size for s in sweep.segments} | {
-        own.first_trial: own.completions for own in existing
+        own.first_trial: size for own, size in zip(existing, _sizes(existing), strict=True)
     }
     wanted: list[Segment] = []
     unfinished, first, number = 0, 0, 0

@@ -46,8 +46,14 @@ class Judged:
         )
 
 
-def judged(sweep: Sweep, running: int) -> Judged:
-    """The sweep as it stands; ``running``: trials that hold GPUs."""
+def judged(sweep: Sweep, running: int, lost: str = "") -> Judged:
+    """The sweep as it stands.
+
+    Args:
+        sweep: what is known of it.
+        running: trials that hold GPUs.
+        lost: what of its results is lost.
+    """
     summary, verdict = sweep.table.summary(), sweep.verdict(running)
     status = SweepStatus(
         trials=sweep.completions,
@@ -55,6 +61,7 @@ def judged(sweep: Sweep, running: int) -> Judged:
         best=_best(sweep, summary),
         top=[_ranked(sweep, outcome, _SHORT_BYTES) for outcome in summary.top],
         errors=[_error(outcome) for outcome in summary.errors],
+        lost_results=lost,
         target_reached=summary.target_reached,
     )
     ended = None if verdict.phase is SweepPhase.RUNNING else Phase(verdict.phase.value)

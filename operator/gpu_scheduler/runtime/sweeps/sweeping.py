@@ -7,11 +7,13 @@ from typing import NoReturn
 from gpu_scheduler.core.request import JobKey
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.sweeps.logs import Logs
 from gpu_scheduler.runtime.sweeps.lookup import Lookup
 from gpu_scheduler.runtime.sweeps.record import Sweeps
 from gpu_scheduler.runtime.sweeps.results import Results
+from gpu_scheduler.runtime.sweeps.salvage import as_it_ended, lost
 from gpu_scheduler.runtime.sweeps.search import SearchThread
 from gpu_scheduler.runtime.sweeps.segments import Segments, is_over, running
 from gpu_scheduler.runtime.sweeps.start import Start
@@ -47,13 +49,19 @@ class Sweeping:
             clock=clock,
         )
         self.start = Start(world, self.sweeps, changed=queue.add)
-        self.results = Results(client, self.sweeps, seconds=results_seconds, clock=clock)
+        self.results = Results(
+            client,
+            self.sweeps,
+            seconds=results_seconds,
+            clock=clock,
+            terminating=world.terminating,
+        )
         self._search = SearchThread()
         self._logs = Logs(client, self.trials, self._search)
         self.trials.read_log = self._logs.read
         self._lookup = Lookup(client, self.trials)
 
-    def segments(self, acceptance: Acceptance) -> Segments:
+    def segments(self, acceptance: Acceptance, writes: JobWrites) -> Segments:
         """What makes the Jobs of sweeps."""
         return Segments(
             self._world,
@@ -62,6 +70,7 @@ class Sweeping:
             self.sweeps,
             self.trials,
             self.results,
+            writes,
             wake=self._wake,
         )
 
@@ -70,8 +79,10 @@ class Sweeping:
         sweep = self.sweeps.of(job.key)
         if sweep is None or not sweep.loaded:
             return None
-        found = judged(sweep, running(self._world, sweep))
-        return None if found.ended is None and is_over(job, sweep) else found
+        found = judged(sweep, running(self._world, sweep), lost(sweep))
+        if not is_over(job, sweep):
+            return found
+        return as_it_ended(job, sweep) or (found if found.ended is not None else None)
 
     async def run(self) -> NoReturn:
         """Work for ever; ends with NotLeader when the fence closes."""

@@ -179,6 +179,10 @@ class Trials:
         self._unsettled.pop((sweep.uid, outcome.trial), None)
         self._news(sweep, could_start)
 
+    def reading(self, sweep: Sweep) -> frozenset[int]:
+        """Trials whose log is being read."""
+        return frozenset(trial for uid, trial in self._reading if uid == sweep.uid)
+
     def read(self, sweep: Sweep, trial: int, reading: Reading) -> None:
         """What a trial's program said, from wherever it was read; it ended well."""
         self._reading.discard((sweep.uid, trial))

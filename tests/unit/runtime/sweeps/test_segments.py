@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.job_writing import job_writes
 from tests.unit.runtime.sweeps.cases import KEY, Case, segment_job
 from tests.unit.runtime.virtual_loop import virtual
 
@@ -55,6 +56,7 @@ class Making(Case):
             self.sweeps,
             self.trials,
             results,
+            job_writes(self.world, self.client),
             wake=lambda: None,
         )
 
@@ -70,9 +72,8 @@ class Making(Case):
         spec = {"parallelism": known.parallelism, "suspend": known.suspend} | sent.body["spec"]
         number = int(name.removeprefix("job-s"))
         spec["succeeded"] = known.succeeded
-        return segment_job(
-            number, known.first_trial, known.completions, version=self.version, **spec
-        )
+        size = spec.pop("completions", known.completions)
+        return segment_job(number, known.first_trial, size, version=self.version, **spec)
 
     async def follow(self) -> str | None:
         """One look at the GPUJob; what is wrong with it."""

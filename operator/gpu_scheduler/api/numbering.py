@@ -1,0 +1,32 @@
+"""Numbers of a pod's containers, by which the ledger and our annotations name them.
+
+Containers count from 0. An init container that runs as long as the pod does (restartPolicy Always,
+a native sidecar) may hold GPUs as well: of these the first init container has number 64, the next
+65, for a GPUJob's pod has at most 64 containers. In a template anything may stand at these places,
+so what is malformed is passed over. Used by requests, rendering and whoever reads pods.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+FIRST_INIT = 64
+
+
+def numbered(pod_spec: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Containers that may hold GPUs, with their numbers, of a pod spec without our own."""
+    yield from _each(pod_spec.get("containers"), 0)
+    for number, container in _each(pod_spec.get("initContainers"), FIRST_INIT):
+        if container.get("restartPolicy") == "Always":
+            yield number, container
+
+
+def passing(pod_spec: Mapping[str, Any]) -> frozenset[str]:
+    """Names of the init containers that end before the others start."""
+    init = (container for _, container in _each(pod_spec.get("initContainers"), FIRST_INIT))
+    return frozenset(str(c.get("name")) for c in init if c.get("restartPolicy") != "Always")
+
+
+def _each(containers: object, first: int) -> Iterator[tuple[int, dict[str, Any]]]:
+    for number, container in enumerate(containers if isinstance(containers, list) else (), first):
+        if isinstance(container, dict):
+            yield number, container

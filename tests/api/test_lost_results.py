@@ -1,0 +1,64 @@
+"""Results ConfigMaps that somebody deletes or changes, on a real API server."""
+
+from collections.abc import Iterator
+
+import pytest
+from tests.api.site import Site, Team, site_on, team_on
+from tests.api.tenant import Tenant, until
+from tests.api.trials import RANDOM, SETTINGS, rows, says
+
+from cluster import Running
+from gpu_scheduler.api.names import results_name
+
+
+@pytest.fixture(scope="module")
+def site(control_plane: Running) -> Iterator[Site]:
+    with site_on(control_plane, SETTINGS) as made:
+        yield made
+
+
+@pytest.fixture
+def team(site: Site) -> Iterator[Team]:
+    with team_on(site) as make:
+        yield make
+
+
+def search(tenant: Tenant, name: str) -> None:
+    """A search of four trials that has ended and is stored."""
+    tenant.submit(
+        name, gpu=0.5, parallelism=4, completions=4, sweep=RANDOM, template=says({"loss": 0.5})
+    )
+    tenant.wait_phase(name, "Succeeded")
+    until(lambda: len(rows(tenant, name)) == 4, "all of it is stored")
+
+
+def path(tenant: Tenant, name: str) -> str:
+    return f"/api/v1/namespaces/{tenant.name}/configmaps/{results_name(name, 0)}"
+
+
+def test_while_it_runs_the_operator_writes_them_again(site: Site, team: Team) -> None:
+    tenant = team(quota=8)
+    search(tenant, "kept")
+    stored = rows(tenant, "kept")
+    assert site.admin.send("DELETE", path(tenant, "kept")).ok
+    until(lambda: rows(tenant, "kept") == stored, "they are there again", 20)
+    assert site.admin.patch(path(tenant, "kept"), {"data": {"trials": '{"v":1}'}}).ok
+    until(lambda: rows(tenant, "kept") == stored, "they are as they were", 20)
+
+
+def test_what_was_lost_while_no_operator_ran_is_told_of(site: Site, team: Team) -> None:
+    tenant = team(quota=8)
+    search(tenant, "gone")
+    best = tenant.status("gone")["sweep"]["best"]
+    site.replica.kill()
+    jobs = f"/apis/batch/v1/namespaces/{tenant.name}/jobs"
+    assert site.admin.send("DELETE", f"{jobs}/gone-s0?propagationPolicy=Background").ok
+    assert site.admin.send("DELETE", path(tenant, "gone")).ok
+    until(lambda: not tenant.pods(), "its pods are gone", 120)
+    site.restart()
+    status = until(
+        lambda: (s := tenant.status("gone"))["sweep"].get("lostResults") and s,
+        lambda: f"what is lost is told; {tenant.status('gone')}",
+    )
+    assert status["phase"] == "Succeeded" and status["sweep"]["best"] == best
+    assert status["sweep"]["counts"]["succeeded"] == 4

@@ -1,0 +1,19 @@
+"""The writer of Jobs as the reconciler and the segments of a test need it."""
+
+from collections.abc import Callable
+from typing import Any
+
+from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.runtime.job_writes import JobWrites
+from gpu_scheduler.state.world import World
+
+
+def job_writes(
+    world: World,
+    client: Any,
+    again: Callable[[JobKey, float], None] = lambda key, seconds: None,
+    *,
+    wake: Callable[[], None] = lambda: None,
+    clock: Callable[[], float] = lambda: 0.0,
+) -> JobWrites:
+    return JobWrites(world, client, wake=wake, again=again, clock=clock)
