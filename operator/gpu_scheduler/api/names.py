@@ -51,6 +51,9 @@ RENDERED = f"{GROUP}/rendered"
 # On Jobs, one per index: when its pod last had to move, and which one it was, see api.moved.
 MOVED_PREFIX = f"{GROUP}/moved-"
 
+# On Jobs: when their pods were allowed again, see jobs.nudge.
+TRIED_AGAIN = f"{GROUP}/tried-again"
+
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # what NVIDIA's container runtime obeys
 VOID = "void"  # NVIDIA's word for "no device at all"
 

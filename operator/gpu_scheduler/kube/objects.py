@@ -248,6 +248,12 @@ class Job(_Struct, frozen=True):
     status: JobStatus = JobStatus()
 
 
+class ResourceQuota(_Struct, frozen=True):
+    """A ResourceQuota: that it changed is all that counts."""
+
+    metadata: Meta = Meta()
+
+
 class LeaseSpec(_Struct, frozen=True):
     """spec of a Lease."""
 

@@ -150,7 +150,7 @@ class StatusWriter:
         due = self._due_projects() if started >= self._projects_again_at else []
         if not due:
             return
-        overview = look(self._world, self._planning.shares_by_model_milli)
+        overview = look(self._world, self._planning.shares_by_model_milli, self._planning.waits)
         for name in due:
             group.create_task(self._once(name, partial(self._project, name, overview)))
         self._projects_again_at = self._clock() + 10 * (self._clock() - started)

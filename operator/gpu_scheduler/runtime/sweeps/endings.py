@@ -9,8 +9,11 @@ from dataclasses import dataclass
 
 from gpu_scheduler.api.gpujob import MAIN_CONTAINER, GPUJobSpec
 from gpu_scheduler.api.requests import device_requests
+from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import Pod, Terminated
 from gpu_scheduler.state.containers import failure, statuses
+
+_FAILURE_CHARS = 300  # as it is kept with a trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ def ending(pod: Pod) -> Ending:
     codes = tuple(each.exit_code for each in found.values() if each.exit_code)
     why = failure(pod)
     failed = "" if pod.status.phase == "Succeeded" else why.message if why else "the pod failed"
-    return Ending(messages, failed, codes)
+    return Ending(messages, clip(failed, _FAILURE_CHARS), codes)
 
 
 def fatal_code(ended: Ending, fatal: Container[int]) -> int | None:
