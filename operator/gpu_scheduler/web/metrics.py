@@ -146,7 +146,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
     yield jobs
     yield GaugeMetricFamily(
         "gpusched_jobs_without_reason",
-        "GPUJobs older than two seconds that neither run nor have ended and say no reason: stays 0.",
+        "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
         value=without_reason(operator.world.gpujobs.values(), time.time()),
     )
     reasons = Counter(str(wait.reason) for wait in operator.planning.waits.values())
