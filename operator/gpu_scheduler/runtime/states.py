@@ -7,8 +7,7 @@ Pure; called by ``status``.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from gpu_scheduler.api.states import NEVER
 from gpu_scheduler.core.decision import Place, Reason, Wait
@@ -40,7 +39,7 @@ class Known:
     refused: str = ""
     timed_out: str = ""
     evicted: str = ""
-    assumed: Mapping[PodUID, Place] = MappingProxyType({})
+    assumed: Mapping[PodUID, Place] = field(default_factory=dict)
     trouble: Callable[[PodRecord], Trouble | None] = lambda pod: None
 
 
