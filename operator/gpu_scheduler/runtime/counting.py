@@ -35,16 +35,14 @@ class Counted:
         return self.succeeded + self.failed_indexes
 
 
-def count(own: Iterable[JobRecord], ended: Iterable[PodRecord]) -> Counted:
-    """What is over, of all Jobs of a GPUJob."""
-    good: Counter[str] = Counter(
-        uid for uid, _ in {(p.job_uid, p.index) for p in ended if p.phase == "Succeeded"}
-    )
-    bad: Counter[str] = Counter(pod.job_uid for pod, _ in failures(ended))
+def count(own: Iterable[JobRecord], ended: Iterable[PodRecord], bad: Iterable[Failed]) -> Counted:
+    """What is over, of all Jobs of a GPUJob (``bad``: the ``failures`` among its ended pods)."""
+    good = Counter([pod.job_uid for pod in ended if pod.phase == "Succeeded"])
+    failed = Counter(pod.job_uid for pod, _ in bad)
     jobs = tuple(own)
     return Counted(
-        sum(max(job.succeeded, good[job.uid]) for job in jobs),
-        sum(max(job.failed, bad[job.uid]) for job in jobs),
+        sum(max(job.succeeded, min(good[job.uid], job.completions)) for job in jobs),
+        sum(max(job.failed, failed[job.uid]) for job in jobs),
         sum(job.failed_indexes for job in jobs),
     )
 
@@ -61,29 +59,27 @@ def failures(ended: Iterable[PodRecord]) -> list[Failed]:
     return sorted(found, key=lambda each: (each[1].at, each[0].index, each[0].version))
 
 
-def with_failures_of(own: Iterable[JobRecord], ended: Sequence[PodRecord]) -> list[Failed]:
-    """Failures of indexes that are tried again."""
-    found = failures(ended)
-    if not found:
+def tried_again(
+    own: Iterable[JobRecord], ended: Iterable[PodRecord], bad: Sequence[Failed]
+) -> list[Failed]:
+    """Failures of indexes that are not over."""
+    if not bad:
         return []
     over = {(job.uid, index) for job in own for each in (job.completed, job.lost) for index in each}
     over |= {(pod.job_uid, pod.index) for pod in ended if pod.phase == "Succeeded"}
-    return [each for each in found if (each[0].job_uid, each[0].index) not in over]
+    return [each for each in bad if (each[0].job_uid, each[0].index) not in over]
 
 
-def first(ended: Iterable[PodRecord], before: str) -> str:
+def first(bad: Sequence[Failed], before: str) -> str:
     """The first failure of all, in one sentence; ``before``: what was said of it already."""
-    if before:
+    if before or not bad:
         return before
-    found = failures(ended)
-    if not found:
-        return ""
-    pod, failure = found[0]
+    pod, failure = bad[0]
     at = f"{failure.at}: " if failure.at else ""
     return clip(f"{at}index {pod.index} (pod {pod.name}): {failure.message}", _FIRST_CHARS)
 
 
-def why_failed(own: Sequence[JobRecord], ended: Sequence[PodRecord]) -> tuple[str, str]:
+def why_failed(own: Iterable[JobRecord], bad: Iterable[Failed]) -> tuple[str, str]:
     """Reason and message of a job that has failed; empty ones while none of its Jobs has.
 
     The first failure of an index that was given up comes first.
@@ -92,7 +88,7 @@ def why_failed(own: Sequence[JobRecord], ended: Sequence[PodRecord]) -> tuple[st
     if job is None:
         return "", ""
     role = f"role {job.role}: " if job.role else ""
-    found = [each for each in failures(ended) if each[0].job_uid == job.uid]
+    found = [each for each in bad if each[0].job_uid == job.uid]
     lost = set(job.lost)
     given_up = [each for each in found if each[0].index in lost] or found
     if not given_up:

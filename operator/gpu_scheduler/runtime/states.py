@@ -13,7 +13,7 @@ from gpu_scheduler.api.states import NEVER
 from gpu_scheduler.core.decision import Place, Reason, Wait
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.wording import names, pods
-from gpu_scheduler.runtime.counting import Counted, with_failures_of
+from gpu_scheduler.runtime.counting import Counted, Failed, tried_again
 from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
@@ -55,6 +55,7 @@ class Facts:
         own: Its Jobs.
         live: Its pods that have not ended.
         ended: Its pods that have.
+        bad: Those that failed by themselves, the first first.
         counted: Its indexes that are over.
         by: For whom pods of it had to go that have no place again.
         sweep: Why a sweep starts no more trials, with its sentence.
@@ -65,6 +66,7 @@ class Facts:
     own: Sequence[JobRecord]
     live: Sequence[PodRecord]
     ended: Sequence[PodRecord]
+    bad: Sequence[Failed]
     counted: Counted
     by: str | None = None
     sweep: tuple[str, str] = ("", "")
@@ -215,7 +217,7 @@ def _over(facts: Facts) -> Said | None:
 
 
 def _retries(facts: Facts) -> Said | None:
-    failed = with_failures_of(facts.own, facts.ended)
+    failed = tried_again(facts.own, facts.ended, facts.bad)
     if not failed:
         return None
     pod, failure = failed[-1]

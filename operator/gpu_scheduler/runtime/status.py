@@ -17,7 +17,7 @@ from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.core.units import MIB, gpu_from_milli
 from gpu_scheduler.core.wording import memory
 from gpu_scheduler.runtime import counting, protection, states
-from gpu_scheduler.runtime.counting import Counted
+from gpu_scheduler.runtime.counting import Counted, Failed
 from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.runtime.states import NOTHING, Facts, Known, Said, is_victim
@@ -56,19 +56,19 @@ def gpujob_status(
     """
     watched = watched or Watched()
     own = [j for j in jobs if j.owner_uid == job.uid]
-    live: list[PodRecord] = []
-    over: list[PodRecord] = []
-    for pod in pods:
-        (over if pod.stage is Stage.ENDED else live).append(pod)
+    known_pods = list(pods)
+    live = [p for p in known_pods if p.stage is not Stage.ENDED]
+    over = [p for p in known_pods if p.stage is Stage.ENDED]
     held = [p for p in live if p.allocation is not None]
-    counted = counting.count(own, over)
-    complete, failed_as = _verdict(job, own, over, sweep)
+    bad = counting.failures(over)
+    counted = counting.count(own, over, bad)
+    complete, failed_as = _verdict(job, own, bad, sweep)
     ended = _ended(job, complete, failed_as[1]) if sweep is None else sweep.ended
     running = sum(1 for p in live if p.stage is Stage.RUNNING)
     by = preempted_by(job, counted, live, known.preempted) if not ended else None
     if ended is None:
         told = (sweep.reason, sweep.message) if sweep is not None else ("", "")
-        facts = Facts(job, own, live, over, counted, by, told, known)
+        facts = Facts(job, own, live, over, bad, counted, by, told, known)
         reason, message = states.say(facts)
         phase = _phase(job, running, counted, reason)
     else:
@@ -95,7 +95,7 @@ def gpujob_status(
         phase=phase,
         reason=reason,
         message=message,
-        first_failure=counting.first(over, before) or None,
+        first_failure=counting.first(bad, before) or None,
         preempted_by=by,
         queue_position=waiting.position if waiting else None,
         pods=counts,
@@ -111,7 +111,7 @@ def gpujob_status(
 
 
 def _verdict(
-    job: GPUJobRecord, own: list[JobRecord], over: list[PodRecord], sweep: Judged | None
+    job: GPUJobRecord, own: list[JobRecord], bad: list[Failed], sweep: Judged | None
 ) -> tuple[bool, Said]:
     """Whether the job has succeeded, and why it has failed, with an empty sentence if not."""
     if sweep is not None:  # the verdict over trials, not that of the Jobs
@@ -120,7 +120,7 @@ def _verdict(
     if job.spec is not None and job.spec.sweep is not None:
         return False, ("", "")  # until its results have been read
     roles = job.asks.keys() or {""}
-    return {j.role for j in own if j.complete} >= roles, counting.why_failed(own, over)
+    return {j.role for j in own if j.complete} >= roles, counting.why_failed(own, bad)
 
 
 def _last_words(
