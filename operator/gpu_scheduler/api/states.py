@@ -171,7 +171,6 @@ STATES = (
         Group.GAVE_BACK,
         "its pod could not start for startTimeoutSeconds of the project and gave its GPU back",
         "the operator, at the time that the message names",
-        "Warning",
     ),
     State(
         Reason.PREEMPTED,
