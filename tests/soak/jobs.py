@@ -165,7 +165,7 @@ class Jobs:
             return "says nothing"
         held = [pod for pod in pods if pod.holds and not pod.deleting]
         reason = status.get("reason", "")
-        if status["phase"] == "Pending" and not reason and not held and pods:
+        if status["phase"] == "Pending" and not reason:
             return "waits without a reason"
         if reason in _WAITING_WORDS and pods and len(held) == len(pods):
             return "says that it waits, and all its pods are placed"

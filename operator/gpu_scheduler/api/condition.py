@@ -10,14 +10,13 @@ from typing import Annotated, Literal
 from pydantic import BeforeValidator, Field
 
 from gpu_scheduler.api.model import ApiModel
+from gpu_scheduler.core.wording import clip
 
 _MOST_CHARS = 4096
 
 
 def _cut(text: object) -> object:
-    if isinstance(text, str) and len(text) > _MOST_CHARS:
-        return f"{text[: _MOST_CHARS - 1]}…"
-    return text
+    return clip(text, _MOST_CHARS) if isinstance(text, str) else text
 
 
 Sentence = Annotated[str, BeforeValidator(_cut), Field(max_length=_MOST_CHARS)]

@@ -23,6 +23,7 @@ from gpu_scheduler.api.container import (
 from gpu_scheduler.api.model import ApiModel, JsonSchema, rules
 from gpu_scheduler.api.roles import Framework, Role, TopologySpec
 from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_SPEC, SHAPE_NAME
+from gpu_scheduler.api.states import described
 from gpu_scheduler.api.sweep import SweepSpec
 from gpu_scheduler.api.sweep_status import SweepStatus
 
@@ -269,8 +270,13 @@ class GPUJobStatus(ApiModel):
 
     observed_generation: int | None = Field(None, description="metadata.generation judged here.")
     phase: Phase = Field(Phase.PENDING, description="Where the job is in its life.")
-    reason: str = Field("", description="Why it does not run, one word; empty when it does.")
+    reason: str = Field("", description=described())
     message: Sentence = Field("", description="The same as a sentence with numbers.")
+    first_failure: Sentence | None = Field(
+        None,
+        description="The first pod of it that failed: when, which index and container, how it "
+        "ended and what it said last.",
+    )
     preempted_by: str | None = Field(
         None,
         description="namespace/name of the GPUJob for which pods of this one had to go; until "
@@ -293,6 +299,8 @@ class GPUJobStatus(ApiModel):
         json_schema_extra=_BY_TYPE,
     )
     project: str | None = Field(None, description="The GPUProject that is charged.")
-    gpu: str | None = Field(None, description="GPUs held / asked for by the pods at once.")
+    gpu: str | None = Field(
+        None, description="GPUs, or GPU memory, held / asked for by the pods at once."
+    )
     pod_summary: str | None = Field(None, description="Pods running / succeeded / in all.")
     node: str | None = Field(None, description="Where pods run: a node, or a node and +N more.")

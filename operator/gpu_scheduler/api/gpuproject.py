@@ -15,6 +15,7 @@ from gpu_scheduler.api.model import ApiModel, ExactNumber, rules
 from gpu_scheduler.api.rules import AMOUNT, GPU_PROJECT_SPEC
 from gpu_scheduler.core.units import milli_from_gpu
 
+START_TIMEOUT_SECONDS = 600
 _MOST_GPUS = 1_000_000
 Amount = Annotated[
     ExactNumber,
@@ -69,6 +70,14 @@ class GPUProjectSpec(ApiModel):
         "pod; no retry is charged). Absent: warn, and evict if it goes on for a minute.",
     )
 
+    start_timeout_seconds: int = Field(
+        START_TIMEOUT_SECONDS,
+        ge=0,
+        le=2**31 - 1,
+        description="A pod that has its GPUs and whose containers have not started for so long "
+        "gives them back and is tried again later; no retry is charged. 0 = never.",
+    )
+
     @property
     def quota_milli(self) -> int:
         """Guaranteed milli-GPU."""
@@ -116,7 +125,9 @@ class GPUProjectStatus(ApiModel):
             "x-kubernetes-list-map-keys": ["model"],
         },
     )
-    pending_gpu: str = Field("0", description="GPUs that waiting pods ask for.")
+    pending_gpu: str = Field(
+        "0", description="GPUs that waiting pods ask for, as far as they can ever start."
+    )
     jobs: JobCounts = Field(default_factory=JobCounts, description="GPUJobs by state.")
     conditions: list[Condition] = Field(
         default_factory=list,

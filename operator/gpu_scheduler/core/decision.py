@@ -1,7 +1,7 @@
 """What the planner answers: values only; carrying them out happens elsewhere.
 
-Reasons are API: users script against them and tests assert them. They are listed from the most
-to the least specific; a job that could be given several gets the first that applies.
+Reasons are API: users script against them and tests assert them. What each means stands in
+``api.states``; which of several a job gets, in ``runtime.states``.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
 
 
 class Reason(StrEnum):
-    """Why a job does not run."""
+    """Why a job does not run, or why it failed. The planner says those up to WAITING_FOR_GANG."""
 
     INVALID = "Invalid"  # the object can never be accepted as it is
     UNSATISFIABLE = "Unsatisfiable"  # no node of this cluster could hold it, even when empty
@@ -22,9 +22,33 @@ class Reason(StrEnum):
     WAITING_FOR_GPU = "WaitingForGPU"
     WAITING_FOR_RESOURCES = "WaitingForResources"  # GPUs fit; CPU, memory or pod slots do not
     WAITING_FOR_GANG = "WaitingForGang"
+
+    CREATING_JOB = "CreatingJob"
+    CREATING_PODS = "CreatingPods"
+    PODS_REFUSED = "PodsRefused"
+    SCHEDULING_GATED = "SchedulingGated"
+    WAITING_FOR_PLAN = "WaitingForPlan"
+    PLACING = "Placing"
+    STARTING = "Starting"
+    IMAGE_NOT_PULLED = "ImageNotPulled"
+    CONTAINER_NOT_STARTED = "ContainerNotStarted"
+    VOLUME_NOT_MOUNTED = "VolumeNotMounted"
+    SANDBOX_NOT_CREATED = "SandboxNotCreated"
+    START_TIMED_OUT = "StartTimedOut"
+    RETRYING = "Retrying"
+    ENDING_PODS = "EndingPods"
+    EVICTED = "Evicted"
+    PREEMPTED = "Preempted"
     SUSPENDED = "Suspended"
-    PLACING = "Placing"  # decided; the API server has not confirmed it yet
-    PREEMPTED = "Preempted"  # said by the status of a job whose pods had to give way
+    RESUMING = "Resuming"
+    FINISHING = "Finishing"
+
+    PROGRAM_FAILED = "ProgramFailed"
+    PROGRAM_NOT_FOUND = "ProgramNotFound"
+    OOM_KILLED = "OOMKilled"
+    TIME_LIMIT_EXCEEDED = "TimeLimitExceeded"
+    POD_FAILED = "PodFailed"
+    JOB_FAILED = "JobFailed"
 
 
 class EvictReason(StrEnum):

@@ -10,6 +10,15 @@ GIB = MIB * 1024
 MOST_NAMES = 3
 
 
+def clip(text: str, most_chars: int) -> str:
+    """The beginning of a text, at most so long, cut where a word ends."""
+    if len(text) <= most_chars:
+        return text
+    kept = text[: most_chars - 1]
+    space = kept.rfind(" ")
+    return f"{kept[:space] if space > most_chars // 2 else kept}…"
+
+
 def gpus(milli: int) -> str:
     """'1 GPU', '0.5 GPUs'."""
     return f"{gpu_from_milli(milli)} GPU{'' if milli == DEVICE_MILLI else 's'}"

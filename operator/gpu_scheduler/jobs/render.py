@@ -135,6 +135,7 @@ def _template(job: RenderInput, part: Part) -> dict[str, Any]:
     meta["annotations"] = merged(meta.get("annotations"), void)
 
     _fill_containers(pod_spec, job, part, requests)
+    _keep_last_words(pod_spec)
     if job.spec.sweep is not None:
         inject(pod_spec, job.spec.sweep.search().names, indices)
     if is_distributed(job.spec):
@@ -179,6 +180,16 @@ def _fill_containers(
     names = {files_volume(index) for index in asked}
     volumes = [v for v in pod_spec.get("volumes") or () if v.get("name") not in names]
     pod_spec["volumes"] = [*volumes, *(downward_volume(index) for index in asked)]
+
+
+def _keep_last_words(pod_spec: dict[str, Any]) -> None:
+    """The end of a failed container's log becomes its message, where its author said nothing.
+
+    Only where it failed and wrote no termination message, so results of trials are as they were.
+    """
+    for container in (*(pod_spec.get("initContainers") or ()), *pod_spec["containers"]):
+        if "terminationMessagePolicy" not in container:
+            container["terminationMessagePolicy"] = "FallbackToLogsOnError"
 
 
 def _identity(job: RenderInput, part: Part, theirs: list[dict[str, Any]] | None) -> Env:

@@ -10,12 +10,13 @@ from email.utils import parsedate_to_datetime
 
 import msgspec
 
+from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import Status, StatusDetails
 
 LONGEST_RETRY_AFTER_SECONDS = 60.0
 """More than any API server asks for; what a proxy asks for beyond it is not waited for."""
 
-_MESSAGE_LIMIT = 400
+_MOST_CHARS = 2000  # of a message: an admission policy may say anything
 _DIGITS = 9
 _STATUS_DECODER = msgspec.json.Decoder(Status)
 
@@ -127,7 +128,7 @@ def from_status(status: Status) -> ApiError:
     return kind(
         status.code,
         status.reason,
-        status.message[:_MESSAGE_LIMIT],
+        clip(status.message, _MOST_CHARS),
         details,
         retry_after_seconds=min(
             max(0.0, float(details.retry_after_seconds)), LONGEST_RETRY_AFTER_SECONDS
@@ -150,7 +151,7 @@ def from_answer(
     try:
         status = _STATUS_DECODER.decode(body)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        text = body[:_MESSAGE_LIMIT].decode(errors="replace").strip()
+        text = body[:_MOST_CHARS].decode(errors="replace").strip()
         status = Status(message=text or f"HTTP {code}")
     error = from_status(msgspec.structs.replace(status, code=code))
     if retry_after is not None:

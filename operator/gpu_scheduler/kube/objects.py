@@ -135,20 +135,36 @@ class Terminated(_Struct, frozen=True):
     """state.terminated of a container."""
 
     exit_code: int = 0
+    signal: int = 0
     reason: str = ""
     message: str = ""
+    finished_at: str | None = None
+
+
+class Waiting(_Struct, frozen=True):
+    """state.waiting of a container."""
+
+    reason: str = ""
+    message: str = ""
+
+
+class Runs(_Struct, frozen=True):
+    """state.running of a container: that it does."""
 
 
 class ContainerState(_Struct, frozen=True):
     """state of a container."""
 
     terminated: Terminated | None = None
+    waiting: Waiting | None = None
+    running: Runs | None = None
 
 
 class ContainerStatus(_Struct, frozen=True):
     """status.containerStatuses[]; decoded for the few who read it, see ``PodStatus``."""
 
     name: str = ""
+    image: str = ""
     state: ContainerState = ContainerState()
     container_id: str = msgspec.field(name="containerID", default="")
 
@@ -231,6 +247,12 @@ class Job(_Struct, frozen=True):
     metadata: Meta = Meta()
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
+
+
+class ResourceQuota(_Struct, frozen=True):
+    """A ResourceQuota: that it changed is all that counts."""
+
+    metadata: Meta = Meta()
 
 
 class LeaseSpec(_Struct, frozen=True):

@@ -7,6 +7,7 @@ names, which need no quoting. Called by everything that uses the client.
 PODS = "/api/v1/pods"
 NODES = "/api/v1/nodes"
 NAMESPACES = "/api/v1/namespaces"
+RESOURCE_QUOTAS = "/api/v1/resourcequotas"
 JOBS = "/apis/batch/v1/jobs"
 
 

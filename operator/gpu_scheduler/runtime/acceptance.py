@@ -41,9 +41,13 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Why not: a sentence that names the field and what would be right."""
+    """Why not: a sentence that names the field and what would be right.
+
+    ``for_now``: a ResourceQuota is used up, and the Job controller will try again.
+    """
 
     message: str
+    for_now: bool = False
 
 
 class Acceptance:
@@ -96,9 +100,23 @@ class Acceptance:
         for accepted in rendered:
             if refused := await self._preemption(job.spec, accepted):
                 return refused
-            if refused := await self._dry_run(job, job.spec, accepted):
+            refused = await self._dry_run(job, job.spec, accepted)
+            if refused is not None and not refused.for_now:
                 return refused
         return rendered
+
+    async def refusal(self, job: GPUJobRecord, project: ProjectName) -> str:
+        """What the API server says now to the pods of a job that was accepted; empty: yes.
+
+        Raises:
+            ApiError: the API server could not be asked.
+        """
+        if job.spec is None:
+            return ""
+        for accepted in await self.rendered(job, project):
+            if refused := await self._dry_run(job, job.spec, accepted):
+                return refused.message
+        return ""
 
     def _conflict(self, spec: GPUJobSpec, part: Part) -> Refused | None:
         if part.spec.template is None:
@@ -219,9 +237,15 @@ class Acceptance:
         try:
             await self._client.create(core("pods", job.namespace), pod, dry_run=True)
         except errors.Forbidden as error:
-            if "exceeded quota" in error.message:
-                return None  # a ResourceQuota that is full now: the Job controller tries again
-            return Refused(f"{where}: no pod of this template may be created: {error.message}")
+            said = error.message.removeprefix(f'pods "{meta["name"]}" is forbidden: ')
+            if "exceeded quota" in said:
+                return Refused(
+                    f"namespace {job.namespace}: {said}. Its pods are made once others of the "
+                    "namespace have ended, or an administrator raises the ResourceQuota (kubectl "
+                    f"describe resourcequota -n {job.namespace})",
+                    for_now=True,
+                )
+            return Refused(f"{where}: no pod of this template may be created: {said}")
         except (errors.Unprocessable, errors.BadRequest) as error:
             causes = error.details.causes
             if causes:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from gpu_scheduler.api.names import API_VERSION
+from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core
@@ -22,6 +23,7 @@ log = logging.getLogger(__name__)
 
 _REPEAT_SECONDS = 600.0
 _REMEMBERED = 10_000
+_MOST_CHARS = 1024  # of a message, as the API server has it
 COMPONENT = "gpu-scheduler"
 
 
@@ -103,7 +105,7 @@ class Events:
             },
             "type": kind,
             "reason": reason,
-            "message": message[:1024],
+            "message": clip(message, _MOST_CHARS),
             "source": {"component": COMPONENT, "host": self._instance},
             "reportingComponent": COMPONENT,
             "reportingInstance": self._instance,

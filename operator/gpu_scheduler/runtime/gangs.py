@@ -125,7 +125,7 @@ class Gangs:
         if job is None:
             return
         self._abort(key, why)
-        released = 0
+        released: list[PodRecord] = []
         for pod in list(self._world.records(key)):
             if pod.uid in self._world.assumed and pod.uid not in bound:
                 self._world.set_leaving(pod.uid, True)  # until its write is settled
@@ -134,11 +134,12 @@ class Gangs:
                 continue
             if self._recovery.make_way(pod, lambda uid=pod.uid: self._gave_up(uid)):  # type: ignore[misc]
                 self._world.set_leaving(pod.uid, True)
-                released += 1
+                released.append(pod)
         if not released:
             return
         self.counts[cause] += 1
-        message = f"{why}; {released} pods that were placed give back their GPUs, and all wait"
+        message = f"{why}; {len(released)} pods that were placed give back their GPUs, and all wait"
+        self._recovery.lost(released[0], message)
         log.warning("%s: %s", key, message)
         subject = Subject("GPUJob", job.namespace, job.name, job.uid)
         self._events.say(subject, "Warning", "GangReleased", message)

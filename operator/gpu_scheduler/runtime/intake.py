@@ -99,6 +99,7 @@ def project_record(body: Body) -> ProjectRecord:
         generation,
         meta["uid"],
         over_cap_policy=spec.over_cap_policy or "",
+        start_timeout_seconds=spec.start_timeout_seconds,
     )
 
 

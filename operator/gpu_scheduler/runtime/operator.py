@@ -21,8 +21,8 @@ from gpu_scheduler.jobs.holder import SLEEP, HolderSettings
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod
-from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, lease
+from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod, ResourceQuota
+from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, RESOURCE_QUOTAS, lease
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance
@@ -36,6 +36,8 @@ from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.holders import Holders
 from gpu_scheduler.runtime.intake import Intake, resync
 from gpu_scheduler.runtime.job_writes import JobWrites
+from gpu_scheduler.runtime.losses import Losses
+from gpu_scheduler.runtime.missing import MissingPods, QuotaSink
 from gpu_scheduler.runtime.node_orders import NodeOrders
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
@@ -48,11 +50,14 @@ from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.runtime.services import Services
 from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.runtime.sinks import JobSink, NamespaceSink, NodeSink, PodSink
+from gpu_scheduler.runtime.starting import Starting
+from gpu_scheduler.runtime.states import Known
 from gpu_scheduler.runtime.status_writer import StatusWriter
 from gpu_scheduler.runtime.sweeps.pruning import Pruning
 from gpu_scheduler.runtime.sweeps.reports import Reports
 from gpu_scheduler.runtime.sweeps.sweeping import Sweeping
 from gpu_scheduler.runtime.term import TermProbe
+from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
@@ -113,6 +118,9 @@ class Operator:
             more=self.sweeping.start.annotations,
             clock=clock,
         )
+        self.losses = Losses(self.world)
+        self.recovery.lost = self.losses.lost
+        self.starting = Starting(self.world, client, self.recovery, wake=self._wake, clock=clock)
         self.preemption = Preemption(
             self.world, self.recovery, self.events, wake=self._wake, clock=clock
         )
@@ -125,7 +133,9 @@ class Operator:
             clock=clock,
             check_capacity=self.recovery.check_capacity,
             evict=self.preemption.carry_out,
-            may_start=self.sweeping.sweeps.may_start,
+            may_start=lambda job: (
+                self.sweeping.sweeps.may_start(job) and self.starting.may_start(job)
+            ),
             say=warn(self.events),
             reserve_after_seconds=settings.reservation_after_seconds,
             observe_seconds=observations.cycle_seconds,
@@ -190,6 +200,7 @@ class Operator:
             sweeps=self.sweeping.segments(acceptance, writes),
             clock=clock,
         )
+        self.missing = MissingPods(self.world, client, acceptance, clock=clock)
         self.status = StatusWriter(
             self.world,
             client,
@@ -199,6 +210,7 @@ class Operator:
             self.preemption,
             finished=self.queue.add,
             judged=self.sweeping.judged,
+            known=self._known,
             status_seconds=settings.status_seconds,
             clock=clock,
         )
@@ -222,13 +234,20 @@ class Operator:
                     self.world,
                     self.recovery,
                     self._wake,
-                    (self.sweeping.trials, self.node_orders),
+                    (self.sweeping.trials, self.node_orders, self.starting, self.losses),
                 ),
             ),
         ]
         # Not waited for: until it is known, the API server refuses what cannot be made any more.
         self.namespaces = Reflector(
             client, NAMESPACES, Namespace, NamespaceSink(self.world, self.queue.add)
+        )
+        # Not waited for: without it, refused jobs are tried again later.
+        self.quotas = Reflector(
+            client,
+            RESOURCE_QUOTAS,
+            ResourceQuota,
+            QuotaSink(self.missing.quota_changed, self.reconciler.namespace_changed),
         )
         # Not waited for: until a Lease has been seen for its term, its agent counts as alive.
         self.leases = Reflector(
@@ -267,6 +286,9 @@ class Operator:
             group.create_task(self.gangs.run())
             group.create_task(self.leases.run())
             group.create_task(self.namespaces.run())
+            group.create_task(self.quotas.run())
+            group.create_task(self.starting.run())
+            group.create_task(self.missing.run())
             group.create_task(self.heartbeats.run())
             group.create_task(self.node_orders.run())
             group.create_task(self.overcap.run())
@@ -304,6 +326,16 @@ class Operator:
         except TimeoutError:
             return False
         return True
+
+    def _known(self, job: GPUJobRecord) -> Known:
+        """What the parts know of a job that no object says."""
+        self.missing.see(job)
+        return Known(
+            refused=self.missing.refused(job),
+            timed_out=self.starting.gave_back(job.key),
+            evicted=self.losses.of(job.key),
+            trouble=self.starting.trouble,
+        )
 
     def _wake(self) -> None:
         self.planning.wake()

@@ -10,20 +10,23 @@ from dataclasses import dataclass
 
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.gpuproject import ModelHoldings
+from gpu_scheduler.api.states import NEVER
 from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.decision import Wait
 from gpu_scheduler.core.pools import by_length, pool_of
-from gpu_scheduler.core.request import Project, ProjectName, WaitingJob
+from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.world import World
 
 SharesByModel = Mapping[str, Mapping[ProjectName, int]]
 NO_SHARES: SharesByModel = {}
+NO_WAITS: Mapping[JobKey, Wait] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """By project: milli-GPU held, jobs with waiting pods, and how many jobs run."""
+    """By project: milli-GPU held, jobs with pods that wait and can start, how many jobs run."""
 
     allocated_milli: Mapping[ProjectName, int]
     waiting: Mapping[ProjectName, Sequence[WaitingJob]]
@@ -56,11 +59,24 @@ class Promise:
         return ""
 
 
-def look(world: World, shares_by_model: SharesByModel = NO_SHARES) -> Overview:
-    """The overview of this moment; ``shares_by_model``: fair shares by model, in milli-GPU."""
+def look(
+    world: World,
+    shares_by_model: SharesByModel = NO_SHARES,
+    waits: Mapping[JobKey, Wait] = NO_WAITS,
+) -> Overview:
+    """The overview of this moment.
+
+    Args:
+        world: What is known.
+        shares_by_model: Fair shares by model, in milli-GPU.
+        waits: Why jobs wait; one that can never start as it is does not count as waiting.
+    """
     cluster = world.snapshot()
     waiting: defaultdict[ProjectName, list[WaitingJob]] = defaultdict(list)
     for key in world.waiting.keys():
+        wait = waits.get(key)
+        if wait is not None and wait.reason in NEVER:
+            continue
         try:
             job = world.waiting_job(key)
         except Exception:  # it counts for nobody

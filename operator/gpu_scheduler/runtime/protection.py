@@ -1,8 +1,8 @@
 """Whether a job's pods keep to their memory caps and sit on sound devices: two conditions.
 
-``Protected`` is there once an agent has reported on one of the pods; ``DevicesHealthy`` once a pod
-holds a device that is not healthy, and until the job holds nothing any more. Messages carry the
-agents' own sentences, which have the numbers. Pure; called by ``status``.
+``Protected`` is there once an agent has reported on a pod whose containers run; ``DevicesHealthy``
+once a pod holds a device that is not healthy, and until the job holds nothing any more. Messages
+carry the agents' own sentences, which have the numbers. Pure; called by ``status``.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.core.wording import names
 from gpu_scheduler.state.agents import Report, worst
 from gpu_scheduler.state.devices import Device
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.pods import PodRecord, Stage
 
 Wanted = tuple[str, bool, str, str]  # type, whether it holds, reason, message
 
@@ -44,7 +44,8 @@ def conditions(
 ) -> list[Wanted]:
     """The conditions of a job whose live pods hold devices (``before``: by type)."""
     pods = sorted(held, key=lambda pod: (pod.index, pod.name))
-    found = [protected([(pod, watched.reports(pod)) for pod in pods])]
+    run = [pod for pod in pods if pod.stage is Stage.RUNNING]
+    found = [protected([(pod, watched.reports(pod)) for pod in run])]
     if pods:
         sick = [(pod, device) for pod in pods for device in watched.sick_devices(pod)]
         found.append(devices_healthy(sick, ConditionType.DEVICES_HEALTHY in before))

@@ -82,6 +82,10 @@ class Reconciler:
             delay = self._queue.retry(key)
             unexpected("reconcile", f"{key} (again in {delay:.1f} s)")
 
+    def namespace_changed(self, namespace: str) -> None:
+        """What may refuse the GPUJobs of a namespace is another."""
+        self._refusals.changed(namespace)
+
     async def _reconcile(self, key: JobKey) -> None:
         job = self._world.gpujobs.get(key)
         if key.partition("/")[0] in self._world.terminating:

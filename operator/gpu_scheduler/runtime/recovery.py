@@ -67,6 +67,8 @@ class Recovery:
         self.counts: Counter[str] = Counter()
         self.member_lost: Callable[[PodRecord, str], None] = lambda pod, why: None
         """Told of each pod that could not start where it was placed."""
+        self.lost: Callable[[PodRecord, str], None] = lambda pod, why: None
+        """Told of each pod that has to leave its node."""
 
     async def run(self) -> NoReturn:
         """Look for stuck pods for ever; ends with NotLeader when the fence closes."""
@@ -138,6 +140,14 @@ class Recovery:
         """Evict a pod that holds more device memory than its cap, unless that is under way."""
         if pod.uid not in self._handled and not pod.deleting:
             self._evict(pod, "over_cap", "OverCapEvicted", message, "it starts again")
+
+    def evict_not_started(self, pod: PodRecord, message: str) -> bool:
+        """Evict a pod that does not start; False when it goes anyway."""
+        if pod.uid in self._handled or pod.deleting:
+            return False
+        self._evict(pod, "not_started", "StartTimedOut", message, "it is tried again later")
+        self.member_lost(pod, message)
+        return True
 
     def make_way(
         self,
@@ -235,6 +245,7 @@ class Recovery:
                 self._avoid(key, pod.node)
                 self._say(key, "PodRejected", f"{pod.name}: {message}; placing it elsewhere")
                 self.member_lost(pod, f"{pod.name}: {message}")
+                self.lost(pod, f"{pod.name}: {message}")
             self._start(pod, self._mark(mark_disrupted(meta, reason, message, now), "rejected"))
 
     def _hangs(self, pod: PodRecord) -> bool:
@@ -291,10 +302,8 @@ class Recovery:
         if pod.uid not in self._told:
             self._told.add(pod.uid)
             self.counts[what] += 1
-            log.warning("%s/%s: %s", pod.namespace, pod.name, message)
-            key = self._world.job_of(pod)
-            if key is not None:
-                self._say(key, reason, f"{message}; {then}")
+            self.lost(pod, f"{message}; {then}")
+            self._say_of(pod, reason, f"{message}; {then}")
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
         self._start(pod, self._send(evict(meta)))
 

@@ -1,10 +1,11 @@
 """When a GPUJob that was refused is looked at again: ADR 0032.
 
-What refuses it (a ResourceQuota, a LimitRange, labels of its namespace, a policy) may be changed
-without a word to us. So each job is tried ever more seldom, up to ten minutes, but every 30 s one
-of each namespace, in turn; and when one is accepted, all of its namespace are tried again. Of a
-namespace at most ten are tried a second, so refused jobs never keep workers from others. A change
-of the job or of its project counts as never tried. Called by the reconciler.
+What refuses it (a LimitRange, labels of its namespace, a policy) may be changed without a word to
+us; of ResourceQuotas we hear (``missing``). So each job is tried ever more seldom, up to ten
+minutes, but every 30 s one of each namespace, in turn; and when one is accepted, all of its
+namespace are tried again. Of a namespace at most ten are tried a second, so refused jobs never keep
+workers from others. A change of the job or of its project counts as never tried. Called by the
+reconciler, and for jobs whose pods are refused.
 """
 
 from collections.abc import Callable, Hashable
@@ -72,11 +73,15 @@ class Refusals:
     def accepted(self, key: JobKey) -> None:
         """What stood in the way of a job may be out of others' way."""
         if self.forget(key):
-            now = self._clock()
-            for other, refusal in self._of.get(_namespace(key), {}).items():
-                if not refusal.in_line:
-                    refusal.times, refusal.due = 0, now
-                    self._again(other, 0.0)
+            self.changed(_namespace(key))
+
+    def changed(self, namespace: str) -> None:
+        """What may refuse the jobs of a namespace is another: all are tried again."""
+        now = self._clock()
+        for key, refusal in self._of.get(namespace, {}).items():
+            if not refusal.in_line:
+                refusal.times, refusal.due = 0, now
+                self._again(key, 0.0)
 
     def forget(self, key: JobKey) -> bool:
         """A job is gone, or cannot be judged any more; whether it had been refused."""

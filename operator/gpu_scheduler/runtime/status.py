@@ -1,22 +1,26 @@
 """What a GPUJob's status says: a pure function of what the operator knows.
 
-Times come from the previous status while a condition has not changed, so equal knowledge gives an
-equal status and nothing is written. Called by the status writer.
+Which state it is in is decided in ``states``; what is over is counted in ``counting``. Times come
+from the previous status while a condition has not changed, so equal knowledge gives an equal status
+and nothing is written. Called by the status writer.
 """
 
 from collections.abc import Iterable, Mapping
-from types import MappingProxyType
 from typing import Any
 
+from gpu_scheduler.api import states as words
 from gpu_scheduler.api.condition import Condition, ConditionType
 from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
 from gpu_scheduler.api.sweep_status import SweepStatus
-from gpu_scheduler.core.decision import Place, Reason, Wait
-from gpu_scheduler.core.request import PodUID, ProjectName
-from gpu_scheduler.core.units import gpu_from_milli
-from gpu_scheduler.runtime import protection
+from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.units import MIB, gpu_from_milli
+from gpu_scheduler.core.wording import memory
+from gpu_scheduler.runtime import counting, protection, states
+from gpu_scheduler.runtime.counting import Counted, Failed
 from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.protection import Watched
+from gpu_scheduler.runtime.states import NOTHING, Facts, Known, Said, is_victim
 from gpu_scheduler.runtime.sweeps.status import Judged
 from gpu_scheduler.state.agents import worst
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
@@ -31,13 +35,11 @@ def gpujob_status(
     pods: Iterable[PodRecord],
     *,
     project: ProjectName | None,
-    wait: Wait | None,
     now: str,
+    known: Known = NOTHING,
     watched: Watched | None = None,
-    preempted: Preempted | None = None,
     sweep: Judged | None = None,
     aside: str = "",
-    assumed: Mapping[PodUID, Place] = MappingProxyType({}),
 ) -> GPUJobStatus:
     """The status that a GPUJob should have.
 
@@ -46,75 +48,99 @@ def gpujob_status(
         jobs: its Jobs.
         pods: its pods.
         project: that is charged.
-        wait: why its next pod does not start.
         now: RFC 3339.
+        known: what parts of the operator know of it.
         watched: what agents know.
-        preempted: for whom pods of it had to go.
         sweep: what came of its trials, where it is a sweep and that is known.
         aside: why the planner has set it aside; empty = it has not.
-        assumed: placements that were decided and that the watch does not show yet.
     """
     watched = watched or Watched()
     own = [j for j in jobs if j.owner_uid == job.uid]
-    live = [p for p in pods if p.stage is not Stage.ENDED]
+    known_pods = list(pods)
+    live = [p for p in known_pods if p.stage is not Stage.ENDED]
+    over = [p for p in known_pods if p.stage is Stage.ENDED]
     held = [p for p in live if p.allocation is not None]
-    roles = job.asks.keys() or {""}
-    complete = {j.role for j in own if j.complete} >= roles
-    failure = next((_failure(j) for j in own if j.failure), "")
-    if sweep is not None:  # the verdict over trials, not that of the Jobs
-        complete, failure = sweep.ended is Phase.SUCCEEDED, sweep.failure
-    elif job.spec is not None and job.spec.sweep is not None:
-        complete, failure = False, ""  # until its results have been read
-    ended = _ended(job, complete, failure) if sweep is None else sweep.ended
+    bad = counting.failures(over)
+    counted = counting.count(own, over, bad)
+    complete, failed_as = _verdict(job, own, bad, sweep)
+    ended = _ended(job, complete, failed_as[1]) if sweep is None else sweep.ended
     running = sum(1 for p in live if p.stage is Stage.RUNNING)
-    succeeded = sum(j.succeeded for j in own)
-    failed = sum(j.failed for j in own)
-    placing = next((assumed[p.uid].node for p in live if p.uid in assumed), "")
-    phase, reason, message = _phase(job, ended, running, held, wait, failure, placing)
-    by = preempted_by(job, own, live, preempted) if not ended else None
-    if by and not job.complaint and phase in (Phase.PENDING, Phase.RUNNING):
-        going = any(pod.deleting or _victim(pod, preempted) for pod in live)
-        reason, message = _gave_way(by, reason, message, wait, going=going)
-    waiting = wait if phase in (Phase.PENDING, Phase.RUNNING) and not job.complaint else None
+    by = preempted_by(job, counted, live, known.preempted) if not ended else None
+    if ended is None:
+        told = (sweep.reason, sweep.message) if sweep is not None else ("", "")
+        facts = Facts(job, own, live, over, bad, counted, by, told, known)
+        reason, message = states.say(facts)
+        phase = _phase(job, running, counted, reason)
+    else:
+        phase = ended
+        reason, message = _last_words(job, phase, failed_as, sweep)
+    waits = phase in (Phase.PENDING, Phase.RUNNING) and not job.complaint
+    waiting = known.wait if waits else None
     total = job.spec.total_pods if job.spec else 0
     if not own and ended:  # the Job is gone, its numbers live on in the status
         counts = PodCounts.model_validate(job.status.get("pods") or {})
     else:
         stopped = ended or phase is Phase.SUSPENDED
-        pending = 0 if stopped else len(live) - running + _unmade(job, own)
-        counts = PodCounts(pending=pending, running=running, succeeded=succeeded, failed=failed)
+        pending = 0 if stopped else len(live) - running + _unmade(job, own, counted)
+        counts = PodCounts(
+            pending=pending, running=running, succeeded=counted.succeeded, failed=counted.failed
+        )
     if sweep is not None:
         counts = sweep.counts(counts.pending, counts.running)
-        if not ended and not reason and sweep.reason:
-            reason, message = sweep.reason, sweep.message
-    if ended is Phase.SUCCEEDED and job.spec is not None and job.spec.sweep is not None:
-        message = sweep.message if sweep is not None else str(job.status.get("message", ""))
     milli = sum(g.milli for p in held if p.allocation for g in p.allocation.grants)
     nodes = list(dict.fromkeys(p.node for p in held))
+    before = str(job.status.get("firstFailure") or "")
     return GPUJobStatus(
         observed_generation=job.generation,
         phase=phase,
         reason=reason,
         message=message,
+        first_failure=counting.first(bad, before) or None,
         preempted_by=by,
         queue_position=waiting.position if waiting else None,
         pods=counts,
         allocated_gpu=gpu_from_milli(milli),
         placements=[_placement(p, watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
         sweep=sweep.status if sweep is not None else _sweep_before(job),
-        conditions=_conditions(job, phase, complete, failure, held, watched, now, message, aside),
+        conditions=_conditions(job, phase, complete, held, watched, now, (reason, message), aside),
         project=project,
-        gpu=f"{gpu_from_milli(milli)}/{_asked(job)}",
+        gpu=_usage(job, held),
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
         node=_nodes(nodes),
     )
 
 
-def _unmade(job: GPUJobRecord, own: list[JobRecord]) -> int:
+def _verdict(
+    job: GPUJobRecord, own: list[JobRecord], bad: list[Failed], sweep: Judged | None
+) -> tuple[bool, Said]:
+    """Whether the job has succeeded, and why it has failed, with an empty sentence if not."""
+    if sweep is not None:  # the verdict over trials, not that of the Jobs
+        reason = sweep.reason if sweep.failure else ""
+        return sweep.ended is Phase.SUCCEEDED, (reason, sweep.failure)
+    if job.spec is not None and job.spec.sweep is not None:
+        return False, ("", "")  # until its results have been read
+    roles = job.asks.keys() or {""}
+    return {j.role for j in own if j.complete} >= roles, counting.why_failed(own, bad)
+
+
+def _last_words(
+    job: GPUJobRecord, ended: Phase, failed_as: Said, sweep: Judged | None
+) -> tuple[str, str]:
+    """Reason and message of a job that has ended; what was known before stays known."""
+    before = str(job.status.get("reason", "")), str(job.status.get("message", ""))
+    if ended is Phase.FAILED:
+        knew_more = job.status.get("phase") == Phase.FAILED and before[1]
+        return before if knew_more and failed_as[0] in ("", Reason.JOB_FAILED) else failed_as
+    if job.spec is None or job.spec.sweep is None:
+        return "", ""
+    return "", sweep.message if sweep is not None else before[1]
+
+
+def _unmade(job: GPUJobRecord, own: list[JobRecord], counted: Counted) -> int:
     """Pods that the job asks for and that its Jobs, narrower than it, do not make yet."""
     if job.spec is None or not own:
         return 0
-    left = job.spec.total_pods - sum(j.succeeded + j.failed_indexes for j in own)
+    left = job.spec.total_pods - counted.over
     wide = sum(j.parallelism for j in own if not (j.complete or j.failure))
     return max(0, min(job.spec.pods_at_once, left) - wide)
 
@@ -126,34 +152,17 @@ def _sweep_before(job: GPUJobRecord) -> SweepStatus | None:
 
 
 def preempted_by(
-    job: GPUJobRecord, jobs: list[JobRecord], live: list[PodRecord], preempted: Preempted | None
+    job: GPUJobRecord, counted: Counted, live: list[PodRecord], preempted: Preempted | None
 ) -> str | None:
     """For whom pods had to go that do not hold devices again; after a restart by the status."""
     by = preempted.by if preempted else job.status.get("preemptedBy")
     if not by or job.spec is None or job.spec.suspend:
         return None
-    if any(_victim(pod, preempted) for pod in live):
+    if any(is_victim(pod, preempted) for pod in live):
         return str(by)
-    left = job.spec.total_pods - sum(j.succeeded + j.failed_indexes for j in jobs)
+    left = job.spec.total_pods - counted.over
     holding = sum(1 for pod in live if pod.allocation is not None and not pod.deleting)
     return str(by) if holding < min(job.spec.pods_at_once, left) else None
-
-
-def _victim(pod: PodRecord, preempted: Preempted | None) -> bool:
-    return preempted is not None and pod.uid == preempted.pod
-
-
-def _gave_way(
-    by: str, reason: str, message: str, wait: Wait | None, *, going: bool
-) -> tuple[str, str]:
-    """Reason and message of a job that had to give way; what it can never get says more."""
-    if wait is None and going:
-        return Reason.PREEMPTED, f"gives way to {by}, then waits for its turn"
-    if wait is None:
-        return Reason.PREEMPTED, f"gave way to {by}; its pods are about to be made anew"
-    if wait.reason in (Reason.INVALID, Reason.UNSATISFIABLE, Reason.EXCEEDS_QUOTA):
-        return reason, message
-    return Reason.PREEMPTED, f"gave way to {by}; {wait.message}"
 
 
 def _ended(job: GPUJobRecord, complete: bool, failure: str) -> Phase | None:
@@ -165,45 +174,33 @@ def _ended(job: GPUJobRecord, complete: bool, failure: str) -> Phase | None:
     return Phase(before) if before in (Phase.SUCCEEDED, Phase.FAILED) else None
 
 
-def _phase(
-    job: GPUJobRecord,
-    ended: Phase | None,
-    running: int,
-    held: list[PodRecord],
-    wait: Wait | None,
-    failure: str,
-    placing: str,
-) -> tuple[Phase, str, str]:
-    if ended is Phase.SUCCEEDED:
-        return ended, "", ""
-    if ended is Phase.FAILED:
-        return ended, "", failure or str(job.status.get("message", ""))
-    if job.complaint:
-        return Phase.RUNNING if running else Phase.PENDING, Reason.INVALID, job.complaint
-    if job.spec is not None and job.spec.suspend:
-        return Phase.SUSPENDED, Reason.SUSPENDED, "spec.suspend is true: set it to false to go on"
-    phase = Phase.RUNNING if running else Phase.PENDING
-    if wait is not None:
-        return phase, wait.reason, wait.message
-    if not running and held:
-        return phase, "", f"placed on {held[0].node}, containers are starting"
-    if not running and placing:  # most are confirmed before anything is written of it
-        return phase, Reason.PLACING, f"goes to {placing}: the API server has not confirmed it yet"
-    return phase, "", ""
+def _phase(job: GPUJobRecord, running: int, counted: Counted, reason: str) -> Phase:
+    """The phase of a job that has not ended.
+
+    One that has begun and is between two pods, of which nothing was taken, reads Running.
+    """
+    if job.spec is not None and job.spec.suspend and not job.complaint:
+        return Phase.SUSPENDED
+    before = job.status.get("pods") or {}
+    told = sum(n for n in (before.get("succeeded"), before.get("failed")) if isinstance(n, int))
+    begun = job.status.get("phase") == Phase.RUNNING or counted.succeeded + counted.failed > told
+    return Phase.RUNNING if running or (begun and words.goes_on(reason)) else Phase.PENDING
 
 
-def _asked(job: GPUJobRecord) -> str:
-    """GPUs that the pods at once ask for; memory is a share only once a device is known."""
+def _usage(job: GPUJobRecord, held: list[PodRecord]) -> str:
+    """What is held / what the pods at once ask for, both in GPUs or both in memory."""
+    milli = sum(g.milli for pod in held if pod.allocation for g in pod.allocation.grants)
     if job.spec is None:
-        return "?"
-    if any(r.mib for ask in job.asks.values() for r in ask.devices):
-        return job.spec.gpu_memory or "memory"
-    milli = (ask.at_once * sum(r.count * r.milli for r in ask.devices) for ask in job.asks.values())
-    return gpu_from_milli(sum(milli))
-
-
-def _failure(job: JobRecord) -> str:
-    return f"role {job.role}: {job.failure}" if job.role else job.failure
+        return f"{gpu_from_milli(milli)}/?"
+    asked = [(ask.at_once * r.count, r) for ask in job.asks.values() for r in ask.devices]
+    asked_mib = sum(times * r.mib for times, r in asked)
+    asked_milli = sum(times * r.milli for times, r in asked)
+    if not asked_mib:
+        return f"{gpu_from_milli(milli)}/{gpu_from_milli(asked_milli)}"
+    if asked_milli:  # some pods ask for memory, others for shares
+        return f"{gpu_from_milli(milli)}/{gpu_from_milli(asked_milli)}+{memory(asked_mib * MIB)}"
+    mib = sum(g.mib for pod in held if pod.allocation for g in pod.allocation.grants)
+    return f"{memory(mib * MIB)}/{memory(asked_mib * MIB)}"
 
 
 def _newest(pod: PodRecord) -> tuple[int, str]:
@@ -220,7 +217,7 @@ def _placement(pod: PodRecord, watched: Watched) -> Placement:
         node=pod.node,
         devices=list(per_device),
         memory_mib=max(per_device.values(), default=0),
-        isolation=worst(watched.reports(pod)) or None,
+        isolation=(worst(watched.reports(pod)) or None) if pod.stage is Stage.RUNNING else None,
     )
 
 
@@ -234,15 +231,14 @@ def _conditions(
     job: GPUJobRecord,
     phase: Phase,
     complete: bool,
-    failure: str,
     held: list[PodRecord],
     watched: Watched,
     now: str,
-    message: str,
+    said: Said,
     aside: str,
 ) -> list[Condition]:
     before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}
-    placed = bool(held)
+    placed, (reason, message) = bool(held), said
     wanted = [
         (
             "Accepted",
@@ -258,7 +254,7 @@ def _conditions(
     if complete or phase is Phase.SUCCEEDED:
         wanted.append(("Complete", True, "Succeeded", message or "every index succeeded"))
     if phase is Phase.FAILED:
-        wanted.append(("Failed", True, "FailedIndexes", failure or _message(before, "Failed")))
+        wanted.append(("Failed", True, reason or "FailedIndexes", message))
     return [_condition(before.get(w[0]), *w, job.generation, now) for w in wanted]
 
 
@@ -271,10 +267,6 @@ def _fewer_trials(job: GPUJobRecord) -> str:
         f"spec.completions is {spec.completions:,}, but the grid has {spec.total_pods:,} trials: "
         "all of them run, and no more"
     )
-
-
-def _message(before: Mapping[str, Mapping[str, Any]], kind: str) -> str:
-    return str(before.get(kind, {}).get("message", ""))
 
 
 def _condition(

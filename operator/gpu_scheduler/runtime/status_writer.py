@@ -9,12 +9,14 @@ A status that cannot be written is tried again. Events accompany what a user sho
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
 from gpu_scheduler.api.condition import ConditionType
-from gpu_scheduler.api.gpujob import GPUJobStatus
+from gpu_scheduler.api.gpujob import GPUJobStatus, Phase
 from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.api.states import event_kind
 from gpu_scheduler.core.decision import Reason
 from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
@@ -30,6 +32,7 @@ from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.project_status import project_status
 from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.runtime.reconcile import FINISHED
+from gpu_scheduler.runtime.states import NOTHING, Known
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.runtime.sweeps.status import Judged
 from gpu_scheduler.state.jobs import GPUJobRecord
@@ -76,16 +79,18 @@ class StatusWriter:
         *,
         finished: Callable[[JobKey], None],
         judged: Callable[[GPUJobRecord], Judged | None] = lambda job: None,
+        known: Callable[[GPUJobRecord], Known] = lambda job: NOTHING,
         status_seconds: float,
         clock: Callable[[], float],
         now: Callable[[], str] = utc_now,
     ) -> None:
         """``finished`` is told of each job whose end was written; ``judged`` looks at sweeps.
 
-        ``clock`` tells when to write, ``now`` dates conditions.
+        ``known``: what others know of a job; what the planner knows is added. ``clock`` tells when
+        to write, ``now`` dates conditions.
         """
         self._now = now
-        self._judged = judged
+        self._judged, self._known = judged, known
         self._world, self._client, self._planning = world, client, planning
         self._intake, self._events, self._finished = intake, events, finished
         self._preemption = preemption
@@ -145,7 +150,7 @@ class StatusWriter:
         due = self._due_projects() if started >= self._projects_again_at else []
         if not due:
             return
-        overview = look(self._world, self._planning.shares_by_model_milli)
+        overview = look(self._world, self._planning.shares_by_model_milli, self._planning.waits)
         for name in due:
             group.create_task(self._once(name, partial(self._project, name, overview)))
         self._projects_again_at = self._clock() + 10 * (self._clock() - started)
@@ -200,13 +205,16 @@ class StatusWriter:
             world.jobs_of(key),
             world.records(key),
             project=world.projects.owner(job.namespace),
-            wait=self._planning.waits.get(key),
             now=self._now(),
+            known=replace(
+                self._known(job),
+                wait=self._planning.waits.get(key),
+                preempted=self._preemption.of(key),
+                assumed=world.assumed,
+            ),
             watched=self._watched,
-            preempted=self._preemption.of(key),
             sweep=self._judged(job),
             aside=self._planning.aside.job(key),
-            assumed=world.assumed,
         )
         if status.preempted_by is None:
             self._preemption.forget(key)
@@ -230,13 +238,15 @@ class StatusWriter:
             world.touched.add(key)
 
     def _report(self, subject: Subject, before: Mapping[str, Any], after: GPUJobStatus) -> None:
-        # A preemption is told when it is decided, with more detail; a placement is none of these.
-        told = after.reason in (Reason.PREEMPTED, Reason.PLACING)
-        if after.reason and after.reason != before.get("reason") and not told:
-            kind = "Warning" if after.reason in ("Invalid", "Unsatisfiable") else "Normal"
-            self._events.say(subject, kind, after.reason, after.message)  # type: ignore[arg-type]
+        told = after.reason == Reason.PREEMPTED  # when it was decided, with more detail
+        kind = event_kind(after.reason)
+        if kind and after.reason != before.get("reason") and not told:
+            self._events.say(subject, kind, after.reason, after.message)
+        if after.first_failure and not before.get("firstFailure"):
+            self._events.say(subject, "Warning", "PodFailed", after.first_failure)
         if after.phase != before.get("phase") and after.phase in FINISHED:
-            self._events.say(subject, "Normal", after.phase, after.message or "every index is done")
+            kind = "Warning" if after.phase is Phase.FAILED else "Normal"
+            self._events.say(subject, kind, after.phase, after.message or "every index is done")
         for reason, message in turned_bad(before, after):
             self._events.say(subject, "Warning", reason, message)
 

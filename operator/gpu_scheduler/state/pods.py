@@ -16,7 +16,10 @@ from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.sweeps.tokens import token_of
+from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import Condition, Pod
+from gpu_scheduler.state import containers
+from gpu_scheduler.state.containers import Failure, Trouble
 from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.plugin import asked
 
@@ -63,6 +66,11 @@ class PodRecord:
     report_token: str = ""  # with which a trial that runs may report
     pruned: str = ""  # when this trial was told to stop early; empty = it was not
     deletion: str = ""  # metadata.deletionTimestamp: by when its grace period is over
+    trouble: Trouble | None = None  # why its containers do not start
+    initializing: str = ""  # the init container that runs, of a pod that has not started
+    failure: Failure | None = None  # of a pod that has failed
+    disruption: str = ""  # why it had to leave, as DisruptionTarget says
+    blocked: str = ""  # what keeps it from being placed, if that is not ours
 
 
 def _owner_job(pod: Pod) -> str:
@@ -117,12 +125,14 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
     released = not pod.spec.scheduling_gates and pod.spec.scheduler_name != names.SCHEDULER_NAME
     node = pod.spec.node_name or (allocation.node if allocation and released else "")
     scheduled: Condition | None = None
-    disrupted, pruned = False, ""
+    disrupted, pruned, disruption = False, "", ""
     for condition in status.conditions:
         if condition.type == "PodScheduled":
             scheduled = condition
         elif condition.type in _DISRUPTED and condition.status == "True":
             disrupted = True
+            if condition.type == names.CONDITION_DISRUPTION:
+                disruption = intern(_disruption(condition))
         elif condition.type == names.CONDITION_PRUNED and condition.status == "True":
             pruned = condition.last_transition_time or ""
     stage = _stage(pod, placed=bool(node))
@@ -154,7 +164,28 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         report_token=token_of(reports),
         pruned=pruned,
         deletion=meta.deletion_timestamp or "",
+        trouble=containers.trouble(pod) if stage is Stage.PLACED else None,
+        initializing=containers.initializing(pod) if stage is Stage.PLACED else "",
+        failure=containers.failure(pod),
+        disruption=disruption,
+        blocked=_blocked(pod) if stage is Stage.BLOCKED else "",
     )
+
+
+def _disruption(condition: Condition) -> str:
+    said = containers.line(condition.message, containers.SAID_CHARS)
+    return f"{clip(condition.reason, 63)}: {said}" if said else clip(condition.reason, 63)
+
+
+def _blocked(pod: Pod) -> str:
+    """What keeps a pod from being placed that nobody is deleting; its gates before all."""
+    if pod.metadata.deletion_timestamp:
+        return ""
+    foreign = [gate.name for gate in pod.spec.scheduling_gates if gate.name != names.GATE]
+    why = f"names the scheduler {clip(pod.spec.scheduler_name, 63)}, which has not bound it yet"
+    if foreign:
+        why = f"has schedulingGates of others: {clip(', '.join(foreign), 200)}"
+    return f"pod {pod.metadata.name} {why}"
 
 
 def without_stranger(pod: PodRecord, job: JobRecord | None) -> PodRecord:

@@ -7,6 +7,7 @@ a conflict that its status reports. Read by the planner's snapshot and by the st
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
 from gpu_scheduler.core.request import Project, ProjectName
 
 
@@ -21,6 +22,7 @@ class ProjectRecord:
     uid: str
     problem: str = ""  # why its spec cannot be used
     over_cap_policy: str = ""  # warn, kill or evict; empty = not said
+    start_timeout_seconds: int = START_TIMEOUT_SECONDS  # 0 = none
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ Gauges about the cluster are computed when they are asked for, at most once a se
 as ``runtime.observations.Observations``.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterable
 
@@ -12,14 +13,17 @@ from prometheus_client import CollectorRegistry, Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
 from gpu_scheduler import __version__
+from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.core.decision import EvictReason
 from gpu_scheduler.core.units import DEVICE_MILLI
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.gangs import CAUSES
 from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.web.unexpected import unexpected_errors
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
+_REASON_SECONDS = 2.0
 _STALL_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
@@ -140,6 +144,11 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
     for phase, count in sorted(phases.items()):
         jobs.add_metric([phase], count)
     yield jobs
+    yield GaugeMetricFamily(
+        "gpusched_jobs_without_reason",
+        "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
+        value=without_reason(operator.world.gpujobs.values(), time.time()),
+    )
     reasons = Counter(str(wait.reason) for wait in operator.planning.waits.values())
     pending = GaugeMetricFamily("gpusched_pending_jobs", "Waiting GPUJobs.", labels=["reason"])
     for reason, count in sorted(reasons.items()):
@@ -158,6 +167,18 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
     )
 
 
+def without_reason(jobs: Iterable[GPUJobRecord], now: float) -> int:
+    """How many jobs do not say what they wait for (``now``: epoch seconds)."""
+    return sum(
+        1
+        for job in jobs
+        if not job.deleting
+        and job.status.get("phase", Phase.PENDING) == Phase.PENDING
+        and not job.status.get("reason")
+        and now - job.created_seconds > _REASON_SECONDS
+    )
+
+
 def _counts(operator: Operator) -> Iterable[Metric]:
     attempts = CounterMetricFamily(
         "gpusched_scheduling_attempts", "Placing writes by result.", labels=["result"]
@@ -170,6 +191,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         ("rejected_pods", "rejected", "Pods that a kubelet rejected, marked in time."),
         ("budgets_overruled", "budget_overruled", "Deleted for a guarantee against a budget."),
         ("retries_charged_by_race", "charged_by_race", "Marked too late: a retry was charged."),
+        ("not_started_pods", "not_started", "Pods that did not start in time and were evicted."),
         ("stuck_pods", "stuck", "Placed pods that could not start and were evicted."),
         ("over_cap_pods", "over_cap", "Pods evicted for holding more memory than their cap."),
         ("overbooked_pods", "overbooked", "Pods evicted from a device above capacity: stays 0."),

@@ -26,6 +26,8 @@ from cluster import Running
         ("create", "services", ""),
         ("list", "customresourcedefinitions", "apiextensions.k8s.io"),
         ("create", "events", ""),
+        ("list", "events", ""),
+        ("watch", "resourcequotas", ""),
     ],
 )
 def test_the_operator_may(operator: Caller, verb: str, resource: str, group: str) -> None:
@@ -49,6 +51,8 @@ def test_the_operator_may(operator: Caller, verb: str, resource: str, group: str
         ("patch", "gpunodes/status", "gpu-scheduler.io"),
         ("update", "gpujobs/status", "gpu-scheduler.io"),
         ("patch", "events", ""),
+        ("watch", "events", ""),
+        ("patch", "resourcequotas", ""),
         ("get", "leases", "coordination.k8s.io"),
         ("create", "clusterrolebindings", "rbac.authorization.k8s.io"),
         ("impersonate", "users", ""),

@@ -152,6 +152,7 @@ class Outcome:
     placed: set[tuple[str, str]]
     wanted: set[tuple[str, str]]
     unexplained: list[str]
+    longest_silence: tuple[float, str]  # seconds in which a job did not say what it waits for
     charges: dict[str, Any]
     charges_of_the_next: dict[str, Any]
 
@@ -185,12 +186,13 @@ async def play(history: History, *, hostile: bool) -> Outcome:
                 await _take(stage, history, step)
         await stage.passes(_SETTLING_SECONDS)
         charges = stage.charges()
-        unexplained = stage.unexplained()
+        unexplained, silence = stage.unexplained(), stage.longest_silence
         await stage.lead(Random(1))
         return Outcome(
             stage.placed(TEAM),
             {(f"job{n}", str(i)) for n, (_, pods) in enumerate(history.jobs) for i in range(pods)},
             unexplained,
+            silence,
             charges,
             stage.charges(),
         )

@@ -54,12 +54,15 @@ class Stage:
         self._before = Counter(counts)
         self._handlers: dict[str, Any] = {}
         self._term = 0
+        self.longest_silence = (0.0, "")  # seconds, and whose
+        self._silent_since: dict[str, float] = {}
         self._task: asyncio.Task[Any] | None = None
         self.operator: Operator
 
     async def lead(self, random: Random) -> None:
         """A leader starts, and is told of everything in an order of its own."""
         await self.end()
+        self._silent_since.clear()
 
         def shuffled(objects: list[Obj]) -> list[Obj]:
             return random.sample(objects, len(objects))
@@ -81,10 +84,20 @@ class Stage:
     async def passes(self, seconds: float) -> None:
         """Time passes; controllers look around a few times."""
         for _ in range(4):
-            await asyncio.sleep(seconds / 4)
+            await self._sleep(seconds / 4)
             controllers.round_of(self.server)
-        await asyncio.sleep(0.3)
+        await self._sleep(0.3)
         self.check()
+
+    async def _sleep(self, seconds: float) -> None:
+        """Sleep, and look meanwhile for how long jobs say nothing."""
+        until = clock() + seconds
+        while (left := until - clock()) > 0:
+            await asyncio.sleep(min(left, 0.5))
+            silent = {each.partition(": ")[0] for each in self.unexplained()}
+            self._silent_since = {each: self._silent_since.get(each, clock()) for each in silent}
+            for each, since in self._silent_since.items():
+                self.longest_silence = max(self.longest_silence, (clock() - since, each))
 
     async def end(self) -> None:
         """The leader ends."""

@@ -84,7 +84,7 @@ def test_a_gpujob_is_either_read_or_its_problem_is_named(spec: Any) -> None:
     assert (record.spec is None) == bool(record.problem)
     if record.spec is not None:
         assert record.requests
-    status = gpujob_status(record, [], [], project=None, wait=None, now="2026-01-01T00:00:00Z")
+    status = gpujob_status(record, [], [], project=None, now="2026-01-01T00:00:00Z")
     assert status.reason == ("Invalid" if record.problem else status.reason)
 
 
@@ -161,7 +161,7 @@ def test_a_gpujob_that_breaks_our_code_is_set_aside_with_a_problem(
     odd = told.world.gpujobs[JobKey("team-a/odd")]
     assert odd.problem == "spec: the operator cannot work with it (RecursionError: too deep)"
     assert odd.spec is None and told.world.gpujobs[KEY].spec is not None
-    status = gpujob_status(odd, [], [], project=None, wait=None, now="2026-01-01T00:00:00Z")
+    status = gpujob_status(odd, [], [], project=None, now="2026-01-01T00:00:00Z")
     assert status.reason == "Invalid"
 
 

@@ -11,6 +11,7 @@ from tests.unit.state.builders import (
     make_project,
 )
 
+from gpu_scheduler.core.decision import Reason, Wait
 from gpu_scheduler.core.request import PodUID, ProjectName
 from gpu_scheduler.runtime.intake import gpuclass_record, project_record
 from gpu_scheduler.runtime.overview import Promise, look
@@ -45,6 +46,21 @@ def test_jobs_are_counted_for_the_project_that_owns_their_namespace() -> None:
     }
     assert dict(seen.running) == {"team": 1}
     assert seen.promise == Promise(1, 8000, 2000)
+
+
+@pytest.mark.parametrize(
+    ("reason", "waits"),
+    [(Reason.WAITING_FOR_GPU, 1), (Reason.UNSATISFIABLE, 0), (Reason.EXCEEDS_QUOTA, 0)],
+)
+def test_a_job_that_can_never_start_does_not_count_as_waiting(reason: Reason, waits: int) -> None:
+    world = World()
+    world.project_changed(make_project())
+    world.gpujob_changed(make_gpujob())
+    world.job_changed(make_job())
+    world.pod_changed(make_pod())
+    key = make_gpujob().key
+    seen = look(world, waits={key: Wait(key, reason, "why", 1)})
+    assert len(seen.waiting.get(ProjectName("team-a"), ())) == waits
 
 
 @pytest.mark.parametrize(

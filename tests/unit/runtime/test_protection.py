@@ -40,7 +40,6 @@ def judged(
         [batch],
         map(record, seen),
         project=None,
-        wait=None,
         now=now,
         watched=Watched(lambda p: pods[p.name], lambda p: sick),
     )

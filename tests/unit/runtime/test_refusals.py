@@ -235,3 +235,15 @@ def test_nothing_is_remembered_of_jobs_that_are_gone() -> None:
     for key in (A, B, OTHER):
         line.refusals.forget(key)
     assert (line.refusals._of, line.refusals._line) == ({}, {})
+
+
+def test_when_what_refuses_a_namespace_changes_its_jobs_are_due_at_once() -> None:
+    asked: list[tuple[JobKey, float]] = []
+    refusals = Refusals(lambda: 0.0, lambda key, seconds: asked.append((key, seconds)))
+    for key in (A, OTHER):
+        refusals.refused(key, "same")
+        assert not refusals.may_try(key, "same")
+    asked.clear()
+    refusals.changed("team-a")
+    assert asked == [(A, 0.0)]
+    assert refusals.may_try(A, "same") and not refusals.may_try(OTHER, "same")

@@ -14,6 +14,7 @@ from gpu_scheduler.core.decision import Grant, Place, Reason, Wait
 from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.preemption import Preempted
+from gpu_scheduler.runtime.states import Known
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.jobs import GPUJobRecord, job_record
 from gpu_scheduler.state.pods import record
@@ -39,10 +40,8 @@ def status_of(
         records,
         map(record, pods),
         project=TEAM,
-        wait=wait,
         now=now,
-        preempted=preempted,
-        assumed=assumed,
+        known=Known(wait=wait, preempted=preempted, assumed=assumed),
     )
 
 
@@ -61,11 +60,15 @@ class Row:
     wait: Wait | None = None
 
 
+MAKING = "Job job exists, its next pods are being made"
 STARTING = "placed on a, containers are starting"
 SUSPENDED = "spec.suspend is true: set it to false to go on"
 FOUR = {"parallelism": 2, "completions": 4}
 ROWS = {
-    "just seen": Row(("Pending", "", "", (0, 0, 0, 0), "0/0.5", "0/0/1"), jobs=()),
+    "just seen": Row(
+        ("Pending", "CreatingJob", "it is being checked, then", (0, 0, 0, 0), "0/0.5", "0/0/1"),
+        jobs=(),
+    ),
     "refused": Row(
         ("Pending", "Invalid", "spec.gpu: ", (0, 0, 0, 0), "0/?", "0/0/0"),
         make_gpujob(gpu=1.5),
@@ -78,7 +81,7 @@ ROWS = {
         wait=WAIT,
     ),
     "placed": Row(
-        ("Pending", "", STARTING, (1, 0, 0, 0), "0.5/0.5", "0/0/1"),
+        ("Pending", "Starting", STARTING, (1, 0, 0, 0), "0.5/0.5", "0/0/1"),
         pods=(make_pod(node="a", grants=half()),),
     ),
     "running": Row(
@@ -110,20 +113,21 @@ ROWS = {
         WAIT,
     ),
     "failed": Row(
-        ("Failed", "", "index 1 used up its retries", (0, 0, 1, 2), "0/1", "0/1/4"),
+        ("Failed", "JobFailed", "index 1 used up its retries", (0, 0, 1, 2), "0/1", "0/1/4"),
         make_gpujob(**FOUR),
         (make_job(succeeded=1, failed=2, ended="Failed", message="index 1 used up its retries"),),
     ),
     "whole GPUs": Row(
-        ("Pending", "", "", (0, 0, 0, 0), "0/6", "0/0/3"),
+        ("Pending", "CreatingPods", MAKING, (0, 0, 0, 0), "0/6", "0/0/3"),
         make_gpujob(gpu=2, parallelism=3),
         (make_job(parallelism=3),),
     ),
     "memory": Row(
-        ("Pending", "", "", (0, 0, 0, 0), "0/20Gi", "0/0/1"), make_gpujob(gpuMemory="20Gi")
+        ("Pending", "CreatingPods", MAKING, (0, 0, 0, 0), "0/20Gi", "0/0/1"),
+        make_gpujob(gpuMemory="20Gi"),
     ),
     "fewer pods in all than at once": Row(
-        ("Pending", "", "", (0, 0, 0, 0), "0/1", "0/0/2"),
+        ("Pending", "CreatingPods", MAKING, (0, 0, 0, 0), "0/1", "0/0/2"),
         make_gpujob(parallelism=9, completions=2),
         (make_job(parallelism=9),),
     ),
@@ -135,7 +139,7 @@ ROWS = {
         WAIT,
     ),
     "the Job of an earlier GPUJob does not count": Row(
-        ("Pending", "", "", (0, 0, 0, 0), "0/0.5", "0/0/1"),
+        ("Pending", "CreatingJob", "it is being checked", (0, 0, 0, 0), "0/0.5", "0/0/1"),
         jobs=(make_job(owner_uid="earlier", ended="Complete", succeeded=1),),
     ),
 }
@@ -359,8 +363,8 @@ def test_counts_and_gpus_are_those_of_all_roles() -> None:
 def test_a_job_has_succeeded_when_every_role_has() -> None:
     job = make_gpujob(roles=ROLES)
     done = [role_job(role, ended="Complete", succeeded=n) for role, n in (("lead", 1), ("work", 2))]
-    assert status_of(job, tuple(done)).phase == "Pending"  # the third Job is not there yet
-    assert status_of(job, (*done, role_job("ps"))).phase == "Pending"
+    assert status_of(job, tuple(done)).reason == "CreatingJob"  # the third one
+    assert status_of(job, (*done, role_job("ps"))).phase == "Running"
     status = status_of(job, (*done, role_job("ps", ended="Complete", succeeded=1)))
     assert (status.phase, status.pod_summary) == ("Succeeded", "0/4/4")
 

@@ -8,9 +8,10 @@ from tests.unit.runtime.fake_client import FakeClient
 from tests.unit.runtime.test_intake import project_body
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
 
+from gpu_scheduler.runtime.intake import gpujob_record
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.settings import Settings
-from gpu_scheduler.web.metrics import Metrics
+from gpu_scheduler.web.metrics import Metrics, without_reason
 
 Sample = tuple[str, tuple[tuple[str, str], ...]]
 
@@ -23,8 +24,10 @@ NAMES = {
     "gpusched_gang_releases",
     "gpusched_gpu_allocated_ratio",
     "gpusched_jobs",
+    "gpusched_jobs_without_reason",
     "gpusched_leader",
     "gpusched_memory_limit_violations",
+    "gpusched_not_started_pods",
     "gpusched_over_cap_pods",
     "gpusched_overbooked_pods",
     "gpusched_pending_jobs",
@@ -147,6 +150,21 @@ def test_what_happened_is_counted() -> None:
     assert seen["gpusched_pruned_trials_ended_total", ()] == 1
     assert seen["gpusched_bind_seconds_count", ()] == 1
     assert seen["gpusched_scheduling_cycle_seconds_count", ()] == 1
+
+
+def test_a_job_that_does_not_say_what_it_waits_for_is_counted_after_two_seconds() -> None:
+    bodies = [
+        gpujob_body("silent"),
+        gpujob_body("old", status={"phase": "Pending", "reason": ""}),
+        gpujob_body("says", status={"phase": "Pending", "reason": "CreatingPods"}),
+        gpujob_body("runs", status={"phase": "Running"}),
+        gpujob_body("over", status={"phase": "Failed"}),
+        gpujob_body("goes", deleting=True),
+    ]
+    jobs = [gpujob_record(body) for body in bodies]
+    created = jobs[0].created_seconds
+    assert without_reason(jobs, created + 1.5) == 0
+    assert without_reason(jobs, created + 2.5) == 2
 
 
 def test_no_label_names_a_tenants_pod() -> None:

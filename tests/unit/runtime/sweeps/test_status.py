@@ -55,7 +55,6 @@ def test_a_status_stays_below_20_kb_whatever_is_in_the_sweep() -> None:
         (),
         (),
         project=None,
-        wait=None,
         now=NOW,
         sweep=judged(case.sweep, 0),
     )
@@ -79,7 +78,7 @@ def test_a_sweep_that_succeeded_says_how_also_before_its_results_are_read_again(
     for trial, state in enumerate([TrialState.SUCCEEDED, TrialState.FAILED, TrialState.PRUNED]):
         case.sweep.put(Outcome(trial, state, 1.0))
     job = case.world.gpujobs[case.sweep.key]
-    now: Any = {"project": None, "wait": None, "now": NOW}
+    now: Any = {"project": None, "now": NOW}
     status = gpujob_status(job, (), (), **now, sweep=judged(case.sweep, 0)).to_json()
     assert (status["phase"], status["message"]) == ("Succeeded", "3 trials ended, 1 failed")
     complete = next(c for c in status["conditions"] if c["type"] == "Complete")
@@ -95,7 +94,7 @@ def test_a_grid_that_was_to_have_more_trials_than_there_are_runs_all_and_says_so
     )
     assert case.sweep.completions == 6
     job = case.world.gpujobs[case.sweep.key]
-    status = gpujob_status(job, [], [], project=None, wait=None, now="2026-01-01T00:00:00Z")
+    status = gpujob_status(job, [], [], project=None, now="2026-01-01T00:00:00Z")
     (accepted,) = (c for c in status.conditions if c.type == "Accepted")
     assert accepted.status == "True"
     assert accepted.message.startswith("spec.completions is 9, but the grid has 6 trials")

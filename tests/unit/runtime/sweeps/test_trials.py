@@ -35,7 +35,7 @@ def test_a_pod_that_failed_ends_nothing_until_its_job_gives_the_index_up() -> No
     case.pod(1, message="out of memory", code=137)
     assert case.sweep.table.get(1) is None
     case.job(version=2, failed_indexes="1")
-    told = "container main ended with exit code 137: out of memory"
+    told = "container main ended with exit code 137 (SIGKILL): out of memory"
     assert case.outcome(1) == Outcome(1, TrialState.FAILED, message=told)
 
 

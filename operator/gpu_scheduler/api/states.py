@@ -1,0 +1,374 @@
+"""The states of a GPUJob: what ``status.reason`` may say, what it means and who moves the job on.
+
+One table, as data. ``kubectl explain gpujob.status.reason`` and docs/states.md come from it, and so
+do the kinds of Events and whether a job between two pods still reads Running. Which state a job is
+in is decided in ``runtime.states``. Invariant: every reason has exactly one row; only a job that
+runs, or has succeeded, has none.
+"""
+
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.sweeps.verdict import Reason as Sweep
+
+EventKind = Literal["Normal", "Warning"]
+
+
+class Group(StrEnum):
+    """Reasons that lead to and from the same states; a box of the picture in docs/states.md."""
+
+    OWNER = "to be mended"
+    MAKING = "on its way"
+    WAITS = "waits for a place"
+    PLACED = "placed"
+    STUCK = "cannot start"
+    GAVE_BACK = "lost its place"
+    BETWEEN = "between two pods"
+    SUSPENDED = "suspended"
+    RUNNING = "running"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One reason.
+
+    Attributes:
+        reason: The word; empty: the job runs or has succeeded.
+        group: Where it stands in the picture.
+        means: What is so.
+        mover: Who or what moves the job on.
+        event: Kind of the Event that tells of it; None: none is sent.
+    """
+
+    reason: str
+    group: Group
+    means: str
+    mover: str
+    event: EventKind | None = None
+
+
+_OPERATOR, _PLANNER, _JOBS = "the operator", "the planner", "the Job controller"
+_NODE = "the node's kubelet"
+_GIVES_BACK = "its owner mends the cause; after startTimeoutSeconds of the project, the operator"
+
+STATES = (
+    State(
+        Reason.INVALID,
+        Group.OWNER,
+        "it cannot be accepted as it is: the message names the field, and what would be right",
+        "its owner, or an administrator where the message says so",
+        "Warning",
+    ),
+    State(
+        Reason.UNSATISFIABLE,
+        Group.WAITS,
+        "no node of the cluster could ever hold a pod of it, even when empty",
+        "its owner asks for less, or a node is added",
+        "Warning",
+    ),
+    State(
+        Reason.EXCEEDS_QUOTA,
+        Group.WAITS,
+        "it can never fit what its project may hold",
+        "its owner asks for less, or an administrator gives the project more",
+        "Warning",
+    ),
+    State(
+        Reason.WAITING_FOR_QUOTA,
+        Group.WAITS,
+        "the project uses all that it may",
+        "pods of the project that end",
+        "Normal",
+    ),
+    State(
+        Reason.FRAGMENTED,
+        Group.WAITS,
+        "enough GPU is free in sum, nowhere in one piece",
+        "pods that end",
+        "Normal",
+    ),
+    State(
+        Reason.WAITING_FOR_GPU, Group.WAITS, "nothing that fits is free", "pods that end", "Normal"
+    ),
+    State(
+        Reason.WAITING_FOR_RESOURCES,
+        Group.WAITS,
+        "GPUs would fit; CPU, memory, pod slots or an open node are missing",
+        "pods that end, or nodes that open",
+        "Normal",
+    ),
+    State(
+        Reason.WAITING_FOR_GANG,
+        Group.WAITS,
+        "its pods would fit one by one, but not all at once",
+        "pods that end",
+        "Normal",
+    ),
+    State(Reason.CREATING_JOB, Group.MAKING, "its batch/v1 Job is about to be made", _OPERATOR),
+    State(
+        Reason.CREATING_PODS, Group.MAKING, "its Job exists, and its next pods do not yet", _JOBS
+    ),
+    State(Reason.RESUMING, Group.MAKING, "spec.suspend is false again", _OPERATOR),
+    State(
+        Reason.PODS_REFUSED,
+        Group.MAKING,
+        "the API server refuses its pods: a ResourceQuota, LimitRange, PodSecurity or a policy",
+        "whoever changes that, or pods of the namespace that end; the operator tries again",
+        "Warning",
+    ),
+    State(
+        Reason.SCHEDULING_GATED,
+        Group.MAKING,
+        "somebody else keeps its pods from being scheduled, by a gate or a scheduler of their own",
+        "whoever put the gate there",
+        "Warning",
+    ),
+    State(Reason.WAITING_FOR_PLAN, Group.MAKING, "its pods wait for the next plan", _PLANNER),
+    State(
+        Reason.PLACING,
+        Group.PLACED,
+        "its pod has a node and GPUs, and is about to be bound there",
+        "the operator, or kube-scheduler where the pod needs it",
+    ),
+    State(Reason.STARTING, Group.PLACED, "its pod is on its node, containers are starting", _NODE),
+    State(
+        Reason.IMAGE_NOT_PULLED,
+        Group.STUCK,
+        "the image of a container cannot be had: ErrImagePull, ImagePullBackOff, InvalidImageName",
+        _GIVES_BACK,
+        "Warning",
+    ),
+    State(
+        Reason.CONTAINER_NOT_STARTED,
+        Group.STUCK,
+        "a container cannot be made or started: CreateContainerConfigError (a Secret or ConfigMap "
+        "is missing), CreateContainerError, RunContainerError, CrashLoopBackOff",
+        _GIVES_BACK,
+        "Warning",
+    ),
+    State(
+        Reason.VOLUME_NOT_MOUNTED,
+        Group.STUCK,
+        "a volume of the pod is not there or cannot be mounted",
+        _GIVES_BACK,
+        "Warning",
+    ),
+    State(
+        Reason.SANDBOX_NOT_CREATED,
+        Group.STUCK,
+        "the pod's sandbox or network cannot be made on its node",
+        _GIVES_BACK,
+        "Warning",
+    ),
+    State(
+        Reason.START_TIMED_OUT,
+        Group.GAVE_BACK,
+        "its pod could not start for startTimeoutSeconds of the project and gave its GPU back",
+        "the operator, at the time that the message names",
+    ),
+    State(
+        Reason.PREEMPTED,
+        Group.GAVE_BACK,
+        "its pods made room for somebody who comes before it; the message says for whom",
+        _PLANNER,
+        "Normal",
+    ),
+    State(
+        Reason.EVICTED,
+        Group.GAVE_BACK,
+        "its pods had to leave their node: drained, lost, rejected there, or above their memory "
+        "cap; no retry is charged",
+        _JOBS,
+        "Warning",
+    ),
+    State(
+        Reason.RETRYING,
+        Group.BETWEEN,
+        "a pod has failed, and its index is tried again after a back-off",
+        _JOBS,
+    ),
+    State(Reason.ENDING_PODS, Group.BETWEEN, "its pods are ending, their successors follow", _NODE),
+    State(
+        Reason.FINISHING,
+        Group.BETWEEN,
+        "its pods have ended, and the verdict or the results are outstanding",
+        "the Job controller; of a sweep the operator, which reads results",
+    ),
+    State(
+        Reason.SUSPENDED,
+        Group.SUSPENDED,
+        "spec.suspend is true",
+        "its owner sets it to false",
+        "Normal",
+    ),
+    State(
+        Sweep.TARGET_REACHED,
+        Group.RUNNING,
+        "a trial has reached the target: no more trials start, those that run may finish",
+        _NODE,
+        "Normal",
+    ),
+    State("", Group.RUNNING, "pods run, and none waits", _NODE),
+    State("", Group.SUCCEEDED, "every index has succeeded", "nobody: this is an end"),
+    State(
+        Reason.PROGRAM_FAILED,
+        Group.FAILED,
+        "a program ended with an exit code other than 0, or by a signal, and no retry was left",
+        "nobody: this is an end",
+    ),
+    State(
+        Reason.PROGRAM_NOT_FOUND,
+        Group.FAILED,
+        "the image has no such program, or it cannot be executed",
+        "nobody: this is an end",
+    ),
+    State(
+        Reason.OOM_KILLED,
+        Group.FAILED,
+        "a container used more main memory than its limit",
+        "nobody: this is an end",
+    ),
+    State(
+        Reason.TIME_LIMIT_EXCEEDED,
+        Group.FAILED,
+        "a pod ran longer than spec.timeLimitSeconds",
+        "nobody: this is an end",
+    ),
+    State(
+        Reason.POD_FAILED,
+        Group.FAILED,
+        "a pod failed as a whole, for example because its node evicted it",
+        "nobody: this is an end",
+    ),
+    State(
+        Reason.JOB_FAILED,
+        Group.FAILED,
+        "the Job failed, and none of its pods says why",
+        "nobody: this is an end",
+    ),
+    *(
+        State(reason, Group.FAILED, means, "nobody: this is an end")
+        for reason, means in (
+            (Sweep.FAIL_FAST, "a trial ended with one of spec.sweep.failFastExitCodes"),
+            (Sweep.TOO_MANY_FAILED, "more trials failed than spec.sweep.maxFailedTrials"),
+            (Sweep.NONE_SUCCEEDED, "all trials have ended, and none succeeded"),
+        )
+    ),
+)
+
+EDGES = (
+    (Group.MAKING, Group.OWNER),
+    (Group.OWNER, Group.MAKING),
+    (Group.MAKING, Group.WAITS),
+    (Group.MAKING, Group.PLACED),
+    (Group.WAITS, Group.PLACED),
+    (Group.PLACED, Group.RUNNING),
+    (Group.PLACED, Group.STUCK),
+    (Group.STUCK, Group.RUNNING),
+    (Group.STUCK, Group.GAVE_BACK),
+    (Group.PLACED, Group.GAVE_BACK),
+    (Group.RUNNING, Group.GAVE_BACK),
+    (Group.GAVE_BACK, Group.PLACED),
+    (Group.GAVE_BACK, Group.WAITS),
+    (Group.RUNNING, Group.BETWEEN),
+    (Group.BETWEEN, Group.PLACED),
+    (Group.BETWEEN, Group.WAITS),
+    (Group.BETWEEN, Group.RUNNING),
+    (Group.RUNNING, Group.SUSPENDED),
+    (Group.SUSPENDED, Group.MAKING),
+    (Group.BETWEEN, Group.SUCCEEDED),
+    (Group.RUNNING, Group.SUCCEEDED),
+    (Group.BETWEEN, Group.FAILED),
+    (Group.RUNNING, Group.FAILED),
+)
+"""The usual ways from one group to another, as they are drawn; a job may be suspended anywhere."""
+
+_BY_REASON = {state.reason: state for state in STATES if state.reason}
+NEVER = frozenset({Reason.INVALID, Reason.UNSATISFIABLE, Reason.EXCEEDS_QUOTA})
+"""What cannot start as it is, however long it waits."""
+
+_GOES_ON = frozenset(
+    {
+        Reason.CREATING_PODS,
+        Reason.WAITING_FOR_PLAN,
+        Reason.PLACING,
+        Reason.STARTING,
+        Reason.RETRYING,
+        Reason.ENDING_PODS,
+        Reason.FINISHING,
+    }
+)
+
+
+def goes_on(reason: str) -> bool:
+    """Whether a job that has begun and has no running pod still reads Running: nothing is lost."""
+    return reason in _GOES_ON
+
+
+def of(reason: str) -> State | None:
+    """The row of a reason; None where there is no such word."""
+    return _BY_REASON.get(reason)
+
+
+def event_kind(reason: str) -> EventKind | None:
+    """Kind of the Event that tells of a reason; None: this is no news to a user."""
+    state = _BY_REASON.get(reason)
+    return state.event if state is not None else None
+
+
+def described() -> str:
+    """What ``kubectl explain`` says of ``status.reason``."""
+    words = "; ".join(f"{s.reason}: {s.means}" for s in _BY_REASON.values())
+    return f"Why it does not run, or why it failed; empty while it runs. {words}."
+
+
+def table() -> Iterator[str]:
+    """The table of docs/states.md, line by line."""
+    yield "| phase | `status.reason` | what is so | who moves it on |"
+    yield "| --- | --- | --- | --- |"
+    for state in STATES:
+        word = f"`{state.reason}`" if state.reason else ""
+        phase = "Pending, Running" if state.reason in _GOES_ON else _PHASES[state.group]
+        yield f"| {phase} | {word} | {state.means} | {state.mover} |"
+
+
+def picture() -> Iterator[str]:
+    """The mermaid diagram of docs/states.md, line by line."""
+    yield "stateDiagram-v2"
+    yield f"    [*] --> {_node(Group.MAKING)}"
+    for group in Group:
+        words = [s.reason for s in STATES if s.group is group and s.reason]
+        yield f"    {_node(group)}: " + "\\n".join((str(group).capitalize(), *words))
+    for one, other in EDGES:
+        yield f"    {_node(one)} --> {_node(other)}"
+    for end in (Group.SUCCEEDED, Group.FAILED):
+        yield f"    {_node(end)} --> [*]"
+
+
+def _node(group: Group) -> str:
+    return group.name.lower()
+
+
+_PHASES = {
+    Group.OWNER: "Pending, Running",
+    Group.MAKING: "Pending",
+    Group.WAITS: "Pending, Running",
+    Group.PLACED: "Pending",
+    Group.STUCK: "Pending, Running",
+    Group.GAVE_BACK: "Pending",
+    Group.BETWEEN: "Running",
+    Group.SUSPENDED: "Suspended",
+    Group.RUNNING: "Running",
+    Group.SUCCEEDED: "Succeeded",
+    Group.FAILED: "Failed",
+}
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join((*picture(), "", *table(), "")))

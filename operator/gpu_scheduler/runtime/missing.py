@@ -1,0 +1,188 @@
+"""Jobs whose pods do not come, because the API server refuses them: ADR 0039.
+
+The Job controller makes the pods of a Job, and nobody sees it fail. Where pods have been missing
+for a second, the API server is asked by a dry run, which says what is so now: its sentence is the
+job's message. It is asked again by the rules for refused jobs, and at once when a ResourceQuota of
+the namespace changes; when it says yes, the Job is touched, so that its controller does not wait
+out its back-off. Fed by the status writer.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Hashable, Iterable
+from typing import NoReturn
+
+import orjson
+
+from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.core.turns import Turns
+from gpu_scheduler.jobs.nudge import nudge
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import ResourceQuota
+from gpu_scheduler.kube.times import utc_now
+from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.refusals import Refusals
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+ASK_AFTER_SECONDS = 1.0
+_LOOK_SECONDS = 0.25
+_ASKED_AT_ONCE = 3  # jobs in a look
+_DOUBLINGS = 6  # of the time between two questions about pods that are missing and not refused
+
+
+class MissingPods:
+    """Asks why pods are missing."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        acceptance: Acceptance,
+        *,
+        clock: Callable[[], float],
+        now: Callable[[], str] = utc_now,
+    ) -> None:
+        """``now``: RFC 3339, for what the Job is touched with."""
+        self._world, self._client, self._acceptance = world, client, acceptance
+        self._clock, self._now = clock, now
+        self._refusals = Refusals(clock, self._again)
+        self._ask_at: dict[JobKey, float] = {}  # jobs that miss pods, monotonic seconds
+        self._asked: dict[JobKey, int] = {}  # how often they were, since they began to
+        self._refused: dict[JobKey, tuple[str, str]] = {}  # GPUJob's uid, sentence
+
+    def refused(self, job: GPUJobRecord) -> str:
+        """What the API server says to a job's next pod; empty: it is not known to refuse any."""
+        uid, said = self._refused.get(job.key, ("", ""))
+        return said if uid == job.uid else ""
+
+    def see(self, job: GPUJobRecord) -> None:
+        """Look whether pods of a job are missing."""
+        key = job.key
+        if job.deleting or not missing(self._world.jobs_of(key), self._world.records(key)):
+            self._found(key)
+        elif key not in self._asked:
+            self._asked[key] = 0
+            self._ask_at[key] = self._clock() + ASK_AFTER_SECONDS
+
+    def quota_changed(self, namespace: str) -> None:
+        """A ResourceQuota of a namespace is another."""
+        self._refusals.changed(namespace)
+
+    async def run(self) -> NoReturn:
+        """Ask for ever; ends with NotLeader when the fence closes."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                await self.look()
+            except errors.NotLeader:
+                raise
+            except Exception:
+                unexpected("missing", "jobs whose pods do not come")
+
+    async def look(self) -> None:
+        """Ask about a few jobs whose time it is, of all namespaces in turn."""
+        now = self._clock()
+        due: Turns[str, JobKey] = Turns()
+        for key, at in self._ask_at.items():
+            if at <= now:
+                due.add(key.partition("/")[0], key)
+        for _ in range(_ASKED_AT_ONCE):
+            taken = due.take()
+            if taken is None:
+                return
+            del self._ask_at[taken[1]]
+            try:
+                await self._ask(taken[1])
+            except errors.NotLeader:
+                raise
+            except errors.ApiError as error:
+                log.info("%s: %s", taken[1], error)
+                self._again(taken[1], 2 * ASK_AFTER_SECONDS)
+            except Exception:
+                unexpected("missing", taken[1])
+
+    async def _ask(self, key: JobKey) -> None:
+        job = self._world.gpujobs.get(key)
+        project = self._world.projects.owner(job.namespace) if job is not None else None
+        own = list(self._world.jobs_of(key))
+        if job is None or project is None or not missing(own, self._world.records(key)):
+            return self._found(key)
+        about: Hashable = (job.uid, job.generation)
+        if not self._refusals.may_try(key, about):
+            return None  # it comes back when it is time
+        self._asked[key] = self._asked.get(key, 0) + 1
+        said = await self._acceptance.refusal(job, ProjectName(project))
+        if said:
+            if self.refused(job) != said:
+                self._refused[key] = (job.uid, said)
+                self._world.touched.add(key)
+            return self._refusals.refused(key, about)
+        was_refused = self._refused.pop(key, None) is not None
+        self._refusals.accepted(key)
+        self._again(key, ASK_AFTER_SECONDS * 2.0 ** min(self._asked[key], _DOUBLINGS))
+        if was_refused:
+            self._world.touched.add(key)
+            await self._nudge(own)
+
+    async def _nudge(self, own: Iterable[JobRecord]) -> None:
+        for job in own:
+            if not (job.complete or job.failure or job.suspend or job.deleting):
+                write = nudge(job.namespace, job.name, job.uid, self._now())
+                try:
+                    await self._client.request(
+                        write.method,
+                        write.path,
+                        body=orjson.dumps(write.body),
+                        content_type=write.content_type,
+                    )
+                except (errors.NotFound, errors.Conflict, errors.Unprocessable):
+                    continue  # it is gone, or another one
+
+    def _again(self, key: JobKey, seconds: float) -> None:
+        if key in self._world.gpujobs:
+            at = self._clock() + seconds
+            self._ask_at[key] = min(at, self._ask_at.get(key, at))
+
+    def _found(self, key: JobKey) -> None:
+        """A job has its pods, or is gone."""
+        self._ask_at.pop(key, None)
+        self._asked.pop(key, None)
+        self._refusals.forget(key)
+        if self._refused.pop(key, None) is not None:
+            self._world.touched.add(key)
+
+
+class QuotaSink:
+    """Tells of each ResourceQuota that changed, by its namespace."""
+
+    def __init__(self, *changed: Callable[[str], None]) -> None:
+        self._changed = changed
+
+    def changed(self, obj: ResourceQuota) -> None:
+        """One was added or changed."""
+        for tell in self._changed:
+            tell(obj.metadata.namespace)
+
+    def gone(self, namespace: str, name: str, uid: str) -> None:
+        """One is gone."""
+        for tell in self._changed:
+            tell(namespace)
+
+    def replaced(self) -> None:
+        """A list is complete."""
+
+
+def missing(own: Iterable[JobRecord], pods: Iterable[PodRecord]) -> bool:
+    """Whether Jobs have fewer pods than they are to have now."""
+    wanted = sum(
+        min(job.parallelism, job.completions - job.succeeded - job.failed_indexes)
+        for job in own
+        if not (job.complete or job.failure or job.suspend or job.deleting)
+    )
+    return wanted > 0 and wanted > sum(1 for pod in pods if pod.stage is not Stage.ENDED)

@@ -1,0 +1,216 @@
+"""Pods that are on their node and do not start: ADR 0039.
+
+Why not, is read off their Events where the pod itself does not say; one that has not started for
+the time that its project allows gives its GPUs back, uncharged, and the pods of its job are placed
+again after a back-off, so that others go first. Whose init container runs is not late. What is
+remembered is gone with this leader: the next one counts from the pod's own start time, and tries a
+job again at once. Fed by every pod event; asked by the status and by the planning loop.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import NoReturn
+
+from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
+from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.turns import Turns
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.kube.times import timestamp
+from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.object_events import ObjectEvents
+from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.runtime.states import on_its_node
+from gpu_scheduler.state.containers import Trouble
+from gpu_scheduler.state.jobs import epoch_seconds
+from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.world import World
+
+log = logging.getLogger(__name__)
+
+ASK_AFTER_SECONDS = 5.0
+MOST_BACK_OFF_SECONDS = 3600.0
+_BACK_OFF_SECONDS = 60.0
+_LOOK_SECONDS = 1.0
+_ASKED_AT_ONCE = 5  # pods a second whose Events are read
+_DOUBLINGS = 6
+
+
+@dataclass(slots=True)
+class _Slow:
+    since: float  # monotonic seconds
+    ask_at: float
+    asked: int = 0
+    trouble: Trouble | None = None
+
+
+@dataclass(slots=True)
+class _BackOff:
+    uid: str  # of the GPUJob
+    times: int
+    until: float  # monotonic seconds
+    why: str
+    over: bool = False
+
+
+class Starting:
+    """Watches pods from their binding to their first container."""
+
+    def __init__(
+        self,
+        world: World,
+        client: Client,
+        recovery: Recovery,
+        *,
+        wake: Callable[[], None],
+        clock: Callable[[], float],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``wake``: a back-off is over, plan again; ``now``: epoch seconds."""
+        self._world, self._recovery, self._wake = world, recovery, wake
+        self._events = ObjectEvents(client)
+        self._clock, self._now = clock, now
+        self._slow: dict[PodUID, _Slow] = {}
+        self._back_off: dict[JobKey, _BackOff] = {}
+        self.timed_out = 0
+        """Pods that gave their GPUs back because they did not start."""
+
+    async def run(self) -> NoReturn:
+        """Look for ever; ends with NotLeader when the fence closes."""
+        while True:
+            await asyncio.sleep(_LOOK_SECONDS)
+            try:
+                await self.look()
+            except errors.NotLeader:
+                raise
+            except Exception:
+                unexpected("starting", "pods that do not start")
+
+    def observe(self, obj: Pod, pod: PodRecord) -> None:
+        """A pod changed."""
+        if pod.stage is Stage.PLACED and pod.bound and pod.allocation and not pod.deleting:
+            if pod.uid not in self._slow:
+                age = self._now() - epoch_seconds(pod.started) if pod.started else 0.0
+                since = self._clock() - max(0.0, age)
+                self._slow[pod.uid] = _Slow(since, since + ASK_AFTER_SECONDS)
+        elif self._slow.pop(pod.uid, None) is not None and pod.stage is not Stage.PLACED:
+            key = self._world.job_of(pod)
+            if key is not None and (pod.stage is Stage.RUNNING or pod.ran):
+                self._back_off.pop(key, None)
+
+    def gone(self, uid: PodUID) -> None:
+        """Forget a pod."""
+        self._slow.pop(uid, None)
+
+    def trouble(self, pod: PodRecord) -> Trouble | None:
+        """Why a pod does not start, as its Events say."""
+        slow = self._slow.get(pod.uid)
+        return slow.trouble if slow is not None else None
+
+    def gave_back(self, key: JobKey) -> str:
+        """Why a job's pods are not placed again yet; empty: they are."""
+        known = self._back_off.get(key)
+        return known.why if known is not None and not known.over else ""
+
+    def may_start(self, key: JobKey) -> bool:
+        """Whether pods of a job may be placed."""
+        return not self.gave_back(key)
+
+    async def look(self) -> None:
+        """Look once at all pods that have not started."""
+        self._expire()
+        due: Turns[str, PodRecord] = Turns()
+        jobs = set[str]()
+        for uid, slow in list(self._slow.items()):
+            pod = self._world.pods.get(uid)
+            if pod is None:
+                del self._slow[uid]
+                continue
+            try:
+                if self._is_late(pod, slow):
+                    self._give_back(pod, slow)
+                elif self._to_be_asked(pod, slow) and pod.job_uid not in jobs:
+                    jobs.add(pod.job_uid)  # one speaks for all of its Job
+                    due.add(pod.namespace, pod)
+            except Exception:
+                unexpected("starting", f"{pod.namespace}/{pod.name}")
+        for _ in range(_ASKED_AT_ONCE):
+            taken = due.take()
+            if taken is None:
+                return
+            await self._ask(taken[1])
+
+    def _is_late(self, pod: PodRecord, slow: _Slow) -> bool:
+        if pod.initializing and pod.trouble is None:
+            slow.since = self._clock()  # it may take its time; what follows is timed anew
+            return False
+        limit = self._limit_seconds(pod)
+        return bool(limit) and self._clock() - slow.since >= limit
+
+    def _limit_seconds(self, pod: PodRecord) -> int:
+        owner = self._world.projects.owner(pod.namespace)
+        if owner is None:
+            return START_TIMEOUT_SECONDS
+        return self._world.projects.records[owner].start_timeout_seconds
+
+    def _to_be_asked(self, pod: PodRecord, slow: _Slow) -> bool:
+        return (
+            self._events.allowed
+            and pod.trouble is None
+            and not pod.initializing
+            and slow.ask_at <= self._clock()
+        )
+
+    async def _ask(self, pod: PodRecord) -> None:
+        slow = self._slow.get(pod.uid)
+        if slow is None:
+            return
+        slow.asked += 1
+        slow.ask_at = self._clock() + ASK_AFTER_SECONDS * 2 ** min(slow.asked, _DOUBLINGS)
+        try:
+            found = await self._events.trouble(pod)
+        except errors.NotLeader:
+            raise
+        except errors.ApiError as error:
+            return log.info("Events of %s/%s: %s", pod.namespace, pod.name, error)
+        key = self._world.job_of(pod)
+        if found is not None and found != slow.trouble and key is not None:
+            slow.trouble = found
+            self._world.touched.add(key)
+
+    def _give_back(self, pod: PodRecord, slow: _Slow) -> None:
+        key = self._world.job_of(pod)
+        job = self._world.gpujobs.get(key) if key is not None else None
+        if key is None or job is None:
+            return
+        trouble = pod.trouble or slow.trouble
+        why = trouble.message if trouble is not None else on_its_node(pod)[1]
+        limit = self._limit_seconds(pod)
+        message = f"pod {pod.name} gave its GPU back, for it did not start within {limit} s"
+        if not self._recovery.evict_not_started(pod, f"{message}: {why}"):
+            return
+        self.timed_out += 1
+        known = self._back_off.get(key)
+        if known is None or known.uid != job.uid or known.over:
+            times = known.times + 1 if known is not None and known.uid == job.uid else 0
+            seconds = min(_BACK_OFF_SECONDS * 2 ** min(times, _DOUBLINGS), MOST_BACK_OFF_SECONDS)
+            again = timestamp(datetime.fromtimestamp(self._now() + seconds, UTC))
+            told = f"{message} and is tried again at {again}: {why}"
+            self._back_off[key] = _BackOff(job.uid, times, self._clock() + seconds, told)
+        self._world.touched.add(key)
+
+    def _expire(self) -> None:
+        for key, known in list(self._back_off.items()):
+            job = self._world.gpujobs.get(key)
+            if job is None or job.uid != known.uid:
+                del self._back_off[key]
+            elif not known.over and known.until <= self._clock():
+                known.over = True
+                self._world.touched.add(key)
+                self._world.version += 1
+                self._wake()

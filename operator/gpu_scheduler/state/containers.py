@@ -1,0 +1,170 @@
+"""What the containers of a pod say: why they do not start, and why the pod failed.
+
+Container statuses stay undecoded JSON unless a pod is on its node and has not started, or has
+failed, so the pods of everybody else cost nothing. Every text that a program or a node wrote is
+bounded and on one line. Called when a pod's record is built, and for trials.
+"""
+
+import signal
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import msgspec
+
+from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.wording import clip
+from gpu_scheduler.kube.objects import ContainerStatus, Pod, Terminated, Waiting
+
+KUBELET_CHARS = 600  # of a sentence of the kubelet's
+SAID_CHARS = 300  # of what a program said last
+
+_STATUS = msgspec.json.Decoder(ContainerStatus)
+_BEGINNING = {"", "ContainerCreating", "PodInitializing"}  # nothing is wrong yet
+_IMAGE = {
+    "ErrImagePull",
+    "ImagePullBackOff",
+    "InvalidImageName",
+    "ErrImageNeverPull",
+    "ImageInspectError",
+    "RegistryUnavailable",
+    "SignatureValidationFailed",
+}
+_SANDBOX = {"CreatePodSandboxError", "ConfigPodSandboxError", "NetworkPluginNotReady"}
+_NO_PROGRAM = {"StartError", "ContainerCannotRun"}
+_HINTS = {
+    126: "the program cannot be executed",
+    127: "no such program",
+}
+_DEADLINE = "DeadlineExceeded"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """Why a pod does not start."""
+
+    reason: Reason
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a pod failed. ``at``: when, RFC 3339, as the kubelet wrote it; may be empty."""
+
+    reason: Reason
+    message: str
+    at: str
+
+
+def statuses(raw: Iterable[msgspec.Raw]) -> Iterator[ContainerStatus]:
+    """Those that can be read."""
+    for each in raw:
+        try:
+            yield _STATUS.decode(each)
+        except msgspec.DecodeError:
+            continue  # not what an API server lets anybody write
+
+
+def trouble(pod: Pod) -> Trouble | None:
+    """The first container that cannot start; None while all is well, or nothing is known."""
+    for raw in (pod.status.init_container_statuses, pod.status.container_statuses):
+        for status in statuses(raw):
+            waiting = status.state.waiting
+            if waiting is not None and waiting.reason not in _BEGINNING:
+                return _trouble(pod, status, waiting)
+    return None
+
+
+def initializing(pod: Pod) -> str:
+    """Name of the init container that runs; empty: none does."""
+    found = statuses(pod.status.init_container_statuses)
+    return next((s.name for s in found if s.state.running is not None), "")
+
+
+def _trouble(pod: Pod, status: ContainerStatus, waiting: Waiting) -> Trouble:
+    said = line(waiting.message, KUBELET_CHARS)
+    if waiting.reason in _IMAGE:
+        # Between two tries the kubelet says the same behind words that say that it waits.
+        _, tried, cause = said.partition("ErrImagePull: ")
+        said = cause if tried and cause else said
+        reason, what = Reason.IMAGE_NOT_PULLED, f"image {_image(status)} cannot be had"
+        word = "ErrImagePull" if waiting.reason == "ImagePullBackOff" else waiting.reason
+    else:
+        reason = (
+            Reason.SANDBOX_NOT_CREATED
+            if waiting.reason in _SANDBOX
+            else Reason.CONTAINER_NOT_STARTED
+        )
+        what, word = "it cannot start", waiting.reason
+    text = f"container {clip(status.name, 63)} of pod {pod.metadata.name} on "
+    text += f"{pod.spec.node_name}: {what}: {clip(word, 63)}"
+    return Trouble(reason, f"{text}: {said}" if said else text)
+
+
+def failure(pod: Pod) -> Failure | None:
+    """Why a pod failed, the first container that did before the others; None if it has not."""
+    if pod.status.phase != "Failed":
+        return None
+    inits = [*statuses(pod.status.init_container_statuses)]
+    ended = [
+        (status.name, status.state.terminated)
+        for status in (*inits, *statuses(pod.status.container_statuses))
+        if status.state.terminated is not None
+    ]
+    bad = [each for each in ended if each[1].exit_code or each[1].signal]
+    at = min((e.finished_at for _, e in bad if e.finished_at), default="")
+    if pod.status.reason or not bad:
+        why = ": ".join(filter(None, (pod.status.reason, line(pod.status.message, KUBELET_CHARS))))
+        late = pod.status.reason == _DEADLINE
+        reason = Reason.TIME_LIMIT_EXCEEDED if late else Reason.POD_FAILED
+        return Failure(reason, why or "the pod failed, and no container says why", at)
+    name, first = min(bad, key=lambda each: each[1].finished_at or "")
+    return Failure(_kind(first), f"container {clip(name, 63)} {_ending(first)}", at)
+
+
+def _kind(ended: Terminated) -> Reason:
+    if ended.reason == "OOMKilled":
+        return Reason.OOM_KILLED
+    if ended.reason in _NO_PROGRAM or ended.exit_code in _HINTS:
+        return Reason.PROGRAM_NOT_FOUND
+    return Reason.PROGRAM_FAILED
+
+
+def _ending(ended: Terminated) -> str:
+    """How a container ended: 'ended with exit code 137 (OOMKilled, SIGKILL): last words'."""
+    notes = [ended.reason] if ended.reason not in ("", "Error") else []
+    number = ended.signal or (ended.exit_code - 128 if ended.exit_code > 128 else 0)
+    if number in signal.valid_signals():
+        notes.append(_signal(number))
+    elif ended.exit_code in _HINTS:
+        notes.append(_HINTS[ended.exit_code])
+    text = f"ended with exit code {ended.exit_code}"
+    if notes:
+        text += f" ({clip(', '.join(notes), 100)})"
+    most = KUBELET_CHARS if ended.reason in _NO_PROGRAM else SAID_CHARS
+    said = last_line(ended.message, most)
+    return f"{text}: {said}" if said else text
+
+
+def _signal(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
+def _image(status: ContainerStatus) -> str:
+    return clip(line(status.image, KUBELET_CHARS), 200) or "of the container"
+
+
+def line(text: str, most_chars: int) -> str:
+    """A text on one line and fit for a status."""
+    shown = "".join(c if c.isprintable() else " " for c in text[: 4 * most_chars])
+    return clip(" ".join(shown.split()), most_chars)
+
+
+def last_line(text: str, most_chars: int) -> str:
+    """The last line that says anything: of a log it has the error, of a traceback what it was."""
+    for each in reversed(text[-4 * 1024 :].replace("\r", "\n").split("\n")):
+        if shown := line(each, most_chars):
+            return shown
+    return ""

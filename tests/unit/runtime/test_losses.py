@@ -1,0 +1,74 @@
+"""Why a job's pods had to leave their node is known until it has pods again."""
+
+from typing import Any
+
+from tests.unit.runtime.test_recovery import Case as RecoveryCase
+from tests.unit.state.builders import half, make_gpujob, make_pod
+
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.losses import Losses
+from gpu_scheduler.runtime.sinks import PodSink
+
+KEY = make_gpujob().key
+DRAINED = {
+    "type": "DisruptionTarget",
+    "status": "True",
+    "reason": "EvictionByEvictionAPI",
+    "message": "Eviction API: evicting",
+}
+
+
+class Case(RecoveryCase):
+    def __init__(self) -> None:
+        super().__init__()
+        self.losses = Losses(self.world)
+        self.recovery.lost = self.losses.lost
+        self.sink = PodSink(self.world, self.recovery, lambda: None, (self.losses,))
+
+
+def pod(name: str = "job-0", **settings: Any) -> Pod:
+    return make_pod(name, **{"node": "a", "grants": half(), "phase": "Running"} | settings)
+
+
+async def test_a_drained_pod_says_so_until_the_job_has_another() -> None:
+    case = Case()
+    await case.see(pod())
+    assert case.losses.of(KEY) == ""
+    await case.see(pod(version=2, deleting=True, conditions=(DRAINED,)))
+    told = "pod job-0 had to leave a: EvictionByEvictionAPI: Eviction API: evicting"
+    assert case.losses.of(KEY) == told
+    case.sink.gone("team-a", "job-0", "uid-job-0")
+    await case.see(make_pod("job-1"))
+    assert case.losses.of(KEY) == told
+    await case.see(pod("job-1", version=3))
+    assert case.losses.of(KEY) == ""
+
+
+async def test_who_evicts_knows_better_than_the_condition() -> None:
+    case = Case()
+    await case.see(pod())
+    case.recovery.evict_over_cap(case.world.pods[PodUID("uid-job-0")], "above its cap")
+    await case.see(pod(version=2, deleting=True, conditions=(DRAINED,)))
+    assert case.losses.of(KEY) == "above its cap; it starts again"
+
+
+async def test_a_pod_that_makes_room_for_others_is_no_loss() -> None:
+    case = Case()
+    await case.see(pod())
+    case.world.set_leaving(PodUID("uid-job-0"), True)
+    await case.see(pod(version=2, deleting=True, conditions=(DRAINED,)))
+    assert case.losses.of(KEY) == ""
+
+
+async def test_a_rejected_pod_is_one() -> None:
+    case = Case()
+    await case.see(pod(phase="Failed", reason="OutOfcpu", message="no CPU"))
+    assert "the kubelet of a rejected the pod: no CPU" in case.losses.of(KEY)
+
+
+async def test_a_later_job_of_the_name_has_lost_nothing() -> None:
+    case = Case()
+    await case.see(pod(deleting=True, conditions=(DRAINED,)))
+    case.world.gpujob_changed(make_gpujob(uid="another"))
+    assert case.losses.of(KEY) == ""

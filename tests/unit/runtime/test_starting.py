@@ -1,0 +1,236 @@
+"""Pods that do not start say why, give their GPUs back in time, and do not come again at once."""
+
+import asyncio
+from typing import Any
+
+import pytest
+from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.test_intake import project_body
+from tests.unit.runtime.test_recovery import Case as RecoveryCase
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.state.builders import half, make_gpujob, make_pod
+
+from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.intake import project_record
+from gpu_scheduler.runtime.sinks import PodSink
+from gpu_scheduler.runtime.starting import Starting
+from gpu_scheduler.state.containers import Trouble
+from gpu_scheduler.state.pods import record
+
+KEY = make_gpujob().key
+CREATING = [{"name": "main", "state": {"waiting": {"reason": "ContainerCreating"}}}]
+NO_IMAGE = [
+    {"name": "main", "image": "x:1", "state": {"waiting": {"reason": "ErrImagePull"}}},
+]
+RUNS = [{"name": "fetch", "state": {"running": {}}}]
+
+
+def event(reason: str, message: str, at: str, **more: Any) -> dict[str, Any]:
+    return {"reason": reason, "message": message, "lastTimestamp": at, **more}
+
+
+def starts(name: str = "job-0", statuses: Any = CREATING, **settings: Any) -> Pod:
+    return make_pod(name, node="a", grants=half(), containerStatuses=statuses, **settings)
+
+
+class Case(RecoveryCase):
+    def __init__(self, **project: Any) -> None:
+        super().__init__()
+        self.world.project_changed(project_record(project_body(**project)))
+        self.events_of: Any = {"items": []}
+        self.asks: Any = FakeClient(lambda sent: self.events_of)
+        self.wakes = 0
+        self.starting = Starting(
+            self.world,
+            self.asks,
+            self.recovery,
+            wake=self._wake,
+            clock=clock,
+            now=lambda: 1_767_225_600.0 + clock() - self.start,  # 2026-01-01T00:00:00Z
+        )
+        self.sink = PodSink(self.world, self.recovery, lambda: None, (self.starting,))
+
+    def _wake(self) -> None:
+        self.wakes += 1
+
+    def running(self) -> Running:
+        return Running(self.recovery.run(), self.starting.run())
+
+    async def until_it_may(self, start: bool) -> None:
+        for _ in range(5000):
+            if self.starting.may_start(KEY) == start:
+                return
+            await asyncio.sleep(1)
+
+    def asked(self) -> list[Sent]:
+        return self.asks.of("GET")
+
+    def trouble(self, name: str = "job-0") -> Trouble | None:
+        return self.starting.trouble(record(starts(name)))
+
+
+@virtual
+async def test_the_last_event_about_a_volume_is_told_after_five_seconds() -> None:
+    case = Case()
+    volume = 'MountVolume.SetUp failed for volume "data" : secret "missing" not found'
+    case.events_of = {
+        "items": [
+            event("FailedMount", "an older one", "2026-01-01T00:00:01Z"),
+            event("FailedMount", volume, "2026-01-01T00:00:04Z"),
+            event("BackOff", "something else", "2026-01-01T00:00:05Z"),
+        ]
+    }
+    async with case.running():
+        await case.see(starts())
+        case.world.touched.clear()
+        await asyncio.sleep(4)
+        assert case.asked() == []
+        await asyncio.sleep(3)
+    told = f"pod job-0 on a: FailedMount: {volume}"
+    assert case.trouble() == Trouble(Reason.VOLUME_NOT_MOUNTED, told)
+    assert case.world.touched == {KEY}
+    (ask,) = case.asked()
+    assert ask.path == "/api/v1/namespaces/team-a/events"
+    assert ask.params["fieldSelector"] == "involvedObject.uid=uid-job-0,type=Warning"
+
+
+@virtual
+async def test_a_sandbox_that_cannot_be_made_is_told() -> None:
+    case = Case()
+    case.events_of = {
+        "items": [
+            {
+                "reason": "FailedCreatePodSandBox",
+                "message": "no network",
+                "eventTime": "2026-01-01T00:00:01.000000Z",
+                "lastTimestamp": None,
+            }
+        ]
+    }
+    async with case.running():
+        await case.see(starts())
+        await asyncio.sleep(7)
+    found = case.trouble()
+    assert found is not None and found.reason is Reason.SANDBOX_NOT_CREATED
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"statuses": NO_IMAGE}, {"initContainerStatuses": RUNS}, {"phase": "Running"}],
+    ids=["the pod itself says why", "an init container runs", "it runs"],
+)
+def test_events_are_read_of_nobody_else(settings: dict[str, Any]) -> None:
+    @virtual
+    async def none() -> None:
+        case = Case()
+        async with case.running():
+            await case.see(starts(**settings))
+            await asyncio.sleep(60)
+        assert case.asked() == []
+
+    none()
+
+
+@virtual
+async def test_events_are_read_ever_more_seldom_and_for_one_pod_of_a_job() -> None:
+    case = Case(startTimeoutSeconds=0)
+    async with case.running():
+        await case.see(*(starts(f"job-{i}", index=i) for i in range(9)))
+        await asyncio.sleep(3600)
+    assert len(case.asked()) < 9 * 20
+
+
+@virtual
+async def test_who_may_not_read_events_stops_asking() -> None:
+    case = Case(startTimeoutSeconds=0)
+    case.events_of = errors.Forbidden(403, "Forbidden", "no")
+    async with case.running():
+        await case.see(starts())
+        await asyncio.sleep(600)
+    assert len(case.asked()) == 1 and case.trouble() is None
+
+
+@virtual
+async def test_a_pod_that_does_not_start_in_time_is_evicted_uncharged() -> None:
+    case = Case()
+    async with case.running():
+        await case.see(starts(statuses=NO_IMAGE))
+        await asyncio.sleep(595)
+        assert case.evictions == [] and case.starting.may_start(KEY)
+        await asyncio.sleep(8)
+    assert case.evictions == ["job-0"]
+    said = case.starting.gave_back(KEY)
+    assert said.startswith("pod job-0 gave its GPU back, for it did not start within 600 s and is")
+    assert "tried again at 2026-01-01T00:11:0" in said and "ErrImagePull" in said
+    ((name, reason, message),) = case.events.said
+    assert (name, reason) == ("job", "StartTimedOut") and "ErrImagePull" in message
+    assert case.starting.timed_out == 1
+
+
+@pytest.mark.parametrize(("seconds", "evicted"), [(0, 0), (30, 1)])
+def test_the_project_says_how_long_that_is(seconds: int, evicted: int) -> None:
+    @virtual
+    async def waits() -> None:
+        case = Case(startTimeoutSeconds=seconds)
+        async with case.running():
+            await case.see(starts())
+            await asyncio.sleep(35)
+            assert len(case.evictions) == evicted
+            await asyncio.sleep(3600 if not seconds else 0)
+            assert len(case.evictions) == evicted
+
+    waits()
+
+
+@virtual
+async def test_an_init_container_may_run_for_hours() -> None:
+    case = Case(startTimeoutSeconds=30)
+    async with case.running():
+        await case.see(starts(initContainerStatuses=RUNS))
+        await asyncio.sleep(7200)
+        assert case.evictions == []
+        await case.see(starts(version=2))
+        await asyncio.sleep(35)
+        assert case.evictions == ["job-0"]
+
+
+@virtual
+async def test_a_new_leader_counts_from_when_the_kubelet_took_the_pod() -> None:
+    case = Case()
+    async with case.running():
+        await case.see(starts(startTime="2025-12-31T23:59:00Z"))
+        await asyncio.sleep(545)
+        assert case.evictions == ["job-0"]
+
+
+@virtual
+async def test_the_job_is_tried_again_after_a_time_that_doubles_until_it_runs() -> None:
+    case = Case(startTimeoutSeconds=10)
+    waited = []
+    async with case.running():
+        for number in range(9):
+            await case.see(starts(f"job-{number}", uid=f"uid-{number}"))
+            await case.until_it_may(False)
+            case.sink.gone("team-a", f"job-{number}", f"uid-{number}")
+            began, version = clock(), case.world.version
+            await case.until_it_may(True)
+            waited.append(round((clock() - began) / 60))
+            assert case.world.version > version and case.wakes == number + 1
+        assert waited == [1, 2, 4, 8, 16, 32, 60, 60, 60]
+        await case.see(starts("job-9"), starts("job-9", phase="Running", version=2))
+        await case.see(starts("job-10"))
+        await asyncio.sleep(75)
+        assert case.starting.may_start(KEY)
+
+
+@virtual
+async def test_pods_of_a_job_that_are_late_together_count_once() -> None:
+    case = Case(startTimeoutSeconds=10)
+    async with case.running():
+        await case.see(*(starts(f"job-{i}", index=i) for i in range(5)))
+        await asyncio.sleep(15)
+        assert len(case.evictions) == 5 and not case.starting.may_start(KEY)
+        await asyncio.sleep(60)
+        assert case.starting.may_start(KEY)
