@@ -87,7 +87,12 @@ def test_one_that_was_deleted_by_hand_is_made_again(tenant: Tenant) -> None:
 
 def test_one_that_ended_too_small_is_no_success(tenant: Tenant) -> None:
     tenant.submit("cut", gpu=0.125, parallelism=1, completions=3, template=template(runs(1)))
-    until(lambda: tenant.batch_job("cut").get("status", {}).get("succeeded") == 1, "one is done")
+    until(
+        lambda: (
+            (j := tenant.batch_job("cut"))["kind"] == "Job" and j["status"].get("succeeded") == 1
+        ),
+        "one is done",
+    )
     # An editor is faster than we are, or we are away.
     edit(tenant, "cut", {"spec": {"completions": 1, "parallelism": 1}})
     until(

@@ -23,13 +23,22 @@ def team(site: Site) -> Iterator[Team]:
         yield make
 
 
+TRIALS = 14
+EMPTY = '{"v":1,"segment":0,"metrics":["loss"]}\n'
+
+
 def search(tenant: Tenant, name: str) -> None:
-    """A search of four trials that has ended and is stored."""
+    """A search of fourteen trials, more than the status shows, that has ended and is stored."""
     tenant.submit(
-        name, gpu=0.5, parallelism=4, completions=4, sweep=RANDOM, template=says({"loss": 0.5})
+        name,
+        gpu=0.5,
+        parallelism=TRIALS,
+        completions=TRIALS,
+        sweep=RANDOM,
+        template=says({"loss": 0.5}),
     )
-    tenant.wait_phase(name, "Succeeded")
-    until(lambda: len(rows(tenant, name)) == 4, "all of it is stored")
+    tenant.wait_phase(name, "Succeeded", 60)
+    until(lambda: len(rows(tenant, name)) == TRIALS, "all of it is stored")
 
 
 def path(tenant: Tenant, name: str) -> str:
@@ -42,7 +51,7 @@ def test_while_it_runs_the_operator_writes_them_again(site: Site, team: Team) ->
     stored = rows(tenant, "kept")
     assert site.admin.send("DELETE", path(tenant, "kept")).ok
     until(lambda: rows(tenant, "kept") == stored, "they are there again", 20)
-    assert site.admin.patch(path(tenant, "kept"), {"data": {"trials": '{"v":1}'}}).ok
+    assert site.admin.patch(path(tenant, "kept"), {"data": {"trials": EMPTY}}).ok
     until(lambda: rows(tenant, "kept") == stored, "they are as they were", 20)
 
 
@@ -61,4 +70,6 @@ def test_what_was_lost_while_no_operator_ran_is_told_of(site: Site, team: Team) 
         lambda: f"what is lost is told; {tenant.status('gone')}",
     )
     assert status["phase"] == "Succeeded" and status["sweep"]["best"] == best
-    assert status["sweep"]["counts"]["succeeded"] == 4
+    assert status["sweep"]["counts"]["succeeded"] == TRIALS
+    assert status["sweep"]["lostResults"].startswith("4 of 14 results are lost")
+    until(lambda: len(rows(tenant, "gone")) == 10, "what the status told is stored again", 20)

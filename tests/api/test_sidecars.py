@@ -1,7 +1,9 @@
 """GPUs of native sidecars on a real API server: accepted, placed, counted."""
 
+from typing import Any
+
 import pytest
-from tests.api.caller import Caller
+from tests.api.caller import Answer
 from tests.api.tenant import GROUP, Tenant, template, until
 
 from gpu_scheduler.api.names import DEFAULT_CONTAINER, devices_annotation, memory_mib_annotation
@@ -28,32 +30,29 @@ def test_a_sidecar_gets_its_share_beside_the_container(tenant: Tenant) -> None:
     )
 
 
-def test_an_init_container_that_ends_gets_none(tenant: Tenant) -> None:
-    tenant.submit(
-        "fetches",
-        template=template(initContainers=[FETCH]),
-        containers=[{"name": "fetch", "gpu": 0.5}],
-    )
-    message = tenant.wait_reason("fetches", "Invalid")
-    assert message.startswith("spec.containers[0].name: init container fetch ends before")
-
-
-@pytest.mark.parametrize("kind", ["initContainers", "containers"])
-def test_nobody_else_gives_a_sidecar_gpus(tenant: Tenant, admin: Caller, kind: str) -> None:
-    """The rules for whole templates hold for sidecars as well."""
-    pick = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
-    pod = {"initContainers": [CACHE]} if kind == "containers" else {}
-    made = template(**pod)
-    made["spec"][kind] = (
-        [{**CACHE, "env": pick}]
-        if kind == "initContainers"
-        else [{"name": "main", "image": "example/placeholder:1", "env": pick}]
-    )
+def submitted(tenant: Tenant, **spec: Any) -> Answer:
     body = {
         "apiVersion": "gpu-scheduler.io/v1alpha1",
         "kind": "GPUJob",
-        "metadata": {"name": "picks", "namespace": tenant.name},
-        "spec": {"template": made, "containers": [{"name": "cache", "gpu": 0.5}]},
+        "metadata": {"name": "wrong", "namespace": tenant.name},
+        "spec": spec,
     }
-    assert admin.create(f"{GROUP}/namespaces/{tenant.name}/gpujobs", body).ok
-    assert "NVIDIA_VISIBLE_DEVICES" in tenant.wait_reason("picks", "Invalid")
+    return tenant.admin.create(f"{GROUP}/namespaces/{tenant.name}/gpujobs", body)
+
+
+@pytest.mark.parametrize("init", [[FETCH], [{**CACHE, "name": "other"}], [{"image": "x"}], []])
+def test_other_init_containers_get_none(tenant: Tenant, init: list[dict[str, str]]) -> None:
+    asked = [{"name": "fetch", "gpu": 0.5}]
+    answer = submitted(tenant, template=template(initContainers=init), containers=asked)
+    assert answer.status == 422
+    assert "or of an init container there with restartPolicy Always" in answer.message
+
+
+@pytest.mark.parametrize("kind", ["initContainers", "containers"])
+def test_nobody_else_gives_a_sidecar_gpus(tenant: Tenant, kind: str) -> None:
+    """The rules for whole templates hold for sidecars as well."""
+    pick = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+    made = template(initContainers=[CACHE])
+    made["spec"][kind] = [{**made["spec"][kind][0], "env": pick}]
+    assert submitted(tenant, template=made, containers=[{"name": "cache", "gpu": 0.5}]).ok
+    assert "NVIDIA_VISIBLE_DEVICES" in tenant.wait_reason("wrong", "Invalid")

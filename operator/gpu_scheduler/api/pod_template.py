@@ -15,7 +15,7 @@ _KEEP = {"x-kubernetes-preserve-unknown-fields": True}
 _POD_KEYS = (
     "activeDeadlineSeconds affinity automountServiceAccountToken dnsConfig dnsPolicy "
     "enableServiceLinks ephemeralContainers hostAliases hostIPC hostNetwork hostPID hostUsers "
-    "hostname imagePullSecrets initContainers nodeName nodeSelector os overhead "
+    "hostname imagePullSecrets nodeName nodeSelector os overhead "
     "preemptionPolicy priority priorityClassName readinessGates resourceClaims resources "
     "runtimeClassName schedulerName schedulingGates securityContext serviceAccount "
     "serviceAccountName setHostnameAsFQDN shareProcessNamespace subdomain "
@@ -37,8 +37,18 @@ def _object(known: dict[str, Any], keys: list[str], required: list[str]) -> dict
 _CONTAINER = _object(
     {"name": {"type": "string", "minLength": 1, "maxLength": 63}}, _CONTAINER_KEYS, ["name"]
 )
+# Names and policies alone: whatever else is wrong with one, the dry run says.
+_INIT = _object(
+    {
+        "name": {"type": "string", "maxLength": 63},
+        "restartPolicy": {"type": "string", "maxLength": 16},
+    },
+    [key for key in _CONTAINER_KEYS if key != "restartPolicy"],
+    [],
+)
 _POD = _object(
     {
+        "initContainers": {"type": "array", "maxItems": 64, "items": _INIT},
         "containers": {"type": "array", "minItems": 1, "maxItems": 64, "items": _CONTAINER},
         "restartPolicy": {"type": "string", "maxLength": 16} | rules(RESTART_POLICY_RULE),
     },

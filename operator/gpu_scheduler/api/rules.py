@@ -65,7 +65,8 @@ LIMIT_BELOW_QUOTA = "limit must not be below quota; leave it out for no limit"
 NEGATIVE = "must not be negative"
 DECIMALS = "at most three decimals, such as 0.333"
 UNKNOWN_CONTAINER = (
-    "every name must be that of a container in template.spec.containers (without a template: main)"
+    "every name must be that of a container in template.spec.containers, or of an init container "
+    "there with restartPolicy Always (without a template: main)"
 )
 
 SHORT_FORM = ("imagePullPolicy", "command", "args", "env", "workingDir", "resources")
@@ -174,7 +175,10 @@ GPU_JOB_SPEC = (
     _DEVICES_WITH,
     Rule(
         "!has(self.containers) || self.containers.all(c, has(self.template) ? "
-        "self.template.spec.containers.exists(t, t.name == c.name) : c.name == 'main')",
+        "self.template.spec.containers.exists(t, t.name == c.name) || "
+        "(has(self.template.spec.initContainers) && self.template.spec.initContainers.exists(t, "
+        "has(t.name) && t.name == c.name && has(t.restartPolicy) && t.restartPolicy == 'Always')) "
+        ": c.name == 'main')",
         UNKNOWN_CONTAINER,
         ".containers",
     ),

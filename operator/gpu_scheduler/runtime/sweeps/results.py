@@ -8,14 +8,14 @@ GPUJob and go with it; whatever bears such a name and is somebody else's is left
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from typing import Any, NoReturn
 
 import msgspec
 
 from gpu_scheduler.api.names import LABEL_JOB, RESULTS_KEY, results_name
 from gpu_scheduler.core.sweeps.rows import BadRowsError, Header, decode, encode
-from gpu_scheduler.core.sweeps.segments import Segment
+from gpu_scheduler.core.sweeps.segments import SEGMENT_TRIALS, Segment
 from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -134,6 +134,15 @@ class Results:
         trials = [outcome.trial for outcome in ours]
         if trials:
             self._rows[sweep.uid, number] = range(min(trials), max(trials) + 1)
+
+    def keep(self, sweep: Sweep, trials: Iterable[int]) -> None:
+        """Have trials stored again whose Job is gone: as if no segment had been cut short."""
+        for trial in trials:
+            if sweep.segment_of(trial) is None:
+                key = (sweep.uid, trial // SEGMENT_TRIALS)
+                rows = self._rows.get(key, range(trial, trial + 1))
+                self._rows[key] = range(min(rows.start, trial), max(rows.stop, trial + 1))
+                sweep.dirty.add(key[1])
 
     def _forget(self, uids: set[str]) -> None:
         self._stored = {k: uid for k, uid in self._stored.items() if k[0] in uids}

@@ -21,22 +21,23 @@ from gpu_scheduler.runtime.sweeps.status import Judged
 from gpu_scheduler.state.jobs import GPUJobRecord
 
 
-def salvage(sweep: Sweep, job: GPUJobRecord, reading: Collection[int] = ()) -> bool:
-    """Take over what only the status knows; whether there was such a thing.
+def salvage(sweep: Sweep, job: GPUJobRecord, reading: Collection[int] = ()) -> list[int]:
+    """Take over what only the status knows; the trials.
 
     ``reading``: trials whose log is being read, which will tell all of it.
     """
     status = _status(job)
     if status is None:
-        return False
+        return []
     told = Told(_ended(status.counts) - len(reading), status.counts.result_missing)
     if told.ended <= sweep.ended:
-        return False
+        return []
     sweep.told = told
-    for outcome in _outcomes(sweep, status):
-        if outcome.trial < sweep.completions and outcome.trial not in reading:
-            sweep.put(outcome)
-    return True
+    return [
+        outcome.trial
+        for outcome in _outcomes(sweep, status)
+        if outcome.trial < sweep.completions and outcome.trial not in reading and sweep.put(outcome)
+    ]
 
 
 def lost(sweep: Sweep) -> str:

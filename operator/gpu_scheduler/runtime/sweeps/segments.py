@@ -122,8 +122,9 @@ class Segments:
         if not sweep.loaded:
             await self._results.load(sweep)
             self._trials.loaded(sweep)
-            if salvage(sweep, job, self._trials.reading(sweep)):
-                log.warning("%s: results were deleted or changed; %s", job.key, lost(sweep))
+            self._results.keep(sweep, salvage(sweep, job, self._trials.reading(sweep)))
+            if why := lost(sweep):
+                log.warning("%s: %s", job.key, why)
         return sweep
 
     def _own(self, job: GPUJobRecord) -> list[JobRecord]:

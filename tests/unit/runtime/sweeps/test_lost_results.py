@@ -193,3 +193,16 @@ def test_what_is_being_read_from_logs_is_left_to_them() -> None:
     salvage(case.sweep, case.world.gpujobs[KEY], {best})
     assert not case.sweep.final(best)
     assert lost(case.sweep).startswith("28 of 39 results are lost")
+
+
+@virtual
+async def test_what_only_the_status_knew_is_stored_again_also_without_a_job() -> None:
+    case, told = leader_after()
+    store = Store()
+    results = store.results(case)
+    results.keep(case.sweep, salvage(case.sweep, case.world.gpujobs[KEY]))
+    async with Running(results.run()):
+        await asyncio.sleep(1)
+    stored = [row.trial for row in store.rows()]
+    shown = [*told["top"], *told["errors"]]
+    assert stored == sorted(each["trial"] for each in shown)
