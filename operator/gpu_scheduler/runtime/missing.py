@@ -145,9 +145,8 @@ class MissingPods:
                     continue  # it is gone, or another one
 
     def _again(self, key: JobKey, seconds: float) -> None:
-        if key in self._world.gpujobs:
-            at = self._clock() + seconds
-            self._ask_at[key] = min(at, self._ask_at.get(key, at))
+        at = self._clock() + seconds
+        self._ask_at[key] = min(at, self._ask_at.get(key, at))
 
     def _found(self, key: JobKey) -> None:
         """A job has its pods, or is gone."""

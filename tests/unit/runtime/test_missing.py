@@ -165,6 +165,20 @@ async def test_once_a_pod_is_there_nothing_is_refused() -> None:
 
 
 @virtual
+async def test_nothing_is_kept_of_a_job_that_is_gone() -> None:
+    case = Case()
+    case.answer = refusal()
+    async with case.running():
+        case.see()
+        await asyncio.sleep(2)
+        case.world.gpujob_gone(KEY)
+        asked = case.asked()
+        await asyncio.sleep(700)
+    assert case.asked() == asked
+    assert not (case.missing._refused or case.missing._asked or case.missing._ask_at)
+
+
+@virtual
 async def test_one_namespace_full_of_them_does_not_keep_others_waiting() -> None:
     case = Case()
     case.answer = refusal()
