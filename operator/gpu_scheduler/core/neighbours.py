@@ -4,7 +4,7 @@ A protocol: the state keeps the counts up to date (``state.neighbours``), tests 
 by ``peer_masks``; stands on the ``Cluster``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -24,8 +24,11 @@ class Neighbours(Protocol):
     def bearers(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
         """Required anti-affinity of pods on nodes: how many pods of each node bear each term."""
 
+    def about(self, peers: PodPeers) -> Iterable[AffinityTerm]:
+        """Those of the bearers' terms that select such a pod."""
+
     def of(self, pod: PodUID) -> PodPeers | None:
-        """Who a pod is; None when it is unknown."""
+        """Who a pod on a node is; None when it is unknown."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,10 @@ class Nobody:
     def bearers(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
         """See ``Neighbours``."""
         return {}
+
+    def about(self, peers: PodPeers) -> Iterable[AffinityTerm]:
+        """See ``Neighbours``."""
+        return ()
 
     def of(self, pod: PodUID) -> PodPeers | None:
         """See ``Neighbours``."""

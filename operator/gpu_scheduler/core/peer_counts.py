@@ -27,8 +27,8 @@ class PeerCounts:
         self._index: SelectorIndex[list[Ints]] = SelectorIndex()
         self._of: dict[Selectors, list[Ints]] = {}
         self._bearing: dict[AffinityTerm, Ints] = {}
-        self._terms = list(self._neighbours.bearers())
-        self._borne = set(self._terms)
+        self.new_terms: dict[AffinityTerm, None] = {}
+        """Terms of anti-affinity that only pods of this plan bear; only grows."""
         self._touched: dict[PodPeers, list[Ints]] = {}  # arrays in which such a pod counts
         self.grown = 0
         """Grows with every change of an array."""
@@ -56,27 +56,18 @@ class PeerCounts:
         if found is None:
             found = self._bearing[term] = self._array(self._neighbours.bearers().get(term, {}))
             for peers, node, sign in self._log:
-                found[node] += sign * (peers.rules.anti_affinity.count(term) if peers.rules else 0)
+                found[node] += sign * (peers.rules.bears.count(term) if peers.rules else 0)
             self._touched.clear()
         return found
-
-    @property
-    def terms(self) -> int:
-        """How many terms of anti-affinity pods on nodes bear; only grows."""
-        return len(self._terms)
-
-    def borne(self, after: int) -> list[AffinityTerm]:
-        """Those terms, without the first so many."""
-        return self._terms[after:]
 
     def add(self, peers: PodPeers, node: int, sign: int = 1) -> None:
         """A pod comes to a node, or (-1) goes."""
         self._log.append((peers, node, sign))
         self._count(peers, node, sign)
         if peers.rules is not None and sign > 0:
-            new = [term for term in peers.rules.anti_affinity if term not in self._borne]
-            self._terms += dict.fromkeys(new)
-            self._borne.update(new)
+            known = self._neighbours.bearers()
+            new = (term for term in peers.rules.bears if term not in known)
+            self.new_terms |= dict.fromkeys(new)
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -98,7 +89,7 @@ class PeerCounts:
 
     def _arrays_of(self, peers: PodPeers) -> list[Ints]:
         found = [array for arrays in self._index.matching(peers) for array in arrays]
-        terms = peers.rules.anti_affinity if peers.rules else ()
+        terms = peers.rules.bears if peers.rules else ()
         return found + [self._bearing[term] for term in terms if term in self._bearing]
 
     def _array(self, by_name: Mapping[str, int]) -> Ints:

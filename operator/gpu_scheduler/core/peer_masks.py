@@ -17,7 +17,6 @@ from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.gangs.domains import Division, Domains
 from gpu_scheduler.core.node_masks import NodeMasks
 from gpu_scheduler.core.peer_counts import Ints, PeerCounts
-from gpu_scheduler.core.peer_index import SelectorIndex
 from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodRules, SpreadConstraint
 from gpu_scheduler.core.request import NodeFilter, PodUID, WaitingJob, WaitingPod
 from gpu_scheduler.core.snapshot import Snapshot
@@ -66,27 +65,25 @@ class Peers:
     def __init__(self, snapshot: Snapshot, domains: Domains, masks: NodeMasks) -> None:
         self.counts = PeerCounts(snapshot)
         self._snapshot, self._domains, self._masks = snapshot, domains, masks
-        self._others: SelectorIndex[list[AffinityTerm]] = SelectorIndex()
-        self._by_selector: dict[object, list[AffinityTerm]] = {}
-        self._indexed = 0
         self._known: dict[tuple[int, int], _Known] = {}
-        self._terms_on: dict[int, tuple[PodPeers, int, list[AffinityTerm]]] = {}
+        self._about: dict[int, tuple[PodPeers, int, list[AffinityTerm]]] = {}
+        self.unsettled = False
+        """Something was asked that is known in the next cycle only."""
 
     def forbidden(self, pod: WaitingPod, demand: Demand) -> Flags | None:
         """[nodes] Where the pod may not go now, not to be changed; None: it may go anywhere."""
         peers = pod.peers
         if peers is None:
             return None
-        self._index_others()
-        key, grown = (id(peers), id(demand)), self.counts.grown
+        key, terms = (id(peers), id(demand)), len(self.counts.new_terms)
         known = self._known.get(key)
-        if known is not None and known.terms == self._indexed:
-            if known.forbids is None or known.grown == grown:
+        if known is not None and known.terms == terms:
+            if known.forbids is None or known.grown == self.counts.grown:
                 return known.forbids
         flags: Flags | None = None
         for verdict in self.verdicts(peers, demand.shape.where):
             flags = verdict.forbids if flags is None else flags | verdict.forbids
-        self._known[key] = _Known(peers, self.counts.grown, self._indexed, flags)
+        self._known[key] = _Known(peers, self.counts.grown, terms, flags)
         return flags
 
     def allows(self, pod: WaitingPod, demand: Demand, node: int) -> bool:
@@ -123,12 +120,10 @@ class Peers:
         peers = self._snapshot.cluster.neighbours.of(pod)
         if peers is None:
             return False
-        self._index_others()
         return peers.rules is not None or bool(self._terms_about(peers))
 
     def verdicts(self, peers: PodPeers, where: NodeFilter) -> Iterator[Verdict]:
         """Each rule about the pod, and the nodes that it forbids now; ``where``: of the pod."""
-        self._index_others()
         for term in self._terms_about(peers):
             yield Verdict(Kind.OTHERS, term, self._with_any(term.key, self.counts.bearing(term)))
         rules = peers.rules or _NO_RULES
@@ -213,26 +208,18 @@ class Peers:
         return _at(division, pods > 0, outside=False)
 
     def _unknown(self, rule: AffinityTerm | SpreadConstraint) -> Verdict:
+        self.unsettled = True
         return Verdict(Kind.UNKNOWN, rule, np.ones(len(self._snapshot.kind), dtype=np.bool_))
 
     def _terms_about(self, peers: PodPeers) -> list[AffinityTerm]:
-        known = self._terms_on.get(id(peers))
-        if known is None or known[1] != self._indexed:
-            terms = [term for terms in self._others.matching(peers) for term in terms]
-            known = self._terms_on[id(peers)] = peers, self._indexed, terms
+        """The anti-affinity of pods on nodes, those of this plan among them, against such a pod."""
+        new = self.counts.new_terms
+        known = self._about.get(id(peers))
+        if known is None or known[1] != len(new):
+            terms = [*self._snapshot.cluster.neighbours.about(peers)]
+            terms += (term for term in new if peers.is_one_of((term.pods,)))
+            known = self._about[id(peers)] = peers, len(new), terms
         return known[2]
-
-    def _index_others(self) -> None:
-        """Terms that pods bear, by the pods that they concern."""
-        if self._indexed == self.counts.terms:
-            return
-        for term in self.counts.borne(self._indexed):
-            same = self._by_selector.get(term.pods)
-            if same is None:
-                same = self._by_selector[term.pods] = []
-                self._others.add((term.pods,), same)
-            same.append(term)
-        self._indexed = self.counts.terms
 
 
 def peers_of(

@@ -74,11 +74,21 @@ class SpreadConstraint:
 
 @dataclass(frozen=True, slots=True)
 class PodRules:
-    """What a pod asks of where others are; all of it holds."""
+    """What a pod asks of where others are; all of it holds.
+
+    ``others_judge``: anti-affinity that keeps others away, and that somebody else judges for the
+    pod itself.
+    """
 
     affinity: tuple[AffinityTerm, ...] = ()
     anti_affinity: tuple[AffinityTerm, ...] = ()
     spread: tuple[SpreadConstraint, ...] = ()
+    others_judge: tuple[AffinityTerm, ...] = ()
+
+    @property
+    def bears(self) -> tuple[AffinityTerm, ...]:
+        """The terms that keep others away from the pod, once it is on a node."""
+        return self.anti_affinity + self.others_judge
 
 
 @dataclass(frozen=True, slots=True)

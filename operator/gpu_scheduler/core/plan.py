@@ -106,7 +106,9 @@ def plan(
 
     # 8. Reserve room for those who have waited too long.
     reserve_at = reservations.make(queues, kept, reserve_after_seconds)
-    again_at = min((at for at in (reserve_at, moves.again_at) if at is not None), default=None)
+    soon = now if session.peers is not None and session.peers.unsettled else None
+    times = (reserve_at, moves.again_at, soon)
+    again_at = min((at for at in times if at is not None), default=None)
 
     # 9. Say why each other job waits.
     all_holds = (*held.kept, *reclaim.holds, *moves.holds, *reservations.holds)

@@ -8,6 +8,7 @@ changes, so a cycle costs what changed and not what waits.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from gpu_scheduler.core.peers import PodPeers
 from gpu_scheduler.core.request import (
     Gang,
     JobKey,
@@ -20,6 +21,7 @@ from gpu_scheduler.core.request import (
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.asks import Ask
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
+from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.state.shape import pod_resources, shape_of
 
@@ -32,6 +34,7 @@ class _Entry:
     record: PodRecord
     pod: Pod
     since: float  # epoch seconds
+    peers: PodPeers
     shape: Shape | None = None  # known once the GPUJob is
 
 
@@ -63,8 +66,11 @@ class WaitingRoom:
             self.drop(record.uid)  # its Job let go of it
             known = None
         since = known.since if known else epoch_seconds(record.created)
-        self._entries[record.uid] = _Entry(record, pod, since, known.shape if known else None)
-        if known is not None and known.pod.spec == pod.spec:
+        same = known is not None and known.pod.spec == pod.spec
+        peers = peers_of(pod)
+        shape = known.shape if known else None
+        self._entries[record.uid] = _Entry(record, pod, since, peers, shape)
+        if known is not None and same and known.peers == peers:
             return False
         self._entries[record.uid].shape = None
         self._by_job.setdefault(record.job_uid, {})[record.uid] = None
@@ -121,6 +127,10 @@ class WaitingRoom:
         if entry.shape is None:
             return pod_resources(entry.pod)
         return entry.shape.cpu_milli, entry.shape.memory_bytes, entry.shape.ephemeral_bytes
+
+    def peers(self, uid: PodUID) -> PodPeers:
+        """Who a waiting pod is to rules about other pods, and its own."""
+        return self._entries[uid].peers
 
     def avoid(self, key: JobKey, node: str, until: float) -> None:
         """Keep a job's pods off a node for a while (``until``: monotonic seconds)."""
@@ -187,9 +197,11 @@ class WaitingRoom:
                     avoided,
                     e.since,
                     self._role(e),
+                    e.peers,
                 )
                 for e in entries
             ),
+            ruled=any(e.peers.rules is not None for e in entries),
             interactive=job.spec.type == "interactive",
             priority=job.spec.priority,
             created=job.created_seconds,

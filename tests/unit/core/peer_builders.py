@@ -72,5 +72,8 @@ class Standing:
                 found.setdefault(term, Counter())[seat.node] += 1
         return found
 
+    def about(self, peers: PodPeers) -> list[AffinityTerm]:
+        return [term for term in self.bearers() if selects(term.pods, peers)]
+
     def of(self, pod: PodUID) -> PodPeers | None:
         return self.by_uid.get(pod)
