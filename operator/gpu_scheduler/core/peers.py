@@ -18,6 +18,8 @@ PER_POD_LABELS = frozenset(
         "statefulset.kubernetes.io/pod-name",
     }
 )
+NAMESPACE_NAME = "kubernetes.io/metadata.name"  # every namespace has its name as this label
+MOST_RULES = 16  # of a pod and of one sort, that are known
 
 
 @dataclass(frozen=True, slots=True)

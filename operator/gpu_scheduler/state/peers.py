@@ -11,6 +11,8 @@ from functools import lru_cache
 from sys import intern
 
 from gpu_scheduler.core.peers import (
+    MOST_RULES,
+    NAMESPACE_NAME,
     PER_POD_LABELS,
     AffinityTerm,
     PodPeers,
@@ -28,9 +30,7 @@ from gpu_scheduler.kube.objects import (
     TopologySpread,
 )
 
-NAMESPACE_NAME = "kubernetes.io/metadata.name"  # every namespace has its name as this label
 MOST_LABELS = 64  # of a pod that are known, in the order of their keys
-MOST_RULES = 16  # of a pod of one sort that are known
 _HARD = "DoNotSchedule"
 _SHARED = 65_536  # sorts of pods that share what is known of them
 
