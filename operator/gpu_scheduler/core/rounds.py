@@ -72,6 +72,15 @@ class Tables:
             table = self._open[demand] = Candidates(demand, self._snapshot, self._session.table)
         return table
 
+    def would_hold(self, demand: Demand, avoid: frozenset[str]) -> Flags:
+        """[nodes] Whether a pod finds the room on them now, whatever it costs."""
+        found: Flags = self._session.table.open(demand)
+        for name in avoid:
+            node = self._snapshot.number_of(name)
+            if node is not None:
+                found[node] = False
+        return found
+
     def unclaimed(self, demand: Demand) -> Candidates:
         """Candidates for pods that borrow."""
         table = self.open(demand)

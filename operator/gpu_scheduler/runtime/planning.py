@@ -26,6 +26,7 @@ from gpu_scheduler.core.wording import names
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.aside import Aside, Say
 from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.state.pods import Stage
 from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
@@ -285,13 +286,22 @@ class Planning:
         self._holds |= {hold.pod: hold for hold in result.holds}
         self.shares_milli, self._again_at = result.shares_milli, result.again_at
         self.shares_by_model_milli = result.shares_by_model_milli
-        waits = {wait.job: wait for wait in result.waits} | self._waits_aside(scene, gone)
+        waits = {wait.job: self._with_counts(wait) for wait in result.waits}
+        waits |= self._waits_aside(scene, gone)
         if nodes := self.aside.nodes():
             waits = {key: _in_doubt(wait, nodes) for key, wait in waits.items()}
         for job in self.waits.keys() | waits.keys():
             if self.waits.get(job) != waits.get(job):
                 self._world.touched.add(job)
         self.waits = waits
+
+    def _with_counts(self, wait: Wait) -> Wait:
+        """How far a job has come that waits because of where pods are, often its own."""
+        if wait.reason is not Reason.WAITING_FOR_TOPOLOGY:
+            return wait
+        pods = [pod for pod in self._world.records(wait.job) if pod.stage is not Stage.ENDED]
+        placed = sum(bool(pod.node) or pod.uid in self._world.assumed for pod in pods)
+        return replace(wait, message=f"{placed} of {len(pods)} pods placed; {wait.message}")
 
     def _waits_aside(self, scene: Scene, gone: set[Suspect]) -> dict[JobKey, Wait]:
         """What is said of jobs that are set aside, and of those of a project that is."""

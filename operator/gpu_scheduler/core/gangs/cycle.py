@@ -45,7 +45,7 @@ class Gangs:
     def fits_alone(self, pod: WaitingPod, demand: Demand) -> bool:
         """Whether a member would find a place now if it were not one."""
         table = Candidates(demand, self._session.snapshot, self._session.table)
-        return table.best(pod.avoid) is not None
+        return table.best(pod.avoid, forbidden=self.forbidden(pod, demand)) is not None
 
     def forbidden(self, pod: WaitingPod, demand: Demand) -> Flags | None:
         """[nodes] Where a pod, of a gang or not, may not go because of others; None = nowhere."""

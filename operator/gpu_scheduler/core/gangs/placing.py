@@ -17,6 +17,7 @@ from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.gangs.domains import Division
 from gpu_scheduler.core.gangs.request import GangRequest, Member, Order
 from gpu_scheduler.core.pools import Purse, Spending
+from gpu_scheduler.core.quota import UNBOUNDED
 from gpu_scheduler.core.request import Gang, PodUID, ProjectName
 from gpu_scheduler.core.scores import Candidates
 from gpu_scheduler.core.session import Session
@@ -34,7 +35,7 @@ class Placer:
 
     def __init__(self, session: Session, locator: Locator) -> None:
         self._session, self._locator = session, locator
-        self._snapshot = session.snapshot
+        self._snapshot, self._peers = session.snapshot, session.peers
         self._free: Ints | None = None  # milli per node, as of the first `_seen` changes
         self._seen = 0
         self._usable: dict[Demand, frozenset[int]] = {}
@@ -60,6 +61,13 @@ class Placer:
                 if found is not None:
                     return found
         return None
+
+    def place_but_for_rules(self, request: GangRequest) -> Placement | None:
+        """The same if pods had no rules about each other, whatever it costs."""
+        peers, self._peers = self._peers, None
+        found = self.place(request, UNBOUNDED)
+        self._peers = peers
+        return found
 
     def place_at(
         self,
@@ -242,24 +250,22 @@ class Placer:
 
     def _forbidden(self, member: Member) -> Flags | None:
         """[nodes] Where a member may not go because of other pods."""
-        peers = self._session.peers
-        return None if peers is None else peers.forbidden(*member)
+        return None if self._peers is None else self._peers.forbidden(*member)
 
     def _seats(self) -> int:
         """A point to which pods that are put on nodes can be taken off again."""
-        peers = self._session.peers
-        return 0 if peers is None else peers.counts.mark()
+        return 0 if self._peers is None else self._peers.counts.mark()
 
     def _rollback(self, mark: int, seats: int) -> None:
         self._snapshot.rollback(mark)
-        if self._session.peers is not None:
-            self._session.peers.counts.rollback(seats)
+        if self._peers is not None:
+            self._peers.counts.rollback(seats)
 
     def _take(self, gang: Gang, member: Member, node: int, choice: Choice) -> None:
         picks = self._whole(choice.picks) if gang.distinct else choice.picks
         self._snapshot.take(node, member[1].shape, picks, _NOBODY, 0)
-        if self._session.peers is not None:
-            self._session.peers.add(member[0], node)
+        if self._peers is not None:
+            self._peers.add(member[0], node)
 
     def _whole(self, picks: Picks) -> Picks:
         """All that is free on the devices that are picked."""
