@@ -1,20 +1,34 @@
 """How many pods of a sort each node has: those there before the plan, and those it puts there.
 
-Arrays over the nodes, made when first asked for; what the plan does is noted and can be rolled
-back. ``grown`` says when an array changed. Invariant: an array is what counting all pods anew
-would give. Used by ``peer_masks``.
+Made when first asked for; what the plan does is noted and can be rolled back. Invariant: a tally is
+what counting all pods anew would give. Used by ``peer_masks``.
 """
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core.peer_index import SelectorIndex
-from gpu_scheduler.core.peers import AffinityTerm, PodPeers, Selectors
+from gpu_scheduler.core.peer_index import PodIndex, SelectorIndex
+from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodSelector, Selectors
 from gpu_scheduler.core.snapshot import Snapshot
 
 Ints = npt.NDArray[np.int64]
+
+
+@dataclass(slots=True, eq=False)
+class Tally:
+    """Pods of a sort: [nodes] how many; ``version`` grows with every change."""
+
+    of_node: Ints
+    version: int = 0
+
+    def add(self, node: int, amount: int) -> None:
+        """So many more on a node."""
+        self.of_node[node] += amount
+        self.version += 1
 
 
 class PeerCounts:
@@ -23,51 +37,75 @@ class PeerCounts:
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot, self._neighbours = snapshot, snapshot.cluster.neighbours
         self._log: list[tuple[PodPeers, int, int]] = []  # who, on which node, +1 or -1
-        self._selected: dict[tuple[Selectors, bool], Ints] = {}
-        self._index: SelectorIndex[list[Ints]] = SelectorIndex()
-        self._of: dict[Selectors, list[Ints]] = {}
-        self._bearing: dict[AffinityTerm, Ints] = {}
+        self._on: dict[PodPeers, Counter[int]] = {}  # what the log comes to, by node
+        self._placed = PodIndex()
+        self._bear: dict[AffinityTerm, list[PodPeers]] = {}
+        self._selected: dict[tuple[Selectors, bool], Tally] = {}
+        self._index: SelectorIndex[list[Tally]] = SelectorIndex()
+        self._of: dict[Selectors, list[Tally]] = {}
+        self._bearing: dict[AffinityTerm, Tally] = {}
+        self._touched: dict[int, tuple[PodPeers, list[Tally]]] = {}  # where such a pod counts
         self.new_terms: dict[AffinityTerm, None] = {}
         """Terms of anti-affinity that only pods of this plan bear; only grows."""
-        self._touched: dict[PodPeers, list[Ints]] = {}  # arrays in which such a pod counts
-        self.grown = 0
-        """Grows with every change of an array."""
+        self._new: SelectorIndex[list[AffinityTerm]] = SelectorIndex()
+        self._same: dict[PodSelector, list[AffinityTerm]] = {}
 
-    def pods(self, selectors: Selectors, *, staying: bool) -> Ints | None:
-        """[nodes] Pods that all of these select; None: not known in this cycle."""
+    def pods(self, selectors: Selectors, *, staying: bool) -> Tally | None:
+        """Pods that all of these select; None: not known in this cycle."""
         key = selectors, staying
         found = self._selected.get(key)
         if found is None:
             known = self._neighbours.count(selectors, staying=staying)
             if known is None:
                 return None
-            found = self._selected[key] = self._array(known)
-            for peers, node, sign in self._log:
-                if peers.is_one_of(selectors):
-                    found[node] += sign
+            found = self._selected[key] = self._tally(known)
+            for peers in self._placed.matching(selectors):
+                for node, count in self._on[peers].items():
+                    found.add(node, count)
             self._of.setdefault(selectors, []).append(found)
             self._index.add(selectors, self._of[selectors])
             self._touched.clear()
         return found
 
-    def bearing(self, term: AffinityTerm) -> Ints:
-        """[nodes] Pods that bear this term of required anti-affinity."""
+    def bearing(self, term: AffinityTerm) -> Tally:
+        """Pods that bear this term of required anti-affinity."""
         found = self._bearing.get(term)
         if found is None:
-            found = self._bearing[term] = self._array(self._neighbours.bearers().get(term, {}))
-            for peers, node, sign in self._log:
-                found[node] += sign * (peers.rules.bears.count(term) if peers.rules else 0)
+            found = self._bearing[term] = self._tally(self._neighbours.bearers().get(term, {}))
+            for peers in self._bear.get(term, ()):
+                for node, count in self._on[peers].items():
+                    found.add(node, count * _terms_of(peers).count(term))
             self._touched.clear()
         return found
+
+    def new_about(self, peers: PodPeers) -> list[AffinityTerm]:
+        """Those of the new terms that select such a pod."""
+        return [term for terms in self._new.matching(peers) for term in terms]
 
     def add(self, peers: PodPeers, node: int, sign: int = 1) -> None:
         """A pod comes to a node, or (-1) goes."""
         self._log.append((peers, node, sign))
+        if peers not in self._on:
+            self._meet(peers)
         self._count(peers, node, sign)
-        if peers.rules is not None and sign > 0:
-            known = self._neighbours.bearers()
-            new = (term for term in peers.rules.bears if term not in known)
-            self.new_terms |= dict.fromkeys(new)
+
+    def _meet(self, peers: PodPeers) -> None:
+        """Pods of a sort appear in this plan for the first time."""
+        self._on[peers] = Counter()
+        self._placed.add(peers)
+        known = self._neighbours.bearers()
+        for term in dict.fromkeys(_terms_of(peers)):
+            self._bear.setdefault(term, []).append(peers)
+            if term not in known and term not in self.new_terms:
+                self._note(term)
+
+    def _note(self, term: AffinityTerm) -> None:
+        self.new_terms[term] = None
+        same = self._same.get(term.pods)
+        if same is None:
+            same = self._same[term.pods] = []
+            self._new.add((term.pods,), same)
+        same.append(term)
 
     def mark(self) -> int:
         """A point to roll back to."""
@@ -80,22 +118,26 @@ class PeerCounts:
             self._count(peers, node, -sign)
 
     def _count(self, peers: PodPeers, node: int, sign: int) -> None:
-        arrays = self._touched.get(peers)
-        if arrays is None:
-            arrays = self._touched[peers] = self._arrays_of(peers)
-        for array in arrays:
-            array[node] += sign
-        self.grown += bool(arrays)
+        known = self._touched.get(id(peers))
+        if known is None:
+            known = self._touched[id(peers)] = peers, self._tallies_of(peers)
+        self._on[peers][node] += sign
+        for tally in known[1]:
+            tally.add(node, sign)
 
-    def _arrays_of(self, peers: PodPeers) -> list[Ints]:
-        found = [array for arrays in self._index.matching(peers) for array in arrays]
-        terms = peers.rules.bears if peers.rules else ()
+    def _tallies_of(self, peers: PodPeers) -> list[Tally]:
+        found = [tally for tallies in self._index.matching(peers) for tally in tallies]
+        terms = _terms_of(peers)
         return found + [self._bearing[term] for term in terms if term in self._bearing]
 
-    def _array(self, by_name: Mapping[str, int]) -> Ints:
-        array = np.zeros(len(self._snapshot.kind), dtype=np.int64)
+    def _tally(self, by_name: Mapping[str, int]) -> Tally:
+        of_node = np.zeros(len(self._snapshot.kind), dtype=np.int64)
         for name, count in by_name.items():
             node = self._snapshot.number_of(name)
             if node is not None:
-                array[node] += count
-        return array
+                of_node[node] += count
+        return Tally(of_node)
+
+
+def _terms_of(peers: PodPeers) -> tuple[AffinityTerm, ...]:
+    return peers.rules.bears if peers.rules is not None else ()

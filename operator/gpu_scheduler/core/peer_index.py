@@ -1,8 +1,7 @@
-"""Which of many selectors select a pod, without asking each of them.
+"""Which of many selectors select a pod, and which of many pods, without asking each of them.
 
-A selector is found by its namespace and a label that it wants; only those that name no label by
-its value, or very many, are asked one by one. Used by ``peer_counts``, ``peer_masks`` and
-``state.neighbours``.
+Both are found by namespace and a label; only selectors that name no label by its value, or very
+many, are compared with all. Used by ``peer_counts`` and ``state.neighbours``.
 """
 
 from collections.abc import Iterator
@@ -42,13 +41,40 @@ class SelectorIndex(Generic[T]):
         """The things whose selectors all select the pod."""
         if not self._found:
             return
-        for namespace in (pod.namespace, None):
-            for key, value in (*pod.labels, (_ANY_LABEL, "")):
-                there = self._found.get((namespace, key, value))
-                if there is not None:
-                    for selectors, thing in there.items():
-                        if pod.is_one_of(selectors):
-                            yield thing
+        for handle in _handles_of(pod):
+            there = self._found.get(handle)
+            if there is not None:
+                for selectors, thing in there.items():
+                    if pod.is_one_of(selectors):
+                        yield thing
+
+
+class PodIndex:
+    """Sorts of pods by what selectors ask for."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self._found: dict[_Handle, dict[PodPeers, None]] = {}
+
+    def add(self, pods: PodPeers) -> None:
+        """One more sort."""
+        for handle in _handles_of(pods):
+            self._found.setdefault(handle, {})[pods] = None
+
+    def matching(self, selectors: Selectors) -> Iterator[PodPeers]:
+        """The sorts that all of these select."""
+        for handle in _handles(selectors):
+            for pods in self._found.get(handle, ()):
+                if pods.is_one_of(selectors):
+                    yield pods
+
+
+def _handles_of(pod: PodPeers) -> Iterator[_Handle]:
+    """Under what selectors stand that may select it; it looks everywhere just once."""
+    for namespace in (pod.namespace, None):
+        for key, value in pod.labels:
+            yield namespace, key, value
+        yield namespace, _ANY_LABEL, ""
 
 
 def _handles(selectors: Selectors) -> list[_Handle]:

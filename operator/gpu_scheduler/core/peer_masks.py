@@ -16,8 +16,8 @@ import numpy.typing as npt
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.gangs.domains import Division, Domains
 from gpu_scheduler.core.node_masks import NodeMasks
-from gpu_scheduler.core.peer_counts import Ints, PeerCounts
-from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodRules, SpreadConstraint
+from gpu_scheduler.core.peer_counts import Ints, PeerCounts, Tally
+from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodRules, Selectors, SpreadConstraint
 from gpu_scheduler.core.request import NodeFilter, PodUID, WaitingJob, WaitingPod
 from gpu_scheduler.core.snapshot import Snapshot
 
@@ -54,8 +54,9 @@ class Level(NamedTuple):
 
 class _Known(NamedTuple):
     peers: PodPeers  # holding it keeps its id its own
-    grown: int
-    terms: int
+    asked: list[Tally]
+    version: int  # of these together
+    about: int  # terms of others
     forbids: Flags | None
 
 
@@ -67,6 +68,7 @@ class Peers:
         self._snapshot, self._domains, self._masks = snapshot, domains, masks
         self._known: dict[tuple[int, int], _Known] = {}
         self._about: dict[int, tuple[PodPeers, int, list[AffinityTerm]]] = {}
+        self._asked: list[Tally] = []
         self.unsettled = False
         """Something was asked that is known in the next cycle only."""
 
@@ -75,15 +77,16 @@ class Peers:
         peers = pod.peers
         if peers is None:
             return None
-        key, terms = (id(peers), id(demand)), len(self.counts.new_terms)
+        key, about = (id(peers), id(demand)), len(self._terms_about(peers))
         known = self._known.get(key)
-        if known is not None and known.terms == terms:
-            if known.forbids is None or known.grown == self.counts.grown:
-                return known.forbids
+        if known is not None and known.about == about and known.version == _version(known.asked):
+            return known.forbids
         flags: Flags | None = None
+        asked: list[Tally] = []
+        self._asked = asked
         for verdict in self.verdicts(peers, demand.shape.where):
             flags = verdict.forbids if flags is None else flags | verdict.forbids
-        self._known[key] = _Known(peers, self.counts.grown, terms, flags)
+        self._known[key] = _Known(peers, asked, _version(asked), about, flags)
         return flags
 
     def allows(self, pod: WaitingPod, demand: Demand, node: int) -> bool:
@@ -125,10 +128,10 @@ class Peers:
     def verdicts(self, peers: PodPeers, where: NodeFilter) -> Iterator[Verdict]:
         """Each rule about the pod, and the nodes that it forbids now; ``where``: of the pod."""
         for term in self._terms_about(peers):
-            yield Verdict(Kind.OTHERS, term, self._with_any(term.key, self.counts.bearing(term)))
+            yield Verdict(Kind.OTHERS, term, self._with_any(term.key, self._bearing(term)))
         rules = peers.rules or _NO_RULES
         for term in rules.anti_affinity:
-            found = self.counts.pods((term.pods,), staying=False)
+            found = self._pods((term.pods,), staying=False)
             if found is None:
                 yield self._unknown(term)
             else:
@@ -145,7 +148,7 @@ class Peers:
         where: NodeFilter,
     ) -> Level | None:
         """How the pods of a constraint are spread now; None: not known in this cycle."""
-        found = self.counts.pods((constraint.pods,), staying=True)
+        found = self._pods((constraint.pods,), staying=True)
         if found is None:
             return None
         division = self._domains.by(constraint.key)
@@ -186,7 +189,7 @@ class Peers:
     def _near(self, peers: PodPeers, terms: Sequence[AffinityTerm]) -> Iterator[Verdict]:
         """Each term asks for a pod that all terms select; the first of them may go anywhere."""
         selectors = tuple(term.pods for term in terms)
-        found = self.counts.pods(selectors, staying=False)
+        found = self._pods(selectors, staying=False)
         if found is None:
             yield self._unknown(terms[0])
             return
@@ -207,6 +210,18 @@ class Peers:
         pods = _sum(division.of_node[inside], of_node[inside], len(division.names))
         return _at(division, pods > 0, outside=False)
 
+    def _pods(self, selectors: Selectors, *, staying: bool) -> Ints | None:
+        tally = self.counts.pods(selectors, staying=staying)
+        if tally is None:
+            return None
+        self._asked.append(tally)
+        return tally.of_node
+
+    def _bearing(self, term: AffinityTerm) -> Ints:
+        tally = self.counts.bearing(term)
+        self._asked.append(tally)
+        return tally.of_node
+
     def _unknown(self, rule: AffinityTerm | SpreadConstraint) -> Verdict:
         self.unsettled = True
         return Verdict(Kind.UNKNOWN, rule, np.ones(len(self._snapshot.kind), dtype=np.bool_))
@@ -217,7 +232,7 @@ class Peers:
         known = self._about.get(id(peers))
         if known is None or known[1] != len(new):
             terms = [*self._snapshot.cluster.neighbours.about(peers)]
-            terms += (term for term in new if peers.is_one_of((term.pods,)))
+            terms += self.counts.new_about(peers)
             known = self._about[id(peers)] = peers, len(new), terms
         return known[2]
 
@@ -229,6 +244,10 @@ def peers_of(
     if not snapshot.cluster.neighbours.bearers() and not any(job.ruled for job in jobs):
         return None
     return Peers(snapshot, domains, masks)
+
+
+def _version(tallies: list[Tally]) -> int:
+    return sum(tally.version for tally in tallies)
 
 
 def _sum(of_node: Ints, amounts: Ints, size: int) -> Ints:

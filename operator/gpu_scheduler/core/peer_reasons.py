@@ -88,7 +88,7 @@ class PeerExplainer:
     def _apart(self, term: AffinityTerm, peers: PodPeers, demand: Demand, alone: bool) -> str:
         pods = self._peers.counts.pods((term.pods,), staying=False)
         assert pods is not None  # there is a verdict
-        division, there = self._peers.of_domains(term, pods)
+        division, there = self._peers.of_domains(term, pods.of_node)
         could = {int(division.of_node[n]) for n in demand.could} - {-1}
         taken = sorted(d for d in could if there[d] > 0)
         left = sorted(could - set(taken))
@@ -108,7 +108,7 @@ class PeerExplainer:
         terms = peers.rules.affinity if peers.rules is not None else ()
         found = self._peers.counts.pods(tuple(each.pods for each in terms), staying=False)
         assert found is not None  # there is a verdict
-        division, there = self._peers.of_domains(term, found)
+        division, there = self._peers.of_domains(term, found.of_node)
         with_pods = np.flatnonzero(there > 0).tolist()
         if not with_pods:
             return f"{term.field}: no pod with {_what(term.pods)} is on a node with {term.key}"
