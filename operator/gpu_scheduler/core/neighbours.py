@@ -25,7 +25,10 @@ class Neighbours(Protocol):
         """Required anti-affinity of pods on nodes: how many pods of each node bear each term."""
 
     def about(self, peers: PodPeers) -> Iterable[AffinityTerm]:
-        """Those of the bearers' terms that select such a pod."""
+        """Those of the bearers' terms that select such a pod and bind it."""
+
+    def binds(self, term: AffinityTerm, peers: PodPeers) -> bool:
+        """Whether a bearer of the term may keep away such a pod at all."""
 
     def of(self, pod: PodUID) -> PodPeers | None:
         """Who a pod on a node is; None when it is unknown."""
@@ -46,6 +49,10 @@ class Nobody:
     def about(self, peers: PodPeers) -> Iterable[AffinityTerm]:
         """See ``Neighbours``."""
         return ()
+
+    def binds(self, term: AffinityTerm, peers: PodPeers) -> bool:
+        """See ``Neighbours``."""
+        return True
 
     def of(self, pod: PodUID) -> PodPeers | None:
         """See ``Neighbours``."""

@@ -80,7 +80,9 @@ class PeerCounts:
 
     def new_about(self, peers: PodPeers) -> list[AffinityTerm]:
         """Those of the new terms that select such a pod."""
-        return [term for terms in self._new.matching(peers) for term in terms]
+        binds = self._neighbours.binds
+        found = (term for terms in self._new.matching(peers) for term in terms)
+        return [term for term in found if binds(term, peers)]
 
     def add(self, peers: PodPeers, node: int, sign: int = 1) -> None:
         """A pod comes to a node, or (-1) goes."""

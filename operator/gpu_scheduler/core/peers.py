@@ -49,11 +49,13 @@ Selectors = tuple[PodSelector, ...]  # pods that all of them select
 class AffinityTerm:
     """Near such pods, or far from them: in a domain of nodes with the same value of a label.
 
-    ``field``: where it stands, for messages; it does not tell two terms apart.
+    ``bearer``: namespace of the pod whose term it is. ``field``: where it stands, for messages; it
+    does not tell two terms apart.
     """
 
     key: str
     pods: PodSelector
+    bearer: str = ""
     field: str = field(default="", compare=False)
 
 

@@ -6,13 +6,13 @@ is spread over cycles. Invariant: a count is what counting all pods anew would g
 ``world``, read by ``core.peer_masks``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gpu_scheduler.core.peer_index import SelectorIndex
 from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodSelector, Selectors
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.request import PodUID, ProjectName
 
 SORTS_PER_CYCLE = 200_000  # compared with new selectors, a fifth of a second
 MOST_TALLIES = 2_000  # kept though nobody asks
@@ -50,8 +50,9 @@ class _Sort:
 class NeighbourBook:
     """See ``core.neighbours.Neighbours``. What returns a bool says whether anybody asks."""
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, owner: Callable[[str], ProjectName | None]) -> None:
+        """Start empty; ``owner``: the project of a namespace."""
+        self._owner = owner
         self._seats: dict[PodUID, _Seat] = {}
         self._sorts: dict[PodPeers, _Sort] = {}
         self._of_namespace: dict[str, dict[PodPeers, None]] = {}
@@ -104,7 +105,15 @@ class NeighbourBook:
 
     def about(self, peers: PodPeers) -> Iterable[AffinityTerm]:
         """See ``core.neighbours``."""
-        return [term for terms in self._shunned.matching(peers) for term in terms]
+        found = (term for terms in self._shunned.matching(peers) for term in terms)
+        return [term for term in found if self.binds(term, peers)]
+
+    def binds(self, term: AffinityTerm, peers: PodPeers) -> bool:
+        """See ``core.neighbours``: no project closes nodes to another one's pods (ADR 0037)."""
+        if term.bearer == peers.namespace:
+            return True
+        owner = self._owner(peers.namespace)
+        return owner is not None and owner == self._owner(term.bearer)
 
     def of(self, pod: PodUID) -> PodPeers | None:
         """See ``core.neighbours``."""

@@ -120,7 +120,7 @@ def _term(
     )
     if wanted is not None:
         wanted = tuple(each for each in wanted if each.key not in PER_POD_LABELS)
-    return AffinityTerm(term.topology_key, PodSelector(namespaces, wanted), field)
+    return AffinityTerm(term.topology_key, PodSelector(namespaces, wanted), namespace, field)
 
 
 def _named(selector: LabelSelector) -> tuple[str, ...] | None:

@@ -50,7 +50,7 @@ class World:
         self.assumed: dict[PodUID, Place] = {}
         self.leaving: set[PodUID] = set()  # their eviction was decided here
         self.waiting = WaitingRoom()
-        self.neighbours = NeighbourBook()
+        self.neighbours = NeighbourBook(self.projects.owner)
         self.occupants = OccupantBook(Moves(on=consolidation))
         self.version = 0
         self.touched: set[JobKey] = set()

@@ -27,11 +27,11 @@ def selector(*namespaces: str, **labels: str) -> PodSelector:
 
 
 def near(key: str = HOST, **labels: str) -> PodRules:
-    return PodRules(affinity=(AffinityTerm(key, selector(**labels), "podAffinity[0]"),))
+    return PodRules(affinity=(AffinityTerm(key, selector(**labels), field="podAffinity[0]"),))
 
 
 def apart(key: str = HOST, **labels: str) -> PodRules:
-    term = AffinityTerm(key, selector(**labels), "podAntiAffinity[0]")
+    term = AffinityTerm(key, selector(**labels), field="podAntiAffinity[0]")
     return PodRules(anti_affinity=(term,))
 
 
@@ -74,6 +74,9 @@ class Standing:
 
     def about(self, peers: PodPeers) -> list[AffinityTerm]:
         return [term for term in self.bearers() if selects(term.pods, peers)]
+
+    def binds(self, term: AffinityTerm, peers: PodPeers) -> bool:
+        return True
 
     def of(self, pod: PodUID) -> PodPeers | None:
         return self.by_uid.get(pod)

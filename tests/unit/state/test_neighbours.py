@@ -2,13 +2,21 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.core.peer_builders import Standing, apart, peers, selector
+from tests.unit.core.peer_builders import HOST, Standing, apart, peers, selector
 from tests.unit.core.test_peers_property import SELECTORS
 from tests.unit.core.test_peers_property import peers as any_peers
 
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.peers import AffinityTerm, PodRules, PodSelector
+from gpu_scheduler.core.request import PodUID, ProjectName
 from gpu_scheduler.state import neighbours
 from gpu_scheduler.state.neighbours import NeighbourBook
+
+ONE = ProjectName("one")
+
+
+def book_of() -> NeighbourBook:
+    return NeighbourBook(lambda namespace: ONE)
+
 
 UIDS = st.sampled_from([PodUID(f"p{n}") for n in range(6)])
 NODES = st.sampled_from(["n0", "n1"])
@@ -25,7 +33,7 @@ EVENTS = st.lists(
 
 @given(EVENTS)
 def test_counts_are_those_of_all_pods_counted_anew(events: list[tuple]) -> None:  # type: ignore[type-arg]
-    book, there, asked = NeighbourBook(), {}, set()
+    book, there, asked = book_of(), {}, set()
     most, neighbours.MOST_TALLIES = neighbours.MOST_TALLIES, 2
     try:
         for event in events:
@@ -56,7 +64,7 @@ def test_counts_are_those_of_all_pods_counted_anew(events: list[tuple]) -> None:
 
 
 def test_a_change_counts_as_news_only_where_somebody_asks() -> None:
-    book = NeighbourBook()
+    book = book_of()
     assert not book.put(PodUID("a"), peers(app="x"), "n0", ending=False)
     assert book.count((selector(app="x"),), staying=False) == {"n0": 1}
     assert book.put(PodUID("b"), peers(app="x"), "n1", ending=False)
@@ -69,7 +77,7 @@ def test_a_change_counts_as_news_only_where_somebody_asks() -> None:
 
 def test_looking_much_up_is_spread_over_cycles(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(neighbours, "SORTS_PER_CYCLE", 3)
-    book = NeighbourBook()
+    book = book_of()
     for n in range(2):
         book.put(PodUID(f"{n}"), peers(app=str(n)), "n0", ending=False)
     book.begin()
@@ -83,7 +91,7 @@ def test_looking_much_up_is_spread_over_cycles(monkeypatch) -> None:  # type: ig
 
 def test_what_nobody_asks_about_is_forgotten(monkeypatch) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.setattr(neighbours, "MOST_TALLIES", 0)
-    book = NeighbourBook()
+    book = book_of()
     book.put(PodUID("a"), peers(app="x"), "n0", ending=False)
     book.count((selector(app="x"),), staying=False)
     book.begin()
@@ -91,3 +99,15 @@ def test_what_nobody_asks_about_is_forgotten(monkeypatch) -> None:  # type: igno
     book.begin()
     assert not book.put(PodUID("c"), peers(app="x"), "n0", ending=False)
     assert book.count((selector(app="x"),), staying=False) == {"n0": 3}
+
+
+def test_a_term_binds_the_pods_of_its_own_project_and_no_others() -> None:
+    owners = {"a": "one", "b": "one", "c": "two"}
+    book = NeighbourBook(lambda ns: ProjectName(owners[ns]) if ns in owners else None)
+    for number, bearer in enumerate(("a", "stranger")):
+        term = AffinityTerm(HOST, PodSelector(None, ()), bearer)
+        who = peers(PodRules(anti_affinity=(term,)), namespace=bearer)
+        book.put(PodUID(f"{number}"), who, "n0", ending=False)
+    kept = {ns: [t.bearer for t in book.about(peers(namespace=ns))] for ns in "abcd"}
+    assert kept == {"a": ["a"], "b": ["a"], "c": [], "d": []}
+    assert [t.bearer for t in book.about(peers(namespace="stranger"))] == ["stranger"]

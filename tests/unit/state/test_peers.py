@@ -57,7 +57,7 @@ def test_required_terms_are_read_and_preferred_ones_are_not() -> None:
     }
     rules = read(spec).rules
     assert rules is not None and not rules.affinity
-    assert rules.anti_affinity == (AffinityTerm(HOST, PodSelector(("ns",), IS_X)),)
+    assert rules.anti_affinity == (AffinityTerm(HOST, PodSelector(("ns",), IS_X), "ns"),)
     assert rules.anti_affinity[0].field == "affinity.podAntiAffinity[0]"
     preferred = {"affinity": {"podAffinity": spec["affinity"]["podAffinity"]}}
     assert read(preferred).rules is None
