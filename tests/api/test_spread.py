@@ -221,7 +221,8 @@ def test_zones_are_kept_level_beside_a_deployments_pods(
         found = Counter(int(name[-1]) % 2 for name in hosts(tenant, "svc").elements())
         assert found == {0: 1, 1: 2}
         tenant.remove("svc")
-        until(lambda: not tenant.pods("svc"), "they are gone")
+        tenant.admin.send("DELETE", f"/apis/apps/v1/namespaces/{tenant.name}/deployments")
+        until(lambda: not tenant.pods(), "all are gone while there is a kubelet to say so")
 
 
 @pytest.mark.parametrize("same", [True, False])
