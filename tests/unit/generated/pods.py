@@ -67,7 +67,7 @@ def pod(
                         {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}
                     ]
                 }
-            }
+            },
         },
         "nodeSelector": {"a": "b"},
         "containers": [
