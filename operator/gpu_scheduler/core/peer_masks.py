@@ -7,6 +7,7 @@ Source: kubernetes.io/docs, "Assigning Pods to Nodes" and "Pod Topology Spread C
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
@@ -52,12 +53,14 @@ class Level(NamedTuple):
     least: int
 
 
-class _Known(NamedTuple):
+@dataclass(slots=True)
+class _Known:
     peers: PodPeers  # holding it keeps its id its own
     asked: list[Tally]
     version: int  # of these together
     about: int  # terms of others
     forbids: Flags | None
+    nowhere: bool | None = None  # whether no usable node is left; None = not asked
 
 
 class Peers:
@@ -93,6 +96,16 @@ class Peers:
         """Whether the pod may go to a node now."""
         forbidden = self.forbidden(pod, demand)
         return forbidden is None or not forbidden[node]
+
+    def nowhere(self, pod: WaitingPod, demand: Demand) -> bool:
+        """Whether the pod may go to none of the nodes that take pods of its shape."""
+        forbidden = self.forbidden(pod, demand)
+        if forbidden is None:
+            return not demand.usable
+        known = self._known[id(pod.peers), id(demand)]
+        if known.nowhere is None:
+            known.nowhere = bool(forbidden[demand.usable].all())
+        return known.nowhere
 
     def add(self, pod: WaitingPod, node: int) -> None:
         """A pod is put on a node."""

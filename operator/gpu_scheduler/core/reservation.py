@@ -247,8 +247,7 @@ class Reservations:
             held -= self.blocks[entry[1].uid].charge_milli
         room = quota.room_inside_milli(queue.project, held)
         room = min(room, self._within.milli(queue.project, demand))
-        usable = any(self._gangs.may(entry[1], demand, n) for n in demand.usable)
-        return usable and 0 < demand.least_milli <= room
+        return not self._gangs.nowhere(entry[1], demand) and 0 < demand.least_milli <= room
 
     def _gang_deserves(self, queue: Queue, request: GangRequest) -> bool:
         held = self._snapshot.allocated_milli(queue.project.name)

@@ -160,10 +160,21 @@ class Round:
         nodes: set[int] = set()
         for request in alike.values():
             nodes.update(self._gangs.placer.nodes_of(request))
-        for (demand, _), (pod, projects) in self._blocked_by_peers.items():
-            if any(demand.least_milli <= self._room(p, demand) for p in projects):
-                nodes.update(n for n in demand.could if self._gangs.may(pod, demand, n))
+        nodes.update(self._blocked_by_rules())
         return sorted(nodes)
+
+    def _blocked_by_rules(self) -> list[int]:
+        """The nodes to which rules about others let pods go that found no place."""
+        found = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
+        could: dict[Demand, npt.NDArray[np.int64]] = {}
+        for (demand, _), (pod, projects) in self._blocked_by_peers.items():
+            if not any(demand.least_milli <= self._room(p, demand) for p in projects):
+                continue
+            if demand not in could:
+                could[demand] = np.array(demand.could, dtype=np.int64)
+            forbidden, there = self._gangs.forbidden(pod, demand), could[demand]
+            found[there if forbidden is None else there[~forbidden[there]]] = True
+        return np.flatnonzero(found).tolist()
 
     def _room(self, project: Project, demand: Demand | None = None) -> int:
         room = self._room_milli(project, self._snapshot.allocated_milli(project.name))

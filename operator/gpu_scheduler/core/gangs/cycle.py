@@ -55,6 +55,10 @@ class Gangs:
         """Whether other pods let it go to a node."""
         return self.peers is None or self.peers.allows(pod, demand, node)
 
+    def nowhere(self, pod: WaitingPod, demand: Demand) -> bool:
+        """Whether there is no node to which a pod of this shape may go, full or not."""
+        return not demand.usable if self.peers is None else self.peers.nowhere(pod, demand)
+
     def promised(self, pods: Iterable[tuple[WaitingPod, int]]) -> None:
         """Room on nodes is kept for pods: to others' rules they are there."""
         if self.peers is not None:
