@@ -117,6 +117,14 @@ def test_the_first_of_a_group_may_go_anywhere_and_the_others_follow() -> None:
     assert len(nodes) == 4 and len({int(node[1:]) % 2 for node in nodes}) == 1
 
 
+def test_a_gang_that_comes_before_those_it_wants_to_be_near_starts_in_the_next_plan() -> None:
+    gang = replace(ruled("gang", peers(near(app="db")), 2, shape(500)), gang=Gang(2, 2))
+    db = replace(ruled("db", peers(app="db"), 1, shape(500)), created=1.0)
+    result = planned(hosts(2), Standing(), gang, db)
+    assert [place.job for place in result.places] == [db.key]
+    assert [wait.job for wait in result.waits] == [gang.key]
+
+
 def test_who_wants_others_goes_where_they_are_or_waits() -> None:
     wants = ruled("wants", peers(near(app="db")))
     assert where(planned(hosts(3), Standing(), wants)) == []

@@ -175,10 +175,14 @@ class GangExplainer:
         if self._tried > MOST_TRIED or placer.place_but_for_rules(request) is None:
             return None
         most = placer.most(request)
-        mark, there = peers.counts.mark(), {member[0].uid for member, _, _ in most}
+        there = {member[0].uid for member, _, _ in most}
+        left = [member for member in request.members if member[0].uid not in there]
+        if not left:
+            return None  # whom it wants to be near came only after it had been tried
+        mark = peers.counts.mark()
         for (pod, _), node, _ in most:
             peers.add(pod, node)
-        pod, demand = next(member for member in request.members if member[0].uid not in there)
+        pod, demand = left[0]
         anywhere = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
         found = PeerExplainer(self._snapshot, peers).explain(pod, demand, anywhere)
         peers.counts.rollback(mark)
