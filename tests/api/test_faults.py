@@ -62,12 +62,17 @@ def test_a_pod_that_the_kubelet_rejects_is_placed_elsewhere_and_nothing_is_charg
 def test_a_pod_that_is_stuck_after_its_gate_is_gone_is_evicted_and_placed_elsewhere(
     tenant: Tenant,
 ) -> None:
-    # Anti-affinity to pods that kube-scheduler sees and the planner does not: the gate path.
+    # Anti-affinity by labels of namespaces, which only kube-scheduler judges: the gate path.
     spread = {
         "podAntiAffinity": {
             "requiredDuringSchedulingIgnoredDuringExecution": [
                 {
                     "labelSelector": {"matchLabels": {"app": "x"}},
+                    "namespaceSelector": {
+                        "matchExpressions": [
+                            {"key": "kubernetes.io/metadata.name", "operator": "Exists"}
+                        ]
+                    },
                     "topologyKey": "kubernetes.io/hostname",
                 }
             ]

@@ -9,12 +9,17 @@ from tests.api.tenant import Json, Tenant, template, until
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
 PUSHY, PATIENT = "test-pushy", "test-patient"
 NODES = tuple(f"r7525-{i}" for i in range(4))
-# They keep out of the way of pods that the stock scheduler sees and the planner does not.
+# They keep out of the way of pods by a rule that only the stock scheduler judges.
 AWAY = {
     "podAntiAffinity": {
         "requiredDuringSchedulingIgnoredDuringExecution": [
             {
                 "labelSelector": {"matchLabels": {"app": "theirs"}},
+                "namespaceSelector": {
+                    "matchExpressions": [
+                        {"key": "kubernetes.io/metadata.name", "operator": "Exists"}
+                    ]
+                },
                 "topologyKey": "kubernetes.io/hostname",
             }
         ]

@@ -13,17 +13,19 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from tests.perf.report import planner
 from tests.unit.builders import ClusterBuilder, job, project, projects, shape
+from tests.unit.core.peer_builders import apart, peers, spread
 
 from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.decision import Plan
 from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.peers import PodRules
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.request import DeviceRequest, Shape, WaitingJob
 from gpu_scheduler.core.session import Session
@@ -122,6 +124,17 @@ def one_ended(nodes: int) -> Scene:
     return Scene(full, [job("one", shape(500), 1, project="team-0")], change, CYCLES)
 
 
+def ruled(jobs: int, pods: int, rules: Callable[[str], PodRules]) -> Scene:
+    """Jobs of pods that have rules about each other, on 1,000 nodes."""
+    made = []
+    for i in range(jobs):
+        one, app = job(f"job-{i}", shape(250), pods, project=f"team-{i % 10}", created=i), f"a{i}"
+        who = peers(rules(app), app=app)
+        each = tuple(replace(pod, peers=who) for pod in one.pods)
+        made.append(replace(one, pods=each, ruled=True))
+    return Scene(cluster(1_000), made)
+
+
 SCENES: dict[str, Callable[[], Scene]] = {
     "800 pods of 0.5, one job, 100 nodes": one_job,
     "10,000 pods, 10 shapes, 50 jobs, 1,000 nodes": lambda: mixed(1_000),
@@ -130,6 +143,12 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "saturated: 5,000 pods, 500 jobs, 1,000 nodes": lambda: saturated(1_000),
     "saturated: 5,000 pods, 500 jobs, 10,000 nodes": lambda: saturated(10_000),
     "one pod ended, one waits, 10,000 nodes": lambda: one_ended(10_000),
+    "1,000 jobs of 5 pods that keep apart, 1,000 nodes": lambda: ruled(
+        1_000, 5, lambda app: apart(app=app)
+    ),
+    "50 jobs of 200 pods level over 1,000 hosts": lambda: ruled(
+        50, 200, lambda app: spread(app=app)
+    ),
 }
 
 

@@ -17,15 +17,14 @@ TEAMS = ("red", "green", "blue", "hostile")
 HONEST = TEAMS[:3]
 MOST_JOBS = 120  # that have not ended
 _SECONDS_BETWEEN_JOBS = 2.0  # what two cores carry, the whole control plane included
+# By labels of namespaces, which only kube-scheduler judges; no pod has the label.
 _ANTI_AFFINITY: Json = {
     "podAntiAffinity": {
-        "preferredDuringSchedulingIgnoredDuringExecution": [
+        "requiredDuringSchedulingIgnoredDuringExecution": [
             {
-                "weight": 1,
-                "podAffinityTerm": {
-                    "labelSelector": {"matchLabels": {"soak": "x"}},
-                    "topologyKey": "kubernetes.io/hostname",
-                },
+                "labelSelector": {"matchLabels": {"soak": "x"}},
+                "namespaceSelector": {"matchLabels": {"soak": "x"}},
+                "topologyKey": "kubernetes.io/hostname",
             }
         ]
     }

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpu_scheduler.core.catalogue import NO_CATALOGUE, Catalogue
+from gpu_scheduler.core.neighbours import NOBODY_NEAR, Neighbours
 from gpu_scheduler.core.request import ProjectName
 
 
@@ -29,7 +30,8 @@ class NodeInfo:
 
     ``closed`` is empty, or the sentence that says why the node takes no pods of ours at present
     (cordoned, not ready, GPUs handed out by somebody else). ``foreign``: the last of these alone;
-    which of its GPUs are free is not known then.
+    which of its GPUs are free is not known then. ``tainted``: Kubernetes itself keeps new pods
+    away for the moment, by a taint that is not among ``taints``.
     """
 
     name: str
@@ -37,6 +39,7 @@ class NodeInfo:
     taints: tuple[Taint, ...] = ()
     closed: str = ""
     foreign: bool = False
+    tainted: bool = False
     cpu_milli: int = 0  # allocatable
     memory_bytes: int = 0
     ephemeral_bytes: int = 0
@@ -64,6 +67,7 @@ class Cluster:
     dev_trouble: dict[int, str] = field(default_factory=dict)  # why a device takes no new pods
     catalogue: Catalogue = NO_CATALOGUE  # what kinds of GPUs there are
     held_by_model: dict[tuple[ProjectName, str], int] = field(default_factory=dict)  # by product
+    neighbours: Neighbours = NOBODY_NEAR
 
     def copy(self) -> "Cluster":
         """A cluster that shares the fixed arrays and owns what a plan consumes."""
@@ -85,4 +89,5 @@ class Cluster:
             self.dev_trouble,
             self.catalogue,
             self.held_by_model,
+            self.neighbours,
         )

@@ -137,6 +137,7 @@ class Consolidation:
             bool(pod.grants)
             and all(grant.milli < DEVICE_MILLI for grant in pod.grants)
             and not (pod.interactive or pod.gang or pod.leaving or pod.spared)
+            and (self._gangs.peers is None or not self._gangs.peers.concerns(pod.uid))
             and pod.shape is not None
             and pod.uid not in self._departures.pods
             and project is not None
@@ -246,6 +247,7 @@ class Consolidation:
             self.evicts.append(Evict(pod.uid, pod.job, job.key, EvictReason.CONSOLIDATE, message))
         for pod, _, _ in moves:
             self._departures.add(pod)
+        self._gangs.promised([(waiting, node) for (waiting, _), node, _ in placement])
         for (waiting, _), node, choice in placement:
             self._departures.owe(node, waiting.shape, choice.picks, job.project)
             self.holds.append(Hold(waiting.uid, job.key, nodes[node].name, HoldKind.FREED))

@@ -21,6 +21,7 @@ class Reason(StrEnum):
     FRAGMENTED = "Fragmented"  # enough free GPU in sum, nowhere in one piece
     WAITING_FOR_GPU = "WaitingForGPU"
     WAITING_FOR_RESOURCES = "WaitingForResources"  # GPUs fit; CPU, memory or pod slots do not
+    WAITING_FOR_TOPOLOGY = "WaitingForTopology"  # where other pods are forbids every node with room
     WAITING_FOR_GANG = "WaitingForGang"
 
     CREATING_JOB = "CreatingJob"

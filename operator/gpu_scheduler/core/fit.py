@@ -6,14 +6,11 @@ so no job becomes unsatisfiable because of it. Called by ``demand`` once per sha
 by the reasons.
 """
 
-import re
-from collections.abc import Mapping
-
 from gpu_scheduler.core.cluster import NodeInfo, Taint
-from gpu_scheduler.core.request import NodeFilter, Requirement, Term, Toleration
+from gpu_scheduler.core.request import NodeFilter, Term, Toleration
+from gpu_scheduler.core.requirement import requirement_holds
 
 NODE_NAME = "metadata.name"  # the one field that a term may match
-_INTEGER = re.compile(r"[+-]?[0-9]+")  # as Kubernetes reads one: "1_000" is none
 
 
 def matches(where: NodeFilter, node: NodeInfo) -> bool:
@@ -62,29 +59,3 @@ def _term_holds(term: Term, node: NodeInfo) -> bool:
     return all(requirement_holds(r, node.labels) for r in term.labels) and all(
         requirement_holds(r, fields) for r in term.fields
     )
-
-
-def requirement_holds(requirement: Requirement, labels: Mapping[str, str]) -> bool:
-    """Whether the labels satisfy one requirement; NotIn and DoesNotExist accept a missing key."""
-    value = labels.get(requirement.key)
-    match requirement.operator:
-        case "In":
-            return value in requirement.values
-        case "NotIn":
-            return value not in requirement.values
-        case "Exists":
-            return value is not None
-        case "DoesNotExist":
-            return value is None
-        case "Gt" | "Lt":
-            return _compares(requirement, value)
-    return False
-
-
-def _compares(requirement: Requirement, value: str | None) -> bool:
-    if value is None or len(requirement.values) != 1:
-        return False
-    if not (_INTEGER.fullmatch(value) and _INTEGER.fullmatch(requirement.values[0])):
-        return False
-    have, bound = int(value), int(requirement.values[0])
-    return have > bound if requirement.operator == "Gt" else have < bound

@@ -80,8 +80,10 @@ class Holds:
             if now is not None:
                 joined = self._reservations.joined.setdefault(now[0], [])
                 joined.append((pod.shape, now[1].picks, name))
-                return placed(self._snapshot, job, pod, *now)
+                return placed(self._snapshot, self._gangs.peers, job, pod, *now)
         if node is None or node not in demand.usable or hold.node in pod.avoid:
+            return None
+        if not self._gangs.may(pod, demand, node):
             return None
         if hold.kind is HoldKind.RESERVED:
             if demand.least_milli <= room:
@@ -93,6 +95,7 @@ class Holds:
         choice = self._once_they_left(demand, node)
         if choice is not None and sum(pick[2] for pick in choice.picks) <= later:
             self._departures.owe(node, pod.shape, choice.picks, name)
+            self._gangs.promised([(pod, node)])
             self.kept.append(hold)
         return None
 
@@ -128,6 +131,7 @@ class Holds:
         if placement is not None:
             for (pod, _), node, choice in placement:
                 self._departures.owe(node, pod.shape, choice.picks, name)
+            self._gangs.promised([(member[0], node) for member, node, _ in placement])
             self.kept += holds
         return []
 
@@ -140,14 +144,20 @@ class Holds:
         project: Project,
     ) -> tuple[int, Choice] | None:
         """A place at once: on the node that was kept, else on any other."""
-        if node is not None and node in demand.usable and pod.avoid.isdisjoint(self._name(node)):
+        forbidden = self._gangs.forbidden(pod, demand)
+        open_ = node is not None and (forbidden is None or not forbidden[node])
+        if node is not None and open_ and self._usable(demand, pod, node):
             choice = self._fits(demand, node)
             may = self._beyond.judge(project)
             fits = choice is not None and sum(pick[2] for pick in choice.picks) <= room_milli
             if choice is not None and fits and (may is None or may(choice)):
                 return node, choice
         most = None if demand.exact else room_milli
-        return self._candidates(demand).best(pod.avoid, most, self._beyond.judge(project))
+        may = self._beyond.judge(project)
+        return self._candidates(demand).best(pod.avoid, most, may, forbidden)
+
+    def _usable(self, demand: Demand, pod: WaitingPod, node: int) -> bool:
+        return node in demand.usable and pod.avoid.isdisjoint(self._name(node))
 
     def _once_they_left(self, demand: Demand, node: int) -> Choice | None:
         mark = self._snapshot.mark()

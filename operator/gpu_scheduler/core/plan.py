@@ -56,7 +56,7 @@ def plan(
     """
     # 1. Copy what will be consumed, and line up the pods of each project.
     session = session or Session()
-    session.begin(cluster)
+    session.begin(cluster, jobs)
     snapshot, demands = session.snapshot, session.demands
     tables, locator = Tables(session), Locator(snapshot.cluster)
     gangs = Gangs(session, locator)
@@ -85,7 +85,7 @@ def plan(
 
     # 4. Keep borrowers away from the nodes for which such pods still wait.
     blocked = [blocked for blocked in inside.blocked() if blocked[0].least_milli]
-    tables.claim(blocked, inside.blocked_gangs())
+    tables.claim(blocked, inside.blocked_nodes())
     tables.claim(reservations.wanted)
 
     # 5. Let projects with a weight borrow what is left.
@@ -106,7 +106,9 @@ def plan(
 
     # 8. Reserve room for those who have waited too long.
     reserve_at = reservations.make(queues, kept, reserve_after_seconds)
-    again_at = min((at for at in (reserve_at, moves.again_at) if at is not None), default=None)
+    soon = now if session.peers is not None and session.peers.unsettled else None
+    times = (reserve_at, moves.again_at, soon)
+    again_at = min((at for at in times if at is not None), default=None)
 
     # 9. Say why each other job waits.
     all_holds = (*held.kept, *reclaim.holds, *moves.holds, *reservations.holds)

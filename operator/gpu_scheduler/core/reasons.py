@@ -15,6 +15,7 @@ from gpu_scheduler.core.gangs.cycle import Gangs
 from gpu_scheduler.core.gangs.reasons import GangExplainer
 from gpu_scheduler.core.gangs.request import Signature
 from gpu_scheduler.core.occupants import Occupants
+from gpu_scheduler.core.peer_reasons import Flags, PeerExplainer
 from gpu_scheduler.core.pools import Allowance, Pool, Pools
 from gpu_scheduler.core.request import Project, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.rounds import Tables
@@ -49,8 +50,10 @@ class Explainer:
         self._tables = tables
         self._occupants = occupants
         self._holds = {hold.pod: hold for hold in holds}
-        self._verdicts: dict[tuple[Demand, frozenset[str], ProjectName], Verdict] = {}
-        self._shortages: dict[tuple[Demand, frozenset[str]], Verdict] = {}
+        self._verdicts: dict[tuple[object, ...], Verdict] = {}
+        self._shortages: dict[tuple[object, ...], Verdict] = {}
+        peers = gangs.peers
+        self._of_peers = PeerExplainer(snapshot, peers) if peers is not None else None
         self._missing: dict[Demand, str] = {}
         self._held: dict[tuple[object, ...], str] = {}
 
@@ -77,14 +80,15 @@ class Explainer:
         hold = self._holds.get(pod.uid)
         if hold is not None:
             return Reason.WAITING_FOR_GPU, holders.kept_for(hold, demand)
-        key = (demand, pod.avoid, project.name)
+        forbidden = self._gangs.forbidden(pod, demand)
+        key = (demand, pod.avoid, project.name, None if forbidden is None else id(pod.peers))
         verdict = self._verdicts.get(key)
         if verdict is None:
             verdict = self._verdicts[key] = (
                 self._unsatisfiable(demand)
                 or self._exceeds_quota(demand, project)
-                or self._waits_for_quota(demand, pod.avoid, project)
-                or self._finds_no_place(demand, pod.avoid)
+                or self._waits_for_quota(demand, pod.avoid, project, forbidden)
+                or self._finds_no_place(pod, demand)
             )
         reason, message = verdict
         if position > MOST_TOLD:
@@ -131,7 +135,11 @@ class Explainer:
         )
 
     def _waits_for_quota(
-        self, demand: Demand, avoid: frozenset[str], project: Project
+        self,
+        demand: Demand,
+        avoid: frozenset[str],
+        project: Project,
+        forbidden: Flags | None,
     ) -> Verdict | None:
         if demand.least_milli == 0:
             return None
@@ -152,7 +160,7 @@ class Explainer:
                 f"needs {_cost(demand)}; project {project.name} holds {holds}"
                 " (weight 0: it never borrows)",
             )
-        found = self._tables.open(demand).best(avoid)
+        found = self._tables.open(demand).best(avoid, forbidden=forbidden)
         if found is None:
             return None  # the quota is not what it lacks
         node, choice = found
@@ -184,7 +192,7 @@ class Explainer:
         )
 
     def _of_pod(self, pod: WaitingPod) -> Verdict:
-        return self._finds_no_place(self._demands.of(pod.shape), pod.avoid)
+        return self._finds_no_place(pod, self._demands.of(pod.shape))
 
     def _holds_of_models(
         self, project: Project, demand: Demand, choice: Choice | None = None
@@ -199,10 +207,15 @@ class Explainer:
             for pool in sorted(pools & project.quota_by_model.keys())
         )
 
-    def _finds_no_place(self, demand: Demand, avoid: frozenset[str]) -> Verdict:
-        key = (demand, avoid)
+    def _finds_no_place(self, pod: WaitingPod, demand: Demand) -> Verdict:
+        if self._of_peers is not None and self._gangs.forbidden(pod, demand) is not None:
+            open_now = self._tables.would_hold(demand, pod.avoid)
+            found = self._of_peers.explain(pod, demand, open_now)
+            if found is not None:
+                return found
+        key = (demand, pod.avoid)
         if key not in self._shortages:
-            reason, message = shortage(demand, avoid, self._snapshot)
+            reason, message = shortage(demand, pod.avoid, self._snapshot)
             kept = holders.others(self._holds.values(), demand, self._snapshot)
             self._shortages[key] = reason, message + kept
         return self._shortages[key]

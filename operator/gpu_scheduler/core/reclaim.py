@@ -26,7 +26,7 @@ from gpu_scheduler.core.occupants import Occupant, Occupants
 from gpu_scheduler.core.order import project_rank
 from gpu_scheduler.core.preemptible import Preemptible
 from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.victims import Parties
@@ -165,11 +165,13 @@ class Reclaim:
                         yield found
                 continue
             demand = self._demands.of(pod.shape)
-            key = (demand, job.priority, pod.avoid)
+            key = (demand, job.priority, pod.avoid, id(pod.peers))
             if pod.uid in kept or not demand.least_milli or key in stuck or not demand.usable:
                 continue
             block = self._reservations.lift(pod.uid)
             way = step.pod(queue, entry, demand)
+            if way and not self._may_after(_seat(pod, demand, way), way.victims):
+                way = None
             if way is None:
                 stuck.add(key)
                 if block is not None:
@@ -179,7 +181,7 @@ class Reclaim:
             if block is not None:
                 self._vacated.add(block.node)
             self._evict(way.victims, job, step.reason, self._balance.of(demand))
-            self._promise(job, [((pod, demand), way.node, way.choice)])
+            self._promise(job, _seat(pod, demand, way))
             yield way
 
     def _help_gang(
@@ -200,6 +202,8 @@ class Reclaim:
             return None
         lifted = [block for uid in uids if (block := self._reservations.lift(uid)) is not None]
         way = step.gang(queue, request)
+        if way and not self._may_after(way.placement, way.victims):
+            way = None
         if way is None:
             stuck.add(key)
             for block in lifted:
@@ -325,6 +329,7 @@ class Reclaim:
 
     def _promise(self, job: WaitingJob, placement: Placement) -> None:
         """Keep the room for those for whom it was made."""
+        self._gangs.promised([(pod, node) for (pod, _), node, _ in placement])
         for (pod, _), node, choice in placement:
             self._departures.owe(node, pod.shape, choice.picks, job.project)
             name = self._snapshot.cluster.nodes[node].name
@@ -343,4 +348,14 @@ class Reclaim:
         if demand not in self._usable:
             self._usable[demand] = frozenset(demand.usable)
         name = self._snapshot.cluster.nodes[node].name
-        return node in self._usable[demand] and name not in entry[1].avoid
+        usable = node in self._usable[demand] and name not in entry[1].avoid
+        return usable and self._gangs.may(entry[1], demand, node)
+
+    def _may_after(self, placement: Placement, victims: Iterable[Occupant]) -> bool:
+        """Whether rules about other pods still let them go there once all victims are gone."""
+        gone = [each for victim in victims for each in self._parties.of(victim)]
+        return self._gangs.may_after(placement, gone)
+
+
+def _seat(pod: WaitingPod, demand: Demand, way: Way) -> Placement:
+    return [((pod, demand), way.node, way.choice)]

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
+from gpu_scheduler.core.peers import PodPeers
+from gpu_scheduler.core.requirement import Requirement
 from gpu_scheduler.core.units import DEVICE_MILLI
 
 PodUID = NewType("PodUID", str)
@@ -26,18 +28,6 @@ class DeviceRequest:
     count: int
     milli: int  # per device
     mib: int = 0  # per device
-
-
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """One requirement of a node selector term.
-
-    ``operator``: In, NotIn, Exists, DoesNotExist, Gt, Lt.
-    """
-
-    key: str
-    operator: str
-    values: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +90,7 @@ class WaitingPod:
     avoid: frozenset[str] = frozenset()  # node names on which it, or a sibling, just failed
     since: float = 0.0  # epoch seconds from which it waits
     role: str = ""  # of its job; empty where the job has no roles
+    peers: PodPeers | None = None  # who it is to the rules of others, and its own; None = to none
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +135,7 @@ class WaitingJob:
     created: float = 0.0
     time_limit_seconds: int | None = None  # a pod of the job runs no longer than this
     gang: Gang | None = None  # None: each pod starts when it fits
+    ruled: bool = False  # a pod of it has rules about others (``WaitingPod.peers``)
 
 
 @dataclass(frozen=True, slots=True)

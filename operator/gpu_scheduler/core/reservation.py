@@ -175,14 +175,16 @@ class Reservations:
         self._charge(block, 1)
         self.blocks[block.hold.pod] = block
 
-    def backfill(self, entry: Entry, demand: Demand, room_milli: int) -> tuple[int, Choice] | None:
+    def backfill(
+        self, entry: Entry, demand: Demand, room_milli: int, forbidden: Flags | None = None
+    ) -> tuple[int, Choice] | None:
         """A place in reserved room for a pod that may use it: it ranks before, or ends in time."""
         job, pod = entry
         for block in list(self.blocks.values()):
             name = self._snapshot.cluster.nodes[block.node].name
             if name in pod.avoid or not self._may_use(job, block):
                 continue
-            if block.node not in demand.usable:
+            if block.node not in demand.usable or (forbidden is not None and forbidden[block.node]):
                 continue
             self._raise(block)
             choice = None
@@ -245,7 +247,7 @@ class Reservations:
             held -= self.blocks[entry[1].uid].charge_milli
         room = quota.room_inside_milli(queue.project, held)
         room = min(room, self._within.milli(queue.project, demand))
-        return bool(demand.usable) and 0 < demand.least_milli <= room
+        return not self._gangs.nowhere(entry[1], demand) and 0 < demand.least_milli <= room
 
     def _gang_deserves(self, queue: Queue, request: GangRequest) -> bool:
         held = self._snapshot.allocated_milli(queue.project.name)
@@ -264,6 +266,7 @@ class Reservations:
             if n not in taken
             and nodes[n].name not in avoid
             and self._within.permits(queue.project, demand, n)
+            and self._gangs.may(entry[1], demand, n)
         ]
         found = []
         for node in nlargest(MOST_NODES, open_nodes, key=lambda n: (free[n], -n)):

@@ -72,6 +72,15 @@ class Tables:
             table = self._open[demand] = Candidates(demand, self._snapshot, self._session.table)
         return table
 
+    def would_hold(self, demand: Demand, avoid: frozenset[str]) -> Flags:
+        """[nodes] Whether a pod finds the room on them now, whatever it costs."""
+        found: Flags = self._session.table.open(demand)
+        for name in avoid:
+            node = self._snapshot.number_of(name)
+            if node is not None:
+                found[node] = False
+        return found
+
     def unclaimed(self, demand: Demand) -> Candidates:
         """Candidates for pods that borrow."""
         table = self.open(demand)
@@ -104,6 +113,8 @@ class Round:
         self._gangs, self._barred, self._by_model = gangs, barred, by_model
         self._blocked_gangs: list[tuple[GangRequest, Project]] = []
         self._blocked: dict[Blocked, dict[ProjectName, Project]] = {}  # whose pods they are
+        self._blocked_by_peers: dict[tuple[Demand, int], tuple[WaitingPod, list[Project]]] = {}
+        self._peers = gangs.peers
         self._snapshot = snapshot
         self._demands = demands
         self._kept = kept
@@ -139,8 +150,8 @@ class Round:
             if any(each[0].least_milli <= self._room(p, each[0]) for p in projects.values())
         ]
 
-    def blocked_gangs(self) -> list[int]:
-        """The nodes of gangs that would still fit their project."""
+    def blocked_nodes(self) -> list[int]:
+        """The nodes of gangs, and of pods with rules about others, that still fit their project."""
         alike = {
             request.signature: request
             for request, project in self._blocked_gangs
@@ -149,7 +160,21 @@ class Round:
         nodes: set[int] = set()
         for request in alike.values():
             nodes.update(self._gangs.placer.nodes_of(request))
+        nodes.update(self._blocked_by_rules())
         return sorted(nodes)
+
+    def _blocked_by_rules(self) -> list[int]:
+        """The nodes to which rules about others let pods go that found no place."""
+        found = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
+        could: dict[Demand, npt.NDArray[np.int64]] = {}
+        for (demand, _), (pod, projects) in self._blocked_by_peers.items():
+            if not any(demand.least_milli <= self._room(p, demand) for p in projects):
+                continue
+            if demand not in could:
+                could[demand] = np.array(demand.could, dtype=np.int64)
+            forbidden, there = self._gangs.forbidden(pod, demand), could[demand]
+            found[there if forbidden is None else there[~forbidden[there]]] = True
+        return np.flatnonzero(found).tolist()
 
     def _room(self, project: Project, demand: Demand | None = None) -> int:
         room = self._room_milli(project, self._snapshot.allocated_milli(project.name))
@@ -164,7 +189,7 @@ class Round:
     def _starts(self, queue: Queue, rest: list[Entry]) -> Iterator[list[Place]]:
         """The placements of one project, pod by pod or gang by gang, made when asked for."""
         project = queue.project
-        stuck: set[Demand] = set()
+        stuck: set[Demand | tuple[Demand, int]] = set()
         stuck_gangs: set[Signature] = set()
         gang, started = "", False
         for entry in queue.pending:
@@ -182,15 +207,17 @@ class Round:
                 rest.append(entry)
                 continue
             demand = self._demands.of(pod.shape)
-            found = None if demand in stuck else self._find(demand, pod, project)
+            forbidden = None if self._peers is None else self._peers.forbidden(pod, demand)
+            sort = demand if forbidden is None else (demand, id(pod.peers))
+            found = None if sort in stuck else self._find(demand, pod, project, forbidden)
             if found is None and self._reservations.blocks:
-                found = self._backfill(entry, demand, project)
+                found = self._backfill(entry, demand, project, forbidden)
             if found is None:
                 rest.append(entry)
                 if not pod.avoid:
-                    stuck.add(demand)
+                    stuck.add(sort)
                 continue
-            place = placed(self._snapshot, job, pod, *found)
+            place = placed(self._snapshot, self._peers, job, pod, *found)
             if self._reservations.blocks:
                 self._reservations.settle(found[0])
             yield [place]
@@ -218,29 +245,36 @@ class Round:
                 self._blocked_gangs.append((request, project))
         return places
 
-    def _find(self, demand: Demand, pod: WaitingPod, project: Project) -> tuple[int, Choice] | None:
+    def _find(
+        self, demand: Demand, pod: WaitingPod, project: Project, forbidden: Flags | None
+    ) -> tuple[int, Choice] | None:
         room = self._room(project, demand)
         if demand.least_milli > room:
             return None
         table = self._candidates(demand)
         may = self._by_model.judge(project) if project.quota_by_model else None
-        found = table.best(pod.avoid, None if demand.exact else room, may)
+        found = table.best(pod.avoid, None if demand.exact else room, may, forbidden)
         sure = demand.exact and may is None
-        if found is None and (sure or table.best(pod.avoid) is None):
-            self._blocked.setdefault((demand, pod.avoid), {})[project.name] = project
+        if found is None and (sure or table.best(pod.avoid, forbidden=forbidden) is None):
+            if forbidden is None:
+                self._blocked.setdefault((demand, pod.avoid), {})[project.name] = project
+            elif demand.least_milli:
+                key = demand, id(pod.peers)
+                self._blocked_by_peers.setdefault(key, (pod, []))[1].append(project)
         return found
 
     def _backfill(
-        self, entry: Entry, demand: Demand, project: Project
+        self, entry: Entry, demand: Demand, project: Project, forbidden: Flags | None
     ) -> tuple[int, Choice] | None:
         room = self._room(project, demand)
         if demand.least_milli > room:
             return None
-        found = self._reservations.backfill(entry, demand, room)
+        found = self._reservations.backfill(entry, demand, room, forbidden)
         may = self._by_model.judge(project)
         if found is not None and may is not None and not may(found[1]):
             self._reservations.settle(found[0])
             return None
         if found is not None:
             self._blocked.pop((demand, entry[1].avoid), None)
+            self._blocked_by_peers.pop((demand, id(entry[1].peers)), None)
         return found

@@ -132,7 +132,7 @@ class Thinner:
         thin.free_ephemeral_bytes = [c.free_ephemeral_bytes[n] for n in self._nodes]
         thin.free_pods = [c.free_pods[n] for n in self._nodes]
         thin.allocated_milli, thin.held_by_model = c.allocated_milli, c.held_by_model
-        thin.catalogue = c.catalogue
+        thin.catalogue, thin.neighbours = c.catalogue, c.neighbours
         return thin
 
     def _lay_out(self, c: Cluster) -> None:

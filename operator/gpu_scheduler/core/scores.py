@@ -46,6 +46,7 @@ class Candidates:
         avoid: frozenset[str] = NOBODY,
         most_milli: int | None = None,
         may: Callable[[Choice], bool] | None = None,
+        forbidden: Flags | None = None,
     ) -> tuple[int, Choice] | None:
         """The best node and its devices, or None when no candidate holds the pod now.
 
@@ -53,10 +54,13 @@ class Candidates:
             avoid: names of nodes to pass over.
             most_milli: pass over nodes where the pod would be charged more; None = no matter.
             may: pass over nodes where the pod would get devices that it may not have.
+            forbidden: [nodes] where it may not go because of other pods.
         """
-        if not avoid and most_milli is None and may is None:
+        if not avoid and most_milli is None and may is None and forbidden is None:
             return self._table.best(self._demand, self._barred)
         barred = self._without(avoid)
+        if forbidden is not None:
+            barred |= forbidden
         found = self._table.best(self._demand, barred)
         while found is not None and not _acceptable(found[1], most_milli, may):
             for choice in self._of_one_sort(found[0]):

@@ -13,11 +13,13 @@ from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.demand import Demands
 from gpu_scheduler.core.gangs.domains import Domains
 from gpu_scheduler.core.gangs.possible import Possible
+from gpu_scheduler.core.node_masks import NodeMasks
 from gpu_scheduler.core.packing.history import History
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.table import ScoreTable
-from gpu_scheduler.core.request import Shape
+from gpu_scheduler.core.peer_masks import Peers, peers_of
+from gpu_scheduler.core.request import Shape, WaitingJob
 from gpu_scheduler.core.snapshot import Snapshot
 
 MOST_SHAPES = 4_000  # distinct ones remembered
@@ -35,15 +37,23 @@ class Session:
         self._snapshot: Snapshot | None = None
         self.demands = Demands(Snapshot(Cluster()))
         self.domains = Domains(())
+        self._node_masks = NodeMasks(())
+        self.peers: Peers | None = None
+        """The rules about other pods in this cycle; None where no pod has any."""
         self._possible: Possible | None = None
 
-    def begin(self, cluster: Cluster) -> None:
-        """Start a cycle on this cluster."""
+    def begin(self, cluster: Cluster, jobs: Iterable[WaitingJob] = ()) -> None:
+        """Start a cycle on this cluster; ``jobs``: those that wait."""
+        self._begin(cluster)
+        self.peers = peers_of(self.snapshot, self.domains, self._node_masks, jobs)
+
+    def _begin(self, cluster: Cluster) -> None:
         snapshot = self._snapshot
         if snapshot is None or not snapshot.same_layout(cluster) or len(self.demands) > MOST_SHAPES:
             self._snapshot = Snapshot(cluster)
             self.demands = Demands(self._snapshot)
             self.domains = Domains(cluster.nodes)
+            self._node_masks = NodeMasks(cluster.nodes)
             self._possible = None
             self._table = None
             return

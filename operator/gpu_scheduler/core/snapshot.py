@@ -113,6 +113,7 @@ class Snapshot:
         own.allocated_milli = cluster.allocated_milli.copy()
         own.dev_trouble = cluster.dev_trouble
         own.held_by_model = cluster.held_by_model
+        own.neighbours = cluster.neighbours
         self.watcher = None
         stale = {
             node

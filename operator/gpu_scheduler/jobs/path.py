@@ -1,7 +1,8 @@
 """Which of the two write paths a job takes, judged from its pod template.
 
 Bind is cheaper; gate is for pods that need what only kube-scheduler does: provisioning volumes or
-following them to their nodes, inter-pod affinity, topology spread, host ports, resource claims.
+following them to their nodes, host ports, resource claims, and the few rules about other pods that
+the planner does not understand (``jobs.peer_rules``); on either path it judges the others itself.
 The runtime looks up the ``claims`` of the template, turns each into ``ClaimFacts`` and asks
 ``choose`` once, when the job is rendered.
 """
@@ -10,6 +11,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from gpu_scheduler.jobs.peer_rules import beyond_the_planner
 
 # Inline volumes that kube-scheduler keeps from being used twice at once.
 _EXCLUSIVE = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
@@ -87,12 +90,7 @@ def _needs(spec: Mapping[str, Any], volumes: Mapping[str, ClaimFacts]) -> Iterat
             yield f"volume {volume.get('name')} is provisioned for each pod"
         elif any(volume.get(kind) for kind in _EXCLUSIVE):
             yield f"volume {volume.get('name')} may be attached once"
-    affinity = spec.get("affinity") or {}
-    for kind in ("podAffinity", "podAntiAffinity"):
-        if any((affinity.get(kind) or {}).values()):
-            yield f"affinity.{kind} depends on where other pods run"
-    if spec.get("topologySpreadConstraints"):
-        yield "topologySpreadConstraints depend on where other pods run"
+    yield from beyond_the_planner(spec)
     if spec.get("resourceClaims"):
         yield "resourceClaims are allocated by kube-scheduler"
     yield from _port_needs(spec)

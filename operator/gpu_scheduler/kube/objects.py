@@ -100,10 +100,49 @@ class NodeAffinity(_Struct, frozen=True):
     required_during_scheduling_ignored_during_execution: NodeSelector | None = None
 
 
+class LabelSelector(_Struct, frozen=True):
+    """A label selector; an empty one selects everything, an absent one nothing."""
+
+    match_labels: dict[str, str] = {}
+    match_expressions: tuple[SelectorRequirement, ...] = ()
+
+
+class PodAffinityTerm(_Struct, frozen=True):
+    """A required term of podAffinity or podAntiAffinity."""
+
+    topology_key: str = ""
+    label_selector: LabelSelector | None = None
+    namespaces: tuple[str, ...] = ()
+    namespace_selector: LabelSelector | None = None
+    match_label_keys: tuple[str, ...] = ()
+    mismatch_label_keys: tuple[str, ...] = ()
+
+
+class PodAffinity(_Struct, frozen=True):
+    """affinity.podAffinity or podAntiAffinity; what is preferred is not read."""
+
+    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+
+
 class Affinity(_Struct, frozen=True):
-    """affinity; pod affinity is judged at render time, from the template."""
+    """affinity."""
 
     node_affinity: NodeAffinity | None = None
+    pod_affinity: PodAffinity | None = None
+    pod_anti_affinity: PodAffinity | None = None
+
+
+class TopologySpread(_Struct, frozen=True):
+    """spec.topologySpreadConstraints[]."""
+
+    max_skew: int = 1
+    topology_key: str = ""
+    when_unsatisfiable: str = ""
+    label_selector: LabelSelector | None = None
+    min_domains: int | None = None
+    node_affinity_policy: str | None = None
+    node_taints_policy: str | None = None
+    match_label_keys: tuple[str, ...] = ()
 
 
 class PodSpec(_Struct, frozen=True):
@@ -114,6 +153,7 @@ class PodSpec(_Struct, frozen=True):
     scheduling_gates: tuple[Gate, ...] = ()
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
+    topology_spread_constraints: tuple[TopologySpread, ...] = ()
     tolerations: tuple[TolerationSpec, ...] = ()
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()

@@ -165,11 +165,11 @@ class Binder:
             write = self._write(decision, pod)
         except NotPlaceableError as error:
             log.info("not placed: %s", error)
-            return await self._resolve(decision, pod, "not_placeable", refused=True)
-        except Exception:  # nothing was written: it is tried again, elsewhere or later
+            return await self._resolve(decision, pod, "not_placeable", refused=str(error))
+        except Exception as error:  # nothing was written: it is tried again, elsewhere or later
             name = f"{pod.metadata.namespace}/{pod.metadata.name}"
             unexpected("binder", f"{name} on {decision.node}")
-            return await self._resolve(decision, pod, "unexpected", refused=True)
+            return await self._resolve(decision, pod, "unexpected", refused=repr(error))
         try:
             await self._client.request(
                 write.method,
@@ -194,7 +194,7 @@ class Binder:
                 decision,
                 pod,
                 "fenced" if fenced else "raced" if raced else "failed",
-                refused=isinstance(error, _REFUSALS) and not fenced,
+                refused=str(error) if isinstance(error, _REFUSALS) and not fenced else "",
                 unknown=error.maybe_applied,
                 again=isinstance(error, errors.Conflict) and not last,
             )
@@ -216,7 +216,7 @@ class Binder:
         pod: Pod,
         result: str,
         *,
-        refused: bool = False,
+        refused: str = "",
         unknown: bool = False,
         again: bool = False,
     ) -> Pod | None:
@@ -226,7 +226,7 @@ class Binder:
             decision: what was to be carried out.
             pod: the pod that the write was made for.
             result: for the counter.
-            refused: the same write would fail again, so the node is left alone for a while.
+            refused: why the same write would fail again, so the node is left alone for a while.
             unknown: the write may have happened, or may still.
             again: try again at once, when nothing of the pod but its metadata changed.
 
@@ -267,8 +267,9 @@ class Binder:
                 return now
             if refused and seen.stage is Stage.WAITING:
                 gang = decision.job in self._gangs
-                until = self._clock() + (_GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS)
-                self._world.waiting.avoid(decision.job, decision.node, until)
+                seconds = _GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS
+                avoid = self._world.waiting.avoid
+                avoid(decision.job, decision.node, self._clock(), seconds, refused)
             self._take_back(decision, now, result)
             return None
 

@@ -26,6 +26,7 @@ from gpu_scheduler.core.wording import names
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.aside import Aside, Say
 from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.state.pods import Stage
 from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 _LEAST_REST_SECONDS = 0.005
 _REST_FACTOR = 9.0  # planning takes at most a tenth of the time of a core …
 _MAX_REST_SECONDS = 0.25  # … unless single cycles are long
+_MOST_REFUSALS = 2  # told of one job
 _NO_CULPRIT_SECONDS = 1.0  # before another try, where no object is to blame
 
 
@@ -285,13 +287,27 @@ class Planning:
         self._holds |= {hold.pod: hold for hold in result.holds}
         self.shares_milli, self._again_at = result.shares_milli, result.again_at
         self.shares_by_model_milli = result.shares_by_model_milli
-        waits = {wait.job: wait for wait in result.waits} | self._waits_aside(scene, gone)
+        waits = {wait.job: self._completed(wait) for wait in result.waits}
+        waits |= self._waits_aside(scene, gone)
         if nodes := self.aside.nodes():
             waits = {key: _in_doubt(wait, nodes) for key, wait in waits.items()}
         for job in self.waits.keys() | waits.keys():
             if self.waits.get(job) != waits.get(job):
                 self._world.touched.add(job)
         self.waits = waits
+
+    def _completed(self, wait: Wait) -> Wait:
+        """What is known beside the plan: how far the job has come, and who refused it where."""
+        message = wait.message
+        if wait.reason is Reason.WAITING_FOR_TOPOLOGY:
+            pods = [pod for pod in self._world.records(wait.job) if pod.stage is not Stage.ENDED]
+            placed = sum(bool(pod.node) or pod.uid in self._world.assumed for pod in pods)
+            message = f"{placed} of {len(pods)} pods placed; {message}"
+        said = {node: why for node, why in self._world.waiting.avoided(wait.job).items() if why}
+        if said:
+            told = [f"{node}: {why}" for node, why in sorted(said.items())[:_MOST_REFUSALS]]
+            message = f"{message}; left out for a while {'; '.join(told)}"
+        return wait if message is wait.message else replace(wait, message=message)
 
     def _waits_aside(self, scene: Scene, gone: set[Suspect]) -> dict[JobKey, Wait]:
         """What is said of jobs that are set aside, and of those of a project that is."""

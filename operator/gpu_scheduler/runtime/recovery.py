@@ -38,7 +38,6 @@ _DEADLINE = "DeadlineExceeded"
 _SWEEP_SECONDS = 2.0
 _TRIES = 8
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 10.0  # between tries of an unknown answer
-_DOUBLINGS = 6  # of the time that a job avoids a node: at most 64 times as long
 
 
 class Recovery:
@@ -63,7 +62,6 @@ class Recovery:
         self._since: dict[PodUID, float] = {}  # stuck pods: first seen so
         self._tasks: set[asyncio.Task[object]] = set()
         self._failure: asyncio.Future[NoReturn] | None = None
-        self._failures: dict[tuple[JobKey, str], int] = {}
         self.counts: Counter[str] = Counter()
         self.member_lost: Callable[[PodRecord, str], None] = lambda pod, why: None
         """Told of each pod that could not start where it was placed."""
@@ -242,7 +240,8 @@ class Recovery:
             message = f"the kubelet of {pod.node} rejected the pod: {pod.message or reason}"
             if pod.uid not in self._told:
                 self._told.add(pod.uid)
-                self._avoid(key, pod.node)
+                told = f"the kubelet refused {pod.name}: {pod.message or reason}"
+                self._avoid(key, pod.node, told)
                 self._say(key, "PodRejected", f"{pod.name}: {message}; placing it elsewhere")
                 self.member_lost(pod, f"{pod.name}: {message}")
                 self.lost(pod, f"{pod.name}: {message}")
@@ -255,8 +254,7 @@ class Recovery:
 
     def _sweep(self) -> None:
         now = self._clock()
-        for failed in [f for f in self._failures if f[0] not in self._world.gpujobs]:
-            del self._failures[failed]
+        self._world.waiting.forgive_all_but(self._world.gpujobs)
         try:
             self.check_capacity()
         except Exception:
@@ -286,7 +284,8 @@ class Recovery:
         why = pod.unschedulable.message if pod.unschedulable else "the node is gone"
         key = self._world.job_of(pod)
         if key is not None and pod.uid not in self._told:
-            self._avoid(key, pod.node)
+            told = f"kube-scheduler could not bind {pod.name}: {why}" if pod.unschedulable else why
+            self._avoid(key, pod.node, told)
         why = f"{pod.name} cannot start on {pod.node}: {why}"
         self._evict(pod, "stuck", "PodStuck", why)
         self.member_lost(pod, why)
@@ -307,12 +306,9 @@ class Recovery:
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
         self._start(pod, self._send(evict(meta)))
 
-    def _avoid(self, key: JobKey, node: str) -> None:
-        """Keep the job off the node: twice as long each time it goes wrong there again."""
-        times = self._failures.get((key, node), 0)
-        self._failures[key, node] = times + 1
-        seconds = self._avoid_seconds * 2.0 ** min(times, _DOUBLINGS)
-        self._world.waiting.avoid(key, node, self._clock() + seconds)
+    def _avoid(self, key: JobKey, node: str, why: str) -> None:
+        """Keep the job off the node, where somebody said why it does not do."""
+        self._world.waiting.avoid(key, node, self._clock(), self._avoid_seconds, why)
 
     def _say_of(self, pod: PodRecord, reason: str, message: str) -> None:
         log.warning("%s/%s: %s", pod.namespace, pod.name, message)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from gpu_scheduler.core.cluster import NodeInfo, Taint
 from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
-from gpu_scheduler.kube.objects import Node
+from gpu_scheduler.kube.objects import Node, TaintSpec
 
 _MOST_CHARS = 40
 _HARD = {"NoSchedule", "NoExecute"}
@@ -27,9 +27,13 @@ def closed(node: Node) -> str:
     if ready is None or ready.status != "True":
         return "is not ready"
     for taint in node.spec.taints:
-        if taint.key.startswith(_TRANSIENT) and taint.effect in _HARD:
+        if _is_transient(taint):
             return f"has the taint {taint.key}"
     return ""
+
+
+def _is_transient(taint: TaintSpec) -> bool:
+    return taint.effect in _HARD and taint.key.startswith(_TRANSIENT)
 
 
 def info(node: Node) -> NodeInfo:
@@ -38,14 +42,16 @@ def info(node: Node) -> NodeInfo:
     memory, no_memory = _allocatable(node, "memory", "0", whole, MOST)
     ephemeral, no_ephemeral = _allocatable(node, "ephemeral-storage", "0", whole, MOST)
     pods, no_pods = _allocatable(node, "pods", "110", whole, MOST)
+    transient = any(_is_transient(t) for t in node.spec.taints)
     return NodeInfo(
         name=node.metadata.name,
         labels=node.metadata.labels,
         taints=tuple(
             Taint(t.key, t.value, t.effect)
             for t in node.spec.taints
-            if t.effect in _HARD and not t.key.startswith(_TRANSIENT)
+            if t.effect in _HARD and not _is_transient(t)
         ),
+        tainted=transient or node.spec.unschedulable,
         closed=closed(node) or no_cpu or no_memory or no_ephemeral or no_pods,
         cpu_milli=cpu,
         memory_bytes=memory,

@@ -14,11 +14,11 @@ from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, asked, asked_cpu_m
 from gpu_scheduler.core.request import (
     DeviceRequest,
     NodeFilter,
-    Requirement,
     Shape,
     Term,
     Toleration,
 )
+from gpu_scheduler.core.requirement import Requirement
 from gpu_scheduler.kube.objects import Container, Pod, SelectorRequirement
 
 Need = tuple[int, int, int]  # milli-CPU, memory in bytes, ephemeral storage in bytes

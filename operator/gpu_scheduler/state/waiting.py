@@ -5,9 +5,10 @@ the owner is known. A job's tuple of pods is built when it is asked for and kept
 changes, so a cycle costs what changed and not what waits.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 
+from gpu_scheduler.core.peers import PodPeers
 from gpu_scheduler.core.request import (
     Gang,
     JobKey,
@@ -19,7 +20,9 @@ from gpu_scheduler.core.request import (
 )
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.asks import Ask
+from gpu_scheduler.state.failed_nodes import FailedNodes
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
+from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.state.shape import pod_resources, shape_of
 
@@ -32,6 +35,7 @@ class _Entry:
     record: PodRecord
     pod: Pod
     since: float  # epoch seconds
+    peers: PodPeers
     shape: Shape | None = None  # known once the GPUJob is
 
 
@@ -45,7 +49,7 @@ class WaitingRoom:
         self._owner: dict[str, JobRecord] = {}  # Job uid -> the Job, where it is a GPUJob's
         self._jobs: dict[JobKey, dict[str, None]] = {}  # GPUJob -> Job uids with waiting pods
         self._ready: dict[JobKey, WaitingJob] = {}
-        self._avoid: dict[JobKey, dict[str, float]] = {}  # node -> until, monotonic seconds
+        self._failed = FailedNodes()
         self._interned: dict[Shape, Shape] = {}
 
     def __len__(self) -> int:
@@ -63,8 +67,11 @@ class WaitingRoom:
             self.drop(record.uid)  # its Job let go of it
             known = None
         since = known.since if known else epoch_seconds(record.created)
-        self._entries[record.uid] = _Entry(record, pod, since, known.shape if known else None)
-        if known is not None and known.pod.spec == pod.spec:
+        same = known is not None and known.pod.spec == pod.spec
+        peers = peers_of(pod)
+        shape = known.shape if known else None
+        self._entries[record.uid] = _Entry(record, pod, since, peers, shape)
+        if known is not None and same and known.peers == peers:
             return False
         self._entries[record.uid].shape = None
         self._by_job.setdefault(record.job_uid, {})[record.uid] = None
@@ -122,29 +129,36 @@ class WaitingRoom:
             return pod_resources(entry.pod)
         return entry.shape.cpu_milli, entry.shape.memory_bytes, entry.shape.ephemeral_bytes
 
-    def avoid(self, key: JobKey, node: str, until: float) -> None:
-        """Keep a job's pods off a node for a while (``until``: monotonic seconds)."""
-        self._avoid.setdefault(key, {})[node] = until
+    def peers(self, uid: PodUID) -> PodPeers:
+        """Who a waiting pod is to rules about other pods, and its own."""
+        return self._entries[uid].peers
+
+    def avoid(self, key: JobKey, node: str, now: float, seconds: float, why: str = "") -> None:
+        """Keep a job's pods off a node for a while, longer each time; ``now``: monotonic seconds.
+
+        ``why``: what was said there, for whoever waits.
+        """
+        self._failed.note(key, node, now, seconds, why)
         self._ready.pop(key, None)
+
+    def avoided(self, key: JobKey) -> Mapping[str, str]:
+        """The nodes that a job keeps off now, and what was said there."""
+        return self._failed.of(key)
+
+    def forgive_all_but(self, there: Container[JobKey]) -> None:
+        """Forget where pods of GPUJobs failed that are gone."""
+        self._failed.forget_all_but(there)
 
     def expire(self, now: float) -> bool:
         """Let go of avoided nodes whose time is over; True when there were any."""
-        expired = [
-            (key, node)
-            for key, nodes in self._avoid.items()
-            for node, until in nodes.items()
-            if until <= now
-        ]
-        for key, node in expired:
-            del self._avoid[key][node]
-            if not self._avoid[key]:
-                del self._avoid[key]
+        expired = self._failed.expire(now)
+        for key in expired:
             self._ready.pop(key, None)
         return bool(expired)
 
     def next_expiry(self) -> float | None:
         """When the next avoided node may be used again, monotonic seconds."""
-        return min((t for nodes in self._avoid.values() for t in nodes.values()), default=None)
+        return self._failed.next_expiry()
 
     def members_changed(self, key: JobKey) -> None:
         """A pod that does not wait changed: a gang depends on those as well."""
@@ -174,7 +188,7 @@ class WaitingRoom:
         ]
         if not entries or job.spec is None:
             return None
-        avoided = frozenset(self._avoid.get(job.key, ()))
+        avoided = frozenset(self._failed.of(job.key))
         entries.sort(key=lambda e: self._place_in_line(e, job))
         ready = WaitingJob(
             key=job.key,
@@ -187,9 +201,11 @@ class WaitingRoom:
                     avoided,
                     e.since,
                     self._role(e),
+                    e.peers,
                 )
                 for e in entries
             ),
+            ruled=any(e.peers.rules is not None for e in entries),
             interactive=job.spec.type == "interactive",
             priority=job.spec.priority,
             created=job.created_seconds,

@@ -21,9 +21,11 @@ from gpu_scheduler.state.gangs import gang_of
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.ledger import Charge, Ledger
 from gpu_scheduler.state.moves import Moves
+from gpu_scheduler.state.neighbours import NeighbourBook
 from gpu_scheduler.state.node_book import NodeBook
 from gpu_scheduler.state.occupants import OccupantBook, occupant
 from gpu_scheduler.state.own_jobs import JobBook
+from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pods import PodRecord, Stage, record, without_stranger
 from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
 from gpu_scheduler.state.waiting import WaitingRoom
@@ -48,6 +50,7 @@ class World:
         self.assumed: dict[PodUID, Place] = {}
         self.leaving: set[PodUID] = set()  # their eviction was decided here
         self.waiting = WaitingRoom()
+        self.neighbours = NeighbourBook(self.projects.owner)
         self.occupants = OccupantBook(Moves(on=consolidation))
         self.terminating: set[str] = set()  # namespaces in which nothing can be made any more
         self.version = 0
@@ -62,6 +65,8 @@ class World:
         cluster = self.ledger.cluster
         cluster.allocated_milli = self.projects.holdings(self.ledger.held_milli)
         cluster.catalogue = self.classes.catalogue
+        self.neighbours.begin()
+        cluster.neighbours = self.neighbours
         by_model: dict[tuple[ProjectName, str], int] = {}
         for (namespace, product), milli in self.ledger.held_by_model.items():
             owner = self.projects.owner(namespace)
@@ -115,7 +120,7 @@ class World:
             self.pods_of_job.setdefault(new.job_uid, {})[new.uid] = None
         if new.stage is Stage.ENDED or new.node:
             self.assumed.pop(new.uid, None)
-        self.version += charge(self.ledger, new, pod)
+        self.version += charge(self.ledger, new, pod) | self._seat(new, pod)
         self.occupants.moves.see(new, pod)
         self._occupy(new)
         key = self.job_of(new)
@@ -140,7 +145,7 @@ class World:
         self.assumed.pop(uid, None)
         self.leaving.discard(uid)
         self.occupants.forget(uid)
-        if self.waiting.drop(uid) | self.ledger.release_pod(uid):
+        if self.waiting.drop(uid) | self.ledger.release_pod(uid) | self.neighbours.drop(uid):
             self.version += 1
         if old is not None:
             self._leave_job(old)
@@ -239,6 +244,8 @@ class World:
         self.assumed[place.pod] = place
         held = Charge(place.node, pod.namespace, *need, place.grants, pod.name)
         self.ledger.charge_pod(place.pod, held)
+        peers = self.waiting.peers(place.pod)
+        self.version += self.neighbours.put(place.pod, peers, place.node, ending=False)
         self.waiting.drop(place.pod)
         self._member_changed(place.job)
 
@@ -252,6 +259,7 @@ class World:
             self.pod_gone(uid)
             return
         self.ledger.release_pod(uid)
+        self.neighbours.drop(uid)
         known = self.pods.get(uid)
         if known is not None and known.version <= int(pod.metadata.resource_version or 0):
             self.pod_changed(pod)
@@ -347,6 +355,13 @@ class World:
             self.version += 1
             for held in tuple(self.occupants.on(name)):
                 self._occupy(self.pods[held.uid])
+
+    def _seat(self, new: PodRecord, pod: Pod) -> bool:
+        """Count a pod for rules about others; True when somebody has any about it."""
+        if new.stage is not Stage.ENDED and new.node:
+            peers = peers_of(pod)
+            return self.neighbours.put(new.uid, peers, new.node, ending=new.deleting)
+        return new.uid not in self.assumed and self.neighbours.drop(new.uid)
 
     def _occupy(self, pod: PodRecord) -> None:
         """Tell the planner what a pod holds, or that it holds nothing."""

@@ -2,7 +2,8 @@ import pytest
 
 from gpu_scheduler.core import fit
 from gpu_scheduler.core.cluster import NodeInfo, Taint
-from gpu_scheduler.core.request import NodeFilter, Requirement, Term, Toleration
+from gpu_scheduler.core.request import NodeFilter, Term, Toleration
+from gpu_scheduler.core.requirement import Requirement, requirement_holds
 
 NODE = NodeInfo("dell-0", labels={"disk": "ssd", "cores": "64", "zone": "", "disks": "1_000"})
 
@@ -37,7 +38,7 @@ NODE = NodeInfo("dell-0", labels={"disk": "ssd", "cores": "64", "zone": "", "dis
     ],
 )
 def test_a_requirement_holds_as_kubernetes_says(requirement: Requirement, holds: bool):
-    assert fit.requirement_holds(requirement, NODE.labels) is holds
+    assert requirement_holds(requirement, NODE.labels) is holds
 
 
 @pytest.mark.parametrize(

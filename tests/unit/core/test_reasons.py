@@ -26,10 +26,10 @@ from gpu_scheduler.core.request import (
     PodUID,
     Project,
     ProjectName,
-    Requirement,
     Shape,
     Term,
 )
+from gpu_scheduler.core.requirement import Requirement
 
 
 def why(

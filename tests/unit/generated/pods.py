@@ -9,6 +9,22 @@ from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.core.decision import Grant
 
+_RULE: dict[str, Any] = {
+    "topologyKey": "kubernetes.io/hostname",
+    "labelSelector": {
+        "matchLabels": {names.LABEL_JOB: "bad"},
+        "matchExpressions": [{"key": "a", "operator": "NotIn", "values": ["b"]}],
+    },
+    "matchLabelKeys": ["a"],
+}
+# It would keep everybody away from everywhere, if it could.
+_NEAR: dict[str, Any] = {
+    "topologyKey": "nvidia.com/gpu.product",
+    "labelSelector": {},
+    "namespaces": ["team-bad", "team-good"],
+    "namespaceSelector": {},
+    "mismatchLabelKeys": ["b"],
+}
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 
@@ -32,14 +48,26 @@ def pod(
         "schedulerName": scheduler,
         "schedulingGates": [{"name": gate} for gate in gates],
         "tolerations": [{"key": "k", "operator": "Exists", "effect": "NoSchedule"}],
+        "topologySpreadConstraints": [
+            {
+                "maxSkew": 1,
+                "whenUnsatisfiable": "DoNotSchedule",
+                "minDomains": 2,
+                "nodeAffinityPolicy": "Ignore",
+                "nodeTaintsPolicy": "Honor",
+                **_RULE,
+            }
+        ],
         "affinity": {
+            "podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_NEAR]},
+            "podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [_NEAR]},
             "nodeAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": {
                     "nodeSelectorTerms": [
                         {"matchExpressions": [{"key": "a", "operator": "Gt", "values": ["1"]}]}
                     ]
                 }
-            }
+            },
         },
         "nodeSelector": {"a": "b"},
         "containers": [

@@ -23,6 +23,13 @@ def claim(phase: str = "Bound", mode: str = "ReadWriteMany", **meta: Any) -> dic
 
 
 BOUND = ClaimFacts(bound=True)
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+NAME = "kubernetes.io/metadata.name"
+
+
+def near(**term: Any) -> dict[str, Any]:
+    return {"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "zone", **term}]}}}
+
 
 BIND: dict[str, tuple[dict[str, Any], dict[str, ClaimFacts]]] = {
     "nothing special": ({"containers": [{"name": "a"}]}, {}),
@@ -36,6 +43,28 @@ BIND: dict[str, tuple[dict[str, Any], dict[str, ClaimFacts]]] = {
     "host network without ports": ({"hostNetwork": True, "containers": [{"name": "a"}]}, {}),
     "node affinity": (
         {"affinity": {"nodeAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+        {},
+    ),
+    "pod affinity": (near(labelSelector={"matchLabels": {"app": "x"}}), {}),
+    "affinity in all namespaces": (near(namespaceSelector={}), {}),
+    "affinity in a namespace by its name": (
+        near(namespaceSelector={"matchLabels": {NAME: "x"}}),
+        {},
+    ),
+    "preferred anti-affinity": (
+        {
+            "affinity": {
+                "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}
+            }
+        },
+        {},
+    ),
+    "spread": (
+        {"topologySpreadConstraints": [{"maxSkew": 1}, {"whenUnsatisfiable": "ScheduleAnyway"}]},
+        {},
+    ),
+    "what is not even a rule": (
+        {"affinity": {"podAffinity": {REQUIRED: [3]}}, "topologySpreadConstraints": {"a": 1}},
         {},
     ),
     "other volumes": ({"volumes": [{"name": "t", "emptyDir": {}}]}, {}),
@@ -68,24 +97,40 @@ GATE: dict[str, tuple[dict[str, Any], dict[str, ClaimFacts], str]] = {
         {},
         "volume d may be attached once",
     ),
-    "pod affinity": (
-        {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{}]}}},
+    "affinity by labels of namespaces": (
+        near(namespaceSelector={"matchLabels": {"team": "x"}}),
         {},
-        "affinity.podAffinity depends on where other pods run",
+        "affinity.podAffinity[0].namespaceSelector selects by labels of namespaces",
     ),
-    "preferred anti-affinity": (
-        {
-            "affinity": {
-                "podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [{}]}
+    "affinity by names of namespaces, and by none": (
+        near(
+            namespaceSelector={
+                "matchExpressions": [{"key": NAME, "operator": "NotIn", "values": ["a"]}]
             }
+        ),
+        {},
+        "affinity.podAffinity[0].namespaceSelector selects by labels of namespaces",
+    ),
+    "affinity by index": (
+        near(matchLabelKeys=["batch.kubernetes.io/job-completion-index"]),
+        {},
+        "affinity.podAffinity[0] selects by batch.kubernetes.io/job-completion-index, which "
+        "differs from pod to pod of a Job",
+    ),
+    "spread by index": (
+        {
+            "topologySpreadConstraints": [
+                {"labelSelector": {"matchLabels": {"apps.kubernetes.io/pod-index": "1"}}}
+            ]
         },
         {},
-        "affinity.podAntiAffinity depends on where other pods run",
+        "topologySpreadConstraints[0] selects by apps.kubernetes.io/pod-index, which differs "
+        "from pod to pod of a Job",
     ),
-    "spread": (
-        {"topologySpreadConstraints": [{"maxSkew": 1}]},
+    "more constraints than anybody needs": (
+        {"topologySpreadConstraints": [{"maxSkew": 1}] * 17},
         {},
-        "topologySpreadConstraints depend on where other pods run",
+        "topologySpreadConstraints has 17 rules, the planner judges 16",
     ),
     "resource claims": (
         {"resourceClaims": [{"name": "nic"}]},

@@ -187,7 +187,7 @@ async def test_a_cycle_that_placed_nothing_does_not_make_the_next_one_wait() -> 
 @virtual
 async def test_a_node_that_was_avoided_is_used_again_without_any_news() -> None:
     case = Case(make_world(make_pod()))
-    case.world.waiting.avoid(KEY, "a", clock() + 60)
+    case.world.waiting.avoid(KEY, "a", clock(), 60)
     async with Running(case.planning.run()):
         case.planning.wake()
         await asyncio.sleep(59)
@@ -198,9 +198,20 @@ async def test_a_node_that_was_avoided_is_used_again_without_any_news() -> None:
 
 
 @virtual
+async def test_what_was_said_on_an_avoided_node_is_told_to_who_waits() -> None:
+    case = Case(make_world(make_pod()))
+    said = "kube-scheduler could not bind job-0: 0/1 nodes are available: 1 had no free port."
+    case.world.waiting.avoid(KEY, "a", clock(), 60, said)
+    async with Running(case.planning.run()):
+        case.planning.wake()
+        await asyncio.sleep(1)
+    assert case.planning.waits[KEY].message.endswith(f"; left out for a while a: {said}")
+
+
+@virtual
 async def test_it_rests_when_an_avoided_node_runs_out_and_nothing_waits() -> None:
     case = Case(make_world())
-    case.world.waiting.avoid(KEY, "a", clock() + 60)
+    case.world.waiting.avoid(KEY, "a", clock(), 60)
     async with Running(case.planning.run()):
         case.planning.wake()
         await asyncio.sleep(3600)

@@ -238,6 +238,20 @@ async def test_a_stuck_pod_is_evicted_after_its_time_and_not_before() -> None:
 
 
 @virtual
+async def test_kube_schedulers_own_sentence_is_remembered_with_the_node() -> None:
+    case = Case()
+    async with Running(case.recovery.run()):
+        await case.see(stuck())
+        await asyncio.sleep(STUCK_SECONDS + 3)
+    (said,) = case.world.waiting.avoided(KEY).values()
+    assert said == f"kube-scheduler could not bind job-0: {UNSCHEDULABLE['message']}"
+    case.world.gpujob_gone(KEY)
+    async with Running(case.recovery.run()):
+        await asyncio.sleep(3)
+    assert not case.world.waiting.avoided(KEY)
+
+
+@virtual
 async def test_a_pod_that_starts_in_time_is_not_evicted() -> None:
     case = Case()
     async with Running(case.recovery.run()):

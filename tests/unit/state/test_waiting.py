@@ -148,8 +148,8 @@ def test_a_node_is_avoided_until_its_time_is_over() -> None:
     room = Room()
     room.enter(make_pod())
     assert avoided(room) == set()
-    room.avoid(KEY, "a", 10.0)
-    room.avoid(KEY, "b", 20.0)
+    room.avoid(KEY, "a", 0.0, 10.0)
+    room.avoid(KEY, "b", 0.0, 20.0)
     assert avoided(room) == {"a", "b"}
     assert room.next_expiry() == 10.0
     assert not room.expire(9.9)
@@ -160,7 +160,7 @@ def test_a_node_is_avoided_until_its_time_is_over() -> None:
 
 def test_what_is_avoided_runs_out_even_when_nothing_waits() -> None:
     room = Room()
-    room.avoid(KEY, "a", 10.0)
+    room.avoid(KEY, "a", 0.0, 10.0)
     assert room.expire(LATER)
     assert room.next_expiry() is None
     assert not room.expire(LATER)

@@ -4,7 +4,7 @@ One per cycle; whatever deals with a gang asks here, so its request is worked ou
 ``plan`` and handed to every step of it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.departures import Locator
 from gpu_scheduler.core.gangs.placing import Placement, Placer
 from gpu_scheduler.core.gangs.request import GangRequest, Requests
+from gpu_scheduler.core.occupants import Occupant
 from gpu_scheduler.core.placed import placed
 from gpu_scheduler.core.request import WaitingJob, WaitingPod
 from gpu_scheduler.core.scores import Candidates
@@ -28,7 +29,8 @@ class Gangs:
 
     def __init__(self, session: Session, locator: Locator) -> None:
         self.placer = Placer(session, locator)
-        self._session = session
+        self.peers = session.peers
+        self._session, self._locator = session, locator
         self._requests = Requests(session.demands)
 
     def of(self, job: WaitingJob) -> GangRequest:
@@ -43,7 +45,33 @@ class Gangs:
     def fits_alone(self, pod: WaitingPod, demand: Demand) -> bool:
         """Whether a member would find a place now if it were not one."""
         table = Candidates(demand, self._session.snapshot, self._session.table)
-        return table.best(pod.avoid) is not None
+        return table.best(pod.avoid, forbidden=self.forbidden(pod, demand)) is not None
+
+    def forbidden(self, pod: WaitingPod, demand: Demand) -> Flags | None:
+        """[nodes] Where a pod, of a gang or not, may not go because of others; None = nowhere."""
+        return None if self.peers is None else self.peers.forbidden(pod, demand)
+
+    def may(self, pod: WaitingPod, demand: Demand, node: int) -> bool:
+        """Whether other pods let it go to a node."""
+        return self.peers is None or self.peers.allows(pod, demand, node)
+
+    def nowhere(self, pod: WaitingPod, demand: Demand) -> bool:
+        """Whether there is no node to which a pod of this shape may go, full or not."""
+        return not demand.usable if self.peers is None else self.peers.nowhere(pod, demand)
+
+    def promised(self, pods: Iterable[tuple[WaitingPod, int]]) -> None:
+        """Room on nodes is kept for pods: to others' rules they are there."""
+        if self.peers is not None:
+            for pod, node in pods:
+                self.peers.add(pod, node)
+
+    def may_after(self, placement: Placement, gone: Iterable[Occupant]) -> bool:
+        """Whether pods may go to their places once these are gone, on whom they may depend."""
+        if self.peers is None:
+            return True
+        find = self._locator.node
+        places = [(pod, demand, node) for (pod, demand), node, _ in placement]
+        return self.peers.would_hold(places, [(pod.uid, find(pod.node)) for pod in gone])
 
     def refusal(self, request: GangRequest) -> str:
         """Why the gang can never start on these nodes; empty when it may."""
@@ -66,7 +94,9 @@ class Gangs:
     def start(self, request: GangRequest, placement: Placement) -> list[Place]:
         """Put all members on the snapshot; the decisions, in the order of the pods."""
         found = {
-            member[0].uid: placed(self._session.snapshot, request.job, member[0], node, choice)
+            member[0].uid: placed(
+                self._session.snapshot, self.peers, request.job, member[0], node, choice
+            )
             for member, node, choice in placement
         }
         return [found[pod.uid] for pod in request.job.pods if pod.uid in found]

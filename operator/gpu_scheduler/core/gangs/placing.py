@@ -17,6 +17,7 @@ from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.gangs.domains import Division
 from gpu_scheduler.core.gangs.request import GangRequest, Member, Order
 from gpu_scheduler.core.pools import Purse, Spending
+from gpu_scheduler.core.quota import UNBOUNDED
 from gpu_scheduler.core.request import Gang, PodUID, ProjectName
 from gpu_scheduler.core.scores import Candidates
 from gpu_scheduler.core.session import Session
@@ -34,7 +35,7 @@ class Placer:
 
     def __init__(self, session: Session, locator: Locator) -> None:
         self._session, self._locator = session, locator
-        self._snapshot = session.snapshot
+        self._snapshot, self._peers = session.snapshot, session.peers
         self._free: Ints | None = None  # milli per node, as of the first `_seen` changes
         self._seen = 0
         self._usable: dict[Demand, frozenset[int]] = {}
@@ -61,6 +62,13 @@ class Placer:
                     return found
         return None
 
+    def place_but_for_rules(self, request: GangRequest) -> Placement | None:
+        """The same if pods had no rules about each other, whatever it costs."""
+        peers, self._peers = self._peers, None
+        found = self.place(request, UNBOUNDED)
+        self._peers = peers
+        return found
+
     def place_at(
         self,
         request: GangRequest,
@@ -75,7 +83,7 @@ class Placer:
         if not self._one_domain(request, used):
             return None
         snapshot, found, cost = self._snapshot, Placement(), 0
-        mark = snapshot.mark()
+        mark, seats = snapshot.mark(), self._seats()
         spending = _spending(purse, request.members)
         self._keep_off(request.gang)
         for member in request.members:
@@ -85,13 +93,15 @@ class Placer:
             if snapshot.cluster.nodes[node].name not in pod.avoid and (
                 snapshot.has_room(node, demand.shape) and node in self._usable_by(demand)
             ):
-                choice = demand.chooser.choose(node)
+                forbidden = self._forbidden(member)
+                if forbidden is None or not forbidden[node]:
+                    choice = demand.chooser.choose(node)
             cost += sum(pick[2] for pick in choice.picks) if choice else 0
             if choice is None or cost > room_milli or not _affords(spending, demand, choice):
                 break
             self._take(request.gang, member, node, choice)
             found.append((member, node, choice))
-        snapshot.rollback(mark)
+        self._rollback(mark, seats)
         return found if len(found) == len(request.members) else None
 
     def most(self, request: GangRequest, barred: Flags | None = None) -> Placement:
@@ -209,24 +219,25 @@ class Placer:
         """Members one by one; at the first without a place ``stop``, or go on with the next."""
         snapshot, found = self._snapshot, Placement()
         rest = sum(demand.least_milli for _, demand in order)
-        hopeless: set[tuple[int, frozenset[str]]] = set()
+        hopeless: set[tuple[int, int, frozenset[str]]] = set()
         spending = _spending(purse, order)
-        mark = snapshot.mark()
+        mark, seats = snapshot.mark(), self._seats()
         self._keep_off(gang)
         for member in order:
             pod, demand = member
-            if (id(demand), pod.avoid) in hopeless:
+            if (id(demand), id(pod.peers), pod.avoid) in hopeless:
                 continue
             rest -= demand.least_milli
             table = Candidates(demand, snapshot, self._session.table, mask)
             limit = None if demand.exact or room_milli is None else room_milli - rest
             if spending is not None:
                 spending.turn_of(demand)
-            hit = table.best(pod.avoid, limit, spending.may if spending is not None else None)
+            may = spending.may if spending is not None else None
+            hit = table.best(pod.avoid, limit, may, self._forbidden(member))
             if hit is None:
                 if stop:
                     break
-                hopeless.add((id(demand), pod.avoid))
+                hopeless.add((id(demand), id(pod.peers), pod.avoid))
                 continue
             if spending is not None:
                 spending.spend(hit[1])
@@ -234,12 +245,27 @@ class Placer:
                 room_milli -= sum(pick[2] for pick in hit[1].picks)
             self._take(gang, member, *hit)
             found.append((member, *hit))
-        snapshot.rollback(mark)
+        self._rollback(mark, seats)
         return found
+
+    def _forbidden(self, member: Member) -> Flags | None:
+        """[nodes] Where a member may not go because of other pods."""
+        return None if self._peers is None else self._peers.forbidden(*member)
+
+    def _seats(self) -> int:
+        """A point to which pods that are put on nodes can be taken off again."""
+        return 0 if self._peers is None else self._peers.counts.mark()
+
+    def _rollback(self, mark: int, seats: int) -> None:
+        self._snapshot.rollback(mark)
+        if self._peers is not None:
+            self._peers.counts.rollback(seats)
 
     def _take(self, gang: Gang, member: Member, node: int, choice: Choice) -> None:
         picks = self._whole(choice.picks) if gang.distinct else choice.picks
         self._snapshot.take(node, member[1].shape, picks, _NOBODY, 0)
+        if self._peers is not None:
+            self._peers.add(member[0], node)
 
     def _whole(self, picks: Picks) -> Picks:
         """All that is free on the devices that are picked."""

@@ -7,12 +7,15 @@ is done for a bounded number of gangs, the others are told what is free. Called 
 from collections import Counter
 from collections.abc import Callable
 
+import numpy as np
+
 from gpu_scheduler.core import quota, wording
 from gpu_scheduler.core.decision import Hold, HoldKind, Reason
 from gpu_scheduler.core.gangs.cycle import Gangs
 from gpu_scheduler.core.gangs.placing import Placement, milli_of
 from gpu_scheduler.core.gangs.request import GangRequest
 from gpu_scheduler.core.holders import until
+from gpu_scheduler.core.peer_reasons import PeerExplainer
 from gpu_scheduler.core.pools import Allowance, Pool, Pools
 from gpu_scheduler.core.request import Project, WaitingPod
 from gpu_scheduler.core.shortage import Verdict
@@ -157,10 +160,35 @@ class GangExplainer:
             most = self._gangs.placer.most(request)
             part = gpu_from_milli(milli_of(most)) if parts else wording.pods(len(most))
             parts.append(f"{part} placeable")
+        if (ruled := self._by_rules(request)) is not None:
+            return ruled[0], f"{_together(request)}; {ruled[1]}"
         text = f"{_together(request)}; {', '.join(parts) or 'not all fit'}"
         if request.topology is not None:
             text += f" in one {request.topology.key.rsplit('/', 1)[-1]}"
         return Reason.WAITING_FOR_GANG, text
+
+    def _by_rules(self, request: GangRequest) -> Verdict | None:
+        """What rules about other pods have to do with it, where they alone are in the way."""
+        peers, placer = self._gangs.peers, self._gangs.placer
+        if peers is None or all(peers.forbidden(*member) is None for member in request.members):
+            return None
+        if self._tried > MOST_TRIED or placer.place_but_for_rules(request) is None:
+            return None
+        most = placer.most(request)
+        there = {member[0].uid for member, _, _ in most}
+        left = [member for member in request.members if member[0].uid not in there]
+        if not left:
+            return None  # whom it wants to be near came only after it had been tried
+        mark = peers.counts.mark()
+        for (pod, _), node, _ in most:
+            peers.add(pod, node)
+        pod, demand = left[0]
+        anywhere = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
+        found = PeerExplainer(self._snapshot, peers).explain(pod, demand, anywhere)
+        peers.counts.rollback(mark)
+        if found is None:
+            return None
+        return found[0], f"{len(most)} of {wording.pods(len(request.members))} fit; {found[1]}"
 
     def _free(self, request: GangRequest) -> str:
         """What is free on devices that members could use."""

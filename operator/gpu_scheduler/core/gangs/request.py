@@ -72,7 +72,7 @@ def _request(
     demands: Demands, job: WaitingJob, pods: Iterable[WaitingPod], gang: Gang
 ) -> GangRequest:
     members = [(pod, demands.of(pod.shape)) for pod in pods]
-    counted = Counter((id(demand), pod.avoid) for pod, demand in members)
+    counted = Counter((id(demand), pod.avoid, pod.peers) for pod, demand in members)
     signature = (
         frozenset(counted.items()),
         gang.distinct,
@@ -82,11 +82,17 @@ def _request(
     )
     orders: dict[tuple[str, ...], Order] = {}
     for key in (_size, _choice, _cpu):
-        order = tuple(sorted(members, key=key))
+        order = tuple(sorted(members, key=lambda member: (_follows(member), key(member))))
         orders.setdefault(tuple(pod.uid for pod, _ in order), order)
     least = sum(demand.least_milli for _, demand in members)
     counts = Counter(demand for _, demand in members)
     return GangRequest(job, gang, tuple(orders.values()), counts, least, signature)
+
+
+def _follows(member: Member) -> bool:
+    """Whether it wants to be near others: those come first."""
+    peers = member[0].peers
+    return peers is not None and peers.rules is not None and bool(peers.rules.affinity)
 
 
 def _size(member: Member) -> tuple[int, int, int, int]:

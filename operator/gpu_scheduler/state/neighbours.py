@@ -1,0 +1,207 @@
+"""The pods on nodes, ours and others', counted for the rules that somebody has about them.
+
+Pods of a sort (``PodPeers``) are counted together, by node. A selector is looked up among the
+sorts when it is first asked about, and its count is then kept up to date; looking up much at once
+is spread over cycles. Invariant: a count is what counting all pods anew would give. Kept by
+``world``, read by ``core.peer_masks``.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gpu_scheduler.core.peer_index import SelectorIndex
+from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodSelector, Selectors
+from gpu_scheduler.core.request import PodUID, ProjectName
+
+SORTS_PER_CYCLE = 100_000  # compared with new selectors, a sixth of a second
+MOST_TALLIES = 2_000  # kept though nobody asks
+
+
+class _Seat(NamedTuple):
+    peers: PodPeers
+    node: str
+    ending: bool
+
+
+@dataclass(slots=True, eq=False)
+class _Tally:
+    """Pods that selectors select, by node: all, and those that are not ending."""
+
+    selectors: Selectors
+    pods: dict[str, int] = field(default_factory=dict)
+    staying: dict[str, int] = field(default_factory=dict)
+    asked: bool = True
+
+    def add(self, node: str, pods: int, staying: int) -> None:
+        _add(self.pods, node, pods)
+        _add(self.staying, node, staying)
+
+
+@dataclass(slots=True, eq=False)
+class _Sort:
+    """Pods alike, by node, and the tallies in which they count."""
+
+    tallies: list[_Tally]
+    pods: dict[str, int] = field(default_factory=dict)
+    staying: dict[str, int] = field(default_factory=dict)
+
+
+class NeighbourBook:
+    """See ``core.neighbours.Neighbours``. What returns a bool says whether anybody asks."""
+
+    def __init__(self, owner: Callable[[str], ProjectName | None]) -> None:
+        """Start empty; ``owner``: the project of a namespace."""
+        self._owner = owner
+        self._seats: dict[PodUID, _Seat] = {}
+        self._sorts: dict[PodPeers, _Sort] = {}
+        self._of_namespace: dict[str, dict[PodPeers, None]] = {}
+        self._tallies: dict[Selectors, _Tally] = {}
+        self._index: SelectorIndex[_Tally] = SelectorIndex()
+        self._bearers: dict[AffinityTerm, dict[str, int]] = {}
+        self._shunned: SelectorIndex[dict[AffinityTerm, None]] = SelectorIndex()
+        self._shunning: dict[PodSelector, dict[AffinityTerm, None]] = {}
+        self._left = SORTS_PER_CYCLE
+
+    def __len__(self) -> int:
+        """Pods on nodes."""
+        return len(self._seats)
+
+    def begin(self) -> None:
+        """A new cycle: as much may be looked up as before the first."""
+        self._left = SORTS_PER_CYCLE
+        if len(self._tallies) > MOST_TALLIES:
+            for tally in [t for t in self._tallies.values() if not t.asked]:
+                self._forget(tally)
+        for tally in self._tallies.values():
+            tally.asked = False
+
+    def put(self, uid: PodUID, peers: PodPeers, node: str, *, ending: bool) -> bool:
+        """A pod is on a node."""
+        seat = _Seat(peers, node, ending)
+        old = self._seats.get(uid)
+        if old == seat:
+            return False
+        asked = old is not None and self._count(old, -1)
+        self._seats[uid] = seat
+        return self._count(seat, +1) or asked
+
+    def drop(self, uid: PodUID) -> bool:
+        """A pod is on no node, or has ended."""
+        seat = self._seats.pop(uid, None)
+        return seat is not None and self._count(seat, -1)
+
+    def count(self, selectors: Selectors, *, staying: bool) -> Mapping[str, int] | None:
+        """See ``core.neighbours``."""
+        tally = self._tallies.get(selectors) or self._look_up(selectors)
+        if tally is None:
+            return None
+        tally.asked = True
+        return tally.staying if staying else tally.pods
+
+    def bearers(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
+        """See ``core.neighbours``."""
+        return self._bearers
+
+    def about(self, peers: PodPeers) -> Iterable[AffinityTerm]:
+        """See ``core.neighbours``."""
+        found = (term for terms in self._shunned.matching(peers) for term in terms)
+        return [term for term in found if self.binds(term, peers)]
+
+    def binds(self, term: AffinityTerm, peers: PodPeers) -> bool:
+        """See ``core.neighbours``: no project closes nodes to another one's pods (ADR 0037)."""
+        if term.bearer == peers.namespace:
+            return True
+        owner = self._owner(peers.namespace)
+        return owner is not None and owner == self._owner(term.bearer)
+
+    def of(self, pod: PodUID) -> PodPeers | None:
+        """See ``core.neighbours``."""
+        seat = self._seats.get(pod)
+        return seat.peers if seat is not None else None
+
+    def _count(self, seat: _Seat, sign: int) -> bool:
+        peers, node, staying = seat.peers, seat.node, 0 if seat.ending else sign
+        sort = self._sorts.get(peers)
+        if sort is None:
+            sort = self._sorts[peers] = _Sort(list(self._index.matching(peers)))
+            self._of_namespace.setdefault(peers.namespace, {})[peers] = None
+        _add(sort.pods, node, sign)
+        _add(sort.staying, node, staying)
+        for tally in sort.tallies:
+            tally.add(node, sign, staying)
+        asked = bool(sort.tallies)
+        if peers.rules is not None:
+            for term in peers.rules.bears:
+                self._bear(term, node, sign)
+                asked = True
+        if not sort.pods:
+            del self._sorts[peers]
+            there = self._of_namespace[peers.namespace]
+            del there[peers]
+            if not there:
+                del self._of_namespace[peers.namespace]
+        return asked
+
+    def _bear(self, term: AffinityTerm, node: str, sign: int) -> None:
+        pods = self._bearers.get(term)
+        if pods is None:
+            pods = self._bearers[term] = {}
+            same = self._shunning.setdefault(term.pods, {})
+            same[term] = None
+            self._shunned.add((term.pods,), same)
+        _add(pods, node, sign)
+        if not pods:
+            del self._bearers[term]
+            same = self._shunning[term.pods]
+            del same[term]
+            if not same:
+                del self._shunning[term.pods]
+                self._shunned.discard((term.pods,))
+
+    def _look_up(self, selectors: Selectors) -> _Tally | None:
+        """Count the pods for a new question; None when too much was asked in this cycle."""
+        namespaces = _namespaces(selectors)
+        if namespaces is None:
+            sorts: list[Iterable[PodPeers]] = [self._sorts]
+            cost = len(self._sorts)
+        else:
+            sorts = [self._of_namespace.get(each, ()) for each in namespaces]
+            cost = sum(len(self._of_namespace.get(each, ())) for each in namespaces)
+        if cost > self._left < SORTS_PER_CYCLE:
+            return None
+        self._left -= cost
+        tally = self._tallies[selectors] = _Tally(selectors)
+        self._index.add(selectors, tally)
+        for each in sorts:
+            for peers in each:
+                if peers.is_one_of(selectors):
+                    sort = self._sorts[peers]
+                    sort.tallies.append(tally)
+                    for node, pods in sort.pods.items():
+                        tally.add(node, pods, sort.staying.get(node, 0))
+        return tally
+
+    def _forget(self, tally: _Tally) -> None:
+        del self._tallies[tally.selectors]
+        self._index.discard(tally.selectors)
+        namespaces = _namespaces(tally.selectors)
+        for namespace in self._of_namespace if namespaces is None else namespaces:
+            for peers in self._of_namespace.get(namespace, ()):
+                sort = self._sorts[peers]
+                if tally in sort.tallies:
+                    sort.tallies.remove(tally)
+
+
+def _namespaces(selectors: Selectors) -> set[str] | None:
+    """Where such pods can be; None = anywhere."""
+    named = [set(each.namespaces) for each in selectors if each.namespaces is not None]
+    return set.intersection(*named) if named else None
+
+
+def _add(counts: dict[str, int], key: str, amount: int) -> None:
+    left = counts.get(key, 0) + amount
+    if left:
+        counts[key] = left
+    else:
+        counts.pop(key, None)

@@ -1,0 +1,214 @@
+"""Single rules about other pods, in plans: who goes where, and who waits."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from tests.unit.builders import ClusterBuilder, job, project, projects, shape
+from tests.unit.core.peer_builders import HOST, ZONE, Standing, apart, near, peers, selector, spread
+
+from gpu_scheduler.core.cluster import Cluster, Taint
+from gpu_scheduler.core.decision import Grant, Plan
+from gpu_scheduler.core.occupants import Occupant, Roll
+from gpu_scheduler.core.peers import PodPeers, PodRules, SpreadConstraint
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.request import (
+    Gang,
+    JobKey,
+    NodeFilter,
+    PodUID,
+    Project,
+    ProjectName,
+    Shape,
+    WaitingJob,
+)
+
+
+def ruled(name: str, who: PodPeers, pods: int = 1, what: Shape | None = None) -> WaitingJob:
+    made = job(name, what or shape(1000), pods)
+    each = tuple(replace(pod, peers=who) for pod in made.pods)
+    return replace(made, pods=each, ruled=who.rules is not None)
+
+
+def hosts(count: int, gpus: int = 2, **more: str) -> ClusterBuilder:
+    builder = ClusterBuilder()
+    for n in range(count):
+        builder.node(f"n{n}", gpus, labels={ZONE: f"z{n % 2}", **more})
+    return builder
+
+
+def planned(builder: ClusterBuilder, standing: Standing, *jobs: WaitingJob) -> Plan:
+    cluster = builder.obj()
+    cluster.neighbours = standing
+    return plan(cluster, projects(), jobs)
+
+
+def where(result: Plan) -> list[str]:
+    return sorted(place.node for place in result.places)
+
+
+@pytest.mark.parametrize("gang", [False, True])
+def test_five_pods_that_keep_apart_take_five_hosts_at_once(gang: bool) -> None:
+    five = ruled("five", peers(apart(app="five"), app="five"), 5, shape(500))
+    if gang:
+        five = replace(five, gang=Gang(5, 5, distinct=False))
+    assert where(planned(hosts(5), Standing(), five)) == [f"n{n}" for n in range(5)]
+
+
+@pytest.mark.parametrize("gang", [False, True])
+def test_maximal_skew_one_over_four_hosts_puts_one_on_each(gang: bool) -> None:
+    four = ruled("four", peers(spread(app="four"), app="four"), 4, shape(250))
+    if gang:
+        four = replace(four, gang=Gang(4, 4, distinct=False))
+    assert where(planned(hosts(4), Standing(), four)) == ["n0", "n1", "n2", "n3"]
+
+
+def test_spread_over_zones_counts_the_pods_that_are_there() -> None:
+    standing = Standing().on("n0", peers(app="x")).on("n0", peers(app="y"))
+    three = ruled("three", peers(spread(ZONE, app="x"), app="x"), 3)
+    assert where(planned(hosts(2), standing, three)) == ["n0", "n1", "n1"]
+    alone = ruled("one", peers(spread(ZONE, app="x"), app="x"))
+    assert where(planned(hosts(2), standing, alone)) == ["n1"]
+
+
+def test_pods_that_end_are_not_counted_for_spread_and_still_are_for_affinity() -> None:
+    ending = Standing().on("n0", peers(app="x"), ending=True)
+    level = ruled("level", peers(spread(app="x"), app="x"), 2, shape(500))
+    assert where(planned(hosts(2), ending, level)) == ["n0", "n1"]
+    away = ruled("away", peers(apart(app="x")), 1)
+    assert where(planned(hosts(2), ending, away)) == ["n1"]
+
+
+def only_here(**more: object) -> PodPeers:
+    constraint = SpreadConstraint(1, HOST, selector(app="x"), **more)  # type: ignore[arg-type]
+    return peers(PodRules(spread=(constraint,)), app="x")
+
+
+def test_nodes_that_the_pod_may_not_use_do_not_count_unless_it_says_so() -> None:
+    builder = ClusterBuilder().node("n0", labels={"gpu": "yes"}).node("cpu", 0)
+    on_gpus = shape(500, where=NodeFilter(selector=(("gpu", "yes"),)))
+    counted = ruled("counted", only_here(), 2, on_gpus)
+    assert where(planned(builder, Standing(), counted)) == ["n0", "n0"]
+    ignored = ruled("ignored", only_here(by_affinity=False), 2, on_gpus)
+    assert where(planned(builder, Standing(), ignored)) == ["n0"]
+
+
+def test_tainted_nodes_count_unless_the_pod_says_otherwise() -> None:
+    taint = (Taint("reserved", "", "NoSchedule"),)
+    builder = ClusterBuilder().node("n0").node("n1", taints=taint)
+    assert where(planned(builder, Standing(), ruled("a", only_here(), 2, shape(500)))) == ["n0"]
+    honours = ruled("b", only_here(by_taints=True), 2, shape(500))
+    assert where(planned(builder, Standing(), honours)) == ["n0", "n0"]
+    cordoned = ClusterBuilder().node("n0").node("n1", closed="is cordoned").obj()
+    cordoned.nodes = [replace(n, tainted=bool(n.closed)) for n in cordoned.nodes]
+    assert where(plan(cordoned, projects(), [honours])) == ["n0", "n0"]
+
+
+def test_with_fewer_domains_than_wanted_the_least_is_none() -> None:
+    standing = Standing().on("n0", peers(app="x")).on("n1", peers(app="x"))
+    third = ruled("third", peers(spread(min_domains=3, app="x"), app="x"))
+    assert where(planned(hosts(2), standing, third)) == []
+    assert len(where(planned(hosts(2), standing, ruled("t", peers(spread(app="x"), app="x"))))) == 1
+
+
+def test_the_first_of_a_group_may_go_anywhere_and_the_others_follow() -> None:
+    together = ruled("group", peers(near(ZONE, app="group"), app="group"), 4)
+    nodes = where(planned(hosts(4), Standing(), together))
+    assert len(nodes) == 4 and len({int(node[1:]) % 2 for node in nodes}) == 1
+
+
+def test_a_gang_that_comes_before_those_it_wants_to_be_near_starts_in_the_next_plan() -> None:
+    gang = replace(ruled("gang", peers(near(app="db")), 2, shape(500)), gang=Gang(2, 2))
+    db = replace(ruled("db", peers(app="db"), 1, shape(500)), created=1.0)
+    result = planned(hosts(2), Standing(), gang, db)
+    assert [place.job for place in result.places] == [db.key]
+    assert [wait.job for wait in result.waits] == [gang.key]
+
+
+def test_who_wants_others_goes_where_they_are_or_waits() -> None:
+    wants = ruled("wants", peers(near(app="db")))
+    assert where(planned(hosts(3), Standing(), wants)) == []
+    standing = Standing().on("n2", peers(app="db"))
+    assert where(planned(hosts(3), standing, wants)) == ["n2"]
+    elsewhere = Standing().on("n2", peers(namespace="other", app="db"))
+    assert where(planned(hosts(3), elsewhere, wants)) == []
+
+
+def test_a_pod_that_is_there_keeps_others_away_though_they_have_no_rules() -> None:
+    standing = Standing().on("n0", peers(apart(app="noisy"), app="quiet"))
+    noisy = ruled("noisy", peers(app="noisy"), 3, shape(500))
+    assert "n0" not in where(planned(hosts(2), standing, noisy))
+    assert where(planned(hosts(1), standing, ruled("calm", peers(app="calm")))) == ["n0"]
+
+
+def test_pods_of_one_plan_keep_each_other_away() -> None:
+    first = ruled("first", peers(apart(app="second")), 1, shape(500))
+    second = replace(ruled("second", peers(app="second"), 1, shape(500)), created=1.0)
+    assert where(planned(hosts(2), Standing(), first, second)) == ["n0", "n1"]
+    assert len(where(planned(hosts(1), Standing(), first, second))) == 1
+
+
+def test_pods_with_no_rules_and_no_rules_about_them_cost_no_mask() -> None:
+    builder = hosts(2)
+    builder.obj().neighbours = Standing()
+    result = plan(builder.obj(), projects(), [job("plain", shape(500), 4)])
+    assert Counter(where(result)) == {"n0": 4}
+
+
+def test_who_can_go_nowhere_keeps_no_nodes_from_borrowers() -> None:
+    cluster = hosts(2).obj()
+    standing = Standing().on("n0", peers(app="x")).on("n1", peers(app="x"))
+    cluster.neighbours = standing
+    stuck = ruled("stuck", peers(apart(app="x"), app="x"))
+    borrower = replace(job("borrower", shape(1000), 4), project=ProjectName("poor"))
+    teams = projects() | {
+        ProjectName("poor"): replace(
+            projects()[ProjectName("team-a")], name=ProjectName("poor"), quota_milli=0
+        )
+    }
+    result = plan(cluster, teams, [stuck, borrower])
+    assert len(result.places) == 4
+
+
+def with_a_borrower() -> dict[ProjectName, Project]:
+    return projects(project(), project("poor", 0))
+
+
+def borrowed(cluster: Cluster, node: str, who: PodPeers, standing: Standing) -> Roll:
+    """All GPUs of all nodes are borrowed; the pod on ``node`` is `who`."""
+    found = []
+    for n, info in enumerate(cluster.nodes):
+        uid = PodUID(f"on-{info.name}")
+        standing.on(info.name, who if info.name == node else peers(), uid=uid)
+        grants = []
+        for d in range(cluster.first[n], cluster.first[n + 1]):
+            cluster.free_milli[d] = cluster.free_mib[d] = 0
+            grants.append(Grant(0, cluster.dev_id[d], 1000, cluster.dev_usable_mib[d]))
+        name = ProjectName("poor")
+        cluster.allocated_milli[name] = cluster.allocated_milli.get(name, 0) + 1000 * len(grants)
+        found.append(
+            Occupant(uid, uid, JobKey(f"ns/{uid}"), name, info.name, tuple(grants), 0, 0, 0)
+        )
+    return Roll(found)
+
+
+def test_nobody_is_evicted_where_the_rules_forbid_the_pod_or_would_without_its_victim() -> None:
+    teams = with_a_borrower()
+    for rules, allowed in ((apart(app="x"), {"n1"}), (near(app="x"), set())):
+        cluster, standing = hosts(2, gpus=1).obj(), Standing()
+        roll = borrowed(cluster, "n0", peers(app="x"), standing)
+        cluster.neighbours = standing
+        result = plan(cluster, teams, [ruled("mine", peers(rules))], occupants=roll)
+        assert {hold.node for hold in result.holds} == allowed
+        assert {evict.pod for evict in result.evicts} == {f"on-{node}" for node in allowed}
+
+
+def test_pods_that_keep_apart_are_not_promised_the_same_node() -> None:
+    teams = with_a_borrower()
+    cluster, standing = hosts(2, gpus=2).obj(), Standing()
+    roll = borrowed(cluster, "n0", peers(), standing)
+    cluster.neighbours = standing
+    three = ruled("mine", peers(apart(app="m"), app="m"), 3)
+    result = plan(cluster, teams, [three], occupants=roll)
+    assert sorted(hold.node for hold in result.holds) == ["n0", "n1"]
+    assert len(result.evicts) == 2

@@ -1,0 +1,125 @@
+"""Rules about other pods over whole histories: none is broken, and evictions come to an end."""
+
+from dataclasses import dataclass, field, replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.builders import project, projects, shape
+from tests.unit.core.peer_builders import HOST, ZONE, Standing
+from tests.unit.core.peer_reference import may
+from tests.unit.core.play import Play, Pod
+
+from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.decision import Plan
+from gpu_scheduler.core.peers import (
+    AffinityTerm,
+    PodPeers,
+    PodRules,
+    PodSelector,
+    SpreadConstraint,
+)
+from gpu_scheduler.core.request import WaitingJob
+from gpu_scheduler.core.requirement import Requirement
+
+TEAMS = ("a", "b", "c")
+CYCLES, QUIET = 60, 20
+
+
+@dataclass
+class RuledPlay(Play):
+    """The same with rules, by pod."""
+
+    who: dict[str, PodPeers] = field(default_factory=dict)
+
+    def standing(self) -> Standing:
+        found = Standing()
+        for uid, (pod, occupant) in self.running.items():
+            ending = uid in self.going
+            found.on(occupant.node, self.who[pod.name], ending=ending, uid=uid)
+        return found
+
+    def cluster(self) -> Cluster:
+        found = super().cluster()
+        found.neighbours = self.standing()
+        return found
+
+    def jobs(self) -> list[WaitingJob]:
+        return [
+            replace(
+                job,
+                pods=tuple(replace(pod, peers=self.who[pod.name]) for pod in job.pods),
+                ruled=any(self.who[pod.name].rules is not None for pod in job.pods),
+            )
+            for job in super().jobs()
+        ]
+
+    def check(self, result: Plan) -> None:
+        """Each placement was allowed when its turn came."""
+        standing, nodes = self.standing(), self.cluster().nodes
+        waiting = {pod.uid: pod for pod in self.waiting}
+        by_name = {node.name: node for node in nodes}
+        for place in result.places:
+            pod = waiting[place.pod]
+            who = self.who[pod.name]
+            assert may(who, pod.shape.where, by_name[place.node], nodes, standing.seats), place
+            standing.on(place.node, who)
+
+
+@st.composite
+def peers(draw: st.DrawFn) -> PodPeers:
+    app = draw(st.sampled_from(["x", "y"]))
+    about = Requirement("app", "In", (draw(st.sampled_from(["x", "y"])),))
+    key, pods = draw(st.sampled_from([HOST, ZONE])), PodSelector(("ns",), (about,))
+    rules = draw(
+        st.sampled_from(
+            [
+                None,
+                PodRules(affinity=(AffinityTerm(key, pods),)),
+                PodRules(anti_affinity=(AffinityTerm(key, pods),)),
+                PodRules(spread=(SpreadConstraint(1, key, pods),)),
+            ]
+        )
+    )
+    return PodPeers("ns", (("app", app),), rules)
+
+
+@st.composite
+def plays(draw: st.DrawFn) -> tuple[RuledPlay, list[Pod]]:
+    gpus = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=4)))
+    teams = [project(name, draw(st.sampled_from([0, 1000, 2000, 4000])), None, 1) for name in TEAMS]
+    play = RuledPlay(gpus, projects(*teams), grace=draw(st.integers(1, 2)))
+    play.reserve_after_seconds = draw(st.sampled_from([0.0, 60.0]))
+    play.consolidate = draw(st.booleans())
+    waves: list[list[Pod]] = []
+    for wave, most in (("old", 8), ("new", 6)):
+        waves.append([])
+        for i in range(draw(st.integers(1, most))):
+            pod = Pod(
+                f"{wave}{i}",
+                draw(st.sampled_from(TEAMS)),
+                shape(draw(st.sampled_from([500, 1000, 1000]))),
+                priority=draw(st.sampled_from([50, 50, 90])),
+                created=float(i if wave == "old" else 500 + i),
+            )
+            play.who[pod.name] = draw(peers())
+            waves[-1].append(pod)
+    play.wait(*waves[0])
+    return play, waves[1]
+
+
+@settings(max_examples=200, deadline=None)
+@given(plays())
+def test_no_rule_is_broken_and_evictions_come_to_an_end(
+    given_: tuple[RuledPlay, list[Pod]],
+) -> None:
+    play, late = given_
+    evicted: list[int] = []
+    for cycle in range(CYCLES):
+        if cycle == 5:
+            play.wait(*late)
+        result = play.plan()
+        play.check(result)
+        play.carry_out(result)
+        play.tick()
+        evicted.append(len(result.evicts))
+    assert not any(evicted[-QUIET:]), evicted

@@ -1,0 +1,188 @@
+"""Random pods, labels, nodes and rules: none is broken, and nobody waits where a node would do."""
+
+from dataclasses import dataclass, replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.builders import ClusterBuilder, job, projects, shape
+from tests.unit.core.peer_builders import HOST, ZONE, Standing
+from tests.unit.core.peer_reference import may
+
+from gpu_scheduler.core.cluster import Cluster, Taint
+from gpu_scheduler.core.peers import (
+    AffinityTerm,
+    PodPeers,
+    PodRules,
+    PodSelector,
+    SpreadConstraint,
+)
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.request import Gang, NodeFilter, WaitingJob
+from gpu_scheduler.core.requirement import Requirement
+from gpu_scheduler.core.session import Session
+
+EXAMPLES = 200
+KEYS = st.sampled_from([HOST, ZONE, "rack"])
+NAMESPACES = st.sampled_from(["ns", "other"])
+LABELS = st.dictionaries(st.sampled_from(["a", "b"]), st.sampled_from(["x", "y"])).map(
+    lambda found: tuple(sorted(found.items()))
+)
+REQUIREMENTS = st.builds(
+    Requirement,
+    st.sampled_from(["a", "b"]),
+    st.sampled_from(["In", "In", "In", "NotIn", "Exists", "DoesNotExist"]),
+    st.lists(st.sampled_from(["x", "y"]), min_size=1, max_size=2, unique=True).map(tuple),
+)
+SELECTORS = st.builds(
+    PodSelector,
+    st.sampled_from([("ns",), ("ns",), ("other",), ("ns", "other"), None]),
+    st.one_of(st.none(), st.lists(REQUIREMENTS, max_size=2).map(tuple)),
+)
+
+
+@st.composite
+def peers(draw: st.DrawFn) -> PodPeers:
+    """A pod; what its rules ask about are often pods like itself."""
+    who = PodPeers(draw(NAMESPACES), draw(LABELS))
+    if not draw(st.integers(0, 2)):
+        return who
+    own = tuple(Requirement(key, "In", (value,)) for key, value in who.labels)
+    selectors = st.one_of(st.just(PodSelector((who.namespace,), own)), SELECTORS)
+    terms = st.lists(st.builds(AffinityTerm, KEYS, selectors), min_size=1, max_size=2).map(tuple)
+    spreads = st.lists(
+        st.builds(
+            SpreadConstraint,
+            st.integers(1, 2),
+            KEYS,
+            selectors,
+            st.integers(1, 4),
+            st.booleans(),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=2,
+    ).map(tuple)
+    kinds = draw(st.sampled_from(["near", "apart", "spread", "all"]))
+    return PodPeers(
+        who.namespace,
+        who.labels,
+        PodRules(
+            draw(terms) if kinds in ("near", "all") else (),
+            draw(terms) if kinds in ("apart", "all") else (),
+            draw(spreads) if kinds in ("spread", "all") else (),
+        ),
+    )
+
+
+@dataclass
+class Scene:
+    cluster: Cluster
+    standing: Standing
+    jobs: list[WaitingJob]
+
+
+@st.composite
+def scenes(draw: st.DrawFn) -> Scene:
+    builder = ClusterBuilder()
+    count = draw(st.integers(1, 5))
+    for n in range(count):
+        labels = {}
+        if draw(st.integers(0, 5)):
+            labels[ZONE] = draw(st.sampled_from(["z0", "z1"]))
+        if draw(st.integers(0, 1)):
+            labels["rack"] = draw(st.sampled_from(["r0", "r1"]))
+        taints = (Taint("t", "", "NoSchedule"),) if not draw(st.integers(0, 4)) else ()
+        closed = "is cordoned" if not draw(st.integers(0, 6)) else ""
+        builder.node(f"n{n}", draw(st.integers(0, 2)), labels=labels, taints=taints, closed=closed)
+    standing = Standing()
+    for _ in range(draw(st.integers(0, 5))):
+        node = f"n{draw(st.integers(0, count))}"  # one of them does not exist
+        standing.on(node, draw(peers()), ending=not draw(st.integers(0, 3)))
+    jobs = []
+    for number in range(draw(st.integers(1, 4))):
+        who = draw(peers())
+        where = NodeFilter(selector=((ZONE, "z0"),)) if not draw(st.integers(0, 3)) else None
+        what = shape(draw(st.sampled_from([0, 500, 1000])), where=where)
+        made = job(f"j{number}", what, draw(st.integers(1, 4)), created=number)
+        pods = tuple(replace(pod, peers=who) for pod in made.pods)
+        jobs.append(replace(made, pods=pods, ruled=who.rules is not None))
+    cluster = builder.obj()
+    cluster.nodes = [replace(node, tainted=bool(node.closed)) for node in cluster.nodes]
+    cluster.neighbours = standing
+    return Scene(cluster, standing, jobs)
+
+
+def settle(scene: Scene) -> list[WaitingJob]:
+    """Plan until nothing starts any more, watching each placement; what waits then."""
+    cluster, standing, jobs = scene.cluster, scene.standing, scene.jobs
+    session = Session()
+    while True:
+        result = plan(cluster, projects(), jobs, session=session)
+        if not result.places:
+            return jobs
+        waiting = {pod.uid: pod for job in jobs for pod in job.pods}
+        for place in result.places:
+            pod = waiting.pop(place.pod)
+            node = next(node for node in cluster.nodes if node.name == place.node)
+            assert pod.peers is not None
+            allowed = may(pod.peers, pod.shape.where, node, cluster.nodes, standing.seats)
+            assert allowed, f"{place} breaks {pod.peers}"
+            standing.on(place.node, pod.peers)
+            n = cluster.nodes.index(node)
+            cluster.free_pods[n] -= 1
+            for grant in place.grants:
+                device = cluster.dev_id.index(grant.device)
+                cluster.free_milli[device] -= grant.milli
+                cluster.free_mib[device] -= grant.mib
+        left = [replace(j, pods=tuple(p for p in j.pods if p.uid in waiting)) for j in jobs]
+        jobs = [j for j in left if j.pods]
+
+
+def has_room(cluster: Cluster, n: int, milli: int) -> bool:
+    free = cluster.free_milli[cluster.first[n] : cluster.first[n + 1]]
+    return not milli or any(each >= milli for each in free)
+
+
+@settings(max_examples=EXAMPLES)
+@given(scenes())
+def test_no_rule_is_broken_and_nobody_waits_where_a_node_would_do(scene: Scene) -> None:
+    for waiting in settle(scene):
+        for pod in waiting.pods:
+            assert pod.peers is not None
+            for n, node in enumerate(scene.cluster.nodes):
+                where = pod.shape.where
+                if node.closed or node.taints:
+                    continue
+                if any(node.labels.get(key) != value for key, value in where.selector):
+                    continue
+                if not has_room(scene.cluster, n, pod.shape.nominal_milli):
+                    continue
+                seats = scene.standing.seats
+                allowed = may(pod.peers, where, node, scene.cluster.nodes, seats)
+                assert not allowed, f"{pod.name} waits although {node.name} would do"
+
+
+@settings(max_examples=EXAMPLES)
+@given(scenes())
+def test_a_gang_breaks_no_rule_and_starts_as_a_whole(scene: Scene) -> None:
+    jobs = [
+        replace(each, gang=Gang(len(each.pods), len(each.pods), distinct=False))
+        for each in scene.jobs
+    ]
+    left = settle(replace_jobs(scene, jobs))
+    sizes = {each.key: len(each.pods) for each in jobs}
+    assert all(len(each.pods) == sizes[each.key] for each in left)
+
+
+def replace_jobs(scene: Scene, jobs: list[WaitingJob]) -> Scene:
+    return Scene(scene.cluster, scene.standing, jobs)
+
+
+@settings(max_examples=EXAMPLES)
+@given(scenes())
+def test_a_session_remembers_nothing_wrong(scene: Scene) -> None:
+    kept = Session()
+    first = plan(scene.cluster, projects(), scene.jobs, session=kept)
+    again = plan(scene.cluster, projects(), scene.jobs, session=kept)
+    anew = plan(scene.cluster, projects(), scene.jobs)
+    assert first.places == again.places == anew.places
