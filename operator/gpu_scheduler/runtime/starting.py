@@ -54,7 +54,9 @@ class _BackOff:
     uid: str  # of the GPUJob
     times: int
     until: float  # monotonic seconds
-    why: str
+    said: str  # which pod, and when the job is tried again
+    why: str  # the same, and why it did not start
+    explained: bool  # by the kubelet
     over: bool = False
 
 
@@ -196,12 +198,16 @@ class Starting:
             return
         self.timed_out += 1
         known = self._back_off.get(key)
-        if known is None or known.uid != job.uid or known.over:
+        if known is not None and known.uid == job.uid and not known.over:
+            if trouble is not None and not known.explained:  # another pod of it knows more
+                known.why, known.explained = f"{known.said}: {why}", True
+        else:
             times = known.times + 1 if known is not None and known.uid == job.uid else 0
             seconds = min(_BACK_OFF_SECONDS * 2 ** min(times, _DOUBLINGS), MOST_BACK_OFF_SECONDS)
             again = timestamp(datetime.fromtimestamp(self._now() + seconds, UTC))
-            told = f"{message} and is tried again at {again}: {why}"
-            self._back_off[key] = _BackOff(job.uid, times, self._clock() + seconds, told)
+            said = f"{message} and is tried again at {again}"
+            until, explained = self._clock() + seconds, trouble is not None
+            self._back_off[key] = _BackOff(job.uid, times, until, said, f"{said}: {why}", explained)
         self._world.touched.add(key)
 
     def _expire(self) -> None:

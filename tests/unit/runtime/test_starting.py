@@ -226,6 +226,16 @@ async def test_the_job_is_tried_again_after_a_time_that_doubles_until_it_runs() 
 
 
 @virtual
+async def test_of_pods_that_are_late_together_the_one_that_knows_why_is_heard() -> None:
+    case = Case(startTimeoutSeconds=10)
+    async with case.running():
+        await case.see(starts("job-0"), starts("job-1", NO_IMAGE, index=1))
+        await asyncio.sleep(15)
+    said = case.starting.gave_back(KEY)
+    assert "pod job-0 gave its GPU back" in said and "ErrImagePull" in said
+
+
+@virtual
 async def test_pods_of_a_job_that_are_late_together_count_once() -> None:
     case = Case(startTimeoutSeconds=10)
     async with case.running():
