@@ -20,6 +20,7 @@ from tests.soak.site import AWAY, Site, say
 LIMIT_SECONDS = 2.0
 _WAITING_WORDS = frozenset(
     ("WaitingForQuota", "Fragmented", "WaitingForGPU", "WaitingForResources", "WaitingForGang")
+    + ("WaitingForTopology",)
 )
 
 

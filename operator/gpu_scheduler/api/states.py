@@ -104,6 +104,13 @@ STATES = (
         "Normal",
     ),
     State(
+        Reason.WAITING_FOR_TOPOLOGY,
+        Group.WAITS,
+        "GPUs would fit; a rule about other pods (affinity, anti-affinity, spread) forbids it there",
+        "pods that come or end, or nodes that are added",
+        "Normal",
+    ),
+    State(
         Reason.WAITING_FOR_GANG,
         Group.WAITS,
         "its pods would fit one by one, but not all at once",

@@ -82,9 +82,9 @@ ROWS = {
     "invalid": Row(("Pending", "Invalid", "spec.gpu"), make_gpujob(gpu=1.5), jobs=()),
     **{
         f"the planner says {reason}": Row(
-            ("Pending", reason, "with numbers"), pods=(make_pod(),), known=wait(reason)
+            ("Pending", reason, "with numbers"), pods=(make_pod(),), known=wait(Reason(reason))
         )
-        for reason in list(Reason)[1:8]
+        for reason in (s.reason for s in states.STATES if s.group is states.Group.WAITS)
     },
     "not planned yet": Row(("Pending", "WaitingForPlan", "1 pod to be"), pods=(make_pod(),)),
     "a gate of somebody else's": Row(
