@@ -96,7 +96,9 @@ def test_one_that_ended_too_small_is_no_success(tenant: Tenant) -> None:
     # An editor is faster than we are, or we are away.
     edit(tenant, "cut", {"spec": {"completions": 1, "parallelism": 1}})
     until(
-        lambda: (s := tenant.status("cut")).get("phase") == "Succeeded" or s.get("reason"),
+        lambda: (
+            (s := tenant.status("cut")).get("phase") == "Succeeded" or s.get("reason") == "Invalid"
+        ),
         lambda: f"it ends or complains; {tenant.status('cut')}",
         30,
     )

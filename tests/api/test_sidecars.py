@@ -25,7 +25,7 @@ def test_a_sidecar_gets_its_share_beside_the_container(tenant: Tenant) -> None:
     sidecar = next(c for c in pod["spec"]["initContainers"] if c["name"] == "cache")
     assert {"gpu-scheduler-c65"} <= {mount["name"] for mount in sidecar["volumeMounts"]}
     until(
-        lambda: tenant.status("pair").get("allocatedGpu") == "0.75",
+        lambda: tenant.status("pair").get("allocatedGPU") == "0.75",
         lambda: f"both count; {tenant.status('pair')}",
     )
 
