@@ -106,7 +106,7 @@ STATES = (
     State(
         Reason.WAITING_FOR_TOPOLOGY,
         Group.WAITS,
-        "GPUs would fit; a rule about other pods (affinity, anti-affinity, spread) forbids it there",
+        "GPUs would fit; a rule about other pods (affinity, spread) forbids it there",
         "pods that come or end, or nodes that are added",
         "Normal",
     ),
