@@ -53,14 +53,14 @@ def test_a_volume_that_does_not_mount_is_told_from_the_pods_events(tenant: Tenan
 
 
 def test_what_does_not_start_in_time_gives_its_gpu_to_who_waits(tenant: Tenant) -> None:
-    tenant.set_project(startTimeoutSeconds=10)
+    tenant.set_project(startTimeoutSeconds=30)
     bad = of_image("registry.invalid/nothing:1", imagePullPolicy="Never")
     tenant.submit("bad", gpu=1, parallelism=2, retries=0, template=bad)
-    tenant.wait_reason("bad", "ImageNotPulled")
+    tenant.wait_reason("bad", "ImageNotPulled", 60)
     tenant.submit("good", gpu=1, template=template(container()))
-    wait_running(tenant, "good")
+    wait_running(tenant, "good", seconds=90)
     message = tenant.wait_reason("bad", "StartTimedOut")
-    assert "did not start within 10 s" in message and "ErrImageNeverPull" in message
+    assert "did not start within 30 s" in message and "ErrImageNeverPull" in message
     assert tenant.batch_job("bad")["status"].get("failed", 0) == 0
 
 
