@@ -96,7 +96,8 @@ class MissingPods:
             taken = due.take()
             if taken is None:
                 return
-            del self._ask_at[taken[1]]
+            if self._ask_at.pop(taken[1], None) is None:
+                continue  # it has gone, or has its pods, while others were asked about
             try:
                 await self._ask(taken[1])
             except errors.NotLeader:
@@ -118,6 +119,8 @@ class MissingPods:
             return None  # it comes back when it is time
         self._asked[key] = self._asked.get(key, 0) + 1
         said = await self._acceptance.refusal(job, ProjectName(project))
+        if key not in self._asked:
+            return None  # it has gone, or has its pods, meanwhile
         if said:
             if self.refused(job) != said:
                 self._refused[key] = (job.uid, said)
