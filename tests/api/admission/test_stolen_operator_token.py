@@ -412,15 +412,3 @@ def test_nobody_else_is_held_to_that(editor: Caller) -> None:
     plain = {"metadata": {"name": "plain"}, "data": {"a": "b"}}
     assert editor.create(CONFIGMAPS, plain).ok
     assert editor.patch(f"{CONFIGMAPS}/plain", {"data": {"a": "c"}}).ok
-
-
-def test_it_deletes_jobs_of_gpujobs_alone(operator: Caller, admin: Caller, editor: Caller) -> None:
-    """As it does in a namespace that is being deleted, docs/adr/0040."""
-    owner = gpujob(editor, "goes")
-    job = rendered(owner, WritePath.BIND)
-    assert (answer := operator.create(JOBS, job)).ok, answer.message
-    assert (answer := operator.send("DELETE", f"{JOBS}/goes")).ok, answer.message
-    job["metadata"]["ownerReferences"] = []
-    job["metadata"]["name"] = "stays"
-    assert (answer := admin.create(JOBS, job)).ok, answer.message
-    told(operator.send("DELETE", f"{JOBS}/stays"))
