@@ -6,7 +6,7 @@ import math
 from tests.api.tenant import Json, Tenant, until
 from tests.e2e.cuda_jobs import GREEDY, OUT_OF_MEMORY, PYTHON, WATCHER, python
 from tests.e2e.gpu_jobs import USABLE_MIB, environment, wait_running
-from tests.e2e.test_watchdog import until_reported
+from tests.e2e.test_watchdog import condition, until_reported
 
 from cluster import Running
 from gpu_scheduler.api.names import devices_annotation
@@ -67,8 +67,16 @@ def test_an_ephemeral_container_on_its_pods_gpu_is_named(tenant: Tenant) -> None
     path = f"/api/v1/namespaces/{meta['namespace']}/pods/{meta['name']}/ephemeralcontainers"
     added = tenant.admin.patch(path, {"spec": {"ephemeralContainers": [debugger]}})
     assert added.ok, added.message
-    found = until_reported(tenant, "train", "Unprotected", SEEN_SECONDS)
-    assert found["message"].startswith(f"{meta['name']}: ephemeral container debugger: process ")
+    # Until the agent has learnt which container is which, it may take one for the other.
+    said = f"{meta['name']}: ephemeral container debugger: process "
+    found = until(
+        lambda: (
+            (c := condition(tenant, "train", "Protected")).get("message", "").startswith(said) and c
+        ),
+        lambda: f"it is named; {json.dumps(tenant.status('train'))}",
+        SEEN_SECONDS,
+    )
+    assert (found["status"], found["reason"]) == ("False", "Unprotected")
     assert "where no cap holds it" in found["message"]
     event = tenant.wait_event("train", "ForeignProcesses", SEEN_SECONDS)
     assert "ephemeral container debugger" in event["message"]

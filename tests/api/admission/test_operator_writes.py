@@ -3,6 +3,7 @@
 import pytest
 from msgspec import convert
 from tests.api.admission.objects import PROJECT, pods, wait_until
+from tests.api.admission.test_stolen_operator_token import JOBS, gpujob, rendered, told
 from tests.api.caller import Caller
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
@@ -63,3 +64,15 @@ def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
     assert placed["metadata"]["annotations"]["gpu-scheduler.io/c0-devices"] == "GPU-0"
     assert placed["metadata"]["annotations"][TERM] == term
     assert "schedulingGates" not in placed["spec"]
+
+
+def test_it_deletes_jobs_of_gpujobs_alone(operator: Caller, admin: Caller, editor: Caller) -> None:
+    """As it does in a namespace that is being deleted, docs/adr/0040."""
+    owner = gpujob(editor, "goes")
+    job = rendered(owner, WritePath.BIND)
+    assert (answer := operator.create(JOBS, job)).ok, answer.message
+    assert (answer := operator.send("DELETE", f"{JOBS}/goes")).ok, answer.message
+    job["metadata"]["ownerReferences"] = []
+    job["metadata"]["name"] = "stays"
+    assert (answer := admin.create(JOBS, job)).ok, answer.message
+    told(operator.send("DELETE", f"{JOBS}/stays"))

@@ -17,6 +17,8 @@ from cluster import Running
         ("watch", "gpuclasses", "gpu-scheduler.io"),
         ("patch", "gpuclasses/status", "gpu-scheduler.io"),
         ("create", "jobs", "batch"),
+        ("delete", "jobs", "batch"),
+        ("watch", "namespaces", ""),
         ("create", "pods", ""),
         ("delete", "pods", ""),
         ("create", "pods/binding", ""),
@@ -39,7 +41,8 @@ def test_the_operator_may(operator: Caller, verb: str, resource: str, group: str
     [
         ("get", "secrets", ""),
         ("list", "configmaps", ""),
-        ("delete", "jobs", "batch"),
+        ("delete", "namespaces", ""),
+        ("patch", "namespaces", ""),
         ("create", "pods/exec", ""),
         ("get", "nodes", ""),
         ("patch", "nodes", ""),
