@@ -7,6 +7,7 @@ Called by ``reclaim``.
 """
 
 from collections.abc import Iterable
+from math import inf
 from typing import NamedTuple
 
 from gpu_scheduler.core.occupants import Occupant, Occupants
@@ -16,6 +17,7 @@ from gpu_scheduler.core.request import JobKey, Project, ProjectName
 class Rank(NamedTuple):
     """The smaller, the sooner a pod has to go."""
 
+    runs: bool  # False = this very cycle starts it
     project: int  # 0 = its project is the one most over its fair share
     priority: int
     interactive: bool
@@ -26,7 +28,7 @@ class Rank(NamedTuple):
 def rank(pod: Occupant, project: int = 0, since: float | None = None) -> Rank:
     """The order of victims: project, priority, training first, latest started."""
     age = -(pod.since if since is None else since)
-    return Rank(project, pod.priority, pod.interactive, age, pod.uid)
+    return Rank(age > -inf, project, pod.priority, pod.interactive, age, pod.uid)
 
 
 class Parties:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from tests.unit.core.play import Play, Pod
 from tests.unit.core.workload import NO_LIMIT, most_milli
 
-from gpu_scheduler.core.decision import Evict, Hold, HoldKind, Plan
+from gpu_scheduler.core.decision import Evict, Grant, Hold, HoldKind, Plan
 
 Picks = list[tuple[int, int]]  # device, milli
 
@@ -96,9 +96,11 @@ class Verdict:
     plans: int = 0
     evicted: Counter[str] = field(default_factory=Counter)  # by reason
     needless: list[str] = field(default_factory=list)
+    hindsight: int = 0  # the same, but somebody was given that room later in the plan
     idle: list[str] = field(default_factory=list)
     again: int = 0  # an index evicted for the same job twice in a row
-    round: list[str] = field(default_factory=list)  # the same, for a pod that waited all the time
+    waited: int = 0  # the same, for a pod that waited all the time
+    at_once: list[str] = field(default_factory=list)  # the same, in the plan after its start
     lost_milli_seconds: float = 0.0
 
 
@@ -109,7 +111,7 @@ class Judge:
         self.play, self.verdict = play, Verdict()
         self._beside_room: Counter[str] = Counter()  # plans in a row
         self._lost_to: dict[str, str] = {}  # index -> job
-        self._started: dict[str, float] = {}
+        self._just_started: set[str] = set()
 
     def look(self, result: Plan) -> None:
         """Judge one plan."""
@@ -131,107 +133,115 @@ class Judge:
 
     def _after_places(self, room: Room, result: Plan, waiting: dict[str, Pod]) -> None:
         for place in result.places:
-            pod = waiting[place.pod]
-            room.take(place.node, pod, [(number(g.device), g.milli) for g in place.grants])
+            self._take(room, waiting[place.pod], place.node, place.grants)
 
     def _evictions(self, result: Plan) -> None:
+        """Whether each was needed at the turn of the pod for which it was made.
+
+        A plan names holds and evictions in the order in which it decides them.
+        """
         if not result.evicts:
             return
-        play = self.play
-        waiting = {pod.uid: pod for pod in play.waiting}
-        room = self._now()
-        room.give(play, play.going)
-        self._after_places(room, result, waiting)  # type: ignore[arg-type]
-        old = {hold.pod for hold in play.holds}
-        freed = [hold for hold in result.holds if hold.kind is HoldKind.FREED]
+        waiting = {pod.uid: pod for pod in self.play.waiting}
+        room, new = self._now(), self._new(result)
+        promised = {hold.pod for hold in self.play.holds}
+        room.give(self.play, self.play.going)
+        for hold in result.holds:
+            if hold.kind is HoldKind.FREED and hold not in new:
+                self._take(room, waiting[hold.pod], hold.node, hold.grants)
         reserved = [hold for hold in result.holds if hold.kind is HoldKind.RESERVED]
-        for hold in freed:
-            if hold.pod in old and not self._was_reserved(hold):
-                self._keep(room, hold, waiting[hold.pod])
         parties = self._parties(result.evicts)
-        new = [h for h in freed if h.pod not in old or self._was_reserved(h)]
-        for together in self._together(new, waiting):  # type: ignore[arg-type]
-            self._need(room, together, parties, reserved, waiting)  # type: ignore[arg-type]
-        for job, left in parties.items():
-            for party in left:
-                self._say_needless(party, f"nothing of it is needed for {job}")
+        together: dict[str, list[Hold]] = {}
+        for hold in new:
+            together.setdefault(waiting[hold.pod].gang or hold.pod, []).append(hold)
+        for holds in together.values():
+            pods = [waiting[hold.pod] for hold in holds]
+            before = room.copy()  # less what is started of those that had their turn before
+            for place in result.places:
+                if place.pod in promised or not self._later(waiting[place.pod], pods[0]):
+                    self._take(before, waiting[place.pod], place.node, place.grants)
+            mine: list[list[Evict]] = []
+            last = next(h for h in reversed(new) if h.job == pods[0].key) in holds
+            while last or not self._is_there(room, result, waiting, holds):  # type: ignore[arg-type]
+                if not parties or parties[0][0].beneficiary != pods[0].key:
+                    break
+                mine.append(parties.pop(0))
+                uids = [evict.pod for evict in mine[-1]]
+                room.give(self.play, uids)
+                before.give(self.play, uids)
+            if not self._is_there(room, result, waiting, holds):  # type: ignore[arg-type]
+                self.verdict.needless.append(f"{pods[0].uid}: kept what is not there")
+            nodes = [n for n in room.devices if self._may_use(n, pods[0], reserved, waiting)]  # type: ignore[arg-type]
+            for party in mine:
+                uids = [evict.pod for evict in party]
+                before.give(self.play, uids, -1)
+                fits = self._allowed(before, pods) and before.places(pods, nodes) is not None
+                before.give(self.play, uids)
+                self.verdict.hindsight += fits
+                if fits and self._fits_in_the_end(result, waiting, holds, party, nodes):  # type: ignore[arg-type]
+                    self._say_needless(party, f"{pods[0].uid} fits without it")
+            for hold, pod in zip(holds, pods, strict=True):
+                self._take(room, pod, hold.node, hold.grants)
+        for party in parties:
+            self._say_needless(party, "it helps nobody")
 
-    def _was_reserved(self, hold: Hold) -> bool:
-        return any(h.pod == hold.pod and h.kind is HoldKind.RESERVED for h in self.play.holds)
-
-    def _keep(self, room: Room, hold: Hold, pod: Pod) -> None:
-        picks = room.choose(hold.node, pod)
-        if picks is not None:
-            room.take(hold.node, pod, picks)
-
-    def _parties(self, evicts: Iterable[Evict]) -> dict[str, list[list[Evict]]]:
-        """The evictions for each job in order; a gang is one of them."""
-        found: dict[str, list[list[Evict]]] = {}
-        for evict in evicts:
-            mine = found.setdefault(evict.beneficiary, [])
-            if evict.whole_job and mine and mine[-1][0].job == evict.job:
-                mine[-1].append(evict)
-            else:
-                mine.append([evict])
-        return found
-
-    def _together(
-        self, holds: Iterable[Hold], waiting: dict[str, Pod]
-    ) -> list[list[tuple[Hold, Pod]]]:
-        """Single pods, and gangs whole."""
-        found: dict[str, list[tuple[Hold, Pod]]] = {}
-        for hold in holds:
-            pod = waiting[hold.pod]
-            found.setdefault(pod.gang or hold.pod, []).append((hold, pod))
-        return list(found.values())
-
-    def _need(
+    def _fits_in_the_end(
         self,
-        room: Room,
-        together: list[tuple[Hold, Pod]],
-        parties: dict[str, list[list[Evict]]],
-        reserved: list[Hold],
+        result: Plan,
         waiting: dict[str, Pod],
-    ) -> None:
-        """Whether those for whom room is kept needed all the evictions that were made for them."""
-        pods = [pod for _, pod in together]
-        job, mine = pods[0].key, parties.get(pods[0].key, [])
-        nodes = [n for n in room.devices if self._may_use(n, pods[0], reserved, waiting)]
-        used: list[list[Evict]] = []
-        while not self._fits_there(room, together):
-            if not mine:
-                self.verdict.needless.append(f"{job}: evictions that do not help")
-                return
-            party = mine.pop(0)
-            used.append(party)
-            room.give(self.play, [evict.pod for evict in party])
-        for party in used:
-            uids = [evict.pod for evict in party]
-            room.give(self.play, uids, -1)
-            if self._allowed(room, pods) and room.places(pods, nodes) is not None:
-                self._say_needless(party, f"{pods[0].uid} fits without it")
-            room.give(self.play, uids)
-        taken: defaultdict[str, set[int]] = defaultdict(set)
-        for hold, pod in together:
-            picks = room.choose(hold.node, pod, taken[hold.node]) or room.choose(hold.node, pod)
-            if pod.gang and pod.distinct:
-                taken[hold.node].update(d for d, _ in picks or ())
-            room.take(hold.node, pod, picks or [])
+        holds: Sequence[Hold],
+        party: Sequence[Evict],
+        nodes: Sequence[str],
+    ) -> bool:
+        """Whether these fit beside all that the plan gives to others, and a party that stays."""
+        room, stay = self._now(), {evict.pod for evict in party}
+        room.give(self.play, self.play.going)
+        room.give(self.play, [evict.pod for evict in result.evicts if evict.pod not in stay])
+        pods = [waiting[hold.pod] for hold in holds]
+        for place in result.places:
+            if not self._later(waiting[place.pod], pods[0]):
+                self._take(room, waiting[place.pod], place.node, place.grants)
+        for hold in result.holds:
+            if hold.kind is HoldKind.FREED and hold not in holds:
+                self._take(room, waiting[hold.pod], hold.node, hold.grants)
+        return self._allowed(room, pods) and room.places(pods, nodes) is not None
 
-    def _fits_there(self, room: Room, together: list[tuple[Hold, Pod]]) -> bool:
-        """Whether they fit where their room is kept, and in their project."""
-        trial = room.copy()
-        if not self._allowed(room, [pod for _, pod in together]):
+    def _is_there(
+        self, room: Room, result: Plan, waiting: dict[str, Pod], holds: Iterable[Hold]
+    ) -> bool:
+        """Whether what is kept for these is there, and their project may have it."""
+        trial, pods = room.copy(), [waiting[hold.pod] for hold in holds]
+        self._after_places(trial, result, waiting)
+        if not self._allowed(trial, pods):
             return False
-        taken: defaultdict[str, set[int]] = defaultdict(set)
-        for hold, pod in together:
-            picks = trial.choose(hold.node, pod, taken[hold.node])
-            if picks is None:
-                return False
-            if pod.gang and pod.distinct:
-                taken[hold.node].update(d for d, _ in picks)
-            trial.take(hold.node, pod, picks)
-        return True
+        for hold, pod in zip(holds, pods, strict=True):
+            self._take(trial, pod, hold.node, hold.grants)
+        return all(
+            min(trial.devices[hold.node]) >= 0 and trial.cpu[hold.node] >= 0 for hold in holds
+        )
+
+    def _new(self, result: Plan) -> list[Hold]:
+        """Freed room that was not kept before, on the same devices; of a gang all or none."""
+        gangs = {pod.key for pod in self.play.waiting if pod.gang}
+        freed = [hold for hold in result.holds if hold.kind is HoldKind.FREED]
+        new = {h.job if h.job in gangs else h.pod for h in freed if h not in self.play.holds}
+        return [hold for hold in freed if hold.pod in new or hold.job in new & gangs]
+
+    def _later(self, other: Pod, pod: Pod) -> bool:
+        return other.project == pod.project and rank(pod) < rank(other)
+
+    def _take(self, room: Room, pod: Pod, node: str, grants: Iterable[Grant]) -> None:
+        room.take(node, pod, [(number(grant.device), grant.milli) for grant in grants])
+
+    def _parties(self, evicts: Iterable[Evict]) -> list[list[Evict]]:
+        """The evictions in order; a gang is one of them."""
+        found: list[list[Evict]] = []
+        for evict in evicts:
+            if evict.whole_job and found and found[-1][0].job == evict.job:
+                found[-1].append(evict)
+            else:
+                found.append([evict])
+        return found
 
     def _allowed(self, room: Room, pods: Sequence[Pod]) -> bool:
         """Whether their project may hold them as well."""
@@ -323,21 +333,16 @@ class Judge:
         for hold in kept:
             if hold.kind is not HoldKind.FREED:
                 continue
-            pod = waiting[hold.pod]
-            picks = coming.choose(hold.node, pod)
-            if picks is None:
-                continue
-            for device, milli in picks:
+            for grant in hold.grants:
+                device = number(grant.device)
                 comes = coming.devices[hold.node][device] - left.devices[hold.node][device]
-                left.devices[hold.node][device] -= max(0, milli - max(0, comes))
-            coming.take(hold.node, pod, picks)
+                left.devices[hold.node][device] -= max(0, grant.milli - max(0, comes))
+            self._take(coming, waiting[hold.pod], hold.node, hold.grants)
         return left.places(pods, nodes) is not None
 
     def _rounds(self, result: Plan) -> None:
         """Indexes that lose their place to one job again and again."""
         play = self.play
-        for place in result.places:
-            self._started[place.pod] = play.now
         since = {}
         for pod in play.waiting:
             first = pod.created if pod.since is None else pod.since
@@ -360,5 +365,8 @@ class Judge:
                     if p.uid in helped
                 ]
                 if waits and max(waits) < on.since:
-                    verdict.round.append(f"{evict.pod} for {evict.beneficiary} at {play.now}")
+                    verdict.waited += 1
+                    if evict.pod in self._just_started:
+                        verdict.at_once.append(f"{evict.pod} for {evict.beneficiary}")
             self._lost_to[pod.name] = evict.beneficiary
+        self._just_started = {place.pod for place in result.places}

@@ -78,6 +78,7 @@ class Play:
     reserve_after_seconds: float = 60.0
     consolidate: bool = False
     session: Session | None = None  # None: one that all plays on such nodes share
+    anew: bool = False  # who was evicted comes again as another pod, as in a cluster
     moved: dict[PodUID, float] = field(default_factory=dict)
 
     def place(self, pod: Pod, *devices: str, milli: int = 1000) -> "Play":
@@ -171,7 +172,8 @@ class Play:
             if self.going[uid] <= 0:
                 del self.going[uid]
                 pod = self.running.pop(uid)[0]
-                self.waiting.append(replace(pod, again=pod.again + 1, since=self.now))
+                later = replace(pod, again=pod.again + 1, since=self.now)
+                self.waiting.append(later if self.anew else pod)
         for uid, (pod, occupant) in list(self.running.items()):
             if pod.seconds is not None and occupant.since + pod.seconds <= self.now:
                 del self.running[uid]

@@ -1,8 +1,8 @@
 """Random work on a random cluster, played through ``plan`` as the operator plays it.
 
-Projects with quotas, limits and weights; jobs of one to twelve pods or gangs, 0.125 to 8 GPUs each,
-that come, run and end at random. Who is evicted leaves after a grace and comes again as a new pod.
-One seed is one history. Called by the tests of whole histories, and as a program by ``room_figures``.
+Projects with quotas, limits and weights; jobs of one to twelve pods or gangs, 0.125 to 8 GPUs
+each, that come, run and end at random. Who is evicted leaves after a grace and comes again as a new
+pod. One seed is one history. Called by ``test_room``.
 """
 
 from collections import Counter
@@ -65,7 +65,7 @@ class Work:
             for i in range(random.randint(2, 6))
         ]
         self._load = random.choice((0.8, 1.1, 1.5, 2.5))
-        self.play = Play(gpus, projects(*teams), session=Session(mix=DEFAULT))
+        self.play = Play(gpus, projects(*teams), session=Session(mix=DEFAULT), anew=True)
         self.play.reserve_after_seconds = random.choice((10.0, 60.0))
 
     def plans(self, most: int) -> Iterator[Plan]:
