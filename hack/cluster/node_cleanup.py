@@ -5,6 +5,7 @@ kubelet or containerd, and for what a crashed run of another day left. Nothing i
 folder that still has something mounted in it.
 """
 
+import contextlib
 import shutil
 import subprocess
 import time
@@ -31,12 +32,13 @@ def clean(layout: NodeLayout) -> None:
     Raises:
         CleanupIncomplete: with the list of what is left.
     """
+    sockets = _shim_sockets(layout)  # containerd forgets the address of a shim that it sees die
     left = _end_processes(layout)
     mounts = _unmount(layout)
     left += [f"mount {path}" for path in mounts]
     node_network.down()
     left += [f"cgroup {path}" for path in _remove_cgroups()]
-    _remove_traces(layout)
+    _remove_traces(layout, {*sockets, *_shim_sockets(layout)})
     if not mounts:
         for folder in (layout.folder, RUN):
             shutil.rmtree(folder, ignore_errors=True)
@@ -84,7 +86,16 @@ def _remove_cgroups() -> list[Path]:
     return left
 
 
-def _remove_traces(layout: NodeLayout) -> None:
+def _shim_sockets(layout: NodeLayout) -> set[Path]:
+    """Where the shims of the node's sandboxes listen, those that have ended as well."""
+    found: set[Path] = set()
+    for address in layout.state.glob("io.containerd.runtime.v2.task/k8s.io/*/address"):
+        with contextlib.suppress(FileNotFoundError):  # containerd may be at work
+            found.add(Path(address.read_text().strip().removeprefix("unix://")))
+    return {path for path in found if path.parent == _SHIM_SOCKETS}
+
+
+def _remove_traces(layout: NodeLayout, sockets: set[Path]) -> None:
     """Files that the kubelet, containerd and CNI write at fixed places, ours among them only."""
     sandboxes = set()
     for result in _CNI_RESULTS.glob(f"{NETWORK}-*-eth0"):
@@ -97,10 +108,8 @@ def _remove_traces(layout: NodeLayout) -> None:
         if link.is_symlink() and link.readlink().is_relative_to(layout.pod_logs):
             link.unlink(missing_ok=True)
 
-    for address in layout.state.glob("io.containerd.runtime.v2.task/k8s.io/*/address"):
-        shim = Path(address.read_text().strip().removeprefix("unix://"))
-        if shim.parent == _SHIM_SOCKETS:
-            shim.unlink(missing_ok=True)
+    for socket in sockets:
+        socket.unlink(missing_ok=True)
 
     plugin_socket = _DEVICE_PLUGINS / "kubelet.sock"
     if str(plugin_socket) not in Path("/proc/net/unix").read_text():  # nobody else listens there
