@@ -7,7 +7,6 @@ the namespace changes; when it says yes, the Job is touched, so that its control
 out its back-off. Fed by the status writer.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Hashable, Iterable
 from typing import NoReturn
@@ -23,6 +22,7 @@ from gpu_scheduler.kube.objects import ResourceQuota
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.look_for_ever import look_for_ever
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
@@ -76,14 +76,9 @@ class MissingPods:
 
     async def run(self) -> NoReturn:
         """Ask for ever; ends with NotLeader when the fence closes."""
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            try:
-                await self.look()
-            except errors.NotLeader:
-                raise
-            except Exception:
-                unexpected("missing", "jobs whose pods do not come")
+        await look_for_ever(
+            self.look, seconds=_LOOK_SECONDS, loop="missing", about="jobs whose pods do not come"
+        )
 
     async def look(self) -> None:
         """Ask about a few jobs whose time it is, of all namespaces in turn."""

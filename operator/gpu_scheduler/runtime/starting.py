@@ -7,7 +7,6 @@ remembered is gone with this leader: the next one counts from the pod's own star
 job again at once. Fed by every pod event; asked by the status and by the planning loop.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -23,6 +22,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.look_for_ever import look_for_ever
 from gpu_scheduler.runtime.object_events import ObjectEvents
 from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.runtime.states import on_its_node
@@ -84,14 +84,9 @@ class Starting:
 
     async def run(self) -> NoReturn:
         """Look for ever; ends with NotLeader when the fence closes."""
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            try:
-                await self.look()
-            except errors.NotLeader:
-                raise
-            except Exception:
-                unexpected("starting", "pods that do not start")
+        await look_for_ever(
+            self.look, seconds=_LOOK_SECONDS, loop="starting", about="pods that do not start"
+        )
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed."""
