@@ -52,6 +52,12 @@ histories: setup ## Generated histories in a long setting: HISTORIES=20000 HISTO
 	@HISTORIES=$(HISTORIES) HISTORIES_SEED=$(HISTORIES_SEED) PYTHONPATH=$(CURDIR)/operator:$(CURDIR)/hack \
 	  $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_histories.py
 
+PLANS ?= 30000
+PLANS_SEED ?= 1
+.PHONY: plans
+plans: setup ## Random work played through the planner, and its evictions judged: PLANS=30000 PLANS_SEED=1
+	@PLANS=$(PLANS) PLANS_SEED=$(PLANS_SEED) $(PYTHON) -m pytest -q -s -n0 tests/unit/core/test_room.py
+
 .PHONY: lint
 lint: setup ## Formatting, types, import directions, chart, shell scripts, module sizes
 	@hack/lint.sh

@@ -41,6 +41,18 @@ def read(model: type[Spec], raw: Mapping[str, Any]) -> Spec | tuple[Problem, ...
         return tuple(Problem(_path(e["loc"]), e["msg"]) for e in error.errors())
 
 
+def readable(model: type[ApiModel], raw: object) -> Mapping[str, Any]:
+    """What of a status is as the model has it; a field that is not was never there."""
+    if not isinstance(raw, Mapping):
+        return {}
+    try:
+        model.model_validate(raw)
+    except ValidationError as error:
+        odd = {each["loc"][0] for each in error.errors()}
+        return {field: value for field, value in raw.items() if field not in odd}
+    return raw
+
+
 def problems(name: str, namespace: str, spec: GPUJobSpec) -> list[Problem]:
     """What is wrong with a GPUJob."""
     return [

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 
 from gpu_scheduler.core import quota
+from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.demand import Demand, Demands
 from gpu_scheduler.core.departures import Departures
 from gpu_scheduler.core.eviction import Ranked
@@ -19,7 +20,6 @@ from gpu_scheduler.core.occupants import Occupant
 from gpu_scheduler.core.pools import Allowance, Pool, Pools
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
-from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.core.wording import gpus
@@ -120,9 +120,9 @@ class Balance:
         shares_milli: Mapping[ProjectName, int],
         pools: Pools,
         by_model: Mapping[Pool, Mapping[ProjectName, int]],
-        reservations: Reservations,
+        blocks: Blocks,
     ) -> None:
-        self._reservations = reservations
+        self._blocks = blocks
         self._snapshot, self._departures = snapshot, departures
         self._projects, self.shares_milli = projects, shares_milli
         self._pools, self._by_model = pools, by_model
@@ -188,7 +188,7 @@ class Balance:
 
     def _taken_of(self, name: ProjectName, pool: Pool) -> int:
         """The same, less what is only reserved: nothing that can be taken from a project."""
-        reserved = self._reservations.charged_by_model[name]
+        reserved = self._blocks.charged_by_model[name]
         of_pool = (n for product, n in reserved.items() if self._pools.of_product(product) == pool)
         return self._held_of(name, pool) - sum(of_pool)
 
@@ -205,7 +205,7 @@ class Balance:
         floor = self._projects[name].quota_milli
         if self._keeps_shares:
             floor = max(floor, self.shares_milli[name])
-        return max(0, self.held_milli(name) - self._reservations.charged_milli[name] - floor)
+        return max(0, self.held_milli(name) - self._blocks.charged_milli[name] - floor)
 
     def most_over(self) -> list[ProjectName]:
         """Projects from which something can be taken, most over their fair share first."""
@@ -217,6 +217,10 @@ class Balance:
         held = self.held_milli(project.name)
         bound = max(project.quota_milli, held, self.shares_milli[project.name])
         return min(quota.ceiling_milli(project), bound) - held
+
+    def ceiling_milli(self, project: Project) -> int:
+        """What a pod may cost if nobody else wants anything; may be negative."""
+        return quota.ceiling_milli(project) - self.held_milli(project.name)
 
     def _times(self, name: ProjectName) -> float:
         share = self.shares_milli[name]
@@ -234,7 +238,7 @@ class ModelBalance(Balance):
             whole._by_model[pool],
             whole._pools,
             whole._by_model,
-            whole._reservations,
+            whole._blocks,
         )
         self._whole, self._pool = whole, pool
         self._keeps_shares = whole._keeps_shares

@@ -11,7 +11,8 @@ from heapq import nlargest
 from itertools import permutations
 
 from gpu_scheduler.core import quota, wording
-from gpu_scheduler.core.decision import Evict, EvictReason, Hold, HoldKind
+from gpu_scheduler.core.blocks import Blocks
+from gpu_scheduler.core.decision import Evict, EvictReason, HoldKind
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.departures import Departures, Locator
 from gpu_scheduler.core.devices import Choice
@@ -22,8 +23,7 @@ from gpu_scheduler.core.gangs.reserving import fewest
 from gpu_scheduler.core.occupants import Occupant, Occupants
 from gpu_scheduler.core.pools import Allowance, Purse
 from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import PodUID, Project, Shape
-from gpu_scheduler.core.reservation import Reservations
+from gpu_scheduler.core.request import Project, Shape
 from gpu_scheduler.core.scores import Candidates
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.core.units import DEVICE_MILLI
@@ -38,7 +38,7 @@ Move = tuple[Occupant, int, Choice]  # who, and where it would go
 
 
 class Consolidation:
-    """One cycle's moves; ``evicts`` and ``holds`` are what it decided."""
+    """One cycle's moves; ``evicts`` is what it decided."""
 
     def __init__(
         self,
@@ -46,40 +46,38 @@ class Consolidation:
         occupants: Occupants,
         departures: Departures,
         locator: Locator,
-        reservations: Reservations,
+        blocks: Blocks,
         gangs: Gangs,
         within: Allowance,
         now: float,
     ) -> None:
         self.evicts: list[Evict] = []
-        self.holds: list[Hold] = []
         self.again_at: float | None = None
         """When a pod that stays only because it moved lately may move again, epoch seconds."""
         self._session, self._snapshot = session, session.snapshot
         self._occupants, self._departures, self._locator = occupants, departures, locator
-        self._reservations, self._gangs, self._now = reservations, gangs, now
+        self._blocks, self._gangs, self._now = blocks, gangs, now
         self._within = within
         self._projects: dict[str, Project] = {}
 
-    def run(self, projects: Iterable[Project], queues: Sequence[Queue], kept: set[PodUID]) -> None:
-        """Decide; ``kept``: pods for which room is kept, to which those helped are added."""
+    def run(self, projects: Iterable[Project], queues: Sequence[Queue]) -> None:
+        """Decide."""
         self._projects = {project.name: project for project in projects}
         helped = 0
         for queue in queues:
-            for request in self._deserving(queue, kept):
+            for request in self._deserving(queue):
                 if helped == MOST_HELPED:
                     return
                 if self._help(queue.project, request):
-                    kept.update(pod.uid for pod, _ in request.members)
                     helped += 1
 
-    def _deserving(self, queue: Queue, kept: set[PodUID]) -> Iterator[GangRequest]:
+    def _deserving(self, queue: Queue) -> Iterator[GangRequest]:
         """The first few that need several GPUs and wait, in order."""
         asked, last = 0, ""
         for job, pod in queue.pending:
             if asked == MOST_ASKED:
                 return
-            if job.key == last or pod.uid in kept:
+            if job.key == last or self._blocks.freed_for(pod.uid):
                 continue
             request = self._request((job, pod))
             if request is not None:
@@ -98,18 +96,18 @@ class Consolidation:
         return request if several and self._gangs.startable(request) else None
 
     def _help(self, project: Project, request: GangRequest) -> bool:
-        uids = [pod.uid for pod, _ in request.members]
-        lifted = [block for uid in uids if (block := self._reservations.lift(uid)) is not None]
+        lifted = self._blocks.mine(pod.uid for pod, _ in request.members)
+        for block in lifted:
+            self._blocks.lift(block)
         held = self._snapshot.allocated_milli(project.name) - self._departures.milli[project.name]
         room = quota.room_inside_milli(project, held)
         if request.least_milli <= room:
             for pods, mask in self._attempts(request):
                 found = self._attempt(request, pods, mask, room, self._within.purse(project))
                 if found is not None:
-                    self._decide(request, *found)
+                    self._decide(project, request, *found)
                     return True
-        for block in lifted:
-            self._reservations.lower(block)
+        self._blocks.settle(lifted)
         return False
 
     def _attempts(self, request: GangRequest) -> Iterator[tuple[list[Occupant], Flags | None]]:
@@ -237,7 +235,9 @@ class Consolidation:
         snapshot.rollback(mark)
         return moves if len(moves) == len(order) else None
 
-    def _decide(self, request: GangRequest, placement: Placement, moves: list[Move]) -> None:
+    def _decide(
+        self, project: Project, request: GangRequest, placement: Placement, moves: list[Move]
+    ) -> None:
         job, nodes = request.job, self._snapshot.cluster.nodes
         needs = f"{wording.gpus(request.least_milli)} in {wording.pods(len(request.members))}"
         for pod, node, _ in moves:
@@ -247,10 +247,7 @@ class Consolidation:
             self.evicts.append(Evict(pod.uid, pod.job, job.key, EvictReason.CONSOLIDATE, message))
         for pod, _, _ in moves:
             self._departures.add(pod)
-        self._gangs.promised([(waiting, node) for (waiting, _), node, _ in placement])
-        for (waiting, _), node, choice in placement:
-            self._departures.owe(node, waiting.shape, choice.picks, job.project)
-            self.holds.append(Hold(waiting.uid, job.key, nodes[node].name, HoldKind.FREED))
+        self._blocks.keep(job, project, placement, HoldKind.FREED)
 
     def _release(self, pods: Iterable[Occupant]) -> None:
         for pod in pods:

@@ -117,7 +117,8 @@ class Evict:
 class Hold:
     """Keep room on this node for a waiting pod; to be handed to the next plan.
 
-    ``start``: when it could start there, epoch seconds, as far as time limits tell.
+    ``start``: when it could start there, epoch seconds, as far as time limits tell. ``grants``: on
+    which devices; the pod may get others in the end.
     """
 
     pod: PodUID
@@ -125,6 +126,7 @@ class Hold:
     node: str
     kind: HoldKind
     start: float | None = None
+    grants: tuple[Grant, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

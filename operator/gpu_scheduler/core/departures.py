@@ -1,8 +1,8 @@
-"""What pods that are about to go will free, and what of it is owed to whom already.
+"""What pods that are about to go will free, less what of it is kept for somebody already.
 
 A pod that is being evicted holds its devices until it is gone, but nobody need be evicted for room
-that comes anyway. Room is owed to a waiting pod once: ``owe`` takes it off what comes, and blocks
-the part of it that is free now. Called by ``holds`` and ``reclaim``.
+that comes anyway. Room is promised once: ``take`` takes it off what comes. Called by ``blocks`` and
+by all who look for room.
 """
 
 from collections import Counter
@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.request import PodUID, ProjectName, Shape
+from gpu_scheduler.core.request import PodUID, ProjectName
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 
 
@@ -22,6 +23,30 @@ class Room:
     cpu_milli: int = 0
     memory_bytes: int = 0
     ephemeral_bytes: int = 0
+
+    def __add__(self, other: "Room") -> "Room":
+        """Both."""
+        return Room(
+            self.cpu_milli + other.cpu_milli,
+            self.memory_bytes + other.memory_bytes,
+            self.ephemeral_bytes + other.ephemeral_bytes,
+        )
+
+    def __sub__(self, other: "Room") -> "Room":
+        """The rest."""
+        return Room(
+            self.cpu_milli - other.cpu_milli,
+            self.memory_bytes - other.memory_bytes,
+            self.ephemeral_bytes - other.ephemeral_bytes,
+        )
+
+    def at_most(self, other: "Room") -> "Room":
+        """The smaller of each."""
+        return Room(
+            min(self.cpu_milli, other.cpu_milli),
+            min(self.memory_bytes, other.memory_bytes),
+            min(self.ephemeral_bytes, other.ephemeral_bytes),
+        )
 
 
 @dataclass(slots=True)
@@ -55,13 +80,15 @@ class Locator:
 
     def _find(self, pod: Occupant) -> Picks:
         node = self.node(pod.node)
-        if node is None:
-            return ()
+        return () if node is None else self.picks_of(node, pod.grants)
+
+    def picks_of(self, node: int, grants: Iterable[Grant]) -> Picks:
+        """Devices of a node, as far as it has them."""
         first, last = self._cluster.first[node], self._cluster.first[node + 1]
         at = {self._cluster.dev_id[device]: device for device in range(first, last)}
         return tuple(
             (grant.container, at[grant.device], grant.milli, grant.mib)
-            for grant in pod.grants
+            for grant in grants
             if grant.device in at
         )
 
@@ -86,7 +113,7 @@ class Departures:
         return self._coming.keys()
 
     def coming_milli(self, node: int) -> int:
-        """Milli-GPU that will be free on a node and are owed to nobody."""
+        """Milli-GPU that will be free on a node and are promised to nobody."""
         coming = self._coming.get(node)
         return sum(milli for milli, _ in coming.devices.values()) if coming else 0
 
@@ -98,11 +125,7 @@ class Departures:
         if node is None:
             return
         coming = self._coming.setdefault(node, _Coming())
-        coming.room = Room(
-            coming.room.cpu_milli + pod.cpu_milli,
-            coming.room.memory_bytes + pod.memory_bytes,
-            coming.room.ephemeral_bytes + pod.ephemeral_bytes,
-        )
+        coming.room += Room(pod.cpu_milli, pod.memory_bytes, pod.ephemeral_bytes)
         for _, device, milli, mib in self._locator.picks(pod):
             self.by_model[pod.project, self._snapshot.cluster.dev_model[device]] += milli
             if device not in self._snapshot.barred:
@@ -117,24 +140,27 @@ class Departures:
         picks = tuple([(0, device, *amount) for device, amount in coming.devices.items()])
         self._snapshot.release(node, coming.room, picks, ProjectName(""))
 
-    def owe(self, node: int, shape: Shape, picks: Picks, project: ProjectName) -> None:
-        """Keep room for a pod: take it from what comes, and block what is missing now."""
-        coming = self._coming.setdefault(node, _Coming())
-        blocked = []
+    def take(self, node: int, room: Room, picks: Picks) -> tuple[Room, Picks]:
+        """Promise what comes of this to somebody; what that is, with the devices of all picks."""
+        coming = self._coming.get(node)
+        if coming is None:
+            return Room(), tuple([(container, device, 0, 0) for container, device, _, _ in picks])
+        got = room.at_most(coming.room)
+        coming.room -= got
+        parts = []
         for container, device, milli, mib in picks:
             comes = coming.devices.get(device, (0, 0))
-            coming.devices[device] = (max(0, comes[0] - milli), max(0, comes[1] - mib))
-            blocked.append((container, device, max(0, milli - comes[0]), max(0, mib - comes[1])))
-        room = coming.room
-        short = Room(
-            max(0, shape.cpu_milli - room.cpu_milli),
-            max(0, shape.memory_bytes - room.memory_bytes),
-            max(0, shape.ephemeral_bytes - room.ephemeral_bytes),
-        )
-        coming.room = Room(
-            max(0, room.cpu_milli - shape.cpu_milli),
-            max(0, room.memory_bytes - shape.memory_bytes),
-            max(0, room.ephemeral_bytes - shape.ephemeral_bytes),
-        )
-        charge = sum(pick[2] for pick in picks)
-        self._snapshot.take(node, short, tuple(blocked), project, charge)
+            part = min(milli, comes[0]), min(mib, comes[1])
+            coming.devices[device] = (comes[0] - part[0], comes[1] - part[1])
+            parts.append((container, device, *part))
+        return got, tuple(parts)
+
+    def give_back(self, node: int, room: Room, picks: Picks) -> None:
+        """That is promised to nobody any more."""
+        coming = self._coming.get(node)
+        if coming is None:
+            return
+        coming.room += room
+        for _, device, milli, mib in picks:
+            comes = coming.devices.get(device, (0, 0))
+            coming.devices[device] = (comes[0] + milli, comes[1] + mib)

@@ -45,9 +45,11 @@ class Terms:
     """What the pod may cost, given the milli-GPU of its victims."""
     purse: Purse | None = None
     """What a gang may cost by model, once its victims are gone."""
+    fair: Callable[[int, int, Iterable[int]], bool] = lambda given, cost, nodes: True
+    """Whether that may be done, given what victims give, what the pod costs, and its nodes."""
 
 
-Cost = tuple[int, int, bool, int, float]
+Cost = tuple[bool, int, int, bool, int, float]
 Spare = Mapping[tuple[ProjectName, bool], int]  # of a project in all, or of its interactive pods
 
 
@@ -65,8 +67,23 @@ class Search:
         self.trials, self._parties = trials, parties
         self._snapshot, self._locator, self._departures = snapshot, locator, departures
 
-    def without(self, demand: Demand, nodes: Iterable[int], room_milli: int) -> Way | None:
-        """A node on which the pod fits once those are gone that leave anyway."""
+    def without(
+        self,
+        demand: Demand,
+        now: Callable[[int], tuple[int, Choice] | None],
+        nodes: Iterable[int],
+        room_milli: int,
+    ) -> Way | None:
+        """A place where room is, or will be once those are gone that leave anyway.
+
+        ``now``: a place on what is free, on any node, for at most so many milli; ``nodes``: those
+        that come into question where somebody leaves.
+        """
+        if demand.least_milli > room_milli:
+            return None
+        found = now(room_milli)
+        if found is not None:
+            return Way(found[0], (), found[1])
         for node in nodes:
             mark = self._snapshot.mark()
             self._departures.release(node)
@@ -111,7 +128,7 @@ class Search:
                 if not left or self.trials <= 0:
                     return None
                 left, self.trials = left - 1, self.trials - 1
-                way = self._among(demand, node, ranked[first:], spare, terms.room_milli)
+                way = self._among(demand, node, ranked[first:], spare, terms)
                 if way is not None:
                     return way
         return None
@@ -130,17 +147,18 @@ class Search:
         found: list[tuple[Cost, int, Way]] = []
         for i, some in enumerate((ranked, *self._by_device(demand, node, ranked))):
             self.trials -= 1
-            way = self._among(demand, node, some, spare, terms.room_milli)
+            way = self._among(demand, node, some, spare, terms)
             if way is not None:
                 found.append((self._cost(way, ranked), i, way))
         return min(found, key=lambda entry: entry[:2])[2] if found else None
 
     def _cost(self, way: Way, ranked: Ranked) -> Cost:
-        """The project and priority of the last to go, then how many go, then how long they ran."""
+        """The project and priority of the last to go, then how many that run, then how long."""
         gone = {pod.uid for pod in way.victims}
         last = max(rank for rank, pod in ranked if pod.uid in gone)
-        count = sum(len(self._parties.of(pod)) for pod in way.victims)
-        return (last.project, last.priority, last.interactive, count, last.age)
+        running = (pod for rank, pod in ranked if rank.runs and pod.uid in gone)
+        count = sum(len(self._parties.of(pod)) for pod in running)
+        return (last.runs, last.project, last.priority, last.interactive, count, last.age)
 
     def _by_device(self, demand: Demand, node: int, ranked: Ranked) -> Iterable[Ranked]:
         """The victims on single devices, or on as many as the pod asks for, cheapest first."""
@@ -154,7 +172,7 @@ class Search:
         if count == 1:
             return list(on_device.values())
         milli = self._parties.milli
-        held = {d: sum(milli(pod) for _, pod in each) for d, each in on_device.items()}
+        held = {d: sum(milli(p) for rank, p in on if rank.runs) for d, on in on_device.items()}
         chosen = sorted(on_device, key=lambda d: (held[d], d))[:count]
         return [[each for each in ranked if any(each in on_device[d] for d in chosen)]]
 
@@ -164,10 +182,10 @@ class Search:
         node: int,
         ranked: Ranked,
         spare_milli: Spare,
-        room_milli: Callable[[int], int],
+        terms: Terms,
     ) -> Way | None:
         """The fewest of these victims."""
-        snapshot = self._snapshot
+        snapshot, room_milli = self._snapshot, terms.room_milli
         mark = snapshot.mark()
         self._departures.release(node)
         gone: list[Occupant] = []
@@ -198,7 +216,11 @@ class Search:
                     choice, total = without, total - milli
                     gone.remove(pod)
         snapshot.rollback(mark)
-        return None if choice is None else Way(node, tuple(gone), choice)
+        if choice is None:
+            return None
+        total = sum(self._parties.milli(pod) for pod in gone)
+        fair = terms.fair(total, sum(pick[2] for pick in choice.picks), (node,))
+        return Way(node, tuple(gone), choice) if fair else None
 
     def _at_most(self, node: int, ranked: Ranked) -> int:
         """What could be free on a node, if devices were of no matter."""

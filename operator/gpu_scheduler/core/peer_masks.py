@@ -72,6 +72,7 @@ class Peers:
         self._known: dict[tuple[int, int], _Known] = {}
         self._about: dict[int, tuple[PodPeers, int, list[AffinityTerm]]] = {}
         self._asked: list[Tally] = []
+        self._met: dict[PodUID, PodPeers] = {}  # those that this plan put somewhere
         self.unsettled = False
         """Something was asked that is known in the next cycle only."""
 
@@ -107,10 +108,11 @@ class Peers:
             known.nowhere = bool(forbidden[demand.usable].all())
         return known.nowhere
 
-    def add(self, pod: WaitingPod, node: int) -> None:
-        """A pod is put on a node."""
+    def add(self, pod: WaitingPod, node: int, sign: int = 1) -> None:
+        """A pod is put on a node, or (-1) taken off it."""
         if pod.peers is not None:
-            self.counts.add(pod.peers, node)
+            self._met[pod.uid] = pod.peers
+            self.counts.add(pod.peers, node, sign)
 
     def would_hold(
         self,
@@ -120,7 +122,7 @@ class Peers:
         """Whether pods may go to their nodes, one after the other, once others are gone."""
         mark, holds = self.counts.mark(), True
         for uid, node in gone:
-            peers = self._snapshot.cluster.neighbours.of(uid)
+            peers = self._snapshot.cluster.neighbours.of(uid) or self._met.get(uid)
             if peers is not None and node is not None:
                 self.counts.add(peers, node, -1)
         for pod, demand, node in placement:

@@ -8,6 +8,7 @@ simulator.
 from collections.abc import Iterator, Mapping, Sequence
 
 from gpu_scheduler.core.balance import Balance, model_shares_now, shares_now
+from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.consolidation import Consolidation
 from gpu_scheduler.core.decision import Hold, Place, Plan, Reason, Wait
@@ -24,6 +25,7 @@ from gpu_scheduler.core.request import JobKey, Project, ProjectName, Shape, Wait
 from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.rounds import Round, Tables
 from gpu_scheduler.core.session import Session
+from gpu_scheduler.core.started import Started
 
 RESERVE_AFTER_SECONDS = 60.0
 NOBODY = Roll()
@@ -70,17 +72,21 @@ def plan(
     # 2. Use, or go on keeping, the room that was kept for pods.
     leaving = occupants.leaving() if queues else ()
     departures = Departures(snapshot, locator, leaving)
+    blocks = Blocks(snapshot, departures, gangs, now)
     reservations = Reservations(
-        snapshot, demands, occupants, departures, locator, gangs, within, now
+        snapshot, demands, occupants, departures, locator, blocks, gangs, within, now
     )
-    held = Holds(snapshot, demands, departures, locator, reservations, tables.open, gangs, beyond)
+    held = Holds(
+        snapshot, demands, departures, locator, blocks, reservations, tables.open, gangs, beyond
+    )
     places = held.honour(holds, queues) if holds else []
-    kept = {hold.pod for hold in held.kept}
+    promised = len(places)
 
     # 3. Start pods inside their project's quota.
-    passed = kept | reservations.blocks.keys()
-    common = snapshot, demands, shares, reservations, passed
-    inside = Round(*common, room_inside_milli, tables.open, gangs, lambda: None, within)
+    common = snapshot, demands, shares, blocks
+    inside = Round(
+        *common, room_inside_milli, tables.open, gangs, lambda: None, within, inside=True
+    )
     places += inside.run(queues)
 
     # 4. Keep borrowers away from the nodes for which such pods still wait.
@@ -89,37 +95,41 @@ def plan(
     tables.claim(reservations.wanted)
 
     # 5. Let projects with a weight borrow what is left.
-    above = Round(*common, room_above_milli, tables.unclaimed, gangs, tables.barred, beyond)
+    above = Round(
+        *common, room_above_milli, tables.unclaimed, gangs, tables.barred, beyond, inside=False
+    )
     places += above.run(queues)
 
     # 6. Make room for those below their fair share, and for higher priorities.
-    balance = Balance(snapshot, departures, projects, shares, pools, by_model, reservations)
+    balance = Balance(snapshot, departures, projects, shares, pools, by_model, blocks)
+    started = Started(occupants, places, promised, jobs, queues, snapshot, locator, gangs.peers)
     reclaim = Reclaim(
-        snapshot, demands, occupants, departures, locator, balance, reservations, gangs, projects
+        snapshot, demands, started, departures, locator, balance, blocks, gangs, projects, tables
     )
-    reclaim.run(queues, kept, tables.claimed, tables.barred())
+    reclaim.run(queues)
+    if started.undone:  # what they leave may be more than was needed
+        places += inside.run(queues) + above.run(queues)
 
     # 7. Move fractional pods together, for those who need several GPUs.
-    moves = Consolidation(session, occupants, departures, locator, reservations, gangs, within, now)
+    moves = Consolidation(session, occupants, departures, locator, blocks, gangs, within, now)
     if consolidate:
-        moves.run(projects.values(), queues, kept)
+        moves.run(projects.values(), queues)
 
     # 8. Reserve room for those who have waited too long.
-    reserve_at = reservations.make(queues, kept, reserve_after_seconds)
+    reserve_at = reservations.make(queues, reserve_after_seconds)
     soon = now if session.peers is not None and session.peers.unsettled else None
     times = (reserve_at, moves.again_at, soon)
     again_at = min((at for at in times if at is not None), default=None)
 
     # 9. Say why each other job waits.
-    all_holds = (*held.kept, *reclaim.holds, *moves.holds, *reservations.holds)
-    explainer = Explainer(snapshot, demands, tables, occupants, all_holds, gangs, pools)
+    explainer = Explainer(snapshot, demands, tables, occupants, blocks.holds(), gangs, pools)
     waits = [wait for queue in queues for wait in _waits(queue, explainer)]
     session.note(_started(places, jobs))
     return Plan(
         tuple(places),
         tuple(waits) + _without_project(orphans),
         (*reclaim.evicts, *moves.evicts),
-        all_holds,
+        blocks.holds(),
         shares,
         again_at,
         by_model,

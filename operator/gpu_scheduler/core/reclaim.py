@@ -3,34 +3,39 @@
 Pods inside quota come first, then those that would borrow what is theirs by fair share, then
 higher priorities inside a project. A pod gets help only if it ends at most at its project's fair
 share and every victim's project stays at or above its own, or, where a pod inside quota finds no
-other way, at its quota; so no plan can undo the one before. Nobody is evicted for room that comes
-anyway. Called by ``plan`` after both rounds.
+other way, at its quota; so no plan can undo the one before. Nobody is evicted for room that is
+there or comes anyway (ADR 0038). Called by ``plan`` after both rounds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from heapq import heapify, heappop, heapreplace
 from typing import NamedTuple
 
-from gpu_scheduler.core import quota, wording
+from gpu_scheduler.core import quota
 from gpu_scheduler.core.balance import Balance
-from gpu_scheduler.core.decision import Evict, EvictReason, Hold, HoldKind
+from gpu_scheduler.core.blocks import Block, Blocks
+from gpu_scheduler.core.decision import Evict, EvictReason, HoldKind
 from gpu_scheduler.core.demand import Demand, Demands
 from gpu_scheduler.core.departures import Departures, Locator
+from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.eviction import Ranked, Search, Terms, Way
 from gpu_scheduler.core.gangs.cycle import Gangs
 from gpu_scheduler.core.gangs.making_room import GangSearch, GangWay
-from gpu_scheduler.core.gangs.placing import Flags, Placement
+from gpu_scheduler.core.gangs.placing import Placement, milli_of
 from gpu_scheduler.core.gangs.reclaim import GangReclaim
 from gpu_scheduler.core.gangs.request import GangRequest
-from gpu_scheduler.core.occupants import Occupant, Occupants
+from gpu_scheduler.core.occupants import Occupant
 from gpu_scheduler.core.order import project_rank
+from gpu_scheduler.core.placed import placed
 from gpu_scheduler.core.preemptible import Preemptible
 from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob, WaitingPod
-from gpu_scheduler.core.reservation import Reservations
+from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.rounds import Tables
+from gpu_scheduler.core.scores import Candidates
 from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.started import Started
 from gpu_scheduler.core.victims import Parties
-from gpu_scheduler.core.wording import gpus
 
 MOST_HELPED = 32  # pods per cycle; the others have their turn in the next one
 TRIALS = 512  # nodes tried per cycle
@@ -48,48 +53,35 @@ class Step(NamedTuple):
 
 
 class Reclaim:
-    """One cycle's evictions; ``evicts`` and ``holds`` are what it decided."""
+    """One cycle's evictions; ``evicts`` is what it decided, beside the room that it keeps."""
 
     def __init__(
         self,
         snapshot: Snapshot,
         demands: Demands,
-        occupants: Occupants,
+        occupants: Started,
         departures: Departures,
         locator: Locator,
         balance: Balance,
-        reservations: Reservations,
+        blocks: Blocks,
         gangs: Gangs,
         projects: Mapping[ProjectName, Project],
+        tables: Tables,
     ) -> None:
         self.evicts: list[Evict] = []
-        self.holds: list[Hold] = []
+        self._helped = 0
         self._snapshot, self._demands, self._occupants = snapshot, demands, occupants
         self._departures, self._balance = departures, balance
-        self._locator, self._reservations = locator, reservations
+        self._locator, self._blocks, self._tables = locator, blocks, tables
         self._gangs, self._parties = gangs, Parties(occupants)
         self._search = Search(snapshot, locator, departures, self._parties, TRIALS)
         self._preemptible = Preemptible(occupants, self._parties, balance, locator, projects)
         search = GangSearch(snapshot, locator, departures, self._parties, gangs.placer)
         self._of_gangs = GangReclaim(search, self._preemptible, balance)
         self._usable: dict[Demand, frozenset[int]] = {}
-        self._vacated: set[int] = set()  # nodes where room was reserved for pods helped elsewhere
 
-    def run(
-        self,
-        queues: Sequence[Queue],
-        kept: set[PodUID],
-        claimed: set[int],
-        barred: Flags | None,
-    ) -> None:
-        """Decide.
-
-        Args:
-            queues: what still waits.
-            kept: pods for which room was kept before.
-            claimed: nodes that borrowers leave alone.
-            barred: the same as flags.
-        """
+    def run(self, queues: Sequence[Queue]) -> None:
+        """Decide; the queues hold what still waits."""
 
         def room(project: Project) -> int:
             return quota.room_inside_milli(project, self._balance.held_milli(project.name))
@@ -110,37 +102,38 @@ class Reclaim:
         above = Step(
             EvictReason.RECLAIM,
             lambda queue, entry, demand: self._reclaim(
-                queue, entry, demand, quota.UNBOUNDED, shares, claimed
+                queue, entry, demand, quota.UNBOUNDED, shares, self._tables.claimed
             ),
             lambda queue, request: self._of_gangs.reclaim(
-                queue.project, request, quota.UNBOUNDED, shares, barred
+                queue.project, request, quota.UNBOUNDED, shares, self._tables.barred()
             ),
         )
         waiting = [queue for queue in queues if queue.pending]
         if waiting and (quotas.anyone_over() or self._departures.nodes):
-            self._pass(waiting, kept, inside)
-            self._pass(waiting, kept, guaranteed)
-            self._pass(waiting, kept, above)
-        outranked = [queue for queue in waiting if self._outranks(queue)]
+            self._pass(waiting, inside)
+            self._pass(waiting, guaranteed)
+            self._pass(waiting, above)
+        outranked = [q for q in waiting if q.pending and self._outranks(q)]
         higher = Step(
             EvictReason.PRIORITY,
             self._preempt,
-            lambda queue, request: self._of_gangs.preempt(queue.project, request),
+            lambda queue, request: self._of_gangs.preempt(
+                queue.project, request, self._tables.claimed
+            ),
         )
-        self._pass(outranked, kept, higher)
+        self._pass(outranked, higher)
 
     def _outranks(self, queue: Queue) -> bool:
         """Whether a waiting pod has a higher priority than one of its project on a node."""
-        held = (pod.priority for pod in self._occupants.of(queue.project.name))
-        lowest = min(held, default=None)
-        return lowest is not None and any(job.priority > lowest for job, _ in queue.pending)
+        highest = max((job for job, _ in queue.pending), key=lambda job: job.priority)
+        return self._occupants.outranks(highest)
 
-    def _pass(self, queues: list[Queue], kept: set[PodUID], step: Step) -> None:
+    def _pass(self, queues: list[Queue], step: Step) -> None:
         """Help one pod or gang after the other, the project with the smallest share first."""
-        ways = [self._ways(queue, kept, step) for queue in queues]
+        ways = [self._ways(queue, step) for queue in queues]
         turns = [(self._rank(queue), i) for i, queue in enumerate(queues)]
         heapify(turns)
-        while turns and len(self.holds) < MOST_HELPED:
+        while turns and self._helped < MOST_HELPED:
             turn = turns[0][1]
             if next(ways[turn], None) is None:
                 heappop(turns)
@@ -152,68 +145,74 @@ class Reclaim:
         held = self._snapshot.allocated_milli(name)
         return project_rank(name, held, self._balance.shares_milli[name])
 
-    def _ways(self, queue: Queue, kept: set[PodUID], step: Step) -> Iterator[Way | GangWay]:
+    def _ways(self, queue: Queue, step: Step) -> Iterator[bool]:
+        """One after the other, pods or gangs that are helped."""
         stuck: set[tuple[object, ...]] = set()
         gang = ""
-        for entry in queue.pending:
-            job, pod = entry
-            if job.gang is not None:
-                if gang != job.key:
-                    gang = job.key
-                    found = self._help_gang(queue, job, kept, step, stuck)
-                    if found is not None:
-                        yield found
-                continue
-            demand = self._demands.of(pod.shape)
-            key = (demand, job.priority, pod.avoid, id(pod.peers))
-            if pod.uid in kept or not demand.least_milli or key in stuck or not demand.usable:
-                continue
-            block = self._reservations.lift(pod.uid)
+        for job, pod in tuple(queue.pending):
+            if job.gang is None:
+                if self._help_pod(queue, (job, pod), step, stuck):
+                    yield True
+            elif gang != job.key:
+                gang = job.key
+                if self._help_gang(queue, job, step, stuck):
+                    yield True
+
+    def _help_pod(
+        self, queue: Queue, entry: Entry, step: Step, stuck: set[tuple[object, ...]]
+    ) -> bool:
+        job, pod = entry
+        demand = self._demands.of(pod.shape)
+        if self._blocks.freed_for(pod.uid) or not demand.least_milli or not demand.usable:
+            return False
+
+        def find() -> GangWay | None:
             way = step.pod(queue, entry, demand)
-            if way and not self._may_after(_seat(pod, demand, way), way.victims):
-                way = None
-            if way is None:
-                stuck.add(key)
-                if block is not None:
-                    self._reservations.lower(block)
-                continue
-            kept.add(pod.uid)
-            if block is not None:
-                self._vacated.add(block.node)
-            self._evict(way.victims, job, step.reason, self._balance.of(demand))
-            self._promise(job, _seat(pod, demand, way))
-            yield way
+            seat = [((pod, demand), way.node, way.choice)] if way else []
+            return GangWay(way.victims, seat) if way else None
+
+        sort = demand, job.priority, pod.avoid, id(pod.peers)
+        balance = self._balance.of(demand)
+        return self._help(queue, job, (pod.uid,), step.reason, balance, find, sort, stuck)
 
     def _help_gang(
+        self, queue: Queue, job: WaitingJob, step: Step, stuck: set[tuple[object, ...]]
+    ) -> bool:
+        request, uids = self._gangs.of(job), [pod.uid for pod in job.pods]
+        if not request.least_milli or any(map(self._blocks.freed_for, uids)):
+            return False
+        if not self._gangs.startable(request):
+            return False
+        sort = *request.signature, job.priority
+        find = partial(step.gang, queue, request)
+        return self._help(queue, job, uids, step.reason, self._balance, find, sort, stuck)
+
+    def _help(
         self,
         queue: Queue,
         job: WaitingJob,
-        kept: set[PodUID],
-        step: Step,
+        pods: Sequence[PodUID],
+        reason: EvictReason,
+        balance: Balance,
+        find: Callable[[], GangWay | None],
+        sort: tuple[object, ...],
         stuck: set[tuple[object, ...]],
-    ) -> GangWay | None:
-        """A way for all members of a gang together."""
-        request = self._gangs.of(job)
-        uids = [pod.uid for pod in job.pods]
-        key = (*request.signature, job.priority)
-        if key in stuck or not request.least_milli or not kept.isdisjoint(uids):
-            return None
-        if not self._gangs.startable(request):
-            return None
-        lifted = [block for uid in uids if (block := self._reservations.lift(uid)) is not None]
-        way = step.gang(queue, request)
-        if way and not self._may_after(way.placement, way.victims):
-            way = None
-        if way is None:
+    ) -> bool:
+        """Decide on the way that is found for pods together; if none, their sort is ``stuck``."""
+        own, others = self._blocks.mine(pods), self._blocks.reserved_open_to(job)
+        key = *sort, job.key if own or others else ""
+        if key in stuck:
+            return False
+        for block in (*own, *others):
+            self._blocks.lift(block)
+        way = find()
+        if way is None or not self._may_after(way.placement, way.victims):
             stuck.add(key)
-            for block in lifted:
-                self._reservations.lower(block)
-            return None
-        kept.update(uids)
-        self._vacated.update(block.node for block in lifted)
-        self._evict(way.victims, job, step.reason, self._balance)
-        self._promise(job, way.placement)
-        return way
+            self._blocks.settle((*own, *others))
+            return False
+        self._evict(way.victims, job, reason, balance)
+        self._promise(job, queue, way.placement, others)
+        return True
 
     def _reclaim(
         self,
@@ -232,20 +231,26 @@ class Reclaim:
             return None
 
         def allowed(node: int) -> bool:
-            free = node not in claimed and self._allowed(entry, demand, node)
-            return free and by_model.permits(project, demand, node)
+            return self._allowed(entry, demand, node) and by_model.permits(project, demand, node)
 
-        coming = sorted(filter(allowed, self._vacated.union(self._departures.nodes)))
-        way = self._search.without(demand, coming, room)
-        if way is not None:
-            return way
-        victims = self._preemptible.of_others(name, balance)
+        def unclaimed(node: int) -> bool:
+            return node not in claimed and allowed(node)
+
+        table = self._tables.unclaimed(demand) if claimed else self._tables.open(demand)
+        way = self._without(entry, demand, table, unclaimed, project, room)
+        there = way
+        if way is None and claimed:
+            table = self._tables.open(demand)
+            there = self._without(entry, demand, table, allowed, project, room)
+        if there is not None:
+            return way  # none where there is room that is only kept from those who borrow
+        victims = self._preemptible.of_others(entry[0], balance)
         if not victims:
             return None
-        terms = self._preemptible.for_share(balance, room)
-        nodes = self._by_node(victims, allowed)
+        terms = self._preemptible.for_share(entry[0], balance, room)
+        nodes = self._by_node(victims, unclaimed)
         guard = self._preemptible.guarded
-        guarded = {node: kept for node, each in nodes.items() if (kept := guard(each))}
+        guarded = {node: some for node, each in nodes.items() if (some := guard(each))}
         return self._search.best(demand, guarded, terms)
 
     def _preempt(self, queue: Queue, entry: Entry, demand: Demand) -> Way | None:
@@ -258,46 +263,64 @@ class Reclaim:
         def permitted(node: int) -> bool:
             return self._balance.beyond.permits(project, demand, node)
 
-        if not any(p.priority < job.priority for p in self._occupants.of(project.name)):
+        if not self._occupants.outranks(job):
             return None
-        by_model = self._balance.beyond
-        room = min(self._balance.growth_milli(project), by_model.milli(project, demand))
-        nodes = self._vacated.union(self._departures.nodes)
-        coming = sorted(n for n in nodes if allowed(n) and permitted(n))
-        way = self._search.without(demand, coming, room)
+        by_model, balance = self._balance.beyond.milli(project, demand), self._balance
+        room = min(balance.growth_milli(project), by_model)
+        most = min(balance.ceiling_milli(project), by_model)
+
+        def without(room_milli: int) -> Way | None:
+            table = self._tables.open(demand)
+            return self._without(
+                entry, demand, table, lambda n: allowed(n) and permitted(n), project, room_milli
+            )
+
+        way = without(room)
+        if way is not None or without(most) is not None:
+            return way  # none where there is room that is only kept from those who borrow
+        victims = self._preemptible.lower(job)
+        terms = self._preemptible.for_priority(most, room, self._tables.claimed)
+        way = self._for_room(demand, without, victims, terms) if demand.least_milli > most else None
         if way is not None:
             return way
-        victims = self._preemptible.lower(project.name, job.priority)
-        terms = self._preemptible.for_priority(room)
         by_node = self._by_node(victims, allowed)
         if self._balance.of(demand) is self._balance:  # else victims give of the model it needs
             by_node = {node: each for node, each in by_node.items() if permitted(node)}
-        way = self._search.best(demand, by_node, terms)
-        free = (node for node in demand.usable if allowed(node) and permitted(node))
-        return way or self._for_room(demand, free, victims, terms)
+        return self._search.best(demand, by_node, terms)
+
+    def _without(
+        self,
+        entry: Entry,
+        demand: Demand,
+        table: Candidates,
+        allowed: Callable[[int], bool],
+        project: Project,
+        room_milli: int,
+    ) -> Way | None:
+        """A way at nobody's cost."""
+        may, avoid = self._balance.beyond.judge(project), entry[1].avoid
+        forbidden = self._gangs.forbidden(entry[1], demand)
+
+        def now(most_milli: int) -> tuple[int, Choice] | None:
+            return table.best(avoid, None if demand.exact else most_milli, may, forbidden)
+
+        coming = sorted(filter(allowed, self._departures.nodes))
+        return self._search.without(demand, now, coming, room_milli)
 
     def _for_room(
-        self, demand: Demand, nodes: Iterable[int], victims: Ranked, terms: Terms
+        self,
+        demand: Demand,
+        without: Callable[[int], Way | None],
+        victims: Ranked,
+        terms: Terms,
     ) -> Way | None:
         """A way where devices are free and only the project's own room is missing."""
-        given, gone, interactive = 0, [], 0
-        milli = self._parties.milli
-        for _, pod in sorted(victims, key=lambda each: each[0]):
-            if terms.room_milli(given) >= demand.least_milli:
-                break
-            if pod.interactive:
-                if interactive + milli(pod) > terms.interactive_milli(pod.project):
-                    continue
-                interactive += milli(pod)
-            given += milli(pod)
-            gone.append(pod)
-        for pod in gone[::-1]:
-            if terms.room_milli(given - milli(pod)) >= demand.least_milli:
-                given -= milli(pod)
-                gone.remove(pod)
-        room = terms.room_milli(given)
-        way = self._search.without(demand, nodes, room) if room >= demand.least_milli else None
-        return way and Way(way.node, tuple(gone), way.choice)
+        given, gone = self._preemptible.for_room(demand, victims, terms)
+        way = without(terms.room_milli(given))
+        cost = sum(pick[2] for pick in way.choice.picks) if way else 0
+        if way is None or not terms.fair(given, cost, (way.node,)):
+            return None
+        return Way(way.node, gone, way.choice)
 
     def _evict(
         self,
@@ -307,33 +330,49 @@ class Reclaim:
         balance: Balance,
     ) -> None:
         """Decide that these go, each with its whole gang."""
-        gone = list(victims)
+        gone = [pod for pod in victims if not self._unstart(pod)]
         for victim in gone:
             if reason is EvictReason.RECLAIM:
                 why = f"{balance.stand(job.project)}, {balance.stand(victim.project)}"
             else:
                 why = f"its priority is {job.priority}, that of {victim.job} {victim.priority}"
-            party = self._parties.of(victim)
-            what = f"{victim.name} gives {gpus(victim.milli)} on {victim.node}"
-            if victim.gang:
-                total = gpus(self._parties.milli(victim))
-                what = f"gang {victim.job} gives {total} of its {wording.pods(len(party))}"
-            message = f"{what} to {job.key}: {why}"
-            for each in party:
-                self.evicts.append(
-                    Evict(each.uid, each.job, job.key, reason, message, whole_job=each.gang)
-                )
+            self.evicts += self._parties.orders(victim, job.key, reason, why)
         for victim in gone:
             for each in self._preemptible.choose(victim):
                 self._departures.add(each)
 
-    def _promise(self, job: WaitingJob, placement: Placement) -> None:
-        """Keep the room for those for whom it was made."""
-        self._gangs.promised([(pod, node) for (pod, _), node, _ in placement])
-        for (pod, _), node, choice in placement:
-            self._departures.owe(node, pod.shape, choice.picks, job.project)
-            name = self._snapshot.cluster.nodes[node].name
-            self.holds.append(Hold(pod.uid, job.key, name, HoldKind.FREED))
+    def _unstart(self, victim: Occupant) -> bool:
+        """Do not start one, with its whole gang, after all; False when it runs."""
+        if self._occupants.runs(victim):
+            return False
+        for each in self._preemptible.choose(victim):
+            self._occupants.undo(each)
+        return True
+
+    def _promise(
+        self, job: WaitingJob, queue: Queue, placement: Placement, others: Iterable[Block]
+    ) -> None:
+        """Keep the room for those for whom it was made, or start them; ``others`` keep the rest."""
+        self._helped += len(placement)
+        project = queue.project
+        held = self._snapshot.allocated_milli(project.name)
+        mine = self._blocks.mine(member[0].uid for member, _, _ in placement)
+        for block in mine:
+            self._blocks.drop(block)
+        free = milli_of(placement) <= quota.room_above_milli(project, held)
+        self._blocks.keep(job, project, placement, HoldKind.FREED, new=True)
+        mine = self._blocks.mine(member[0].uid for member, _, _ in placement)
+        if free and all(block.here for block in mine):
+            for block in mine:
+                self._blocks.drop(block)
+            self._occupants.start(
+                queue,
+                [
+                    placed(self._snapshot, self._gangs.peers, job, pod, node, choice)
+                    for (pod, _), node, choice in placement
+                ],
+            )
+        self._blocks.settle(others)
 
     def _by_node(self, victims: Ranked, allowed: Callable[[int], bool]) -> dict[int, Ranked]:
         found: dict[int, Ranked] = {}
@@ -355,7 +394,3 @@ class Reclaim:
         """Whether rules about other pods still let them go there once all victims are gone."""
         gone = [each for victim in victims for each in self._parties.of(victim)]
         return self._gangs.may_after(placement, gone)
-
-
-def _seat(pod: WaitingPod, demand: Demand, way: Way) -> Placement:
-    return [((pod, demand), way.node, way.choice)]

@@ -5,12 +5,13 @@ room only shrinks, so a shape that found none is not tried again. Invariant: no 
 project past the room that the rule gives it. Called twice per cycle by ``plan``.
 """
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 
 import numpy as np
 import numpy.typing as npt
 
+from gpu_scheduler.core.blocks import Block, Blocks
 from gpu_scheduler.core.decision import Place
 from gpu_scheduler.core.demand import Demand, Demands
 from gpu_scheduler.core.devices import Choice
@@ -20,8 +21,13 @@ from gpu_scheduler.core.order import project_rank
 from gpu_scheduler.core.placed import placed
 from gpu_scheduler.core.pools import Allowance
 from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob, WaitingPod
-from gpu_scheduler.core.reservation import Reservations
+from gpu_scheduler.core.request import (
+    JobKey,
+    Project,
+    ProjectName,
+    WaitingJob,
+    WaitingPod,
+)
 from gpu_scheduler.core.scores import Candidates
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.core.snapshot import Snapshot
@@ -101,24 +107,27 @@ class Round:
         snapshot: Snapshot,
         demands: Demands,
         shares_milli: Mapping[ProjectName, int],
-        reservations: Reservations,
-        kept: Container[PodUID],
+        blocks: Blocks,
         room_milli: Room,
         candidates: Finder,
         gangs: Gangs,
         barred: Barred,
         by_model: Allowance,
+        *,
+        inside: bool,
     ) -> None:
-        """``kept``: pods for which room is kept are passed over; ``room_milli``: the rule."""
+        """``room_milli``: the rule; ``inside``: it is that of pods inside their quota.
+
+        Pods for which room is kept are passed over: they had their turn before.
+        """
         self._gangs, self._barred, self._by_model = gangs, barred, by_model
         self._blocked_gangs: list[tuple[GangRequest, Project]] = []
-        self._blocked: dict[Blocked, dict[ProjectName, Project]] = {}  # whose pods they are
-        self._blocked_by_peers: dict[tuple[Demand, int], tuple[WaitingPod, list[Project]]] = {}
+        self._stuck: dict[Blocked, dict[ProjectName, Project]] = {}  # whose pods they are
+        self._stuck_by_peers: dict[tuple[Demand, int], tuple[WaitingPod, list[Project]]] = {}
         self._peers = gangs.peers
         self._snapshot = snapshot
         self._demands = demands
-        self._kept = kept
-        self._reservations = reservations
+        self._blocks, self._inside = blocks, inside
         self._room_milli = room_milli
         self._shares_milli = shares_milli
         self._candidates = candidates
@@ -146,7 +155,7 @@ class Round:
         """What would still fit its project: pods after it may have used that room up."""
         return [
             each
-            for each, projects in self._blocked.items()
+            for each, projects in self._stuck.items()
             if any(each[0].least_milli <= self._room(p, each[0]) for p in projects.values())
         ]
 
@@ -167,7 +176,7 @@ class Round:
         """The nodes to which rules about others let pods go that found no place."""
         found = np.zeros(len(self._snapshot.kind), dtype=np.bool_)
         could: dict[Demand, npt.NDArray[np.int64]] = {}
-        for (demand, _), (pod, projects) in self._blocked_by_peers.items():
+        for (demand, _), (pod, projects) in self._stuck_by_peers.items():
             if not any(demand.least_milli <= self._room(p, demand) for p in projects):
                 continue
             if demand not in could:
@@ -188,8 +197,9 @@ class Round:
 
     def _starts(self, queue: Queue, rest: list[Entry]) -> Iterator[list[Place]]:
         """The placements of one project, pod by pod or gang by gang, made when asked for."""
-        project = queue.project
+        project, kept = queue.project, self._blocks.by_pod
         stuck: set[Demand | tuple[Demand, int]] = set()
+        kept_out: set[tuple[JobKey, Demand, int, frozenset[str]]] = set()  # of others' room
         stuck_gangs: set[Signature] = set()
         gang, started = "", False
         for entry in queue.pending:
@@ -203,23 +213,28 @@ class Round:
                 if not started:
                     rest.append(entry)
                 continue
-            if pod.uid in self._kept:
+            if kept and pod.uid in kept:
                 rest.append(entry)
                 continue
             demand = self._demands.of(pod.shape)
             forbidden = None if self._peers is None else self._peers.forbidden(pod, demand)
             sort = demand if forbidden is None else (demand, id(pod.peers))
             found = None if sort in stuck else self._find(demand, pod, project, forbidden)
-            if found is None and self._reservations.blocks:
-                found = self._backfill(entry, demand, project, forbidden)
+            lifted: Sequence[Block] = ()
+            if found is None and kept:
+                alike = job.key, demand, id(pod.peers), pod.avoid
+                if alike not in kept_out:
+                    found, lifted = self._backfill(entry, demand, project, forbidden)
+                if found is None:
+                    kept_out.add(alike)
             if found is None:
                 rest.append(entry)
                 if not pod.avoid:
                     stuck.add(sort)
                 continue
             place = placed(self._snapshot, self._peers, job, pod, *found)
-            if self._reservations.blocks:
-                self._reservations.settle(found[0])
+            if lifted:
+                self._blocks.settle(lifted)
             yield [place]
 
     def _start_gang(
@@ -227,9 +242,9 @@ class Round:
     ) -> list[Place] | None:
         """Start all members, or none."""
         request, room = self._gangs.of(job), self._room(project)
-        if any(pod.uid in self._kept for pod in job.pods) or request.least_milli > room:
-            return None
-        if not self._gangs.startable(request):
+        if any(pod.uid in self._blocks.by_pod for pod in job.pods) or not self._gangs.startable(
+            request
+        ):
             return None
         purse, place = self._by_model.purse(project), self._gangs.placer.place
         placement = None
@@ -237,8 +252,10 @@ class Round:
             placement = place(request, room, self._barred(), purse)
         if placement is not None:
             return self._gangs.start(request, placement)
-        places = self._reservations.backfill_gang(request, room, self._barred(), purse)
-        if places is None:
+        places = self._blocks.backfill_gang(
+            request, lambda: self._room(project), self._barred(), purse, inside=self._inside
+        )
+        if places is None and request.least_milli <= room:
             stuck.add(request.signature)
             # Where devices are free for it, only its quota of a model is in the way.
             if request.least_milli and (purse is None or not place(request, room, self._barred())):
@@ -257,24 +274,27 @@ class Round:
         sure = demand.exact and may is None
         if found is None and (sure or table.best(pod.avoid, forbidden=forbidden) is None):
             if forbidden is None:
-                self._blocked.setdefault((demand, pod.avoid), {})[project.name] = project
+                self._stuck.setdefault((demand, pod.avoid), {})[project.name] = project
             elif demand.least_milli:
                 key = demand, id(pod.peers)
-                self._blocked_by_peers.setdefault(key, (pod, []))[1].append(project)
+                self._stuck_by_peers.setdefault(key, (pod, []))[1].append(project)
         return found
 
     def _backfill(
         self, entry: Entry, demand: Demand, project: Project, forbidden: Flags | None
-    ) -> tuple[int, Choice] | None:
-        room = self._room(project, demand)
-        if demand.least_milli > room:
-            return None
-        found = self._reservations.backfill(entry, demand, room, forbidden)
+    ) -> tuple[tuple[int, Choice] | None, list[Block]]:
+        """A place in room that is kept for others, and the blocks to be settled then."""
         may = self._by_model.judge(project)
-        if found is not None and may is not None and not may(found[1]):
-            self._reservations.settle(found[0])
-            return None
-        if found is not None:
-            self._blocked.pop((demand, entry[1].avoid), None)
-            self._blocked_by_peers.pop((demand, id(entry[1].peers)), None)
-        return found
+        found = self._blocks.backfill(
+            entry,
+            demand,
+            lambda: self._room(project, demand),
+            may,
+            forbidden,
+            inside=self._inside,
+        )
+        if found is None:
+            return None, []
+        self._stuck.pop((demand, entry[1].avoid), None)
+        self._stuck_by_peers.pop((demand, id(entry[1].peers)), None)
+        return found[:2], found[2]

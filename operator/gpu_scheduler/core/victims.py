@@ -7,8 +7,11 @@ Called by ``reclaim``.
 """
 
 from collections.abc import Iterable
+from math import inf
 from typing import NamedTuple
 
+from gpu_scheduler.core import wording
+from gpu_scheduler.core.decision import Evict, EvictReason
 from gpu_scheduler.core.occupants import Occupant, Occupants
 from gpu_scheduler.core.request import JobKey, Project, ProjectName
 
@@ -16,6 +19,7 @@ from gpu_scheduler.core.request import JobKey, Project, ProjectName
 class Rank(NamedTuple):
     """The smaller, the sooner a pod has to go."""
 
+    runs: bool  # False = this very cycle starts it
     project: int  # 0 = its project is the one most over its fair share
     priority: int
     interactive: bool
@@ -26,7 +30,7 @@ class Rank(NamedTuple):
 def rank(pod: Occupant, project: int = 0, since: float | None = None) -> Rank:
     """The order of victims: project, priority, training first, latest started."""
     age = -(pod.since if since is None else since)
-    return Rank(project, pod.priority, pod.interactive, age, pod.uid)
+    return Rank(age > -inf, project, pod.priority, pod.interactive, age, pod.uid)
 
 
 class Parties:
@@ -55,6 +59,16 @@ class Parties:
     def milli(self, pod: Occupant) -> int:
         """Milli-GPU that they hold together."""
         return sum(each.milli for each in self.of(pod)) if pod.gang else pod.milli
+
+    def orders(self, pod: Occupant, to: JobKey, reason: EvictReason, why: str) -> list[Evict]:
+        """All that go with a pod are to go, for a job."""
+        party = self.of(pod)
+        what = f"{pod.name} gives {wording.gpus(pod.milli)} on {pod.node}"
+        if pod.gang:
+            total = wording.gpus(self.milli(pod))
+            what = f"gang {pod.job} gives {total} of its {wording.pods(len(party))}"
+        message = f"{what} to {to}: {why}"
+        return [Evict(p.uid, p.job, to, reason, message, whole_job=p.gang) for p in party]
 
     def rank(self, pod: Occupant, project: int = 0) -> Rank:
         """The rank of a pod; that of a gang goes by its latest started member."""

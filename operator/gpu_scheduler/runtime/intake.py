@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from gpu_scheduler.api import requests
-from gpu_scheduler.api.gpuclass import GPUClassSpec
-from gpu_scheduler.api.gpujob import GPUJobSpec
-from gpu_scheduler.api.gpuproject import GPUProjectSpec
+from gpu_scheduler.api.gpuclass import GPUClassSpec, GPUClassStatus
+from gpu_scheduler.api.gpujob import GPUJobSpec, GPUJobStatus
+from gpu_scheduler.api.gpuproject import GPUProjectSpec, GPUProjectStatus
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.api.validate import class_problems, problems, project_problems, read
+from gpu_scheduler.api.validate import class_problems, problems, project_problems, read, readable
 from gpu_scheduler.core.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.units import milli_from_gpu
 from gpu_scheduler.kube import errors
@@ -51,7 +51,7 @@ def gpujob_record(body: Body, classes: ClassBook | None = None) -> GPUJobRecord:
         created=meta.get("creationTimestamp", ""),
         deleting=bool(meta.get("deletionTimestamp")),
         spec=None,
-        status=_status(body),
+        status=readable(GPUJobStatus, body.get("status")),
     )
     try:
         _judge(record, body, classes or ClassBook())
@@ -112,11 +112,6 @@ def gpuclass_record(body: Body) -> ClassRecord:
     if found or isinstance(spec, tuple):
         return ClassRecord(meta["name"], created, generation, meta["uid"], problem=str(found[0]))
     return class_record(meta["name"], created, generation, meta["uid"], spec)
-
-
-def _status(body: Body) -> Body:
-    status = body.get("status")
-    return status if isinstance(status, Mapping) else {}
 
 
 def _namespaces(raw: object) -> tuple[str, ...]:
@@ -191,7 +186,9 @@ class Intake:
         if not self._newer(GPUPROJECTS, body):
             return
         name = record.project.name
-        if self.project_status.get(name) != (status := _status(body)):
+        if self.project_status.get(name) != (
+            status := readable(GPUProjectStatus, body.get("status"))
+        ):
             self.project_status[name] = status
             self.projects_touched.add(name)  # perhaps an old write of ours that arrived late
         before = self._world.version
@@ -233,7 +230,7 @@ class Intake:
         """A GPUClass was added or changed."""
         record = gpuclass_record(body)
         if self._newer(GPUCLASSES, body):
-            self.class_status[record.name] = _status(body)
+            self.class_status[record.name] = readable(GPUClassStatus, body.get("status"))
             self._names_changed(self._world.class_changed(record))
 
     def gpuclass_gone(self, name: str, uid: str) -> None:

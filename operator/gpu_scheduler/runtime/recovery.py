@@ -360,7 +360,7 @@ class Recovery:
 
         Raises:
             TooManyRequests: it still says no.
-            ApiError: not written; among them the conflict of a patch, which names no version.
+            ApiError: not written; among them a conflict: the pod was replaced, or just changed.
         """
         attempt = 0
         while True:
@@ -374,10 +374,6 @@ class Recovery:
                     retry=not write.path.endswith("/eviction"),
                 )
             except (errors.NotFound, errors.Unprocessable):
-                return None
-            except errors.Conflict:
-                if write.method == "PATCH":
-                    raise
                 return None
             except errors.TooManyRequests:
                 if attempt >= _TRIES:

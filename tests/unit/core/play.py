@@ -50,14 +50,17 @@ class Pod:
     size: int = 1  # … of so many pods
     distinct: bool = True
     topology: Topology | None = None
+    job: str = ""  # its job, when that has several pods and is no gang
+    again: int = 0  # how often its index had to give way: a pod that comes again is a new one
+    since: float | None = None  # waits since then; None = since its job was created
 
     @property
     def uid(self) -> PodUID:
-        return PodUID(f"{self.name}-0")
+        return PodUID(f"{self.name}-{self.again}")
 
     @property
     def key(self) -> JobKey:
-        return JobKey(f"ns/{self.gang or self.name}")
+        return JobKey(f"ns/{self.gang or self.job or self.name}")
 
 
 @dataclass
@@ -74,6 +77,8 @@ class Play:
     going: dict[PodUID, int] = field(default_factory=dict)
     reserve_after_seconds: float = 60.0
     consolidate: bool = False
+    session: Session | None = None  # None: one that all plays on such nodes share
+    anew: bool = False  # who was evicted comes again as another pod, as in a cluster
     moved: dict[PodUID, float] = field(default_factory=dict)
 
     def place(self, pod: Pod, *devices: str, milli: int = 1000) -> "Play":
@@ -116,7 +121,7 @@ class Play:
             WaitingJob(
                 key,
                 ProjectName(pods[0].project),
-                tuple(WaitingPod(p.uid, p.name, p.shape, since=p.created) for p in pods),
+                tuple(map(_waiting, pods)),
                 pods[0].interactive,
                 pods[0].priority,
                 pods[0].created,
@@ -142,7 +147,7 @@ class Play:
             holds=self.holds,
             now=self.now,
             reserve_after_seconds=self.reserve_after_seconds,
-            session=empty(self.gpus)[1],
+            session=self.session or empty(self.gpus)[1],
             consolidate=self.consolidate,
         )
 
@@ -166,7 +171,9 @@ class Play:
             self.going[uid] -= 1
             if self.going[uid] <= 0:
                 del self.going[uid]
-                self.waiting.append(self.running.pop(uid)[0])
+                pod = self.running.pop(uid)[0]
+                later = replace(pod, again=pod.again + 1, since=self.now)
+                self.waiting.append(later if self.anew else pod)
         for uid, (pod, occupant) in list(self.running.items()):
             if pod.seconds is not None and occupant.since + pod.seconds <= self.now:
                 del self.running[uid]
@@ -205,3 +212,8 @@ class Play:
             shape=pod.shape,
             moved=self.moved.get(pod.uid, 0.0),
         )
+
+
+def _waiting(pod: Pod) -> WaitingPod:
+    since = pod.created if pod.since is None else pod.since
+    return WaitingPod(pod.uid, pod.name, pod.shape, since=since)

@@ -134,8 +134,8 @@ def test_reserved_room_that_is_given_up_is_used_before_anybody_gives_way_for_it(
     play = vacated(5)
     first = play.cycle()
     assert len(first.evicts) == 4  # for the two pairs; the single GPU on n0 needs nobody to go
-    assert {hold.job: hold.node for hold in first.holds}["ns/one"] == "n0"
-    assert sorted(started(play.cycle())) == ["one", "pair", "two"]
+    assert {place.job: place.node for place in first.places} == {"ns/one": "n0"}
+    assert sorted(started(play.cycle())) == ["pair", "two"]
 
 
 def test_room_that_came_free_while_planning_is_no_lack_of_anything():

@@ -91,7 +91,10 @@ class Server(Client):
         self._version += 1
         meta = {**obj["metadata"], "resourceVersion": str(version or self._version)}
         old = self.objects.get(place.key)
-        self.objects[place.key] = stored = {**obj, "metadata": meta}
+        stored = {**obj, "metadata": meta}
+        if place.plural == "pods" and old is not None:
+            stored = _on_its_node(old, stored)
+        self.objects[place.key] = stored
         self._tell("ADDED" if old is None else "MODIFIED", place, stored)
 
     def remove(self, path: str) -> None:
@@ -360,6 +363,16 @@ def _merged(old: Obj, patch: Obj) -> Obj:
         else:
             new[key] = value
     return new
+
+
+def _on_its_node(old: Obj, new: Obj) -> Obj:
+    """A pod that was bound stays so: the API server takes no change of ``spec.nodeName``."""
+    specs = old.get("spec"), new.get("spec")
+    if old["metadata"]["uid"] != new["metadata"]["uid"]:
+        return new
+    if not all(isinstance(spec, dict) for spec in specs) or not old["spec"].get("nodeName"):
+        return new
+    return {**new, "spec": {**new["spec"], "nodeName": old["spec"]["nodeName"]}}
 
 
 def _refusal(code: int, reason: str, message: str = "told so") -> errors.ApiError:

@@ -458,3 +458,14 @@ def test_a_gpunode_without_a_report_yet_leaves_the_nodes_labels_in_force() -> No
     assert world.snapshot().dev_id == ["GPU-0"]
     intake.node({**body, "status": {"devices": []}})  # it has none: that is a report
     assert world.snapshot().dev_id == []
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"conditions": 1}, {"conditions": [7]}, {"pods": {"failed": "x"}}, {"phase": "Flying"}],
+    ids=str,
+)
+def test_what_a_status_could_not_say_was_never_said(odd: dict[str, Any]) -> None:
+    """Else nothing could be written about the job ever again."""
+    body = gpujob_body() | {"status": {"message": "kept", **odd}}
+    assert gpujob_record(body).status == {"message": "kept"}

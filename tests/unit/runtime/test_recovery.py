@@ -309,6 +309,22 @@ async def test_a_node_that_is_back_in_time_keeps_its_pods() -> None:
 
 
 @virtual
+async def test_an_eviction_that_met_a_conflict_is_tried_again_until_the_pod_goes() -> None:
+    """The answer need not mean that the pod was replaced: it may just have been changed."""
+    case = Case()
+    case.answer = CONFLICT
+    async with Running(case.recovery.run()):
+        await case.see(stuck())
+        await asyncio.sleep(STUCK_SECONDS + 5)
+        assert len(case.evictions) >= 2
+        case.sink.gone("team-a", "job-0", "uid-job-0")
+        before = len(case.evictions)
+        await asyncio.sleep(20)
+    assert len(case.evictions) == before
+    assert case.recovery.counts == {"stuck": 1} and len(case.events.said) == 1
+
+
+@virtual
 async def test_a_disruption_budget_delays_an_eviction() -> None:
     case = Case()
     answers: list[Any] = [BUSY, BUSY, BUSY, {}]

@@ -59,12 +59,6 @@ class Gangs:
         """Whether there is no node to which a pod of this shape may go, full or not."""
         return not demand.usable if self.peers is None else self.peers.nowhere(pod, demand)
 
-    def promised(self, pods: Iterable[tuple[WaitingPod, int]]) -> None:
-        """Room on nodes is kept for pods: to others' rules they are there."""
-        if self.peers is not None:
-            for pod, node in pods:
-                self.peers.add(pod, node)
-
     def may_after(self, placement: Placement, gone: Iterable[Occupant]) -> bool:
         """Whether pods may go to their places once these are gone, on whom they may depend."""
         if self.peers is None:

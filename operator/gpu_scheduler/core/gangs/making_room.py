@@ -52,9 +52,7 @@ class GangSearch:
     def without(
         self, request: GangRequest, room_milli: int, barred: Flags | None, purse: Purse | None
     ) -> GangWay | None:
-        """A way once those are gone that leave anyway."""
-        if not self._departures.nodes or self.trials <= 0:
-            return None
+        """A way at nobody's cost, once those are gone that leave anyway."""
         mark = self._snapshot.mark()
         self._await()
         found = self._try(request, room_milli, barred, purse)
@@ -86,11 +84,15 @@ class GangSearch:
                 self.trials -= 1
                 may = self._eligible(request, pods, terms, mask, anywhere)
                 way = self._fewest(request, may, terms, mask)
-                if way is not None:
+                if way is not None and self._fair(way, terms):
                     last = max((order[pod.uid] for pod in way.victims), default=-1)
                     count = sum(len(self._parties.of(pod)) for pod in way.victims)
                     found.append(((last, count), len(found), way))
         return min(found, key=lambda each: each[:2])[2] if found else None
+
+    def _fair(self, way: GangWay, terms: Terms) -> bool:
+        given = sum(self._parties.milli(pod) for pod in way.victims)
+        return terms.fair(given, milli_of(way.placement), (node for _, node, _ in way.placement))
 
     def _orders(self, ranked: Ranked) -> list[list[Occupant]]:
         """The victims one by one, and node by node: a gang may need whole nodes."""

@@ -4,6 +4,8 @@ The terms are those of single pods, with the sum of all members; of models every
 quota, and the gang stays within its own. Called by ``core.reclaim``.
 """
 
+from collections.abc import Collection
+
 from gpu_scheduler.core.balance import Balance
 from gpu_scheduler.core.gangs.making_room import GangSearch, GangWay
 from gpu_scheduler.core.gangs.placing import Flags
@@ -34,18 +36,23 @@ class GangReclaim:
         way = self._search.without(request, room, barred, purse)
         if way is not None:
             return way
-        others = self._preemptible.of_others(project.name, balance)
+        if barred is not None and self._search.without(request, room, None, purse) is not None:
+            return None  # there is room that is only kept from those who borrow
+        others = self._preemptible.of_others(request.job, balance)
         victims = self._preemptible.guarded(others)
-        terms = self._preemptible.for_share(balance, room, purse)
+        terms = self._preemptible.for_share(request.job, balance, room, purse)
         return self._search.best(request, victims, terms, barred)
 
-    def preempt(self, project: Project, request: GangRequest) -> GangWay | None:
+    def preempt(
+        self, project: Project, request: GangRequest, claimed: Collection[int]
+    ) -> GangWay | None:
         """A way at the cost of pods of the same project with a lower priority."""
         room = self._balance.growth_milli(project)
         purse = self._balance.beyond.purse(project)
         way = self._search.without(request, room, None, purse)
-        if way is not None:
-            return way
-        victims = self._preemptible.lower(project.name, request.job.priority)
-        terms = self._preemptible.for_priority(room, purse)
+        most = self._balance.ceiling_milli(project)
+        if way is not None or self._search.without(request, most, None, purse) is not None:
+            return way  # none where there is room that is only kept from those who borrow
+        victims = self._preemptible.lower(request.job)
+        terms = self._preemptible.for_priority(most, room, claimed, purse)
         return self._search.best(request, victims, terms, None, anywhere=True)
