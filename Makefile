@@ -95,6 +95,10 @@ bench-packing: setup ## How well GPUs are packed on a public trace, against publ
 soak: setup ## Random work, hostile objects and faults for MINUTES=60, with a checker of its own
 	@$(PYTHON) -m tests.soak --minutes $(or $(MINUTES),60) $(OPTIONS)
 
+.PHONY: unlucky
+unlucky: setup ## Wrong and unlucky jobs on a real kubelet, and what kubectl says of each: JOBS=300 (needs root)
+	@$(PYTHON) -m tests.unlucky --jobs $(or $(JOBS),300) $(OPTIONS)
+
 .PHONY: image
 image: setup ## Build the operator's image, with Docker where there is one (IMAGE=name:tag)
 	@hack/image.sh $(IMAGE)

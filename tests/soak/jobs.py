@@ -170,6 +170,7 @@ class Jobs:
             return "waits without a reason"
         if reason in _WAITING_WORDS and pods and len(held) == len(pods):
             return "says that it waits, and all its pods are placed"
-        if status["phase"] == "Running" and pods and not any(p.holds for p in pods):
+        # Between two waves, or two tries, it reads Running with the reason why nothing runs.
+        if status["phase"] == "Running" and not reason and pods and not any(p.holds for p in pods):
             return "says that it runs, and none of its pods is placed"
         return ""

@@ -96,21 +96,31 @@ def _refusal(shape: Shape, node: NodeInfo) -> str:
 
 def _missing_resources(shape: Shape, nodes: Sequence[NodeInfo]) -> str:
     def beyond(
-        what: str, need: int, have: Callable[[NodeInfo], int], words: Callable[[int], str]
+        what: str,
+        need: int,
+        have: Callable[[NodeInfo], int],
+        words: Callable[[int], str],
+        words_for_most: Callable[[int], str] | None = None,
     ) -> str:
         most = max(have(node) for node in nodes)
         if need <= most:
             return ""
         return (
             f"needs {words(need)} {what}; the largest of the"
-            f" {wording.nodes(len(nodes))} that it may use has {words(most)}"
+            f" {wording.nodes(len(nodes))} that it may use has {(words_for_most or words)(most)}"
         )
 
     return (
         beyond("CPU", shape.cpu_milli, lambda n: n.cpu_milli, wording.cpu)
-        or beyond("memory", shape.memory_bytes, lambda n: n.memory_bytes, wording.memory)
         or beyond(
-            "ephemeral storage", shape.ephemeral_bytes, lambda n: n.ephemeral_bytes, wording.memory
+            "memory", shape.memory_bytes, lambda n: n.memory_bytes, wording.memory, wording.room
+        )
+        or beyond(
+            "ephemeral storage",
+            shape.ephemeral_bytes,
+            lambda n: n.ephemeral_bytes,
+            wording.memory,
+            wording.room,
         )
         or beyond("pod slot", 1, lambda n: n.pods, str)
         or (

@@ -55,6 +55,11 @@ def memory(size_bytes: int) -> str:
     return str(size_bytes)
 
 
+def room(size_bytes: int) -> str:
+    """Memory of a node, which is nothing round: '24104Mi', rounded down."""
+    return memory(size_bytes // MIB * MIB if size_bytes >= MIB else size_bytes)
+
+
 def cpu(milli: int) -> str:
     """Cores as a decimal: '1.5'."""
     return gpu_from_milli(milli)

@@ -159,6 +159,7 @@ class PodSpec(_Struct, frozen=True):
     init_containers: tuple[Container, ...] = ()
     overhead: dict[str, str] = {}
     resources: Resources | None = None  # pod-level resources
+    active_deadline_seconds: int | None = None
 
 
 class Condition(_Struct, frozen=True):

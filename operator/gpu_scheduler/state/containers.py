@@ -113,8 +113,10 @@ def failure(pod: Pod) -> Failure | None:
     bad = [each for each in ended if each[1].exit_code or each[1].signal]
     at = min((e.finished_at for _, e in bad if e.finished_at), default="")
     if pod.status.reason or not bad:
-        why = ": ".join(filter(None, (pod.status.reason, line(pod.status.message, KUBELET_CHARS))))
         late = pod.status.reason == _DEADLINE
+        limit = f"it ran longer than spec.timeLimitSeconds ({pod.spec.active_deadline_seconds} s)"
+        said = pod.status.reason, line(pod.status.message, KUBELET_CHARS)
+        why = ": ".join(filter(None, (limit if late else "", *said)))
         reason = Reason.TIME_LIMIT_EXCEEDED if late else Reason.POD_FAILED
         return Failure(reason, why or "the pod failed, and no container says why", at)
     name, first = min(bad, key=lambda each: each[1].finished_at or "")

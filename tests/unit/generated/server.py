@@ -79,6 +79,7 @@ class Server(Client):
         self._tries: Counter[str] = Counter()
         self._version = 1000
         self._uids = 0
+        self._gone: set[str] = set()  # uids of what was deleted
         self._log: list[tuple[str, bytes, dict[str, str]]] = []
         self._news = asyncio.Event()
         self._late: set[asyncio.Task[None]] = set()
@@ -91,6 +92,8 @@ class Server(Client):
         self._version += 1
         meta = {**obj["metadata"], "resourceVersion": str(version or self._version)}
         old = self.objects.get(place.key)
+        while old is None and str(meta["uid"]) in self._gone:
+            meta["uid"] = f"{meta['uid']}-next"  # no two objects ever have the same
         stored = {**obj, "metadata": meta}
         if place.plural == "pods" and old is not None:
             stored = _on_its_node(old, stored)
@@ -104,6 +107,7 @@ class Server(Client):
         if gone is None:
             return
         self._version += 1
+        self._gone.add(str(gone["metadata"]["uid"]))
         meta = {**gone["metadata"], "resourceVersion": str(self._version)}
         self._tell("DELETED", place, {**gone, "metadata": meta})
         for key, obj in list(self.objects.items()):

@@ -275,13 +275,14 @@ ROWS = {
             ),
             (
                 "TimeLimitExceeded",
-                "DeadlineExceeded: active on the node longer",
+                "it ran longer than spec.timeLimitSeconds (5 s): DeadlineExceeded: for too long",
                 (
                     placed(
                         phase="Failed",
                         ran=True,
                         reason="DeadlineExceeded",
-                        message="active on the node longer",
+                        message="for too long",
+                        limit_seconds=5,
                     ),
                 ),
             ),

@@ -50,6 +50,7 @@ def make_pod(
     ran: bool = False,
     conditions: tuple[dict[str, str], ...] = (),
     annotations_: dict[str, str] | None = None,
+    limit_seconds: int | None = None,
     **status: Any,
 ) -> Pod:
     """A pod of Job ``job`` (None: of nobody); ``path``: bind, gate, or other (default scheduler).
@@ -78,6 +79,7 @@ def make_pod(
         "nodeName": node,
         "containers": containers or [_requests(cpu, memory)],
         "initContainers": init_containers or [],
+        "activeDeadlineSeconds": limit_seconds,
     }
     seen = {
         "phase": phase,
