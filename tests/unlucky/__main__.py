@@ -12,6 +12,7 @@ import time
 from pathlib import Path
 
 from tests.api.caller import Caller
+from tests.perf.machine import machine
 from tests.unlucky.families import FAMILIES, generate
 from tests.unlucky.looks import Look, look_at, places
 
@@ -50,13 +51,16 @@ def main() -> int:
 def report(looks: list[Look], seed: int, seconds: float) -> str:
     """What was seen, with one job of each kind."""
     wrong = sum(bool(look.problem) for look in looks)
-    until = [look.seconds for look in looks]
+    until, on = [look.seconds for look in looks], machine()
     lines = [
         f"# {len(looks)} wrong or unlucky jobs of {len(FAMILIES)} kinds, seed {seed}",
         "",
         f"{len(looks) - wrong} read right in one look, {wrong} did not; {seconds:.0f} s in all. "
         f"From kubectl apply until the final words: median {statistics.median(until):.1f} s, "
         f"longest {max(until):.1f} s (images, containers and time limits included).",
+        "",
+        f"Machine: {on['cores']} cores of {on['cpu']}, {on['memory_gib']} GiB, Linux {on['kernel']}; "
+        f"Kubernetes {on['kubernetes']}, a real kubelet and containerd, a pretended driver.",
         "",
         "```",
     ]
