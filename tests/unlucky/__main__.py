@@ -59,8 +59,8 @@ def report(looks: list[Look], seed: int, seconds: float) -> str:
         f"From kubectl apply until the final words: median {statistics.median(until):.1f} s, "
         f"longest {max(until):.1f} s (images, containers and time limits included).",
         "",
-        f"Machine: {on['cores']} cores of {on['cpu']}, {on['memory_gib']} GiB, Linux {on['kernel']}; "
-        f"Kubernetes {on['kubernetes']}, a real kubelet and containerd, a pretended driver.",
+        f"Machine: {on['cores']} cores of {on['cpu']}, {on['memory_gib']} GiB, "
+        f"Linux {on['kernel']}; Kubernetes {on['kubernetes']}, a real kubelet and containerd, a pretended driver.",
         "",
         "```",
     ]
