@@ -60,7 +60,8 @@ def report(looks: list[Look], seed: int, seconds: float) -> str:
         f"longest {max(until):.1f} s (images, containers and time limits included).",
         "",
         f"Machine: {on['cores']} cores of {on['cpu']}, {on['memory_gib']} GiB, "
-        f"Linux {on['kernel']}; Kubernetes {on['kubernetes']}, a real kubelet and containerd, a pretended driver.",
+        f"Linux {on['kernel']}; Kubernetes {on['kubernetes']}, "
+        "a real kubelet and containerd, a pretended driver.",
         "",
         "```",
     ]
