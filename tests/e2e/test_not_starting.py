@@ -20,6 +20,9 @@ def test_an_image_that_cannot_be_had_names_it_and_the_kubelets_words(tenant: Ten
     assert "registry.invalid/nothing:1" in message and "ErrImagePull" in message
     assert tenant.wait_event("no-image", "ImageNotPulled")["type"] == "Warning"
     assert not_protected(tenant, "no-image")
+    conditions = {c["type"]: c for c in tenant.status("no-image")["conditions"]}
+    assert conditions["CannotStart"]["reason"] == "ImageNotPulled"
+    assert "registry.invalid/nothing:1" in conditions["CannotStart"]["message"]
 
 
 def test_an_image_that_may_not_be_pulled_and_a_name_that_is_none(tenant: Tenant) -> None:

@@ -32,6 +32,7 @@ class ConditionType(StrEnum):
     FAILED = "Failed"  # an index used up its retries, or the time limit passed
     PROTECTED = "Protected"  # memory caps are enforced and kept, as the agents see it
     DEVICES_HEALTHY = "DevicesHealthy"  # no pod holds a device that is not healthy
+    CANNOT_START = "CannotStart"  # a pod has its GPUs, and a container, volume or sandbox fails
     SET_ASIDE = "SetAside"  # the planner could not work with the object, and left it out
 
 

@@ -295,7 +295,8 @@ class GPUJobStatus(ApiModel):
         default_factory=list,
         max_length=16,
         description="Accepted, Placed, Complete, Failed; with agents Protected (memory caps are "
-        "enforced and kept) and DevicesHealthy; SetAside when the planner could not work with it.",
+        "enforced and kept) and DevicesHealthy; CannotStart while a pod with a place cannot "
+        "start; SetAside when the planner could not work with it.",
         json_schema_extra=_BY_TYPE,
     )
     project: str | None = Field(None, description="The GPUProject that is charged.")

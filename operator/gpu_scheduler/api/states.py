@@ -323,6 +323,12 @@ def of(reason: str) -> State | None:
     return _BY_REASON.get(reason)
 
 
+def cannot_start(reason: str) -> bool:
+    """Whether it says that a pod has a place and cannot start there."""
+    state = _BY_REASON.get(reason)
+    return state is not None and state.group is Group.STUCK
+
+
 def event_kind(reason: str) -> EventKind | None:
     """Kind of the Event that tells of a reason; None: this is no news to a user."""
     state = _BY_REASON.get(reason)

@@ -306,7 +306,7 @@ class Planning:
         said = {node: why for node, why in self._world.waiting.avoided(wait.job).items() if why}
         if said:
             told = [f"{node}: {why}" for node, why in sorted(said.items())[:_MOST_REFUSALS]]
-            message = f"{message}; left out for a while {'; '.join(told)}"
+            message = f"{message}; refused on {'; '.join(told)}"
         return wait if message is wait.message else replace(wait, message=message)
 
     def _waits_aside(self, scene: Scene, gone: set[Suspect]) -> dict[JobKey, Wait]:

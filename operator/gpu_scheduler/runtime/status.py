@@ -249,6 +249,8 @@ def _conditions(
         ("Placed", placed, "Placed" if placed else "NotPlaced", ""),
         *protection.conditions(held, watched, before),
     ]
+    if words.cannot_start(reason):
+        wanted.append((ConditionType.CANNOT_START, True, reason, message))
     if aside:
         wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", aside))
     if complete or phase is Phase.SUCCEEDED:

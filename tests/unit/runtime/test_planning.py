@@ -205,7 +205,7 @@ async def test_what_was_said_on_an_avoided_node_is_told_to_who_waits() -> None:
     async with Running(case.planning.run()):
         case.planning.wake()
         await asyncio.sleep(1)
-    assert case.planning.waits[KEY].message.endswith(f"; left out for a while a: {said}")
+    assert case.planning.waits[KEY].message.endswith(f"; refused on a: {said}")
 
 
 @virtual

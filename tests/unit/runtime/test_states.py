@@ -330,6 +330,23 @@ def test_each_state_says_what_is_so(case: str) -> None:
     assert len(status.message) < 1000
 
 
+_CANNOT_START = {
+    "ImageNotPulled",
+    "ContainerNotStarted",
+    "VolumeNotMounted",
+    "SandboxNotCreated",
+}
+
+
+@pytest.mark.parametrize("case", ROWS)
+def test_a_condition_says_when_a_pod_cannot_start_and_only_then(case: str) -> None:
+    status = status_of(ROWS[case])
+    found = [c for c in status.conditions if c.type == "CannotStart"]
+    assert bool(found) is (status.reason in _CANNOT_START)
+    for each in found:
+        assert (each.status, each.reason, each.message) == ("True", status.reason, status.message)
+
+
 def test_every_word_is_reached_by_a_row_above() -> None:
     reached = {row.says[1] for row in ROWS.values()}
     of_sweeps = {each.value for each in SweepReason}  # tests of sweeps reach those
