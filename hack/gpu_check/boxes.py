@@ -77,7 +77,6 @@ class BoxMaker:
             environment["LD_PRELOAD"] = str(self.library)
             environment["GPUCAP_STATE_DIR"] = str(folder)
             environment["GPUCAP_LIMIT_FILE"] = str(box.limit_file)
-            environment["GPU_MEMORY_LIMIT_MIB"] = str(cap_mib)
             if context_mib is not None:
                 environment["GPUCAP_CONTEXT_MIB"] = str(context_mib)
         return box

@@ -55,6 +55,39 @@ def test_an_empty_environment_keeps_the_cap(box: Container, etc: Path) -> None:
     assert files == "ledger\n"
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "GPUCAP_LIMIT_FILE=/etc/other",
+        "GPUCAP_LIMIT_FILE=/nowhere",
+        "GPU_MEMORY_LIMIT_MIB=9000",
+        "GPUCAP_STATE_DIR=/opt/other",
+        "GPUCAP_CONTEXT_MIB=0",
+        "GPUCAP_CONTEXT_MIB=1",
+    ],
+)
+def test_a_line_of_the_environment_moves_nothing(box: Container, etc: Path, line: str) -> None:
+    if box.gpu.build.sanitized:
+        pytest.skip("a sanitizer's runtime must be preloaded first")
+    (etc / "other").write_text("30000")
+    more = ["GPU_MEMORY_LIMIT_MIB=9000"] if "LIMIT_FILE" in line else []
+    command = box.probe_command("dlopen", "alloc", 512)
+    printed, files = run(box, etc, "env", line, *more, *command)
+    found = seen(printed)
+    assert (found.pieces, found.total_mib, files) == (15, 8192, "ledger\n")
+
+
+def test_a_limit_that_is_there_and_holds_no_number_gives_out_nothing(
+    box: Container, etc: Path
+) -> None:
+    if box.gpu.build.sanitized:
+        pytest.skip("a sanitizer's runtime must be preloaded first")
+    (etc / "gpu-scheduler/memory-limit-mib").write_text("")
+    command = box.probe_command("dlopen", "alloc", 512)
+    printed, files = run(box, etc, "env", "GPU_MEMORY_LIMIT_MIB=9000", *command)
+    assert (seen(printed).pieces, files) == (0, "ledger\nlibgpucap.log\n")
+
+
 def test_a_process_without_cuda_touches_nothing(box: Container, etc: Path) -> None:
     if box.gpu.build.sanitized:
         pytest.skip("a sanitizer's runtime must be preloaded first")

@@ -3,6 +3,7 @@
 #include "lock.h"
 #include "log.h"
 #include "os.h"
+#include "settings.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,16 +12,16 @@
 #define MIB_MOST           (1u << 30) /* a pebibyte: more is a mistake */
 #define CHECK_MILLISECONDS 100u
 #define CONTEXT_MIB        512u
-#define DEFAULT_FILE       "/etc/gpu-scheduler/memory-limit-mib"
 #define VARIABLE           "GPU_MEMORY_LIMIT_MIB"
 
 static struct {
     struct lock lock;
     _Atomic(uint64_t) next_check; /* milliseconds; 0: never checked */
     _Atomic(uint64_t) bytes;
-    struct stat seen; /* of the file when it was read */
-    bool seen_any;
-} state = {.bytes = LIMIT_NONE};
+    struct stat seen; /* of the file that `file_bytes` was read from */
+    uint64_t file_bytes;
+    bool known; /* `file_bytes` is what some file said; it is kept while none can be read */
+} state = {.bytes = LIMIT_REFUSE};
 
 static bool is_blank(char c) {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
@@ -54,33 +55,47 @@ static void quote(const char *text, char out[48]) {
 }
 
 static const char *limit_file(void) {
-    const char *file = getenv("GPUCAP_LIMIT_FILE");
-    return file && *file ? file : DEFAULT_FILE;
+    const char *file = settings_override("GPUCAP_LIMIT_FILE");
+    return file ? file : SETTINGS_LIMIT_FILE;
 }
 
-static bool from_file(const char *path, uint64_t *bytes) {
+static bool same_file(const struct stat *a, const struct stat *b) {
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Reads what is in the file into `state`; false: it holds no limit, or could not be read. */
+static bool read_file(const char *path, const char *then) {
     char text[64], quoted[48];
+    struct stat seen;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0) {
-        log_once("memory limit: cannot open %s (error %d); the environment's " VARIABLE " holds",
-                 path, errno);
+    ssize_t length = -1;
+    int error = errno;
+    if (fd >= 0) {
+        bool known = os_fstat(fd, &seen) == 0;
+        length = known ? read(fd, text, sizeof text - 1) : -1;
+        error = errno;
+        close(fd);
+    }
+    if (length < 0) {
+        log_once("memory limit: cannot read %s (error %d); %s", path, error, then);
         return false;
     }
-    ssize_t length = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[length > 0 ? length : 0] = 0;
-    if (limit_parse(text, bytes))
-        return true;
-    quote(text, quoted);
-    log_once("memory limit: %s holds \"%s\", not a number of MiB from 1 to %u; the "
-             "environment's " VARIABLE " holds",
-             path, quoted, MIB_MOST);
-    return false;
+    text[length] = 0;
+    if (!limit_parse(text, &state.file_bytes)) {
+        quote(text, quoted);
+        log_once("memory limit: %s holds \"%s\", not a number of MiB from 1 to %u; %s", path, quoted,
+                 MIB_MOST, then);
+        return false;
+    }
+    state.seen = seen;
+    state.known = true;
+    return true;
 }
 
 static bool from_environment(uint64_t *bytes) {
     char quoted[48];
-    const char *text = getenv(VARIABLE);
+    const char *text = secure_getenv(VARIABLE);
     if (!text)
         return false;
     if (limit_parse(text, bytes))
@@ -92,23 +107,24 @@ static bool from_environment(uint64_t *bytes) {
     return false;
 }
 
-static bool same_file(const struct stat *a, const struct stat *b) {
-    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
-           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
-}
-
+/* The lesser of file and environment. A file that is there and cannot be understood leaves what the
+ * last one said; before there was one nothing is given out. */
 static void refresh(void) {
-    struct stat now = {0};
+    struct stat now;
     const char *path = limit_file();
+    const char *then = state.known ? "the last limit stays" : "nothing is given out until it can";
     bool present = os_stat(path, &now) == 0;
-    if (state.seen_any && same_file(&now, &state.seen))
-        return; /* a missing file is all zeros, like the one before */
+    bool absent = !present && os_absent(errno);
+    if (!(present && state.known && same_file(&now, &state.seen)) && !absent && !read_file(path, then))
+        if (!state.known) {
+            state.bytes = LIMIT_REFUSE;
+            return;
+        }
+    if (absent && state.known)
+        log_once("memory limit: %s is not there any more; the last limit stays", path);
     uint64_t bytes = LIMIT_NONE;
-    if (!(present && from_file(path, &bytes)) && !from_environment(&bytes))
-        bytes = LIMIT_NONE;
-    state.seen = now;
-    state.seen_any = true;
-    state.bytes = bytes;
+    from_environment(&bytes);
+    state.bytes = state.known && state.file_bytes < bytes ? state.file_bytes : bytes;
 }
 
 uint64_t limit_bytes(void) {
@@ -131,7 +147,7 @@ uint64_t limit_context_bytes(void) {
      * 400 to 550 MiB), so a program that fills what it sees as free stays within the cap as NVML
      * counts it; an eighth keeps a small cap usable. The agent replaces the figure within seconds.
      */
-    const char *text = getenv("GPUCAP_CONTEXT_MIB");
+    const char *text = settings_override("GPUCAP_CONTEXT_MIB");
     uint64_t bytes = (uint64_t)CONTEXT_MIB * MIB, cap = limit_bytes();
     if (text && text[0] == '0' && !text[1])
         return 0;

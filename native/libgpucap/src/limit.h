@@ -1,9 +1,10 @@
 /*
  * The cap: bytes of each device that the container may hold.
  *
- * From the file that follows the pod's annotation, else from the environment; looked at again at
- * most every 100 ms. A source with garbage in it is reported once and passed over; with no source
- * there is no cap.
+ * The lesser of the file that follows the pod's annotation and the environment; looked at again at
+ * most every 100 ms. A file that is there and cannot be read or understood is reported once: the last
+ * limit stays, and where there was none nothing is given out. Garbage in the environment is reported
+ * and passed over; with neither file nor environment there is no cap.
  */
 #ifndef GPUCAP_LIMIT_H
 #define GPUCAP_LIMIT_H
@@ -11,7 +12,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define LIMIT_NONE UINT64_MAX
+#define LIMIT_NONE   UINT64_MAX
+#define LIMIT_REFUSE 0u /* nothing is given out */
 
 uint64_t limit_bytes(void);
 

@@ -2,6 +2,7 @@
 
 #include "lock.h"
 #include "os.h"
+#include "settings.h"
 
 #include <stdarg.h>
 #include <stdint.h>
@@ -13,8 +14,8 @@
 #define LOG_BYTES 65536 /* a file beyond this takes no more lines */
 
 const char *state_folder(void) {
-    const char *folder = getenv("GPUCAP_STATE_DIR");
-    return folder && *folder ? folder : "/opt/gpu-scheduler/state";
+    const char *folder = settings_override("GPUCAP_STATE_DIR");
+    return folder ? folder : "/opt/gpu-scheduler/state";
 }
 
 static bool said_in_file(int fd, const char *message) {

@@ -19,6 +19,11 @@ static inline int os_stat(const char *path, struct stat *out) {
     return (int)syscall(SYS_newfstatat, AT_FDCWD, path, out, 0);
 }
 
+/* Whether an error of os_stat means that nothing is there, and not that it could not be seen. */
+static inline bool os_absent(int error) {
+    return error == ENOENT || error == ENOTDIR;
+}
+
 static inline int os_fstat(int fd, struct stat *out) {
     return (int)syscall(SYS_fstat, fd, out);
 }

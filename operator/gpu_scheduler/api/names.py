@@ -57,6 +57,7 @@ DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 # On Jobs: when their pods were allowed again, see jobs.nudge.
 TRIED_AGAIN = f"{GROUP}/tried-again"
 
+CAP_PREFIX = "GPUCAP_"  # of variables that libgpucap obeys where there is no container
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # what NVIDIA's container runtime obeys
 VOID = "void"  # NVIDIA's word for "no device at all"
 

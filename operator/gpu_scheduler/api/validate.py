@@ -17,7 +17,7 @@ from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUContainer, GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
 from gpu_scheduler.api.model import ApiModel, json_name
-from gpu_scheduler.api.names import VISIBLE_DEVICES
+from gpu_scheduler.api.names import CAP_PREFIX, VISIBLE_DEVICES
 from gpu_scheduler.api.numbering import passing
 from gpu_scheduler.api.parts import role_spec
 from gpu_scheduler.api.problem import Problem
@@ -74,6 +74,11 @@ def env_problems(field: str, names: Iterable[object]) -> Iterator[Problem]:
             yield Problem(
                 f"{field}[{index}].name",
                 f"{VISIBLE_DEVICES} is set by the scheduler to the GPUs of the pod; remove it",
+            )
+        elif isinstance(name, str) and name.startswith(CAP_PREFIX):
+            yield Problem(
+                f"{field}[{index}].name",
+                f"variables that begin with {CAP_PREFIX} are kept for the memory cap; remove it",
             )
 
 

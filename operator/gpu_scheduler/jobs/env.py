@@ -11,6 +11,7 @@ from copy import deepcopy
 from typing import Any
 
 from gpu_scheduler.api.names import (
+    CAP_PREFIX,
     VISIBLE_DEVICES,
     VOID,
     devices_annotation,
@@ -69,7 +70,11 @@ def void_env(part: Env, theirs: Sequence[Mapping[str, Any]] | None) -> Env:
 
 
 def _kept(theirs: Sequence[Mapping[str, Any]] | None) -> Env:
-    return [dict(entry) for entry in theirs or () if entry.get("name") not in RESERVED]
+    return [dict(entry) for entry in theirs or () if not _reserved(entry.get("name"))]
+
+
+def _reserved(name: object) -> bool:
+    return name in RESERVED or (isinstance(name, str) and name.startswith(CAP_PREFIX))
 
 
 def from_annotation(name: str, annotation: str) -> dict[str, Any]:

@@ -116,8 +116,9 @@ def test_ordinary_templates_have_no_problem() -> None:
     assert problems(spec, {0}, interposer=True) == ()
 
 
-def test_devices_by_hand_are_refused_with_the_way_out() -> None:
-    env = [{"name": "LR", "value": "1"}, {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+@pytest.mark.parametrize("name", ["NVIDIA_VISIBLE_DEVICES", "GPUCAP_LIMIT_FILE", "GPUCAP_X"])
+def test_devices_and_caps_by_hand_are_refused_with_the_way_out(name: str) -> None:
+    env = [{"name": "LR", "value": "1"}, {"name": name, "value": "all"}]
     spec = {"containers": [{"name": "main", "image": "x", "env": env}]}
     (problem,) = problems(spec, [0], interposer=False)
     assert problem.field == "spec.template.spec.containers[0].env[1].name"

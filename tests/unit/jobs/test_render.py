@@ -160,9 +160,16 @@ def test_limit_files_are_a_folder_of_their_own_volume_per_container() -> None:
     assert not any("subPath" in mount for each in mounts for mount in each)
 
 
-RESERVED = ["NVIDIA_VISIBLE_DEVICES", "GPU_MEMORY_LIMIT_MIB", "GPUJOB_NAME", "GPUJOB_INDEX", "MINE"]
+RESERVED = [
+    "NVIDIA_VISIBLE_DEVICES",
+    "GPU_MEMORY_LIMIT_MIB",
+    "GPUCAP_LIMIT_FILE",
+    "GPUJOB_NAME",
+    "GPUJOB_INDEX",
+]
+NAMES = [*RESERVED, "MINE"]
 envs = st.lists(
-    st.fixed_dictionaries({"name": st.sampled_from(RESERVED), "value": st.just("all")}), max_size=4
+    st.fixed_dictionaries({"name": st.sampled_from(NAMES), "value": st.just("all")}), max_size=4
 )
 
 
@@ -213,6 +220,8 @@ def test_gpu_containers_take_devices_from_the_allocation_and_all_others_get_void
             assert visible[0]["value"] == "void"
             assert key not in annotations
         assert len(visible) == 1
+        theirs = {e["name"] for e in container["env"] if e.get("value") == "all"}
+        assert theirs <= {"MINE"}
     for container in pod_spec(job)["initContainers"]:
         visible = [e for e in container["env"] if e["name"] == "NVIDIA_VISIBLE_DEVICES"]
         assert visible == [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "void"}]
