@@ -28,34 +28,49 @@ struct CUmipmappedArray_st {
 static CUarray arrays;
 static CUmipmappedArray mipmaps;
 
-static size_t element_bytes(CUarray_format format) {
-    switch (format) {
+/* Bytes of a texel, or of a block of 4 x 4 texels; 0: no such format, or not with these channels.
+ */
+static size_t element_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, size_t *side) {
+    static const unsigned char of_blocks[] = {8, 8, 16, 16, 16, 16, 8, 8, 16, 16, 16, 16, 16, 16};
+    static const unsigned char of_names[] = {1, 2, 4, 2, 4, 8};
+    unsigned int format = shape->Format, channels = shape->NumChannels, first = format & 0x0f;
+    bool usual = channels == 1 || channels == 2 || channels == 4;
+    *side = 1;
+    if (format >= CU_AD_FORMAT_BC1_UNORM && format <= CU_AD_FORMAT_BC7_UNORM_SRGB) {
+        *side = 4;
+        return of_blocks[format - CU_AD_FORMAT_BC1_UNORM];
+    }
+    if (format >= CU_AD_FORMAT_UNORM_INT8X1 && format <= CU_AD_FORMAT_SNORM_INT16X4) {
+        return of_names[first % 6];
+    }
+    switch (shape->Format) {
     case CU_AD_FORMAT_UNSIGNED_INT8:
     case CU_AD_FORMAT_SIGNED_INT8:
-        return 1;
+        return usual ? channels : 0;
     case CU_AD_FORMAT_UNSIGNED_INT16:
     case CU_AD_FORMAT_SIGNED_INT16:
     case CU_AD_FORMAT_HALF:
-        return 2;
+        return usual ? 2 * channels : 0;
     case CU_AD_FORMAT_UNSIGNED_INT32:
     case CU_AD_FORMAT_SIGNED_INT32:
     case CU_AD_FORMAT_FLOAT:
-        return 4;
+        return usual ? 4 * channels : 0;
+    default:
+        return 0;
     }
-    return 0;
 }
 
 static bool shape_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, size_t *bytes) {
-    size_t element = element_bytes(shape->Format) * shape->NumChannels;
-    bool channels = shape->NumChannels == 1 || shape->NumChannels == 2 || shape->NumChannels == 4;
-    if (!element || !channels || !shape->Width) {
+    size_t side, element = element_bytes(shape, &side);
+    if (!element || !shape->Width || shape->Width > SIZE_MAX - side) {
         return false;
     }
-    if (__builtin_mul_overflow(element, shape->Width, bytes)) {
+    if (__builtin_mul_overflow(element, (shape->Width + side - 1) / side, bytes)) {
         return false;
     }
     *bytes = fg_round_up(*bytes, ROW);
-    size_t height = shape->Height ? shape->Height : 1, depth = shape->Depth ? shape->Depth : 1;
+    size_t height = shape->Height ? (shape->Height + side - 1) / side : 1;
+    size_t depth = shape->Depth ? shape->Depth : 1;
     if (__builtin_mul_overflow(*bytes, height, bytes) ||
         __builtin_mul_overflow(*bytes, depth, bytes) || *bytes > SIZE_MAX - BLOCK) {
         return false;

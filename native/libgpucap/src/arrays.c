@@ -1,39 +1,83 @@
 /*
- * Arrays: their bytes follow from their shape; where the driver says what it needs for one
- * (cuArrayGetMemoryRequirements), that is charged instead. Sparse arrays and those with deferred
- * mapping have no memory of their own: it comes from cuMemCreate.
+ * Arrays: their bytes follow from their shape as the driver lays it out: rows of whole 512 bytes,
+ * levels of whole 64 KiB, and from a mebibyte on whole 2 MiB like any allocation. Where the driver
+ * says what it needs for one (cuArrayGetMemoryRequirements) that is charged instead. Sparse arrays
+ * and those with deferred mapping have no memory of their own: it comes from cuMemCreate.
  */
 #include "charge.h"
 
 #define WITHOUT_MEMORY (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)
 
-/* Bytes of one channel of one element. Formats with a name of their own (block compression, video,
- * normalised integers) take at most four. */
-static uint64_t channel_bytes(CUarray_format format) {
-    switch (format) {
-    case CU_AD_FORMAT_UNSIGNED_INT8:
-    case CU_AD_FORMAT_SIGNED_INT8:
-        return 1;
-    case CU_AD_FORMAT_UNSIGNED_INT16:
-    case CU_AD_FORMAT_SIGNED_INT16:
-    case CU_AD_FORMAT_HALF:
-        return 2;
-    default:
-        return 4;
-    }
-}
+#define ROW   512u
+#define BLOCK 65536u
+
+/* What a format puts side by side: so many bytes for `side` x `side` texels. */
+struct element {
+    uint64_t bytes;
+    unsigned int side;
+};
 
 static uint64_t at_least_one(uint64_t extent) {
     return extent ? extent : 1; /* an array of fewer dimensions has zeros for the others */
 }
 
+static struct element element_of(CUarray_format format, unsigned int channels) {
+    channels = (unsigned int)at_least_one(channels);
+    switch (format) {
+    case CU_AD_FORMAT_UNSIGNED_INT8:
+    case CU_AD_FORMAT_SIGNED_INT8:
+        return (struct element){channels, 1};
+    case CU_AD_FORMAT_UNSIGNED_INT16:
+    case CU_AD_FORMAT_SIGNED_INT16:
+    case CU_AD_FORMAT_HALF:
+        return (struct element){2 * (uint64_t)channels, 1};
+    case CU_AD_FORMAT_UNORM_INT8X1:
+    case CU_AD_FORMAT_SNORM_INT8X1:
+        return (struct element){1, 1};
+    case CU_AD_FORMAT_UNORM_INT8X2:
+    case CU_AD_FORMAT_SNORM_INT8X2:
+    case CU_AD_FORMAT_UNORM_INT16X1:
+    case CU_AD_FORMAT_SNORM_INT16X1:
+        return (struct element){2, 1};
+    case CU_AD_FORMAT_UNORM_INT8X4:
+    case CU_AD_FORMAT_SNORM_INT8X4:
+    case CU_AD_FORMAT_UNORM_INT16X2:
+    case CU_AD_FORMAT_SNORM_INT16X2:
+        return (struct element){4, 1};
+    case CU_AD_FORMAT_UNORM_INT16X4:
+    case CU_AD_FORMAT_SNORM_INT16X4:
+        return (struct element){8, 1};
+    case CU_AD_FORMAT_BC1_UNORM:
+    case CU_AD_FORMAT_BC1_UNORM_SRGB:
+    case CU_AD_FORMAT_BC4_UNORM:
+    case CU_AD_FORMAT_BC4_SNORM:
+        return (struct element){8, 4};
+    case CU_AD_FORMAT_BC2_UNORM:
+    case CU_AD_FORMAT_BC2_UNORM_SRGB:
+    case CU_AD_FORMAT_BC3_UNORM:
+    case CU_AD_FORMAT_BC3_UNORM_SRGB:
+    case CU_AD_FORMAT_BC5_UNORM:
+    case CU_AD_FORMAT_BC5_SNORM:
+    case CU_AD_FORMAT_BC6H_UF16:
+    case CU_AD_FORMAT_BC6H_SF16:
+    case CU_AD_FORMAT_BC7_UNORM:
+    case CU_AD_FORMAT_BC7_UNORM_SRGB:
+        return (struct element){16, 4};
+    default: /* no format has wider channels; those of video take less than that */
+        return (struct element){4 * (uint64_t)channels, 1};
+    }
+}
+
 static uint64_t level_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int level) {
+    struct element element = element_of(shape->Format, shape->NumChannels);
     uint64_t layers = at_least_one(shape->Depth);
     if (!(shape->Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)))
         layers = at_least_one(layers >> level);
-    uint64_t texels = charge_product(at_least_one(shape->Width >> level),
-                                     charge_product(at_least_one(shape->Height >> level), layers));
-    return charge_product(texels, at_least_one(shape->NumChannels) * channel_bytes(shape->Format));
+    uint64_t across =
+        charge_whole(at_least_one(shape->Width >> level), element.side) / element.side;
+    uint64_t rows = charge_whole(at_least_one(shape->Height >> level), element.side) / element.side;
+    uint64_t row = charge_whole(charge_product(across, element.bytes), ROW);
+    return charge_whole(charge_product(row, charge_product(rows, layers)), BLOCK);
 }
 
 static uint64_t shape_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int levels) {

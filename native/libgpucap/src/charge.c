@@ -39,12 +39,12 @@ bool charge_current(struct place *out) {
     return true;
 }
 
-static uint64_t rounded_up(uint64_t bytes, uint64_t step) {
+uint64_t charge_whole(uint64_t bytes, uint64_t step) {
     return bytes > UINT64_MAX - step ? UINT64_MAX : (bytes + step - 1) / step * step;
 }
 
 uint64_t charge_rounded(uint64_t bytes) {
-    return rounded_up(bytes, bytes < LARGE ? SMALL_STEP : LARGE_STEP);
+    return charge_whole(bytes, bytes < LARGE ? SMALL_STEP : LARGE_STEP);
 }
 
 bool charge_reserve(const struct place *place, uint64_t bytes) {

@@ -49,6 +49,9 @@ bool charge_ordinal(CUdevice ordinal, struct place *out);
  * and cuts small ones from such a page in steps of 512 bytes. */
 uint64_t charge_rounded(uint64_t bytes);
 
+/* The same in whole steps of so many bytes; at most UINT64_MAX. */
+uint64_t charge_whole(uint64_t bytes, uint64_t step);
+
 /* Takes the bytes, after giving idle pool memory back to the device if need be; false: over the
  * cap. */
 bool charge_reserve(const struct place *place, uint64_t bytes);

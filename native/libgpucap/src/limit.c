@@ -84,8 +84,8 @@ static bool read_file(const char *path, const char *then) {
     text[length] = 0;
     if (!limit_parse(text, &state.file_bytes)) {
         quote(text, quoted);
-        log_once("memory limit: %s holds \"%s\", not a number of MiB from 1 to %u; %s", path, quoted,
-                 MIB_MOST, then);
+        log_once("memory limit: %s holds \"%s\", not a number of MiB from 1 to %u; %s", path,
+                 quoted, MIB_MOST, then);
         return false;
     }
     state.seen = seen;
@@ -112,16 +112,17 @@ static bool from_environment(uint64_t *bytes) {
 static void refresh(void) {
     struct stat now;
     const char *path = limit_file();
-    const char *then = state.known ? "the last limit stays" : "nothing is given out until it can";
     bool present = os_stat(path, &now) == 0;
-    bool absent = !present && os_absent(errno);
-    if (!(present && state.known && same_file(&now, &state.seen)) && !absent && !read_file(path, then))
-        if (!state.known) {
+    if (!present && os_absent(errno)) {
+        if (state.known)
+            log_once("memory limit: %s is gone; the last limit stays", path);
+    } else if (!present || !state.known || !same_file(&now, &state.seen)) {
+        const char *then = state.known ? "the last limit stays" : "nothing is given out";
+        if (!read_file(path, then) && !state.known) {
             state.bytes = LIMIT_REFUSE;
             return;
         }
-    if (absent && state.known)
-        log_once("memory limit: %s is not there any more; the last limit stays", path);
+    }
     uint64_t bytes = LIMIT_NONE;
     from_environment(&bytes);
     state.bytes = state.known && state.file_bytes < bytes ? state.file_bytes : bytes;

@@ -2,9 +2,9 @@
  * The cap: bytes of each device that the container may hold.
  *
  * The lesser of the file that follows the pod's annotation and the environment; looked at again at
- * most every 100 ms. A file that is there and cannot be read or understood is reported once: the last
- * limit stays, and where there was none nothing is given out. Garbage in the environment is reported
- * and passed over; with neither file nor environment there is no cap.
+ * most every 100 ms. A file that is there and cannot be read or understood is reported once: the
+ * last limit stays, and where there was none nothing is given out. Garbage in the environment is
+ * reported and passed over; with neither file nor environment there is no cap.
  */
 #ifndef GPUCAP_LIMIT_H
 #define GPUCAP_LIMIT_H

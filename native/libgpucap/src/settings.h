@@ -1,5 +1,6 @@
 /*
- * Variables that move or set what the scheduler decides: for tests, and machines without a container.
+ * Variables that move or set what the scheduler decides: for tests, and machines without a
+ * container.
  *
  * Where the scheduler has put its limit file they do not exist: a line in a pod's env, or a program
  * that sets them for its children, would otherwise choose its own cap. Nor do they exist for a
