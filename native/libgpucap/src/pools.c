@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define POOLS       256
+#define POOLS       1024
 #define CHUNK_LEAST (2u << 20)
 #define CHUNK_MOST  (64u << 20)
 
@@ -42,7 +42,7 @@ static struct pool *find_or_add(CUmemoryPool handle, const struct place *place) 
         state.count = i < state.count ? state.count : i + 1;
         return &state.pools[i];
     }
-    log_once("more than %d memory pools: those beyond are not charged", POOLS);
+    log_once("more than %d memory pools: those beyond get no memory", POOLS);
     return NULL;
 }
 
@@ -77,6 +77,8 @@ bool pools_begin(struct growth *growth, CUmemoryPool handle, const struct place 
         chunk = pool->chunk;
     }
     lock_free(&state.lock);
+    if (!pool)
+        return false; /* nobody would count what it takes */
     if (bytes > idle) {
         uint64_t missing = bytes - idle;
         uint64_t grown =
@@ -200,22 +202,27 @@ void pools_settle_freed(void) {
     }
 }
 
-bool pools_trim(const struct place *place) {
-    CUmemoryPool idle[POOLS];
-    int count = 0;
+/* The next pool on the device that holds memory, from `*at` on; NULL: there is none. */
+static CUmemoryPool next_charged(const struct place *place, int *at) {
+    CUmemoryPool found = NULL;
     lock_take(&state.lock);
-    for (int i = 0; i < state.count; i++) {
-        struct pool *pool = &state.pools[i];
-        if (pool->handle && !pool->destroyed && pool->charged &&
-            pool->place.device == place->device)
-            idle[count++] = pool->handle;
+    while (!found && *at < state.count) {
+        struct pool *pool = &state.pools[(*at)++];
+        if (!pool->destroyed && pool->charged && pool->place.device == place->device)
+            found = pool->handle;
     }
     lock_free(&state.lock);
-    for (int i = 0; i < count; i++)
-        CALL_DRIVER(cuMemPoolTrimTo, idle[i], 0);
-    if (count)
+    return found;
+}
+
+bool pools_trim(const struct place *place) {
+    CUmemoryPool pool;
+    bool any = false;
+    for (int at = 0; (pool = next_charged(place, &at)); any = true)
+        CALL_DRIVER(cuMemPoolTrimTo, pool, 0); /* without the lock: it may wait for the device */
+    if (any)
         settle_all(place);
-    return graphs_trim(place) || count > 0;
+    return graphs_trim(place) || any;
 }
 
 void pools_forget(void) {
