@@ -34,6 +34,7 @@ static const struct {
     FIELD("remapped-rows", remapped_rows),
     FIELD("remap-pending", remap_pending),
     FIELD("remap-failed", remap_failed),
+    FIELD("peak", peak),
 #undef FIELD
 };
 static const char *const KINDS[FG_KINDS] = {"context", "module", "sync",  "managed",
@@ -63,9 +64,11 @@ static void show(FgState *state) {
     printf("{\"devices\": [");
     for (uint32_t d = 0; d < shared->devices; d++) {
         const FgDevice *device = &shared->device[d];
-        printf("%s{\"uuid\": \"%s\", \"total\": %llu, \"reserved\": %llu, \"used\": %llu}",
+        printf("%s{\"uuid\": \"%s\", \"total\": %llu, \"reserved\": %llu, \"used\": %llu, "
+               "\"peak\": %llu}",
                d ? ", " : "", device->uuid, (unsigned long long)device->total,
-               (unsigned long long)device->reserved, (unsigned long long)device->used);
+               (unsigned long long)device->reserved, (unsigned long long)device->used,
+               (unsigned long long)device->peak);
     }
     printf("], \"processes\": [");
     const char *comma = "";

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const uint64_t MAGIC = 0x31307570676b6166; /* fakgpu01 */
+static const uint64_t MAGIC = 0x32307570676b6166; /* fakgpu02 */
 
 /* Containers run as various users, so files are everybody's. O_CREAT comes second because the
  * kernel refuses it on another user's file in some folders (fs.protected_regular). */
@@ -240,7 +240,9 @@ bool fg_charge(FgState *state, int device, FgKind kind, uint64_t bytes) {
             return false;
         }
     }
-    state->shared->device[device].used += bytes;
+    FgDevice *shared = &state->shared->device[device];
+    shared->used += bytes;
+    shared->peak = shared->used > shared->peak ? shared->used : shared->peak;
     state->shared->slot[state->slot].bytes[device][kind] += bytes;
     return true;
 }

@@ -56,6 +56,7 @@ typedef struct {
     uint32_t retired_pages, remapped_rows, remap_pending, remap_failed;
     uint64_t xid_count; /* ever; the last FG_XIDS are kept */
     uint64_t xids[FG_XIDS];
+    uint64_t peak; /* the most that `used` ever was */
 } FgDevice;
 
 typedef struct {

@@ -151,3 +151,8 @@ class FakeGPU:
         """What all processes hold of a device."""
         used: int = self.state()["devices"][index]["used"]
         return used / MIB
+
+    def peak_mib(self, index: int = 0) -> float:
+        """The most that all processes ever held of a device, if only for a moment."""
+        peak: int = self.state()["devices"][index]["peak"]
+        return peak / MIB

@@ -362,3 +362,8 @@ def modules_and_contexts() -> dict[str, float]:
     cuda.ok("cuCtxCreate_v2", Number(), 0, 0)
     seen["reset"] = before - cuda.free_mib()
     return seen
+
+
+def a_narrow_pitch(rows: int) -> int:
+    """What cuMemAllocPitch answers for rows of one byte, which the driver makes 512."""
+    return Cuda().cuMemAllocPitch_v2(Number(), Number(), 1, rows, 4)

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.native.container import OUT_OF_MEMORY, Container, seen
+from tests.native.cuda import MIB
 
 CAP_MIB, PIECE_MIB = 1024, 128
 ROWS = (
@@ -81,6 +82,15 @@ def test_row_ends_at_the_cap_through_ctypes(box: Container, row: str) -> None:
 def test_what_is_given_back_can_be_taken_again(box: Container, row: str) -> None:
     found = box.probe("linked", row, PIECE_MIB, "cycle", GPUCAP_CONTEXT_MIB=context_mib(row))
     assert found.pieces == CAP_MIB // PIECE_MIB
+
+
+def test_a_pitch_is_above_the_cap_not_even_for_a_moment(box: Container) -> None:
+    box.gpu.configure(context_mib=0, module_mib=0)
+    rows = 4096 * MIB // 512
+    assert box.call("tests.native.memory_cases:a_narrow_pitch", rows) == OUT_OF_MEMORY
+    assert box.gpu.peak_mib() <= CAP_MIB
+    assert box.call("tests.native.memory_cases:a_narrow_pitch", rows // 8) == 0
+    assert box.gpu.peak_mib() >= CAP_MIB // 2
 
 
 def test_without_the_library_the_rows_go_far_beyond_the_cap(box: Container) -> None:

@@ -49,7 +49,13 @@ CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned int flag
     return keep(answer, &place, charged, *pointer);
 }
 
-/* The pitch is known only afterwards. Takes what it adds; false: that is over the cap. */
+/* Rows begin at whole 512 bytes on every device so far. */
+static uint64_t pitched(uint64_t width, uint64_t height) {
+    return charge_rounded(charge_product(charge_whole(width, 512), height));
+}
+
+/* What the pitch really is, is known only afterwards. Takes what it adds; false: that is over the
+ * cap. */
 static bool correct(const struct place *place, uint64_t *charged, uint64_t pitch, uint64_t height) {
     uint64_t bytes = charge_rounded(charge_product(pitch, height));
     if (bytes <= *charged) {
@@ -67,7 +73,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, s
     struct place place;
     if (!pointer || !pitch || !width || !height || !charge_current(&place))
         return CALL_DRIVER(cuMemAllocPitch_v2, pointer, pitch, width, height, element);
-    uint64_t charged = charge_rounded(charge_product(width, height));
+    uint64_t charged = pitched(width, height);
     if (!charge_reserve(&place, charged))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult answer = CALL_DRIVER(cuMemAllocPitch_v2, pointer, pitch, width, height, element);
@@ -84,7 +90,7 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *pointer, unsigned int *pitch, unsigned 
     struct place place;
     if (!pointer || !pitch || !width || !height || !charge_current(&place))
         return CALL_DRIVER(cuMemAllocPitch, pointer, pitch, width, height, element);
-    uint64_t charged = charge_rounded(charge_product(width, height));
+    uint64_t charged = pitched(width, height);
     if (!charge_reserve(&place, charged))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult answer = CALL_DRIVER(cuMemAllocPitch, pointer, pitch, width, height, element);
