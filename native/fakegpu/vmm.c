@@ -33,6 +33,7 @@ typedef struct Range {
 } Range;
 
 static Physical *physicals;
+static Physical *spare; /* released: the next one gets the number of the last */
 static Range *reservations, *maps;
 
 static Physical *find_physical(CUmemGenericAllocationHandle handle) {
@@ -69,7 +70,12 @@ static Range drop_range(Range **link) {
 }
 
 static Physical *new_physical(Physical physical, CUmemGenericAllocationHandle *handle) {
-    Physical *made = malloc(sizeof *made);
+    Physical *made = spare;
+    if (made) {
+        spare = made->next;
+    } else {
+        made = malloc(sizeof *made);
+    }
     if (made) {
         physical.references = 1;
         physical.next = physicals;
@@ -95,7 +101,8 @@ static void drop_if_unused(Physical *physical) {
     if (physical->file >= 0) {
         close(physical->file);
     }
-    free(physical);
+    physical->next = spare;
+    spare = physical;
 }
 
 static bool in_granules(size_t bytes) {

@@ -97,8 +97,9 @@ def test_multiprocessing(box: Container, method: str) -> None:
     assert box.call(f"{__name__}:spawn_and_take", method, 3) == [5, 5]
 
 
-def test_threads(box: Container) -> None:
-    done = box.run([box.programs / "threads", "8", "1000"])
+@pytest.mark.parametrize("kind", [(), ("vmm",)], ids=["pointers", "handles"])
+def test_threads(box: Container, kind: tuple[str, ...]) -> None:
+    done = box.run([box.programs / "threads", "8", "20000" if kind else "1000", *kind])
     assert done.returncode == 0, done.stderr
     got, free = map(int, done.stdout.split())
     assert got > 1000

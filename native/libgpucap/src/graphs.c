@@ -239,13 +239,19 @@ RUN(cuGraphLaunch_ptsz)
 
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
     ENTER(cuGraphExecDestroy, exec);
+    /* The notes go first: afterwards the number may be that of another thread's new graph. */
+    struct owned entries[ACCOUNT_DEVICES];
+    bool ours[ACCOUNT_DEVICES] = {0};
+    for (int i = 0; state.execs && i < ACCOUNT_DEVICES; i++)
+        ours[i] = owned_take(OWNED_EXEC, exec_key(exec, i), &entries[i]);
     CUresult answer = CALL_DRIVER(cuGraphExecDestroy, exec);
-    struct owned entry;
-    for (int i = 0; answer == CUDA_SUCCESS && state.execs && i < ACCOUNT_DEVICES; i++) {
-        if (!owned_take(OWNED_EXEC, exec_key(exec, i), &entry))
-            continue;
-        state.execs--;
-        settle(&(struct place){.device = i, .ordinal = (CUdevice)entry.owner}, 0);
+    for (int i = 0; i < ACCOUNT_DEVICES; i++) {
+        if (ours[i] && answer != CUDA_SUCCESS) {
+            owned_put(OWNED_EXEC, exec_key(exec, i), entries[i]);
+        } else if (ours[i]) {
+            state.execs--;
+            settle(&(struct place){.device = i, .ordinal = (CUdevice)entries[i].owner}, 0);
+        }
     }
     return answer;
 }

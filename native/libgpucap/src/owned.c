@@ -3,6 +3,7 @@
 #include "lock.h"
 #include "log.h"
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -86,16 +87,31 @@ static struct entry *known(enum owned_kind kind, uint64_t key) {
     return entry && entry->kind ? entry : NULL;
 }
 
-void owned_put(enum owned_kind kind, uint64_t key, struct owned owned) {
+bool owned_replace(enum owned_kind kind, uint64_t key, struct owned owned, struct owned *old) {
+    bool there = false;
     lock_take(&table.lock);
     if (make_room()) {
         struct entry *entry = find(kind, key);
-        table.count += entry->kind == 0;
+        there = entry->kind != 0;
+        if (there)
+            *old = entry->owned;
+        table.count += !there;
         *entry = (struct entry){key, kind, owned};
     } else {
         log_once("no memory to note an allocation: it is charged until the process ends");
     }
     lock_free(&table.lock);
+    return there;
+}
+
+void owned_put(enum owned_kind kind, uint64_t key, struct owned owned) {
+    struct owned old;
+    owned_replace(kind, key, owned, &old);
+}
+
+uint64_t owned_serial(void) {
+    static _Atomic(uint64_t) last;
+    return ++last;
 }
 
 bool owned_take(enum owned_kind kind, uint64_t key, struct owned *out) {
@@ -118,19 +134,47 @@ bool owned_look_up(enum owned_kind kind, uint64_t key, struct owned *out) {
     return entry != NULL;
 }
 
-bool owned_refer(enum owned_kind kind, uint64_t key, int by, struct owned *out) {
+bool owned_take_older(enum owned_kind kind, uint64_t key, uint64_t serial, struct owned *out) {
     lock_take(&table.lock);
     struct entry *entry = known(kind, key);
-    bool last = false;
-    if (entry) {
-        entry->owned.references += (uint32_t)by;
+    bool older = entry && entry->owned.serial < serial;
+    if (older) {
         *out = entry->owned;
-        last = entry->owned.references == 0;
-        if (last)
-            drop(entry);
+        drop(entry);
     }
     lock_free(&table.lock);
-    return last;
+    return older;
+}
+
+bool owned_raise(enum owned_kind kind, uint64_t key) {
+    lock_take(&table.lock);
+    struct entry *entry = known(kind, key);
+    if (entry)
+        entry->owned.references++;
+    lock_free(&table.lock);
+    return entry != NULL;
+}
+
+bool owned_lower(enum owned_kind kind, uint64_t key, struct owned *out) {
+    lock_take(&table.lock);
+    struct entry *entry = known(kind, key);
+    bool lower = entry && entry->owned.references;
+    if (lower) {
+        entry->owned.references--;
+        *out = entry->owned;
+    }
+    lock_free(&table.lock);
+    return lower;
+}
+
+bool owned_end(enum owned_kind kind, uint64_t key, uint64_t serial) {
+    lock_take(&table.lock);
+    struct entry *entry = known(kind, key);
+    bool end = entry && entry->owned.serial == serial && !entry->owned.references;
+    if (end)
+        drop(entry);
+    lock_free(&table.lock);
+    return end;
 }
 
 bool owned_take_one_of(enum owned_kind kind, uint64_t owner, struct owned *out) {

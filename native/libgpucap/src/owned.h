@@ -26,17 +26,32 @@ struct owned {
     uint64_t owner; /* the context it was made in: destroying that frees it; or as said above */
     int device;
     uint32_t references; /* OWNED_HANDLE: handles out, plus mappings */
+    uint64_t serial;     /* OWNED_HANDLE and OWNED_MAPPING: owned_serial() when it was made */
 };
 
 void owned_put(enum owned_kind kind, uint64_t key, struct owned entry);
+
+/* The same; true: it took the place of *old, which the driver had let go before we noted that. */
+bool owned_replace(enum owned_kind kind, uint64_t key, struct owned entry, struct owned *old);
+
+/* Grows with each call, so that what was made before can be told from what was made after. */
+uint64_t owned_serial(void);
 
 /* Removes the entry, so that of two releases of one thing only one counts. false: not ours. */
 bool owned_take(enum owned_kind kind, uint64_t key, struct owned *out);
 
 bool owned_look_up(enum owned_kind kind, uint64_t key, struct owned *out);
 
-/* Adds to the references; at zero the entry is removed and true returned: give *out back. */
-bool owned_refer(enum owned_kind kind, uint64_t key, int by, struct owned *out);
+/* Removes the entry only if it was made before `serial`. */
+bool owned_take_older(enum owned_kind kind, uint64_t key, uint64_t serial, struct owned *out);
+
+/* One reference more, or less; at none the entry stays until owned_end. false: not ours. */
+bool owned_raise(enum owned_kind kind, uint64_t key);
+bool owned_lower(enum owned_kind kind, uint64_t key, struct owned *out);
+
+/* After owned_lower and the driver's release: removes the entry if it is the same and nothing
+ * refers to it; true: give it back. */
+bool owned_end(enum owned_kind kind, uint64_t key, uint64_t serial);
 
 /* Removes one entry of the kind with this owner; false: there is none left. */
 bool owned_take_one_of(enum owned_kind kind, uint64_t owner, struct owned *out);

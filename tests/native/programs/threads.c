@@ -1,7 +1,7 @@
 /*
- * threads COUNT TURNS: every thread takes and frees pieces of many sizes, by
- * itself and from a pool, TURNS times. Prints how often it got memory, and what
- * is free at the end, in bytes, when all has been given back.
+ * threads COUNT TURNS [vmm]: every thread takes and frees pieces of many sizes, by
+ * itself and from a pool, or as mapped physical memory, TURNS times. Prints how often it got
+ * memory, and what is free at the end, in bytes, when all has been given back.
  */
 #include "simple.h"
 
@@ -33,6 +33,34 @@ static void *work(void *argument) {
     return NULL;
 }
 
+/* Physical memory, of which every other piece is mapped; the handle goes before the mapping. */
+static void *map(void *argument) {
+    unsigned int seed = (unsigned int)(size_t)argument;
+    CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    MUST(cuCtxSetCurrent(context));
+    for (int i = 0; i < turns; i++) {
+        CUmemGenericAllocationHandle handle;
+        CUdeviceptr pointer;
+        size_t bytes = (size_t)(rand_r(&seed) % 4 + 1) << 21;
+        CUresult answer = cuMemCreate(&handle, bytes, &properties, 0);
+        if (answer == CUDA_ERROR_OUT_OF_MEMORY)
+            continue;
+        MUST(answer);
+        got++;
+        if (i % 2) {
+            MUST(cuMemRelease(handle));
+            continue;
+        }
+        MUST(cuMemAddressReserve(&pointer, bytes, 0, 0, 0));
+        MUST(cuMemMap(pointer, bytes, 0, handle, 0));
+        MUST(cuMemRelease(handle));
+        MUST(cuMemUnmap(pointer, bytes));
+        MUST(cuMemAddressFree(pointer, bytes));
+    }
+    return NULL;
+}
+
 int main(int argc, char **argv) {
     pthread_t threads[64];
     size_t count = argc > 1 ? strtoul(argv[1], NULL, 10) : 0, free_bytes, total;
@@ -40,7 +68,7 @@ int main(int argc, char **argv) {
     use_device();
     MUST(cuCtxGetCurrent(&context));
     for (size_t i = 0; i < count; i++)
-        pthread_create(&threads[i], NULL, work, (void *)(i + 1));
+        pthread_create(&threads[i], NULL, argc > 3 ? map : work, (void *)(i + 1));
     for (size_t i = 0; i < count; i++)
         pthread_join(threads[i], NULL);
     CUmemoryPool pool;
