@@ -144,7 +144,7 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphN
                                 size_t count, CUDA_MEM_ALLOC_NODE_PARAMS *params) {
     FG_ENTER();
     FG_REQUIRE(node && graph && params && params->bytesize &&
-                   params->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE,
+                   fg_on_device(&params->poolProps.location),
                CUDA_ERROR_INVALID_VALUE);
     int ordinal = params->poolProps.location.id;
     FG_REQUIRE(ordinal >= 0 && ordinal < fg.count, CUDA_ERROR_INVALID_VALUE);
@@ -187,7 +187,9 @@ CUresult cuGraphMemAllocNodeGetParams(CUgraphNode node, CUDA_MEM_ALLOC_NODE_PARA
     *params = node->params;
     params->dptr = node->block->pointer;
     params->bytesize = node->block->bytes;
-    params->poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    if (!fg_on_device(&params->poolProps.location)) { /* captured */
+        params->poolProps.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
+    }
     params->poolProps.location.id = (int)(node->block->device - fg.device);
     return fg_leave(CUDA_SUCCESS);
 }

@@ -161,7 +161,7 @@ FG_FORWARD(cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream), free_asy
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties) {
     FG_ENTER();
     FG_REQUIRE(pool && properties && properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
-                   properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE,
+                   fg_on_device(&properties->location),
                CUDA_ERROR_INVALID_VALUE);
     int ordinal = properties->location.id;
     FG_REQUIRE(ordinal >= 0 && ordinal < fg.count, CUDA_ERROR_INVALID_VALUE);

@@ -95,6 +95,12 @@ CUresult fg_leave(CUresult result);
 CUcontext fg_current(void);
 bool fg_alive(CUcontext context);
 
+/* Whether memory at this location is a device's: newer drivers have more names for that. */
+static inline bool fg_on_device(const CUmemLocation *location) {
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE ||
+           location->type == CU_MEM_LOCATION_TYPE_NEWER;
+}
+
 /* Take and give back memory of a device of this process. */
 bool fg_take(Device *device, FgKind kind, uint64_t bytes);
 void fg_give(Device *device, FgKind kind, uint64_t bytes);

@@ -153,7 +153,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     FG_REQUIRE(properties->type == CU_MEM_ALLOCATION_TYPE_PINNED, CUDA_ERROR_INVALID_VALUE);
     Physical wanted = {.properties = *properties, .bytes = bytes, .file = -1};
     int ordinal = properties->location.id;
-    if (properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE) {
+    if (fg_on_device(&properties->location)) {
         FG_REQUIRE(ordinal >= 0 && ordinal < fg.count, CUDA_ERROR_INVALID_DEVICE);
         wanted.charged = &fg.device[ordinal];
         FG_REQUIRE(fg_take(wanted.charged, FG_VMM, bytes), CUDA_ERROR_OUT_OF_MEMORY);

@@ -367,3 +367,31 @@ def modules_and_contexts() -> dict[str, float]:
 def a_narrow_pitch(rows: int) -> int:
     """What cuMemAllocPitch answers for rows of one byte, which the driver makes 512."""
     return Cuda().cuMemAllocPitch_v2(Number(), Number(), 1, rows, 4)
+
+
+NEWER_LOCATION = 64  # of a device, by a name that libgpucap does not know
+
+
+def of_an_unknown_location(kind: str) -> int:
+    """Pieces of 64 MiB that can be had at such a location."""
+    cuda, taken = Cuda(), 0
+    pool = None
+    if kind == "pool":
+        pool = cuda.get("cuMemPoolCreate", ctypes.byref(PoolProps(1, 0, NEWER_LOCATION, 0)))
+    while taken < 64:
+        if kind == "handle":
+            answer = cuda.cuMemCreate(Number(), 64 * MIB, pinned(location=NEWER_LOCATION), 0)
+        elif kind == "pool":
+            answer = cuda.cuMemAllocFromPoolAsync(Number(), 64 * MIB, pool, 0)
+        else:
+            made = cuda.get("cuGraphCreate", 0)
+            params = AllocNodeParams(PoolProps(1, 0, NEWER_LOCATION, 0), bytes=64 * MIB)
+            cuda.ok("cuGraphAddMemAllocNode", Number(), made, None, 0, ctypes.byref(params))
+            ready = Number()
+            answer = cuda.cuGraphInstantiateWithFlags(ctypes.byref(ready), made, 0)
+            answer = answer or cuda.cuGraphLaunch(int(ready), 0)
+        if answer:
+            assert answer == OUT_OF_MEMORY
+            break
+        taken += 1
+    return taken

@@ -84,6 +84,11 @@ def test_what_is_given_back_can_be_taken_again(box: Container, row: str) -> None
     assert found.pieces == CAP_MIB // PIECE_MIB
 
 
+@pytest.mark.parametrize("kind", ["handle", "pool", "graph"])
+def test_a_location_that_is_not_known_counts_as_a_device(box: Container, kind: str) -> None:
+    assert box.call("tests.native.memory_cases:of_an_unknown_location", kind) == CAP_MIB // 64
+
+
 def test_a_pitch_is_above_the_cap_not_even_for_a_moment(box: Container) -> None:
     box.gpu.configure(context_mib=0, module_mib=0)
     rows = 4096 * MIB // 512

@@ -76,10 +76,11 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties) {
     struct place place;
     if (answer != CUDA_SUCCESS)
         return answer;
-    if (properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE)
-        place.device = -1; /* host memory: noted, so that it is never taken for a device's */
-    else if (!charge_ordinal(properties->location.id, &place))
-        return answer;
+    if (!charge_location(&properties->location, &place)) {
+        if (properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
+            return answer;
+        place = (struct place){.device = -1}; /* host memory: never to be taken for a device's */
+    }
     pools_made(*pool, &place);
     return answer;
 }

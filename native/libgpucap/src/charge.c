@@ -39,6 +39,19 @@ bool charge_current(struct place *out) {
     return true;
 }
 
+bool charge_location(const CUmemLocation *location, struct place *out) {
+    switch (location->type) {
+    case CU_MEM_LOCATION_TYPE_HOST:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA:
+    case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
+        return false;
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return charge_ordinal(location->id, out);
+    default:
+        return charge_current(out) || charge_ordinal(0, out);
+    }
+}
+
 uint64_t charge_whole(uint64_t bytes, uint64_t step) {
     return bytes > UINT64_MAX - step ? UINT64_MAX : (bytes + step - 1) / step * step;
 }

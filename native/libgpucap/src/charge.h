@@ -45,6 +45,10 @@ bool charge_current(struct place *out);
 /* The device with this number of the driver; false likewise. */
 bool charge_ordinal(CUdevice ordinal, struct place *out);
 
+/* The device that pays for memory at a location; false: it is the host's, or no device that can be
+ * charged. A type that is not known counts as the current context's device, or the first. */
+bool charge_location(const CUmemLocation *location, struct place *out);
+
 /* What the driver takes for an allocation of so many bytes: it maps large ones in pages of 2 MiB
  * and cuts small ones from such a page in steps of 512 bytes. */
 uint64_t charge_rounded(uint64_t bytes);

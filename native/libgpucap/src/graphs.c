@@ -84,8 +84,7 @@ static void end(const struct need need[ACCOUNT_DEVICES]) {
 
 /* One allocation node: false: it is not on a device that can be charged. */
 static bool place_of(const CUDA_MEM_ALLOC_NODE_PARAMS *params, struct place *out) {
-    return params->poolProps.location.type == CU_MEM_LOCATION_TYPE_DEVICE &&
-           charge_ordinal(params->poolProps.location.id, out);
+    return charge_location(&params->poolProps.location, out);
 }
 
 static void add_node(struct need need[ACCOUNT_DEVICES], uint64_t live[ACCOUNT_DEVICES],

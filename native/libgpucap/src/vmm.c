@@ -26,9 +26,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
                      const CUmemAllocationProp *properties, unsigned long long flags) {
     ENTER(cuMemCreate, handle, bytes, properties, flags);
     struct place place;
-    if (!handle || !bytes || !properties ||
-        properties->location.type != CU_MEM_LOCATION_TYPE_DEVICE ||
-        !charge_ordinal(properties->location.id, &place))
+    if (!handle || !bytes || !properties || !charge_location(&properties->location, &place))
         return CALL_DRIVER(cuMemCreate, handle, bytes, properties, flags);
     if (!charge_reserve(&place, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
