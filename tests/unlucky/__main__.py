@@ -6,6 +6,7 @@ not read right. Prints one job of each kind as its owner sees it.
 
 import argparse
 import os
+import re
 import statistics
 import sys
 import time
@@ -19,6 +20,8 @@ from tests.unlucky.looks import Look, look_at, places
 from cluster import Settings, lifecycle
 from cluster.progress import say
 from demo import install
+
+_NAME_SERVER = re.compile(r" on [\d.]+:53\b")  # of this machine, in the kubelet's words
 
 
 def main() -> int:
@@ -70,7 +73,7 @@ def report(looks: list[Look], seed: int, seconds: float) -> str:
         if look.family not in shown:
             shown.add(look.family)
             lines += [look.row, *([f"    {look.message}"] if look.message else []), ""]
-    return "\n".join([*lines[:-1], "```", ""])
+    return _NAME_SERVER.sub("", "\n".join([*lines[:-1], "```", ""]))
 
 
 if __name__ == "__main__":
