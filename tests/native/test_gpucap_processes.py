@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+import sys
 import time
 from collections.abc import Callable
 
@@ -11,6 +12,7 @@ from tests.native.container import OUT_OF_MEMORY, Container
 from tests.native.cuda import MIB, Cuda, Number
 
 PIECE_MIB = 128
+SLOTS_SEEN_AT = 32  # in the ledger's header
 
 
 @pytest.fixture
@@ -187,3 +189,34 @@ def test_context_bytes_of_the_agent_count(box: Container) -> None:
     finally:
         first.kill()
         first.communicate()
+
+
+def test_the_slots_of_those_who_are_gone_are_not_read_for_ever(box: Container) -> None:
+    box.gpu.configure(context_mib=0)
+    box.cap_mib = 256
+    assert box.run([box.programs / "crowd", "300", "300"]).returncode == 0
+    assert slots_seen(box) >= 300
+    with box.hold("alloc", PIECE_MIB):
+        assert slots_seen(box) == 1
+
+
+def slots_seen(box: Container) -> int:
+    """How many slots of the ledger a sum reads."""
+    return int.from_bytes(box.ledger().content[SLOTS_SEEN_AT : SLOTS_SEEN_AT + 4], sys.byteorder)
+
+
+def test_a_reset_with_very_many_allocations_gives_all_of_them_back(box: Container) -> None:
+    assert box.call(f"{__name__}:allocate_and_reset", 100_000) == 1024
+
+
+def allocate_and_reset(count: int) -> float:
+    """Very many small allocations, then a reset; what is free then."""
+    cuda = Cuda()
+    context = cuda.get("cuDevicePrimaryCtxRetain", 0)
+    cuda.ok("cuCtxSetCurrent", context)
+    pointer = Number()
+    for _ in range(count):
+        cuda.ok("cuMemAlloc_v2", pointer, 512)
+    cuda.ok("cuDevicePrimaryCtxReset_v2", 0)
+    cuda.ok("cuCtxSetCurrent", cuda.get("cuDevicePrimaryCtxRetain", 0))
+    return cuda.free_mib()

@@ -6,36 +6,39 @@
 #include "charge.h"
 #include "limit.h"
 
-/* Takes the reserve; false: the container cannot hold one more context. `bytes` is 0 where no
- * charge is possible and the driver alone answers. */
-static bool begin(CUdevice ordinal, struct place *place, uint64_t *bytes) {
-    *bytes = 0;
-    if (!charge_ordinal(ordinal, place))
+struct reserve {
+    struct place place; /* device -1: nothing was taken, and the driver alone answers */
+    uint64_t bytes;
+};
+
+static const struct reserve nothing = {.place = {.device = -1}};
+
+/* Takes the reserve; false: the container cannot hold one more context. */
+static bool begin(CUdevice ordinal, struct reserve *reserve) {
+    *reserve = nothing;
+    struct place place;
+    if (!charge_ordinal(ordinal, &place))
         return true;
-    *bytes = limit_context_bytes();
-    return account_take(place->device, ACCOUNT_CONTEXT, *bytes);
+    *reserve = (struct reserve){.place = place, .bytes = limit_context_bytes()};
+    return account_take(place.device, ACCOUNT_CONTEXT, reserve->bytes);
 }
 
-static CUresult end(CUresult answer, const struct place *place, uint64_t bytes, CUcontext *made) {
-    if (bytes && answer != CUDA_SUCCESS)
-        account_give(place->device, ACCOUNT_CONTEXT, bytes);
-    else if (bytes)
+/* A context that costs nothing is noted as well: what is allocated in it goes with it. */
+static CUresult end(CUresult answer, const struct reserve *reserve, CUcontext *made) {
+    int device = reserve->place.device;
+    if (device >= 0 && answer != CUDA_SUCCESS)
+        account_give(device, ACCOUNT_CONTEXT, reserve->bytes);
+    else if (device >= 0)
         owned_put(OWNED_CONTEXT, (uint64_t)(uintptr_t)*made,
-                  (struct owned){.bytes = bytes, .device = place->device});
+                  (struct owned){.bytes = reserve->bytes, .device = device});
     return answer;
-}
-
-static void free_all(enum owned_kind kind, uint64_t context) {
-    struct owned entry;
-    while (owned_take_one_of(kind, context, &entry))
-        charge_return(entry.device, entry.bytes);
 }
 
 /* The context is gone, and with it all that was allocated in it. */
 static void gone(uint64_t context, const struct owned *entry) {
-    free_all(OWNED_LINEAR, context);
-    free_all(OWNED_ARRAY, context);
-    free_all(OWNED_MIPMAP, context);
+    static const enum owned_kind kinds[] = {OWNED_LINEAR, OWNED_ARRAY, OWNED_MIPMAP};
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        charge_return(entry->device, owned_take_all_of(kinds[i], context));
     bool last = owned_count(OWNED_CONTEXT, entry->device) == 0;
     account_give(entry->device, ACCOUNT_CONTEXT, last ? UINT64_MAX : entry->bytes);
 }
@@ -46,18 +49,17 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     int active = 0;
     /* It is made by the first retain only; the driver counts the others. */
     CALL_DRIVER(cuDevicePrimaryCtxGetState, device, &flags, &active);
-    struct place place;
-    uint64_t bytes = 0;
-    if (!active && context && !begin(device, &place, &bytes))
+    struct reserve reserve = nothing;
+    if (!active && context && !begin(device, &reserve))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult answer = CALL_DRIVER(cuDevicePrimaryCtxRetain, context, device);
     struct owned known;
-    if (bytes && answer == CUDA_SUCCESS &&
+    if (reserve.place.device >= 0 && answer == CUDA_SUCCESS &&
         owned_look_up(OWNED_CONTEXT, (uint64_t)(uintptr_t)*context, &known)) {
-        account_give(place.device, ACCOUNT_CONTEXT, bytes); /* another thread was first */
-        bytes = 0;
+        account_give(reserve.place.device, ACCOUNT_CONTEXT, reserve.bytes);
+        reserve = nothing; /* another thread was first */
     }
-    return end(answer, &place, bytes, context);
+    return end(answer, &reserve, context);
 }
 
 /* Finds the handle of the primary context by its device: only one of the process's contexts there
@@ -99,11 +101,10 @@ RELEASE(cuDevicePrimaryCtxReset_v2, true)
 #define CREATE(symbol, parameters, ...)                                                            \
     CUresult symbol parameters {                                                                   \
         ENTER(symbol, __VA_ARGS__);                                                                \
-        struct place place;                                                                        \
-        uint64_t bytes = 0;                                                                        \
-        if (context && !begin(device, &place, &bytes))                                             \
+        struct reserve reserve = nothing;                                                          \
+        if (context && !begin(device, &reserve))                                                   \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
-        return end(CALL_DRIVER(symbol, __VA_ARGS__), &place, bytes, context);                      \
+        return end(CALL_DRIVER(symbol, __VA_ARGS__), &reserve, context);                           \
     }
 CREATE(cuCtxCreate, (CUcontext * context, unsigned int flags, CUdevice device), context, flags,
        device)

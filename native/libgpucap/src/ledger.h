@@ -69,7 +69,7 @@ struct ledger_header {
     uint32_t slot_count;   /* 20: 2048 */
     uint32_t device_count; /* 24: 16, entries of the device table (in use or not) */
     uint32_t mutex_bytes;  /* 28: sizeof(pthread_mutex_t) of the process that made the file */
-    uint32_t slots_seen;   /* 32: slots at or above this number were never taken; it only grows */
+    uint32_t slots_seen;   /* 32: slots at or above this number are free */
     uint32_t spare0;       /* 36 */
     uint64_t
         reaped_until;   /* 40: CLOCK_MONOTONIC µs; before it nobody looks thoroughly for the dead */

@@ -177,18 +177,20 @@ bool owned_end(enum owned_kind kind, uint64_t key, uint64_t serial) {
     return end;
 }
 
-bool owned_take_one_of(enum owned_kind kind, uint64_t owner, struct owned *out) {
+uint64_t owned_take_all_of(enum owned_kind kind, uint64_t owner) {
+    uint64_t bytes = 0;
     lock_take(&table.lock);
-    struct entry *found = NULL;
-    for (uint64_t i = 0; i < table.room && !found; i++)
-        if (table.entries[i].kind == kind && table.entries[i].owned.owner == owner)
-            found = &table.entries[i];
-    if (found) {
-        *out = found->owned;
-        drop(found);
+    for (uint64_t i = 0; i < table.room;) {
+        struct entry *entry = &table.entries[i];
+        if (entry->kind == kind && entry->owned.owner == owner) {
+            bytes += entry->owned.bytes;
+            drop(entry); /* which may put another one here */
+        } else {
+            i++;
+        }
     }
     lock_free(&table.lock);
-    return found != NULL;
+    return bytes;
 }
 
 uint64_t owned_count(enum owned_kind kind, int device) {

@@ -53,8 +53,8 @@ bool owned_lower(enum owned_kind kind, uint64_t key, struct owned *out);
  * refers to it; true: give it back. */
 bool owned_end(enum owned_kind kind, uint64_t key, uint64_t serial);
 
-/* Removes one entry of the kind with this owner; false: there is none left. */
-bool owned_take_one_of(enum owned_kind kind, uint64_t owner, struct owned *out);
+/* Removes all entries of the kind with this owner; their bytes. */
+uint64_t owned_take_all_of(enum owned_kind kind, uint64_t owner);
 
 /* How many of the kind there are on the device. */
 uint64_t owned_count(enum owned_kind kind, int device);

@@ -103,6 +103,10 @@ static void reap(struct ledger_file *file, const struct process_key *self, bool 
             FAULT(reaped_slot);
         }
     }
+    unsigned end = seen(file);
+    while (end && !file->slot[end - 1].pid)
+        end--;
+    file->header.slots_seen = end; /* so that nobody reads those of the dead for ever */
 }
 
 #define REAP_PAUSE_SHARE 20u
