@@ -156,7 +156,7 @@ class Soak:
             if seen is None:
                 found.append((promise, "gone"))
             elif not finished(seen.status):
-                found.append((promise, json.dumps(seen.status)[:600]))
+                found.append((promise, json.dumps(seen.status)[:3000]))
         return found
 
     def _resume_all(self) -> None:

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from tests.api.caller import Answer
 from tests.api.tenant import GROUP, Json, runs, template
 from tests.soak.site import Site
 
@@ -86,18 +87,22 @@ class Load:
         }
         with self.lock:
             self.promises[promise.namespace, promise.name] = promise
-        path = f"{GROUP}/namespaces/{promise.namespace}/gpujobs"
-        try:
-            answer = self._site.admin.create(path, body)
-        except Exception:
-            # Whether it was made is not known: it is asked again under the same name.
-            self._site.rest(1.0)
-            answer = self._site.admin.create(path, body)
+        answer = self._create(f"{GROUP}/namespaces/{promise.namespace}/gpujobs", body)
         self._site.must(answer, f"{kind}: {json.dumps(spec)[:300]}")
         if not answer.ok and answer.status != 409:
             with self.lock:
                 del self.promises[promise.namespace, promise.name]
         return self._site.rest(dice.expovariate(1 / _SECONDS_BETWEEN_JOBS))
+
+    def _create(self, path: str, body: Json) -> Answer:
+        """Whether it was made is not known without an answer: it is asked again until there is."""
+        while True:
+            try:
+                return self._site.admin.create(path, body)
+            except Exception:
+                if self._site.stop.is_set():
+                    raise
+                self._site.rest(1.0)
 
     def _job(self) -> tuple[str, Promise, Json]:
         dice = self._dice
