@@ -42,13 +42,16 @@ def read(model: type[Spec], raw: Mapping[str, Any]) -> Spec | tuple[Problem, ...
 
 
 def readable(model: type[ApiModel], raw: object) -> Mapping[str, Any]:
-    """What of a status is as the model has it; a field that is not was never there."""
+    """What of a status is as the model has it; a field of another type was never there.
+
+    What only lacks something stays: another version may have written it.
+    """
     if not isinstance(raw, Mapping):
         return {}
     try:
         model.model_validate(raw)
     except ValidationError as error:
-        odd = {each["loc"][0] for each in error.errors()}
+        odd = {each["loc"][0] for each in error.errors() if each["type"] != "missing"}
         return {field: value for field, value in raw.items() if field not in odd}
     return raw
 
