@@ -211,7 +211,9 @@ def claim_that_is_missing(random: Random) -> Unlucky:
     main = container(volumeMounts=[{"name": "data", "mountPath": "/data"}])
     claim = {"name": "data", "persistentVolumeClaim": {"claimName": name}}
     spec = _job(main, pod={"volumes": [claim]})
-    return Unlucky(spec, "WaitingForResources", (f'persistentvolumeclaim "{name}" not found',))
+    # kube-scheduler's sentence is there at once; later the job waits, and says the same.
+    words = "kube-scheduler: 0/1 nodes", f'persistentvolumeclaim "{name}" not found'
+    return Unlucky(spec, "Placing", words, event=None)
 
 
 # --- room ---
