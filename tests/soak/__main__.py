@@ -17,14 +17,15 @@ from functools import partial
 from pathlib import Path
 
 from tests.api.caller import Caller
+from tests.api.tenant import GROUP
 from tests.faultproxy import FaultProxy
 from tests.perf.install import cluster, operator_kubeconfig
 from tests.perf.machine import machine
-from tests.soak.checker import Checker, follow
+from tests.soak.checker import Checker
 from tests.soak.faults import Faults
 from tests.soak.hostile import HOME, Hostile
 from tests.soak.jobs import Jobs
-from tests.soak.load import HONEST, TEAMS, Load, Promise, finished
+from tests.soak.load import HONEST, TEAMS, Load, Promise
 from tests.soak.nodes import CARD_MIB, Nodes
 from tests.soak.report import Report
 from tests.soak.site import AWAY, Replicas, Site, say
@@ -80,8 +81,9 @@ class Soak:
                 site.act(name, step, until=site.stop)
                 for name, step in (
                     ("replicas", replicas.watch_over),
-                    ("checker", partial(follow, site, self.checker)),
-                    ("jobs", self.jobs.follow),
+                    ("checker", self.checker.watch.follow),
+                    ("jobs", self.jobs.watch.follow),
+                    ("batch jobs", self.jobs.watch_batch.follow),
                     ("words", self.jobs.look),
                     ("agents", self.nodes.beat),
                 )
@@ -145,23 +147,42 @@ class Soak:
         while left and time.monotonic() < deadline:
             time.sleep(2)
             left = self._left()
+        for promise, _ in left:
+            _surely(partial(self._keep, promise))
         return [f"{p.namespace}/{p.name} ({p.kind}): {s}" for p, s in left]
 
     def _left(self) -> list[tuple[Promise, str]]:
         found = []
         for key, promise in self.load.promises.items():
-            seen = self.jobs.seen.get(key)
-            if promise.deleted:
+            if promise.deleted or promise.ended:
                 continue
-            if seen is None:
-                found.append((promise, "gone"))
-            elif not finished(seen.status):
-                found.append((promise, json.dumps(seen.status)[:3000]))
+            seen = self.jobs.seen.get(key)
+            found.append((promise, json.dumps(seen.status)[:3000] if seen else "gone"))
         return found
+
+    def _keep(self, promise: Promise) -> None:
+        """A lost job's objects, beside the logs: its cause is looked for in them."""
+        kept = {}
+        for what in ("gpujobs", "jobs", "pods"):
+            group = {"gpujobs": GROUP, "jobs": "/apis/batch/v1", "pods": "/api/v1"}[what]
+            items = self.site.admin.get(f"{group}/namespaces/{promise.namespace}/{what}")
+            kept[what] = [
+                each
+                for each in items.body["items"]
+                if promise.name
+                in (
+                    each["metadata"]["name"],
+                    (each["metadata"].get("labels") or {}).get("gpu-scheduler.io/job"),
+                )
+            ]
+        text = json.dumps(kept, indent=1)
+        (self.site.running.folder / f"lost-{promise.namespace}-{promise.name}.json").write_text(
+            text
+        )
 
     def _resume_all(self) -> None:
         for team in HONEST:
-            path = f"/apis/gpu-scheduler.io/v1alpha1/namespaces/{team}/gpujobs"
+            path = f"{GROUP}/namespaces/{team}/gpujobs"
             for job in self.site.admin.get(path).body["items"]:
                 if job["spec"].get("suspend"):
                     self.load.resume(f"{path}/{job['metadata']['name']}")
@@ -173,10 +194,7 @@ class Soak:
         for promise in self.load.promises.values():
             if promise.deleted:
                 continue
-            path = f"/apis/batch/v1/namespaces/{promise.namespace}/jobs"
-            query = f"?labelSelector=gpu-scheduler.io/job%3D{promise.name}"
-            jobs = self.site.admin.get(path + query).body.get("items") or []
-            failed = sum(int(j.get("status", {}).get("failed", 0)) for j in jobs)
+            failed = sum(self.jobs.failed.get((promise.namespace, promise.name), {}).values())
             if failed > promise.fails:
                 line = f"{promise.namespace}/{promise.name} ({promise.kind}): {failed} failed"
                 (raced if promise.rejected else charged).append(line)
@@ -273,7 +291,7 @@ def main() -> int:
         report = Soak(running, proxy, options).run()
         if options.keep_logs is not None:
             options.keep_logs.mkdir(parents=True, exist_ok=True)
-            for log in running.folder.glob("replica-*.log"):
+            for log in (*running.folder.glob("replica-*.log"), *running.folder.glob("lost-*")):
                 (options.keep_logs / log.name).write_bytes(log.read_bytes())
     text = json.dumps(report.to_json(), indent=1)
     if options.output is not None:

@@ -6,15 +6,14 @@ card that was replaced is another one.
 """
 
 import json
-import ssl
 import threading
-import urllib.request
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tests.soak.site import AWAY, Site
+from tests.soak.site import Site
+from tests.soak.watch import Watch
 
 ANNOTATION = "gpu-scheduler.io/allocation"
 FULL_MILLI = 1000
@@ -49,7 +48,7 @@ class Checker:
     """Follows all pods; an error in it ends the soak as failed."""
 
     def __init__(self, site: Site, cards: Cards, card_mib: int) -> None:
-        self._site, self._cards, self._card_mib = site, cards, card_mib
+        self._cards, self._card_mib = cards, card_mib
         self.pods: dict[str, Pod] = {}
         self.above: list[Above] = []
         self.peak_milli = self.peak_mib = 0
@@ -58,25 +57,7 @@ class Checker:
         self._milli: Counter[Card] = Counter()
         self._mib: Counter[Card] = Counter()
         self._is_above: set[Card] = set()
-        self._version = ""
-
-    def follow(self) -> None:
-        """List if need be, and watch until the connection ends."""
-        if not self._version:
-            self._list()
-        query = "?watch=1&allowWatchBookmarks=1&timeoutSeconds=20"
-        with self._open(f"{query}&resourceVersion={self._version}") as answer:
-            for line in answer:
-                if self._site.stop.is_set():
-                    return
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    self._version = ""
-                    return
-                self._version = event["object"]["metadata"]["resourceVersion"]
-                if event["type"] != "BOOKMARK":
-                    with self.lock:
-                        self._see(event["object"], gone=event["type"] == "DELETED")
+        self.watch = Watch(site, "/api/v1/pods", self._see, self._gone)
 
     def live(self) -> Mapping[tuple[str, str], list[Pod]]:
         """Pods that have not ended, by namespace and GPUJob."""
@@ -92,49 +73,30 @@ class Checker:
         with self.lock:
             return self._milli.total()
 
-    def _open(self, query: str) -> Any:
-        running = self._site.running
-        tls = ssl.create_default_context(cafile=str(running.ca_file))
-        request = urllib.request.Request(
-            f"{running.server}/api/v1/pods{query}",
-            headers={"Authorization": f"Bearer {running.token()}"},
-        )
-        return urllib.request.urlopen(request, context=tls, timeout=60)
-
-    def _list(self) -> None:
-        with self._open("") as answer:
-            found = json.load(answer)
+    def _gone(self, meta: Mapping[str, Any]) -> None:
         with self.lock:
-            present = {pod["metadata"]["uid"] for pod in found["items"]}
-            for uid in [uid for uid in self.pods if uid not in present]:
-                self._take(uid, None)
-            for pod in found["items"]:
-                self._see(pod, gone=False)
-        self._version = str(found["metadata"]["resourceVersion"])
+            self._take(meta["uid"], None)
 
-    def _see(self, pod: Mapping[str, Any], *, gone: bool) -> None:
-        meta, status = pod["metadata"], pod.get("status", {})
-        if gone:
-            return self._take(meta["uid"], None)
-        phase = status.get("phase", "")
+    def _see(self, pod: Mapping[str, Any]) -> None:
+        meta, phase = pod["metadata"], pod.get("status", {}).get("phase", "")
         known = self.pods.get(meta["uid"])
         holds: dict[Card, tuple[int, int]] = {}
         text = (meta.get("annotations") or {}).get(ANNOTATION)
         if text and phase not in ("Succeeded", "Failed"):
             # A card is what it was when the pod was placed, whatever is in the node later.
             holds = known.holds if known is not None and known.holds else self._read(text)
-        labels = meta.get("labels") or {}
         new = Pod(
             namespace=meta["namespace"],
             name=meta["name"],
-            job=labels.get("gpu-scheduler.io/job", ""),
+            job=(meta.get("labels") or {}).get("gpu-scheduler.io/job", ""),
             phase=phase,
             deleting="deletionTimestamp" in meta,
             holds=holds,
         )
-        if holds and (known is None or not known.holds):
-            self.placements += 1
-        return self._take(meta["uid"], new)
+        with self.lock:
+            if holds and (known is None or not known.holds):
+                self.placements += 1
+            self._take(meta["uid"], new)
 
     def _read(self, text: str) -> dict[Card, tuple[int, int]]:
         found = json.loads(text)
@@ -168,11 +130,3 @@ class Checker:
                     self.above.append(Above(card, milli, mib, pods))
             else:
                 self._is_above.discard(card)
-
-
-def follow(site: Site, checker: Checker) -> None:
-    """One connection; the API server may be away."""
-    try:
-        checker.follow()
-    except AWAY:
-        site.rest(0.2)

@@ -5,17 +5,17 @@ the API server answers the operator and somebody leads.
 """
 
 import json
-import ssl
 import time
-import urllib.request
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tests.api.tenant import GROUP
 from tests.soak.checker import Checker
 from tests.soak.load import Load, finished
-from tests.soak.site import AWAY, Site, say
+from tests.soak.site import Site, say
+from tests.soak.watch import Watch
 
 LIMIT_SECONDS = 2.0
 _WAITING_WORDS = frozenset(
@@ -29,7 +29,7 @@ class Seen:
     """A GPUJob as last seen."""
 
     uid: str
-    status: dict[str, Any]
+    status: Mapping[str, Any]
     suspended: bool
     since: float  # when it was first seen, monotonic
 
@@ -40,7 +40,10 @@ class Jobs:
     def __init__(self, site: Site, load: Load, checker: Checker) -> None:
         self._site, self._load, self._checker = site, load, checker
         self.seen: dict[tuple[str, str], Seen] = {}
-        self._version = ""
+        self.failed: dict[tuple[str, str], dict[str, int]] = {}
+        """Failures that the Jobs of a GPUJob counted, by the Job's uid; of Jobs that went, too."""
+        self.watch = Watch(site, f"{GROUP}/gpujobs", self._see, self._gone)
+        self.watch_batch = Watch(site, "/apis/batch/v1/jobs", self._count, lambda meta: None)
         self._wrong_since: dict[tuple[str, str, str], float] = {}
         self._calm_since: float | None = None
         self.late: Counter[str] = Counter()
@@ -52,50 +55,17 @@ class Jobs:
         self._told: set[tuple[str, str, str]] = set()
         self._looked_at = time.monotonic()
 
-    def follow(self) -> None:
-        """One connection."""
-        try:
-            self._follow()
-        except AWAY:
-            self._site.rest(0.2)
+    def _gone(self, meta: Mapping[str, Any]) -> None:
+        self.seen.pop((meta["namespace"], meta["name"]), None)
 
-    def _follow(self) -> None:
-        running = self._site.running
-        tls = ssl.create_default_context(cafile=str(running.ca_file))
+    def _count(self, body: Mapping[str, Any]) -> None:
+        meta, failed = body["metadata"], int(body.get("status", {}).get("failed", 0))
+        name = (meta.get("labels") or {}).get("gpu-scheduler.io/job", "")
+        if name:
+            counted = self.failed.setdefault((meta["namespace"], name), {})
+            counted[meta["uid"]] = max(failed, counted.get(meta["uid"], 0))
 
-        def ask(query: str) -> Any:
-            request = urllib.request.Request(
-                f"{running.server}{GROUP}/gpujobs{query}",
-                headers={"Authorization": f"Bearer {running.token()}"},
-            )
-            return urllib.request.urlopen(request, context=tls, timeout=60)
-
-        if not self._version:
-            with ask("") as answer:
-                found = json.load(answer)
-            names = {(o["metadata"]["namespace"], o["metadata"]["name"]) for o in found["items"]}
-            for key in self.seen.keys() - names:
-                self.seen.pop(key, None)
-            for each in found["items"]:
-                self._see(each)
-            self._version = found["metadata"]["resourceVersion"]
-        query = f"?watch=1&allowWatchBookmarks=1&timeoutSeconds=20&resourceVersion={self._version}"
-        with ask(query) as answer:
-            for line in answer:
-                event = json.loads(line)
-                if event["type"] == "ERROR":
-                    self._version = ""
-                    return
-                meta = event["object"]["metadata"]
-                self._version = meta["resourceVersion"]
-                if event["type"] == "DELETED":
-                    self.seen.pop((meta["namespace"], meta["name"]), None)
-                elif event["type"] != "BOOKMARK":
-                    self._see(event["object"])
-                if self._site.stop.is_set():
-                    return
-
-    def _see(self, body: dict[str, Any]) -> None:
+    def _see(self, body: Mapping[str, Any]) -> None:
         meta, status = body["metadata"], body.get("status") or {}
         key = meta["namespace"], meta["name"]
         known = self.seen.get(key)
@@ -105,6 +75,9 @@ class Jobs:
             self.first_word_seconds.append(now - since)
         suspended = bool(body["spec"].get("suspend")) or "deletionTimestamp" in meta
         self.seen[key] = Seen(meta["uid"], status, suspended, since)
+        promise = self._load.promises.get(key)
+        if promise is not None and finished(status):
+            promise.ended = True
 
     def look(self) -> None:
         """Whose word is wrong now, and since when."""

@@ -7,6 +7,7 @@ were charged that nobody had.
 import json
 import threading
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ from tests.soak.site import Site
 TEAMS = ("red", "green", "blue", "hostile")
 HONEST = TEAMS[:3]
 MOST_JOBS = 120  # that have not ended
+_KEPT_SECONDS = 300  # of a job that has ended
 _SECONDS_BETWEEN_JOBS = 2.0  # what two cores carry, the whole control plane included
 # By labels of namespaces, which only kube-scheduler judges; no pod has the label.
 _ANTI_AFFINITY: Json = {
@@ -42,6 +44,7 @@ class Promise:
     indexes: int
     fails: int = 0  # indexes that are meant to fail
     deleted: bool = False
+    ended: bool = False  # it has said so
     rejected: bool = False  # some of its nodes reject it: the documented race may charge it
 
 
@@ -115,6 +118,7 @@ class Load:
         notes: dict[str, str] = {}
         pod: Json = {}
         spec: Json = {"retries": 0, "priority": dice.choice((10, 50, 50, 90))}
+        spec["ttlSecondsAfterFinished"] = _KEPT_SECONDS
         count = dice.randint(1, 6)
         spec["gpu"] = dice.choice((0.1, 0.125, 0.2, 0.25, 0.3, 0.5, 0.7))
         if kind == "memory":
@@ -201,6 +205,6 @@ class Load:
             time.sleep(0.5)
 
 
-def finished(status: dict[str, Any]) -> bool:
+def finished(status: Mapping[str, Any]) -> bool:
     """Whether a GPUJob has ended."""
     return status.get("phase") in ("Succeeded", "Failed")

@@ -134,6 +134,8 @@ class Replicas:
         self.stopped: set[str] = set()
         """Names of those that are stopped (SIGSTOP) now, or were told to end."""
         self.holder = ""
+        self._before = ""  # when the Lease was last renewed before its holder was stopped
+        self._again_at: dict[str, float] = {}  # by replica that has ended: monotonic
         for _ in range(2):
             self.all.append(self._start())
 
@@ -145,22 +147,28 @@ class Replicas:
         ).start()
 
     def watch_over(self) -> None:
-        """Start again what has ended; note whether somebody leads."""
-        with self._lock:
-            for number, replica in enumerate(self.all):
-                if not replica.alive():
-                    killed = replica.process is None
-                    self.ended.append((replica.name, -9 if killed else replica.code()))
-                    self._site.rest(_RESTART_SECONDS)
-                    self.all[number] = self._start()
+        """Note whether somebody leads; start again what ended a while ago."""
         lease = self._site.admin.get(LEASE)
         spec = lease.body.get("spec", {}) if lease.ok else {}
         self.holder = str(spec.get("holderIdentity") or "").rpartition("_")[0]
+        renewed = str(spec.get("renewTime"))
         leader = self.leader()
-        if leader is not None and leader.name not in self.stopped and leader.synced():
+        if leader is not None and leader.name in self.stopped:
+            self._before = renewed  # it leads again if it renews the Lease, and not before
+        if leader is not None and renewed != self._before and leader.synced():
             self._site.leaderless.end()
         else:
             self._site.leaderless.begin()
+        with self._lock:
+            for number, replica in enumerate(self.all):
+                if replica.alive():
+                    continue
+                if replica.name not in self._again_at:
+                    killed = replica.process is None
+                    self.ended.append((replica.name, -9 if killed else replica.code()))
+                    self._again_at[replica.name] = time.monotonic() + _RESTART_SECONDS
+                elif time.monotonic() >= self._again_at[replica.name]:
+                    self.all[number] = self._start()
         self._site.rest(0.2)
 
     def leader(self) -> Replica | None:

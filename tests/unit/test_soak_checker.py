@@ -1,9 +1,14 @@
-"""The soak's checker sees a device above its capacity, and forgets what pods gave back."""
+"""The soak sees a device above its capacity, forgets what pods gave back, and misses no job."""
 
+import io
 import json
+import threading
 from typing import Any
 
 from tests.soak.checker import Checker
+from tests.soak.jobs import Jobs
+from tests.soak.load import Promise
+from tests.soak.watch import Watch
 
 CARD_MIB = 81920
 
@@ -22,10 +27,10 @@ def checker() -> Checker:
 
 def test_more_than_a_device_has_is_noted_once_with_its_pods() -> None:
     eyes = checker()
-    eyes._see(pod("x", 600), gone=False)
+    eyes._see(pod("x", 600))
     assert not eyes.above
     for _ in range(2):
-        eyes._see(pod("y", 600), gone=False)
+        eyes._see(pod("y", 600))
     (above,) = eyes.above
     assert (above.milli, sorted(above.pods)) == (1200, ["team/x", "team/y"])
     assert eyes.peak_milli == 1200
@@ -33,17 +38,73 @@ def test_more_than_a_device_has_is_noted_once_with_its_pods() -> None:
 
 def test_more_memory_than_a_device_has_is_noted_too() -> None:
     eyes = checker()
-    eyes._see(pod("x", 100, CARD_MIB), gone=False)
-    eyes._see(pod("y", 100, 1), gone=False)
+    eyes._see(pod("x", 100, CARD_MIB))
+    eyes._see(pod("y", 100, 1))
     assert len(eyes.above) == 1
 
 
 def test_what_has_ended_or_gone_holds_nothing() -> None:
     eyes = checker()
-    eyes._see(pod("x", 600), gone=False)
-    eyes._see(pod("x", 600, phase="Succeeded"), gone=False)
-    eyes._see(pod("y", 600), gone=False)
-    eyes._see(pod("y", 600), gone=True)
+    eyes._see(pod("x", 600))
+    eyes._see(pod("x", 600, phase="Succeeded"))
+    eyes._see(pod("y", 600))
+    eyes._gone(pod("y", 600)["metadata"])
     assert eyes.held_milli() == 0
     assert eyes.placements == 2
     assert not eyes.above
+
+
+class _Load:
+    """What jobs are told to look after."""
+
+    def __init__(self) -> None:
+        self.promises = {("red", "j"): Promise("red", "j", "share", 1)}
+        self.unfinished = 0
+
+
+def gpujob(phase: str) -> dict[str, Any]:
+    meta = {"namespace": "red", "name": "j", "uid": "u"}
+    return {"metadata": meta, "spec": {}, "status": {"phase": phase}}
+
+
+def test_a_job_that_has_ended_and_is_gone_is_not_lost_and_one_that_has_not_is() -> None:
+    nothing: Any = None
+    for phase, ended in (("Succeeded", True), ("Failed", True), ("Running", False)):
+        load: Any = _Load()
+        jobs = Jobs(nothing, load, nothing)
+        jobs._see(gpujob(phase))
+        jobs._gone(gpujob(phase)["metadata"])
+        assert not jobs.seen
+        assert load.promises["red", "j"].ended is ended
+
+
+def test_failures_of_jobs_that_are_gone_count_and_are_not_forgotten() -> None:
+    nothing: Any = None
+    jobs = Jobs(nothing, nothing, nothing)
+    for uid, failed in (("a", 2), ("a", 1), ("b", 3)):
+        meta = {"namespace": "red", "name": "j", "uid": uid}
+        meta["labels"] = {"gpu-scheduler.io/job": "j"}
+        jobs._count({"metadata": meta, "status": {"failed": failed}})
+    assert sum(jobs.failed["red", "j"].values()) == 5
+
+
+def test_a_watch_that_lists_again_tells_what_went_meanwhile() -> None:
+    site: Any = type("Site", (), {"stop": threading.Event()})
+    told: list[str] = []
+    watch = Watch(
+        site,
+        "/x",
+        lambda body: told.append(body["metadata"]["uid"]),
+        lambda meta: told.append(f"-{meta['uid']}"),
+    )
+
+    def answers(*uids: str) -> None:
+        items = [{"metadata": {"uid": uid, "resourceVersion": "1"}} for uid in uids]
+        watch._open = lambda query: io.BytesIO(  # type: ignore[method-assign]
+            json.dumps({"metadata": {"resourceVersion": "1"}, "items": items}).encode()
+        )
+        watch._list()
+
+    answers("a", "b")
+    answers("b", "c")
+    assert told == ["a", "b", "-a", "b", "c"]

@@ -157,15 +157,6 @@ def _runs(facts: Facts) -> Said | None:
     return ("", "") if runs else None
 
 
-def _evicted(facts: Facts) -> Said | None:
-    if facts.known.evicted:
-        return Reason.EVICTED, facts.known.evicted
-    before = facts.job.status  # of an earlier leader, which knew why
-    if before.get("reason") != Reason.EVICTED or any(p.allocation for p in facts.live):
-        return None
-    return Reason.EVICTED, str(before.get("message", ""))
-
-
 def _placed(facts: Facts) -> Said | None:
     if facts.placed:
         return on_its_node(facts.placed[0])
@@ -181,14 +172,6 @@ def _unplanned(facts: Facts) -> Said | None:
         return Reason.WAITING_FOR_PLAN, f"{pods(waiting)} to be planned next"
     blocked = [pod.blocked for pod in facts.live if pod.blocked]
     return (Reason.SCHEDULING_GATED, names(blocked, "; ")) if blocked else None
-
-
-def _ending(facts: Facts) -> Said | None:
-    going = [pod.name for pod in facts.live if pod.deleting]
-    if not going:
-        return None
-    verb = "is" if len(going) == 1 else "are"
-    return Reason.ENDING_PODS, f"{names(going)} {verb} ending, then the Job makes what follows"
 
 
 def _no_job(facts: Facts) -> Said | None:
@@ -214,6 +197,23 @@ def _over(facts: Facts) -> Said | None:
         Reason.FINISHING,
         f"{counted.succeeded} of {total} indexes succeeded{lost}; the verdict is outstanding",
     )
+
+
+def _evicted(facts: Facts) -> Said | None:
+    if facts.known.evicted:
+        return Reason.EVICTED, facts.known.evicted
+    before = facts.job.status  # of an earlier leader, which knew why
+    if before.get("reason") != Reason.EVICTED or any(p.allocation for p in facts.live):
+        return None
+    return Reason.EVICTED, str(before.get("message", ""))
+
+
+def _ending(facts: Facts) -> Said | None:
+    going = [pod.name for pod in facts.live if pod.deleting]
+    if not going:
+        return None
+    verb = "is" if len(going) == 1 else "are"
+    return Reason.ENDING_PODS, f"{names(going)} {verb} ending, then the Job makes what follows"
 
 
 def _retries(facts: Facts) -> Said | None:
@@ -251,10 +251,10 @@ _STEPS: tuple[Callable[[Facts], Said | None], ...] = (
     _runs,
     _placed,
     _unplanned,
-    _evicted,
-    _ending,
     _no_job,
     _over,
+    _evicted,
+    _ending,
     _retries,
     _no_pods,
 )

@@ -189,6 +189,23 @@ ROWS = {
         ("Pending", "Evicted", "drained"),
         before={"phase": "Pending", "reason": "Evicted", "message": "drained"},
     ),
+    "evicted, and then suspended and resumed": Row(
+        ("Pending", "Resuming", "about to be told"),
+        jobs=(make_job(suspend=True),),
+        known=Known(evicted="drained"),
+        before={"phase": "Pending", "reason": "Evicted", "message": "drained"},
+    ),
+    "evicted, and its Job is gone": Row(
+        ("Pending", "CreatingJob", "is being checked"),
+        jobs=(),
+        before={"phase": "Pending", "reason": "Evicted", "message": "drained"},
+    ),
+    "evicted, and all its indexes are over": Row(
+        ("Running", "Finishing", "1 of 1 indexes succeeded; the verdict is outstanding"),
+        pods=(placed(phase="Succeeded"),),
+        known=Known(evicted="drained"),
+        before=RUNS,
+    ),
     "between two waves": Row(
         ("Running", "CreatingPods", "1 indexes succeeded; Job job exists"),
         make_gpujob(**THREE),
