@@ -69,7 +69,7 @@ async def run(settings: Settings, connection: Connection) -> int:
                     await elector.release()  # it may have been taken just now
                     return 0
                 log.info("leading")
-                leader = Operator(client, settings, metrics, elector.term)
+                leader = Operator(client, settings, metrics, identity)
                 metrics.operator = leader
                 leads.set()
                 return await _lead(leader, elector, client, stop)

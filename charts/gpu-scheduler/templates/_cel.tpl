@@ -51,10 +51,9 @@ has(object.metadata.annotations) && 'gpu-scheduler.io/term' in object.metadata.a
 && oldObject.metadata.annotations['gpu-scheduler.io/term'] == object.metadata.annotations['gpu-scheduler.io/term']))
 {{- end }}
 
-{{/* The term that the Lease tells. */}}
+{{/* The term of who leads. */}}
 {{- define "gpu-scheduler.cel.currentTerm" -}}
-(has(params.spec.holderIdentity) ? params.spec.holderIdentity : '') + '/'
-+ string(has(params.spec.leaseTransitions) ? params.spec.leaseTransitions : 0)
+params.spec.holder + '/' + string(params.spec.term)
 {{- end }}
 
 {{/* Whether a pod that waits for us chooses its node. */}}

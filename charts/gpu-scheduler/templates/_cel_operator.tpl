@@ -200,7 +200,7 @@ those of the node's place, which the API server adds itself (PodTopologyLabels).
 request.resource.resource == 'jobs' ? {{ include "gpu-scheduler.cel.operatorJob" . }} :
 request.resource.resource == 'configmaps' ? {{ include "gpu-scheduler.cel.operatorConfigMap" . }} :
 request.resource.resource == 'services' ? {{ include "gpu-scheduler.cel.operatorService" . }} :
-request.resource.resource == 'leases' ? object.metadata.name == 'gpu-scheduler-leader' :
+request.resource.resource in ['leases', 'gpuleaders'] ? object.metadata.name == 'gpu-scheduler-leader' :
 request.resource.resource == 'gpujobs' && has(oldObject.spec.ttlSecondsAfterFinished)
 && has(oldObject.status) && has(oldObject.status.phase)
 && oldObject.status.phase in ['Succeeded', 'Failed'])

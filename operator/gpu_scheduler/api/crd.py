@@ -15,6 +15,7 @@ import yaml
 
 from gpu_scheduler.api.gpuclass import GPUClassSpec, GPUClassStatus
 from gpu_scheduler.api.gpujob import GPUJobSpec, GPUJobStatus
+from gpu_scheduler.api.gpuleader import GPULeaderSpec
 from gpu_scheduler.api.gpunode import GPUNodeStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec, GPUProjectStatus
 from gpu_scheduler.api.model import ApiModel
@@ -33,7 +34,7 @@ class Kind:
     namespaced: bool
     description: str
     spec: type[ApiModel] | None
-    status: type[ApiModel]
+    status: type[ApiModel] | None
     columns: tuple[tuple[str, str], ...]  # name and JSON path; AGE is added
 
     @property
@@ -70,7 +71,7 @@ class Kind:
                         "name": VERSION,
                         "served": True,
                         "storage": True,
-                        "subresources": {"status": {}},
+                        "subresources": {"status": {}} if self.status is not None else {},
                         "additionalPrinterColumns": self._columns(),
                         "schema": {"openAPIV3Schema": self._schema()},
                     }
@@ -96,7 +97,8 @@ class Kind:
         }
         if self.spec is not None:
             properties["spec"] = structural(self.spec, defaults=True)
-        properties["status"] = structural(self.status, defaults=False)
+        if self.status is not None:
+            properties["status"] = structural(self.status, defaults=False)
         schema: Schema = {"description": self.description, "type": "object"}
         if self.spec is not None:
             schema["required"] = ["spec"]
@@ -165,6 +167,15 @@ KINDS = (
             ("NODES", ".status.nodes"),
             ("SHAPES", ".status.shapes"),
         ),
+    ),
+    Kind(
+        "GPULeader",
+        "gl",
+        True,
+        "The replica of the operator whose placing writes the API server accepts.",
+        GPULeaderSpec,
+        None,
+        (("HOLDER", ".spec.holder"), ("TERM", ".spec.term")),
     ),
 )
 

@@ -111,8 +111,6 @@ class Elector:
         if not identity:
             raise ValueError("lease: identity is empty, which means a released lease")
         self.identity = identity
-        self.transitions = 0
-        """Changes of holder in the lease's life, as last seen."""
         self._client = client
         self._namespace = namespace
         self._name = name
@@ -131,11 +129,6 @@ class Elector:
         self._claimed = False  # a write of ours may have put our identity into the lease
         self._lease: _Lease = {}  # as of our last write
         self._sighting: _Sighting | None = None
-
-    @property
-    def term(self) -> str:
-        """Names this leadership: holder and transitions, as the Lease has them."""
-        return f"{self.identity}/{self.transitions}"
 
     @property
     def is_leader(self) -> bool:
@@ -221,7 +214,6 @@ class Elector:
                 return False  # deleted under a holder who may not have noticed yet
             return await self._claim(None)
         spec = lease["spec"]
-        self.transitions = int(spec.get("leaseTransitions") or 0)
         holder = spec.get("holderIdentity")
         if not holder or (holder == self.identity and self._claimed):
             return await self._claim(lease)
@@ -262,7 +254,6 @@ class Elector:
                 self._lease = await self._write(lease, {**old, **spec})
         except errors.Conflict:
             return False
-        self.transitions = int(self._lease["spec"].get("leaseTransitions") or 0)
         self._sighting = None
         self._renewed_at = started
         return True

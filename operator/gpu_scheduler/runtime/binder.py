@@ -31,7 +31,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.term import refuses_term
+from gpu_scheduler.runtime.term import Term, refuses_term
 from gpu_scheduler.state.pods import Stage
 from gpu_scheduler.state.world import World
 
@@ -68,7 +68,7 @@ class Binder:
         *,
         concurrency: int,
         pin: Pin,
-        term: str,
+        term: Term,
         wake: Callable[[], None],
         observe_seconds: Callable[[float], None] = lambda seconds: None,
         gang_failed: Failed = lambda job, why, placed: None,
@@ -77,8 +77,7 @@ class Binder:
     ) -> None:
         """``wake`` is called when a placement was taken back, ``observe_seconds`` per write.
 
-        ``term`` is the leader's, as ``kube.lease`` tells it. ``more`` says what a placement sets
-        beside the allocation.
+        ``term`` is the leader's. ``more`` says what a placement sets beside the allocation.
         """
         self._term, self._touches = term, itertools.count(1)
         self._more = more
@@ -205,7 +204,7 @@ class Binder:
         hostname = ""
         if self._pin is Pin.HOSTNAME:
             hostname = self._world.nodes.labels(decision.node).get(HOSTNAME_LABEL, "")
-        more = {**self._more(decision), TERM: self._term}
+        more = {**self._more(decision), TERM: self._term.text}
         return place(
             pod, decision.node, decision.grants, pin=self._pin, hostname=hostname, more=more
         )
@@ -278,7 +277,7 @@ class Binder:
 
     async def _touch(self, pod: Meta) -> Pod:
         """The pod, changed: from now on a write for an earlier version of it is refused."""
-        write = touch(pod, f"{self._term}/{next(self._touches)}")
+        write = touch(pod, f"{self._term.text}/{next(self._touches)}")
         try:
             return await self._client.merge_patch(write.path, write.body, Pod)
         except errors.Unprocessable:

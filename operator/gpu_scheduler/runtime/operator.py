@@ -56,7 +56,7 @@ from gpu_scheduler.runtime.status_writer import StatusWriter
 from gpu_scheduler.runtime.sweeps.pruning import Pruning
 from gpu_scheduler.runtime.sweeps.reports import Reports
 from gpu_scheduler.runtime.sweeps.sweeping import Sweeping
-from gpu_scheduler.runtime.term import TermProbe
+from gpu_scheduler.runtime.term import Term
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.world import World
 
@@ -75,11 +75,11 @@ class Operator:
         client: Client,
         settings: Settings,
         observations: Observations,
-        term: str,
+        holder: str,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Build all parts; nothing runs yet. ``term`` is the leader's, see ``Elector.term``."""
-        self.term = TermProbe(client, settings.lease_namespace, term, clock=clock)
+        """Build all parts; nothing runs yet. ``holder``: what the Lease calls this process."""
+        self.term = Term(client, settings.lease_namespace, holder, clock=clock)
         self.settings, self.client, self._clock = settings, client, clock
         self.world = World(settings.lease_namespace, consolidation=settings.consolidation)
         self.synced = asyncio.Event()
@@ -111,7 +111,7 @@ class Operator:
             client,
             concurrency=settings.write_concurrency,
             pin=Pin(settings.pin),
-            term=term,
+            term=self.term,
             wake=self._wake,
             observe_seconds=observations.bind_seconds,
             gang_failed=lambda job, why, placed: self.gangs.placement_failed(job, why, placed),
@@ -261,7 +261,7 @@ class Operator:
 
     async def run(self) -> NoReturn:
         """Run until something fails or the lease is lost (NotLeader)."""
-        await self.term.known()
+        await self.term.begin()
         await self._until_done(lambda: resync(self.client, self.intake))
         async with asyncio.TaskGroup() as group:
             for reflector in self.reflectors:

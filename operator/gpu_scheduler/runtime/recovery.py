@@ -9,6 +9,7 @@ that node for a while. Fed by every pod event; acts on each pod once.
 
 import asyncio
 import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Coroutine, Sequence
 from datetime import UTC, datetime
@@ -52,8 +53,13 @@ class Recovery:
         stuck_seconds: float,
         avoid_seconds: float,
         clock: Callable[[], float],
+        now: Callable[[], float] = time.time,
     ) -> None:
-        """``stuck_seconds``: how long a placed pod may hang before it is evicted."""
+        """``stuck_seconds``: how long a placed pod may hang before it is evicted.
+
+        ``clock``: monotonic seconds, ``now``: epoch seconds.
+        """
+        self._now = now
         self._world, self._client, self._events = world, client, events
         self._stuck_seconds, self._avoid_seconds, self._clock = stuck_seconds, avoid_seconds, clock
         self._handled: set[PodUID] = set()  # a request about it is under way or was answered
@@ -222,7 +228,7 @@ class Recovery:
             delay = min(2 * delay, _MAX_DELAY_SECONDS)
 
     def _ended(self, pod: PodRecord) -> None:
-        if pod.phase != "Failed" or pod.disrupted or pod.uid in self._handled:
+        if pod.phase != "Failed" or pod.uid in self._handled or (pod.disrupted and pod.ran):
             return
         if pod.allocation is None or not pod.job_uid:
             return
@@ -230,8 +236,10 @@ class Recovery:
         if key is None:
             self._unmarked.add(pod.uid)  # after a start, the list of Jobs may be still to come
             return
-        now = datetime.now(UTC)
+        if pod.disrupted:
+            return self._learn(key, pod)
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
+        now = datetime.now(UTC)
         if pod.reason == _DEADLINE:
             message = "the pod ran longer than spec.timeLimitSeconds"
             self._start(pod, self._mark(mark_time_limit(meta, message, now), "time_limit"))
@@ -246,6 +254,18 @@ class Recovery:
                 self.member_lost(pod, f"{pod.name}: {message}")
                 self.lost(pod, f"{pod.name}: {message}")
             self._start(pod, self._mark(mark_disrupted(meta, reason, message, now), "rejected"))
+
+    def _learn(self, key: JobKey, pod: PodRecord) -> None:
+        """An earlier leader marked this pod: its job would come back to the node that rejects it.
+
+        The Job makes each next pod later, at last after ten minutes: a leader that forgets where
+        the last ones failed may send them there one after the other.
+        """
+        if pod.uid in self._told or not pod.disruption.startswith(f"{pod.reason}: "):
+            return  # who else marks a pod, such as the kubelet for an eviction, has other reasons
+        self._told.add(pod.uid)
+        ago = max(0.0, self._now() - epoch_seconds(pod.started or pod.created))
+        self._avoid(key, pod.node, f"the kubelet refused {pod.name}: {pod.message}", ago)
 
     def _hangs(self, pod: PodRecord) -> bool:
         if pod.stage is not Stage.PLACED or pod.deleting or pod.allocation is None:
@@ -306,9 +326,9 @@ class Recovery:
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
         self._start(pod, self._send(evict(meta)))
 
-    def _avoid(self, key: JobKey, node: str, why: str) -> None:
-        """Keep the job off the node, where somebody said why it does not do."""
-        self._world.waiting.avoid(key, node, self._clock(), self._avoid_seconds, why)
+    def _avoid(self, key: JobKey, node: str, why: str, ago: float = 0.0) -> None:
+        """Keep the job off the node: ``ago`` seconds ago somebody said why it does not do."""
+        self._world.waiting.avoid(key, node, self._clock() - ago, self._avoid_seconds, why)
 
     def _say_of(self, pod: PodRecord, reason: str, message: str) -> None:
         log.warning("%s/%s: %s", pod.namespace, pod.name, message)

@@ -79,6 +79,11 @@ class Facts:
         return sorted(found, key=lambda pod: (pod.index, pod.name))
 
 
+# The Job controller's own, of each index; failures that are not charged count there as well.
+_BACK_OFF = (
+    "its Job makes the next pod after a back-off of 10 s, doubled each time up to 10 minutes"
+)
+
 Said = tuple[str, str]
 """Reason and message."""
 
@@ -201,7 +206,7 @@ def _over(facts: Facts) -> Said | None:
 
 def _evicted(facts: Facts) -> Said | None:
     if facts.known.evicted:
-        return Reason.EVICTED, facts.known.evicted
+        return Reason.EVICTED, f"{facts.known.evicted}; {_BACK_OFF}"
     before = facts.job.status  # of an earlier leader, which knew why
     if before.get("reason") != Reason.EVICTED or any(p.allocation for p in facts.live):
         return None
@@ -227,8 +232,7 @@ def _retries(facts: Facts) -> Said | None:
     allowed = facts.job.spec.retries if facts.job.spec is not None else 0
     return (
         Reason.RETRYING,
-        f"index {pod.index} failed ({failure.message}); retry {tries} of {allowed} follows after "
-        "the Job's back-off (10 s, doubled each time)",
+        f"index {pod.index} failed ({failure.message}); retry {tries} of {allowed}: {_BACK_OFF}",
     )
 
 

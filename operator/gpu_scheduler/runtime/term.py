@@ -1,18 +1,20 @@
-"""Whether the API server goes by terms: asked before a leader lists and places, and at its end.
+"""A leader's term: taken before it lists and places, and asked for at its end.
 
-The chart's policy refuses a placing write of any other term than the one in the Lease (ADR 0031),
-and learns of a new Lease a moment after it was written. From then on nothing of an earlier leader
-lands, and what did land is in the lists that are read next. Asked by a dry run of a Binding for a
-pod that does not exist: admission comes first, so "not found" means that the term is known, or that
-there is no such policy; a term of nobody's tells these apart. Called by ``operator``.
+The chart's policy refuses a placing write of any other term than the one in our GPULeader (ADR
+0041), and learns of a new one a moment after it was written. From then on nothing of an earlier
+leader lands, and what did land is in the lists that are read next. Whether it has learnt is asked
+by a dry run of a Binding for a pod that does not exist: admission comes first, so "not found" means
+that the term is known, or that there is no such policy; a term of nobody's tells these apart.
+Called by ``operator``.
 """
 
 import asyncio
 import logging
 import re
 from collections.abc import Callable
+from typing import Any
 
-from gpu_scheduler.api.names import LABEL_PATH, TERM
+from gpu_scheduler.api.names import GPULEADERS, GROUP, LABEL_PATH, LEASE, TERM, VERSION
 from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.client import Client
@@ -25,7 +27,7 @@ _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.005, 1.0
 _SAY_AFTER_SECONDS, _SAY_AGAIN_SECONDS = 1.0, 30.0
 
 # What the API server says when the chart's policy, whose name ends so, refuses; also when it has no
-# Lease to go by, or has not read it yet.
+# GPULeader to go by, or has not read it yet.
 _BY_POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']*-term'")
 
 
@@ -35,43 +37,85 @@ def refuses_term(error: errors.ApiError) -> bool:
     return refusal and _BY_POLICY.search(error.message) is not None
 
 
-class TermProbe:
-    """Asks the API server about a term."""
+class Term:
+    """The term of this leader."""
 
     def __init__(
-        self, client: Client, namespace: str, term: str, *, clock: Callable[[], float]
+        self, client: Client, namespace: str, holder: str, *, clock: Callable[[], float]
     ) -> None:
-        """``namespace``: any that exists, best the Lease's own."""
-        self._client, self._term, self._clock = client, term, clock
+        """``namespace``: of the GPULeader; ``holder``: a name that no other process ever has."""
+        self._client, self._holder, self._clock = client, holder, clock
         self._namespace, self._path = namespace, paths.pod(namespace, _NOBODY, "binding")
-        self.waiting_for = ""
+        self._leaders = paths.of_group(GROUP, VERSION, GPULEADERS, namespace)
+        self._began = self._say_at = 0.0
+        self.text = ""
+        """Holder and number, as placing writes carry it; empty until ``begin`` is over."""
+        self.waiting_for = "it has not been taken yet"
         """Why nothing is placed yet; empty once the term is known."""
 
-    async def known(self) -> None:
-        """Return once a placing write of this term is not refused for its term.
+    async def begin(self) -> None:
+        """Take the next term, and return once no placing write of it is refused for it.
 
         Any other refusal says nothing about the term: placing writes will meet it as well.
 
         Raises:
             NotLeader: the fence has closed.
         """
-        started = say_at = self._clock()
-        say_at += _SAY_AFTER_SECONDS
-        delay = _FIRST_DELAY_SECONDS
-        while (why := await self._refusal()) is not None:
-            self.waiting_for = why
-            if self._clock() >= say_at:
-                log.warning(
-                    "nothing is placed: term %s is not accepted since %.0f s: %s",
-                    self._term,
-                    self._clock() - started,
-                    why,
-                )
-                say_at = self._clock() + _SAY_AGAIN_SECONDS
-            await asyncio.sleep(delay)
-            delay = min(2 * delay, _MAX_DELAY_SECONDS)
+        self._began = self._clock()
+        self._say_at = self._began + _SAY_AFTER_SECONDS
+        for step in (self._take, self._refusal):
+            delay = _FIRST_DELAY_SECONDS
+            while (why := await step()) is not None:
+                self._wait(why)
+                await asyncio.sleep(delay)
+                delay = min(2 * delay, _MAX_DELAY_SECONDS)
         self.waiting_for = ""
-        log.info("term %s is accepted after %.3f s", self._term, self._clock() - started)
+        log.info("term %s is accepted after %.3f s", self.text, self._clock() - self._began)
+
+    def _wait(self, why: str) -> None:
+        self.waiting_for = why
+        if self._clock() >= self._say_at:
+            log.warning(
+                "nothing is placed: term %s is not accepted since %.0f s: %s",
+                self.text or "of this leader",
+                self._clock() - self._began,
+                why,
+            )
+            self._say_at = self._clock() + _SAY_AGAIN_SECONDS
+
+    async def _take(self) -> str | None:
+        """Write the next term into the GPULeader; why that was not done, None when it was."""
+        try:
+            found = await self._found()
+            spec = found.get("spec") or {}
+            number = int(spec.get("term") or 0)
+            if spec.get("holder") != self._holder:  # else ours, whose answer was lost
+                number += 1
+                await self._write(found, {"holder": self._holder, "term": number})
+        except errors.NotLeader:
+            raise
+        except errors.ApiError as error:  # a conflict: another candidate was faster
+            return str(error)
+        self.text = f"{self._holder}/{number}"
+        return None
+
+    async def _found(self) -> dict[str, Any]:
+        try:
+            return await self._client.get(f"{self._leaders}/{LEASE}")
+        except errors.NotFound:
+            return {}
+
+    async def _write(self, found: dict[str, Any], spec: dict[str, Any]) -> None:
+        if found:
+            await self._client.replace(f"{self._leaders}/{LEASE}", {**found, "spec": spec})
+            return
+        body = {
+            "apiVersion": f"{GROUP}/{VERSION}",
+            "kind": "GPULeader",
+            "metadata": {"name": LEASE, "namespace": self._namespace},
+            "spec": spec,
+        }
+        await self._client.create(self._leaders, body)
 
     async def guards(self) -> bool:
         """Whether the policy is certainly in force: a write of a term that is over is refused.
@@ -104,7 +148,7 @@ class TermProbe:
     async def _refusal(self) -> str | None:
         """Why the term is not known to be accepted; None when it is."""
         try:
-            await self._ask(self._term)
+            await self._ask(self.text)
         except errors.NotLeader:
             raise
         except (errors.NotFound, errors.Conflict):

@@ -29,9 +29,13 @@ class FailedNodes:
         self._failures: dict[JobKey, dict[str, _Failure]] = {}
 
     def note(self, key: JobKey, node: str, now: float, seconds: float, why: str) -> None:
-        """It went wrong; ``seconds``: how long the node is avoided the first time."""
+        """It went wrong; ``seconds``: how long the node is avoided the first time.
+
+        A new leader learns of earlier times one after the other, in any order.
+        """
         failure = self._failures.setdefault(key, {}).setdefault(node, _Failure())
-        failure.until = now + seconds * 2.0 ** min(failure.times, _DOUBLINGS)
+        until = now + seconds * 2.0 ** min(failure.times, _DOUBLINGS)
+        failure.until = max(until, failure.until or until)
         failure.times += 1
         failure.why = why if len(why) <= _MOST_CHARS else f"{why[:_MOST_CHARS]}…"
 

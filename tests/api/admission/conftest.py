@@ -12,7 +12,7 @@ import pytest
 from tests.api.admission.objects import (
     ALLOCATION,
     ELSEWHERE,
-    LEASE,
+    LEADER,
     PROJECT,
     RELEASE,
     lead,
@@ -112,7 +112,7 @@ def replica(cluster: Running, admin: Caller, operator: Caller) -> tuple[str, Cal
 
 @pytest.fixture
 def term(admin: Caller, operator: Caller) -> Iterator[str]:
-    """The term of a leader, as the Lease tells it and the policies know it."""
+    """The term of a leader, as the GPULeader tells it and the policies know it."""
     lead(admin, operator, "leader-a", 3)
     yield "leader-a/3"
-    assert admin.send("DELETE", LEASE).ok
+    assert admin.send("DELETE", LEADER).ok

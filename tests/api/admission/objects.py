@@ -16,7 +16,7 @@ ALLOCATION = "gpu-scheduler.io/allocation"
 GATE = "gpu-scheduler.io/placement"
 TERM = "gpu-scheduler.io/term"
 PATH = "gpu-scheduler.io/path"
-LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{RELEASE}/leases/gpu-scheduler-leader"
+LEADER = f"/apis/gpu-scheduler.io/v1alpha1/namespaces/{RELEASE}/gpuleaders/gpu-scheduler-leader"
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 numbers = itertools.count()
 
@@ -107,17 +107,17 @@ def tries(who: Caller, term: str) -> Answer:
     return who.create(path, binding("nobody", term))
 
 
-def lead(admin: Caller, operator: Caller, holder: str, transitions: int) -> None:
-    """Write the leader's Lease, and wait until the policy has read it."""
-    spec = {"holderIdentity": holder, "leaseTransitions": transitions, "leaseDurationSeconds": 15}
-    if admin.get(LEASE).ok:
-        answer = admin.patch(LEASE, {"spec": spec})
+def lead(admin: Caller, operator: Caller, holder: str, term: int) -> None:
+    """Write the GPULeader as a new leader does, and wait until the policy has read it."""
+    spec = {"holder": holder, "term": term}
+    if admin.get(LEADER).ok:
+        answer = admin.patch(LEADER, {"spec": spec})
     else:
-        kind = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease"}
+        kind = {"apiVersion": "gpu-scheduler.io/v1alpha1", "kind": "GPULeader"}
         meta = {"name": "gpu-scheduler-leader", "namespace": RELEASE}
-        answer = admin.create(LEASE.rpartition("/")[0], {**kind, "metadata": meta, "spec": spec})
+        answer = admin.create(LEADER.rpartition("/")[0], {**kind, "metadata": meta, "spec": spec})
     assert answer.ok, answer.message
-    wait_until(lambda: tries(operator, f"{holder}/{transitions}").status == 404)
+    wait_until(lambda: tries(operator, f"{holder}/{term}").status == 404)
 
 
 def from_annotation(key: str) -> dict[str, Any]:

@@ -1,9 +1,11 @@
-"""A placing write of any other term than the one in the Lease is refused, on both paths.
+"""A placing write of any other term than that of the GPULeader is refused, on both paths.
 
-The operator cannot leave its term out; what places nothing is not judged, and without a Lease
+The operator cannot leave its term out; what places nothing is not judged, and without a GPULeader
 nobody's pods but ours wait.
 """
 
+import json
+import time
 from typing import Any
 
 import pytest
@@ -11,9 +13,10 @@ from msgspec import convert
 from tests.api.admission.objects import (
     ALLOCATION,
     GATE,
-    LEASE,
+    LEADER,
     PATH,
     PROJECT,
+    RELEASE,
     TERM,
     binding,
     created,
@@ -26,10 +29,12 @@ from tests.api.admission.objects import (
 )
 from tests.api.caller import Answer, Caller
 
+from cluster import Running
 from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.jobs.gate import ungate
 from gpu_scheduler.kube.objects import Pod
 
+BINDINGS = "/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings"
 JOB = "of-terms"
 JOBS = f"/apis/batch/v1/namespaces/{PROJECT}/jobs"
 GRANTS = [Grant(0, "GPU-0", 500, 20224)]
@@ -81,7 +86,7 @@ WRITES = pytest.mark.parametrize("write", [bind, release])
 
 
 @WRITES
-def test_the_term_in_the_lease_may_place_and_stays_on_the_pod(
+def test_the_term_of_who_leads_may_place_and_stays_on_the_pod(
     operator: Caller, editor: Caller, term: str, write: Any
 ) -> None:
     answer = write(operator, editor, term)
@@ -101,7 +106,7 @@ def test_any_other_term_is_refused(
     answer = write(operator, editor, old)
     assert answer.status == 403
     assert "ValidatingAdmissionPolicy 'gpu-scheduler-term'" in answer.message
-    assert f"{TERM}: {old} is over; the Lease has {term}" in answer.message
+    assert f"{TERM}: {old} is over; GPULeader gpu-scheduler-leader has {term}" in answer.message
 
 
 @WRITES
@@ -113,13 +118,52 @@ def test_the_next_leader_makes_the_last_ones_term_void(
     assert write(operator, editor, "leader-b/4").ok
 
 
-@WRITES
-def test_a_released_lease_lets_nobody_place(
-    admin: Caller, operator: Caller, editor: Caller, term: str, write: Any
+@pytest.mark.parametrize(
+    "spec",
+    [{"holder": "leader-a", "term": 2}, {"holder": "leader-b", "term": 3}],
+    ids=["an earlier term", "the same term again"],
+)
+def test_nobody_takes_a_term_that_is_over(
+    admin: Caller, operator: Caller, term: str, spec: dict[str, Any]
 ) -> None:
-    assert admin.patch(LEASE, {"spec": {"holderIdentity": ""}}).ok
-    wait_until(lambda: tries(operator, term).status == 403)
-    assert write(operator, editor, term).status == 403
+    for who in (operator, admin):
+        found = who.get(LEADER).body
+        answer = who.send("PUT", LEADER, {**found, "spec": spec})
+        assert answer.status == 422, answer
+        assert "is over: a leader takes the next term" in answer.message
+    assert tries(operator, term).status == 404
+
+
+def test_the_operator_leads_by_one_object_of_one_name(admin: Caller, operator: Caller) -> None:
+    kind = {"apiVersion": "gpu-scheduler.io/v1alpha1", "kind": "GPULeader"}
+    body = {**kind, "metadata": {"name": "other"}, "spec": {"holder": "me", "term": 1}}
+    answer = operator.create(LEADER.rpartition("/")[0], body)
+    assert refused(answer), answer
+    assert "only gpu-scheduler-leader" in answer.message
+    elsewhere = LEADER.replace(f"namespaces/{RELEASE}", f"namespaces/{PROJECT}")
+    body["metadata"] = {"name": "gpu-scheduler-leader"}
+    assert operator.create(elsewhere.rpartition("/")[0], body).status == 403
+
+
+def test_the_policy_is_in_force_again_after_its_bindings_were_gone(
+    cluster: Running, admin: Caller, operator: Caller
+) -> None:
+    """A chart that is removed and installed again: ADR 0041 tells what happened with a Lease."""
+    lead(admin, operator, "leader-a", 3)
+    named = [f"validatingadmissionpolicybinding/{RELEASE}-term-{path}" for path in ("bind", "gate")]
+    saved = json.loads(cluster.kubectl("get", *named, "--output=json").stdout)["items"]
+    cluster.kubectl("delete", *named)
+    try:
+        wait_until(lambda: tries(operator, "nobody/1").status == 404)
+        time.sleep(5)  # until the API server has let go of the parameter
+    finally:
+        for binding_ in saved:
+            binding_["metadata"] = {k: binding_["metadata"][k] for k in ("name", "labels")}
+            assert admin.create(BINDINGS, binding_).ok
+    wait_until(lambda: tries(operator, "nobody/1").status == 403)
+    lead(admin, operator, "leader-b", 4)
+    assert tries(operator, "leader-a/3").status == 403
+    assert admin.send("DELETE", LEADER).ok
 
 
 @WRITES
@@ -159,7 +203,7 @@ def test_a_pod_that_was_placed_is_free_from_then_on(
     assert operator.patch(where, {"metadata": {"annotations": {ALLOCATION: "{}"}}}).ok
 
 
-def test_without_a_lease_no_other_pod_waits(
+def test_without_a_leader_no_other_pod_waits(
     admin: Caller, operator: Caller, editor: Caller
 ) -> None:
     wait_until(lambda: "no params found" in tries(operator, "a/1").message)

@@ -18,7 +18,7 @@ import orjson
 from tests.unit.generated.values import Obj
 
 from gpu_scheduler.api.allocation import parse
-from gpu_scheduler.api.names import ALLOCATION, TERM
+from gpu_scheduler.api.names import ALLOCATION, GPULEADERS, TERM
 from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -72,7 +72,6 @@ class Server(Client):
         self.objects: dict[tuple[str, str, str], Obj] = {}
         self.granted: dict[str, tuple[str, tuple[Grant, ...]]] = {}
         self.logs: bytes = b""
-        self.term = ""  # of the Lease
         self.told: Callable[[str, str, Obj], None] = lambda kind, collection, obj: None
         self.reorder: Callable[[list[Obj]], list[Obj]] = lambda objects: objects
         self._fault = fault
@@ -254,16 +253,23 @@ class Server(Client):
         ):
             raise _refusal(409, "Conflict")
         term = (meta.get("annotations") or {}).get(TERM)
-        if term is not None and ALLOCATION in meta["annotations"] and term != self.term:
+        if term is not None and ALLOCATION in meta["annotations"] and term != self._term():
             raise _refusal(422, "Invalid", "ValidatingAdmissionPolicy 'operator-term' denied it")
         if place.subresource == "binding":
             self._bind(path, found, sent)
         elif place.subresource == "eviction" or method == "DELETE":
             self.remove(path)
+        elif method == "PUT":
+            self.put(path, {**found, **sent})
         elif place.subresource == "status" or method == "PATCH":
             self.put(path, _merged(found, sent))
             self._ungated(path)
         return self.objects.get(place.key, found)
+
+    def _term(self) -> str:
+        """That of who leads."""
+        found = [o for (c, _, _), o in self.objects.items() if c.endswith(f"/{GPULEADERS}")]
+        return "{holder}/{term}".format(**found[0]["spec"]) if found else ""
 
     def _create(self, place: Place, sent: Obj) -> Obj:
         name = sent["metadata"]["name"]

@@ -69,8 +69,7 @@ class Stage:
 
         self.server.reorder = shuffled
         self._term += 1
-        self.server.term = f"leader/{self._term}"
-        self.operator = Operator(self.server, SETTINGS, Unobserved(), self.server.term, clock)
+        self.operator = Operator(self.server, SETTINGS, Unobserved(), f"leader-{self._term}", clock)
         for part in ("planning", "preemption", "reconciler"):
             getattr(self.operator, part)._now = lambda: EPOCH + clock()
         registry = handlers.registry(self.operator.intake, self.server)

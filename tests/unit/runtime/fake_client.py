@@ -61,6 +61,9 @@ class FakeClient:
     ) -> Any:
         return _typed(await self._ask("DRYRUN" if dry_run else "POST", path, body), type)
 
+    async def replace(self, path: str, body: Any, type: type[T] | None = None) -> Any:
+        return _typed(await self._ask("PUT", path, body), type)
+
     async def merge_patch(self, path: str, body: Any, type: type[T] | None = None) -> Any:
         return _typed(await self._ask("PATCH", path, body), type)
 

@@ -112,6 +112,28 @@ async def test_a_rejected_pod_is_marked_once_and_its_node_avoided() -> None:
 
 
 @virtual
+async def test_a_new_leader_keeps_off_nodes_that_rejected_pods_under_earlier_ones() -> None:
+    """Three times in vain on one node, the last 100 s ago: it is avoided for 240 s from then."""
+    case = Case()
+    case.recovery._now = lambda: EPOCH + clock() - case.start
+    mark = {**DISRUPTED, "reason": "OutOfcpu", "message": "the kubelet of a rejected the pod: no"}
+    before = [
+        rejected(
+            name=f"job-0-{i}", uid=f"u{i}", conditions=(mark,), startTime=f"2026-01-01T00:{at}Z"
+        )
+        for i, at in enumerate(("00:00", "02:00", "03:20"))
+    ]
+    await case.see(*before, *before)
+    assert case.avoided() == {"a"}
+    assert case.marks == []  # they are
+    assert case.events.said == []
+    assert case.world.waiting.next_expiry() == pytest.approx(case.start + 140, abs=1)
+
+
+EPOCH = 1_767_225_900.0  # 2026-01-01T00:05:00Z
+
+
+@virtual
 async def test_a_retry_that_was_charged_all_the_same_is_counted() -> None:
     case = Case()
     case.answer = COUNTED

@@ -1,16 +1,23 @@
-"""A new leader waits until the API server accepts its term, and for nothing else."""
+"""A new leader takes the next term, waits until the API server accepts it, and for nothing else."""
 
 import asyncio
 import logging
 from typing import Any
 
 import pytest
-from tests.unit.runtime.fake_client import AWAY, CONFLICT, NOT_FOUND, NOT_LEADER, FakeClient
+from tests.unit.runtime.fake_client import (
+    AWAY,
+    CONFLICT,
+    NOT_FOUND,
+    NOT_LEADER,
+    FakeClient,
+    Sent,
+)
 from tests.unit.runtime.virtual_loop import clock, virtual
 
 from gpu_scheduler.api.names import LABEL_PATH, TERM
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.term import TermProbe, refuses_term
+from gpu_scheduler.runtime.term import Term, refuses_term
 
 DENIED = "ValidatingAdmissionPolicy 'gpu-scheduler-term' with binding 'x' denied request: "
 OVER = errors.Forbidden(403, "Forbidden", f"{DENIED}a/1 is over: b/2 leads")
@@ -19,10 +26,88 @@ NO_RIGHT = errors.Forbidden(403, "Forbidden", 'cannot create resource "pods/bind
 FOREIGN = errors.Forbidden(403, "Forbidden", "ValidatingAdmissionPolicy 'others' denied request")
 
 
-def probe(*answers: Any) -> tuple[TermProbe, FakeClient]:
+LEADERS = "/apis/gpu-scheduler.io/v1alpha1/namespaces/ours/gpuleaders"
+LEADER = f"{LEADERS}/gpu-scheduler-leader"
+BEFORE = {
+    "metadata": {"name": "gpu-scheduler-leader", "resourceVersion": "7"},
+    "spec": {"holder": "a", "term": 1},
+}
+
+
+def probe(*answers: Any) -> tuple[Term, FakeClient]:
+    """``answers`` to the dry run; the leader before was a, in its first term."""
     left = list(answers)
-    client = FakeClient(lambda sent: left.pop(0) if len(left) > 1 else left[0])
-    return TermProbe(client, "ours", "b/2", clock=clock), client  # type: ignore[arg-type]
+
+    def reply(sent: Sent) -> Any:
+        if sent.path == LEADER:
+            return BEFORE
+        return left.pop(0) if len(left) > 1 else left[0]
+
+    client = FakeClient(reply)
+    return Term(client, "ours", "b", clock=clock), client  # type: ignore[arg-type]
+
+
+def taking(*answers: Any) -> tuple[Term, FakeClient]:
+    """``answers`` to what is asked and written of the GPULeader."""
+    left = [*answers, NOT_FOUND]  # the last one: the dry run, and the term is known
+    client = FakeClient(lambda sent: left.pop(0))
+    return Term(client, "ours", "b", clock=clock), client  # type: ignore[arg-type]
+
+
+def requests(client: FakeClient) -> list[tuple[str, str]]:
+    return [(sent.method, sent.path) for sent in client.sent[:-1]]
+
+
+def dry_runs(client: FakeClient) -> list[Sent]:
+    return [sent for sent in client.sent if sent.method == "DRYRUN"]
+
+
+def test_the_first_leader_of_all_makes_the_object() -> None:
+    @virtual
+    async def run() -> None:
+        term, client = taking(NOT_FOUND, {})
+        await term.begin()
+        assert requests(client) == [("GET", LEADER), ("POST", LEADERS)]
+        assert client.sent[1].body["spec"] == {"holder": "b", "term": 1}
+        assert term.text == "b/1"
+
+    run()
+
+
+def test_the_next_one_counts_on_and_names_the_version_that_it_saw() -> None:
+    @virtual
+    async def run() -> None:
+        term, client = taking(BEFORE, {})
+        await term.begin()
+        assert requests(client) == [("GET", LEADER), ("PUT", LEADER)]
+        assert client.sent[1].body == {**BEFORE, "spec": {"holder": "b", "term": 2}}
+        assert term.text == "b/2"
+
+    run()
+
+
+@pytest.mark.parametrize("lost", [CONFLICT, AWAY], ids=["another was faster", "no answer"])
+def test_a_write_that_failed_is_looked_at_again(lost: Any) -> None:
+    @virtual
+    async def run() -> None:
+        newer = {**BEFORE, "spec": {"holder": "c", "term": 5}}
+        term, client = taking(BEFORE, lost, newer, {})
+        await term.begin()
+        assert term.text == "b/6"
+        assert [method for method, _ in requests(client)] == ["GET", "PUT", "GET", "PUT"]
+
+    run()
+
+
+def test_a_write_whose_answer_was_lost_is_not_done_again() -> None:
+    @virtual
+    async def run() -> None:
+        term, client = taking(BEFORE, AWAY, {**BEFORE, "spec": {"holder": "b", "term": 2}})
+        await term.begin()
+        assert term.text == "b/2"
+        assert [method for method, _ in requests(client)] == ["GET", "PUT", "GET"]
+
+    run()
 
 
 @pytest.mark.parametrize("answer", [NOT_FOUND, CONFLICT, {}], ids=["not found", "conflict", "ok"])
@@ -30,9 +115,8 @@ def test_what_passes_admission_is_known_and_stores_nothing(answer: Any) -> None:
     @virtual
     async def run() -> None:
         waiting, client = probe(answer)
-        await waiting.known()
-        (sent,) = client.sent
-        assert sent.method == "DRYRUN"
+        await waiting.begin()
+        (sent,) = dry_runs(client)
         assert sent.path == "/api/v1/namespaces/ours/pods/gpu-scheduler-term-probe/binding"
         assert sent.body["metadata"]["annotations"] == {TERM: "b/2"}
         assert sent.body["metadata"]["labels"] == {LABEL_PATH: "bind"}
@@ -45,11 +129,11 @@ def test_it_waits_while_the_term_is_refused_or_nobody_answers(answer: Any) -> No
     @virtual
     async def run() -> None:
         waiting, client = probe(*[answer] * 5, NOT_FOUND)
-        task = asyncio.create_task(waiting.known())
+        task = asyncio.create_task(waiting.begin())
         await asyncio.sleep(0.01)
         assert waiting.waiting_for
         await task
-        assert len(client.sent) == 6
+        assert len(dry_runs(client)) == 6
         assert waiting.waiting_for == ""
 
     run()
@@ -62,8 +146,8 @@ def test_a_refusal_that_is_not_about_the_term_holds_nobody_up(
     @virtual
     async def run() -> None:
         waiting, client = probe(answer)
-        await waiting.known()
-        assert len(client.sent) == 1
+        await waiting.begin()
+        assert len(dry_runs(client)) == 1
 
     run()
     assert "cannot be tried out" in caplog.text
@@ -74,7 +158,7 @@ def test_a_long_wait_is_told_now_and_then(caplog: pytest.LogCaptureFixture) -> N
     @virtual
     async def run() -> None:
         waiting, _ = probe(OVER)
-        task = asyncio.create_task(waiting.known())
+        task = asyncio.create_task(waiting.begin())
         await asyncio.sleep(100)
         task.cancel()
 
@@ -90,7 +174,7 @@ def test_a_long_wait_is_told_now_and_then(caplog: pytest.LogCaptureFixture) -> N
 async def test_a_closed_fence_ends_it() -> None:
     waiting, _ = probe(NOT_LEADER)
     with pytest.raises(errors.NotLeader):
-        await waiting.known()
+        await waiting.begin()
 
 
 @pytest.mark.parametrize(

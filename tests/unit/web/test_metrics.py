@@ -74,7 +74,7 @@ def make(leader: bool = True) -> Metrics:
     client.requests = {("GET", "200"): 3}
     metrics = Metrics(client)
     if leader:
-        operator = metrics.operator = Operator(client, Settings(identity="me"), metrics, "me/1")
+        operator = metrics.operator = Operator(client, Settings(identity="me"), metrics, "me")
         operator.intake.project(project_body(quota=2.5))
         operator.intake.gpujob(gpujob_body(status={"phase": "Running"}))
         operator.world.node_changed(make_node("a"))
