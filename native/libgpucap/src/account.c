@@ -14,15 +14,23 @@
 
 static_assert(ACCOUNT_DEVICES == LEDGER_DEVICES, "one table");
 
-/* All under `lock`. `mine` repeats what this process's slot says, so that the process can go on
- * when the ledger is lost: with a new one, or alone. */
+/* How this process counts at the moment. */
+enum footing {
+    SHARED, /* in the ledger, whose lock it has */
+    ALONE,  /* for itself: there is no folder to share a ledger in */
+    AWAY    /* the ledger cannot be used: what it holds it may give back, and take nothing */
+};
+
+/* All under `lock`. `mine` repeats what this process's slot says, so that it can be said again in
+ * another ledger. */
 static struct {
     struct lock lock;
-    bool opened; /* the ledger was looked for; not found: `ledger.file` is NULL */
-    struct ledger_mapping ledger;
-    struct ledger_slot *slot; /* NULL: none yet */
+    struct ledger_mapping ledger; /* its file is NULL: none */
+    bool alone;                   /* there is none because there is nowhere for one */
+    bool impatient;               /* its lock was waited for in vain, the last time */
+    struct ledger_slot *slot;     /* NULL: none yet */
     struct process_key self;
-    uint64_t next_check; /* milliseconds: is the ledger still the file on disk? */
+    uint64_t next_check; /* milliseconds: is the ledger still the file on disk? 0: never looked */
     uint64_t next_reap;
     int devices;
     uint8_t uuid[ACCOUNT_DEVICES][16];
@@ -30,16 +38,9 @@ static struct {
     struct ledger_held mine[ACCOUNT_DEVICES];
 } state;
 
-static uint64_t *field(struct ledger_held *held, enum account what) {
+static uint64_t *mine(int device, enum account what) {
+    struct ledger_held *held = &state.mine[device];
     return what == ACCOUNT_MEMORY ? &held->used_bytes : &held->context_bytes;
-}
-
-static void add(uint64_t *word, uint64_t bytes) {
-    __atomic_store_n(word, *word + bytes, __ATOMIC_RELAXED);
-}
-
-static void subtract(uint64_t *word, uint64_t bytes) {
-    __atomic_store_n(word, *word > bytes ? *word - bytes : 0, __ATOMIC_RELAXED);
 }
 
 static void drop_ledger(void) {
@@ -47,68 +48,108 @@ static void drop_ledger(void) {
     state.slot = NULL;
 }
 
-/* The ledger's lock, with a slot of ours in it; false: this process counts alone. */
-static bool enter(void) {
-    uint64_t now = os_milliseconds();
-    if (!state.opened || (state.ledger.file && now >= state.next_check)) {
-        state.next_check = now + CHECK_MILLISECONDS;
-        if (state.opened && !ledger_is_current(&state.ledger)) {
-            drop_ledger(); /* truncated or replaced under us; touching the mapping could be fatal */
-            state.opened = false;
-        }
-        if (!state.opened) {
-            state.self = slots_self();
-            ledger_open(&state.ledger);
-            state.self.file = state.ledger.descriptor;
-            state.opened = true;
-        }
+/* Is the ledger still the file on disk, and its descriptor still ours? If not, a new start. */
+static void check(uint64_t now) {
+    state.next_check = now + CHECK_MILLISECONDS;
+    if (state.ledger.file && !ledger_is_current(&state.ledger))
+        drop_ledger(); /* truncated or replaced under us; touching the mapping could be fatal */
+    if (!state.ledger.file) {
+        state.self = slots_self();
+        state.alone = ledger_open(&state.ledger) == LEDGER_NOWHERE;
+    } else if (ledger_reopened(&state.ledger) && state.slot) {
+        state.self.file = state.ledger.descriptor;
+        slots_lock(state.ledger.file, state.slot, &state.self);
     }
-    struct ledger_file *file = state.ledger.file;
-    if (!file)
-        return false;
-    if (!ledger_lock(file)) {
-        drop_ledger();
-        return false;
-    }
-    FAULT(locked);
-    if (state.slot && state.slot->pid == state.self.pid)
-        return true;
+    state.self.file = state.ledger.descriptor;
+}
+
+static bool has_slot(void) {
+    return state.slot && state.slot->pid == state.self.pid;
+}
+
+static bool claim(struct ledger_file *file) {
     state.slot = slots_claim(file, &state.self);
     if (!state.slot) {
-        ledger_unlock(file);
-        log_once("ledger: all %u slots are taken; this process counts for itself", LEDGER_SLOTS);
-        drop_ledger();
+        log_once("ledger: all %u slots are taken: memory is refused until one is free",
+                 LEDGER_SLOTS);
         return false;
     }
-    for (int i = 0; i < state.devices; i++) {
-        state.index[i] = slots_device(file, state.uuid[i]);
-        if (state.index[i] >= 0)
-            state.slot->device[state.index[i]] = state.mine[i];
-    }
+    for (int i = 0; i < state.devices; i++)
+        state.index[i] = -1;
     return true;
 }
 
-static void leave(bool shared) {
-    if (shared) {
+/* Says in our slot what we hold of devices that it does not know yet. */
+static void list_devices(struct ledger_file *file) {
+    for (int i = 0; i < state.devices; i++) {
+        if (state.index[i] >= 0 || (state.index[i] = slots_device(file, state.uuid[i])) < 0)
+            continue;
+        state.slot->device[state.index[i]] = state.mine[i];
+        file->header.unsummed = 1;
+    }
+}
+
+/* The ledger's lock, with a slot of ours in it; or how it is without. */
+static enum footing enter(void) {
+    uint64_t now = os_milliseconds();
+    if (now >= state.next_check)
+        check(now);
+    struct ledger_file *file = state.ledger.file;
+    if (!file)
+        return state.alone ? ALONE : AWAY;
+    bool locked = ledger_lock(file, state.impatient);
+    state.impatient = !locked;
+    if (!locked) {
+        if (!ledger_replace_dead(&state.ledger))
+            return AWAY;
+        state.next_check = 0;
+        state.impatient = false;
+        return enter(); /* in the new one */
+    }
+    FAULT(locked);
+    if (has_slot() || claim(file)) {
+        list_devices(file);
+        return SHARED;
+    }
+    ledger_unlock(file);
+    return AWAY;
+}
+
+static void leave(enum footing footing) {
+    if (footing == SHARED) {
         FAULT(unlocking);
         ledger_unlock(state.ledger.file);
         FAULT(unlocked);
     }
 }
 
-static struct ledger_held *in_ledger(bool shared, int device) {
-    return shared && state.index[device] >= 0 ? &state.slot->device[state.index[device]] : NULL;
-}
-
-static uint64_t held(bool shared, int device) {
-    if (in_ledger(shared, device))
-        return slots_sum(state.ledger.file, (unsigned)state.index[device]);
+static uint64_t held(enum footing footing, int device) {
+    struct ledger_file *file = state.ledger.file;
+    bool listed = file && state.index[device] >= 0;
+    if (listed && footing == SHARED)
+        return slots_sum(file, (unsigned)state.index[device]);
+    if (listed && footing == AWAY)
+        return slots_sum_unlocked(file, (unsigned)state.index[device]);
     return state.mine[device].used_bytes + state.mine[device].context_bytes;
 }
 
-static bool fits(bool shared, int device, uint64_t bytes, uint64_t cap) {
-    uint64_t now = held(shared, device);
+static bool fits(enum footing footing, int device, uint64_t bytes, uint64_t cap) {
+    if (footing == AWAY || (footing == SHARED && state.index[device] < 0))
+        return false;
+    uint64_t now = held(footing, device);
     return bytes <= cap && now <= cap - bytes;
+}
+
+/* Notes the change in the slot, if there is one, and in what repeats it. */
+static void note(enum footing footing, int device, enum account what, uint64_t more,
+                 uint64_t less) {
+    uint64_t *word = mine(device, what), sum = *word + more;
+    bool listed = footing != ALONE && state.ledger.file && has_slot() && state.index[device] >= 0;
+    if (listed)
+        slots_change(state.ledger.file, state.slot, (unsigned)state.index[device], what, more, less,
+                     footing == SHARED);
+    FAULT(noted);
+    *word = sum > less ? sum - less : 0;
 }
 
 int account_device(const uint8_t uuid[16]) {
@@ -120,11 +161,9 @@ int account_device(const uint8_t uuid[16]) {
         device = -1;
         log_once("more than %d devices: those beyond have no cap", ACCOUNT_DEVICES);
     } else if (device == state.devices) {
-        bool shared = enter();
         memcpy(state.uuid[device], uuid, 16);
-        state.index[device] = shared ? slots_device(state.ledger.file, uuid) : -1;
+        state.index[device] = -1;
         state.devices++;
-        leave(shared);
     }
     lock_free(&state.lock);
     return device;
@@ -134,20 +173,15 @@ bool account_take(int device, enum account what, uint64_t bytes) {
     uint64_t cap = limit_bytes();
     lock_take(&state.lock);
     FAULT(take);
-    bool shared = enter();
-    bool fit = fits(shared, device, bytes, cap);
-    if (!fit && shared) {
+    enum footing footing = enter();
+    bool fit = fits(footing, device, bytes, cap);
+    if (!fit && footing == SHARED) {
         slots_reap(state.ledger.file, &state.self);
-        fit = fits(shared, device, bytes, cap);
+        fit = fits(footing, device, bytes, cap);
     }
-    if (fit) {
-        struct ledger_held *slot = in_ledger(shared, device);
-        if (slot)
-            add(field(slot, what), bytes);
-        FAULT(taken);
-        add(field(&state.mine[device], what), bytes);
-    }
-    leave(shared);
+    if (fit)
+        note(footing, device, what, bytes, 0);
+    leave(footing);
     lock_free(&state.lock);
     return fit;
 }
@@ -157,16 +191,9 @@ static void change(int device, enum account what, uint64_t more, uint64_t less) 
         return;
     lock_take(&state.lock);
     FAULT(give);
-    bool shared = enter();
-    struct ledger_held *slot = in_ledger(shared, device);
-    if (slot) {
-        uint64_t *word = field(slot, what), sum = *word + more;
-        __atomic_store_n(word, sum > less ? sum - less : 0, __ATOMIC_RELAXED);
-    }
-    FAULT(given);
-    add(field(&state.mine[device], what), more);
-    subtract(field(&state.mine[device], what), less);
-    leave(shared);
+    enum footing footing = enter();
+    note(footing, device, what, more, less);
+    leave(footing);
     lock_free(&state.lock);
 }
 
@@ -180,15 +207,15 @@ void account_settle(int device, uint64_t more, uint64_t less) {
 
 uint64_t account_held(int device) {
     lock_take(&state.lock);
-    bool shared = enter();
-    if (shared && os_milliseconds() >= state.next_reap) {
+    enum footing footing = enter();
+    if (footing == SHARED && os_milliseconds() >= state.next_reap) {
         /* So that what a view shows does not include the dead; not at every call of a busy program.
          */
         slots_reap(state.ledger.file, &state.self);
         state.next_reap = os_milliseconds() + CHECK_MILLISECONDS;
     }
-    uint64_t bytes = held(shared, device);
-    leave(shared);
+    uint64_t bytes = held(footing, device);
+    leave(footing);
     lock_free(&state.lock);
     return bytes;
 }

@@ -9,9 +9,16 @@
 
 _Thread_local int charge_depth;
 
+/* The account's number of each of the driver's devices, plus one; 0: not looked up yet. Both stay
+ * the same for the life of a process, but a forked child begins anew. */
+static _Atomic(int) numbers[ORDINALS];
+
+void charge_forget(void) {
+    for (int i = 0; i < ORDINALS; i++)
+        numbers[i] = 0;
+}
+
 bool charge_ordinal(CUdevice ordinal, struct place *out) {
-    /* The driver's numbers of devices do not change within a process; 0: not looked up yet. */
-    static _Atomic(int) numbers[ORDINALS];
     if (ordinal < 0 || ordinal >= ORDINALS)
         return false;
     int number = numbers[ordinal] - 1;

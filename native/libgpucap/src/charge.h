@@ -45,6 +45,9 @@ bool charge_current(struct place *out);
 /* The device with this number of the driver; false likewise. */
 bool charge_ordinal(CUdevice ordinal, struct place *out);
 
+/* This process is a forked child. */
+void charge_forget(void);
+
 /* The device that pays for memory at a location; false: it is the host's, or no device that can be
  * charged. A type that is not known counts as the current context's device, or the first. */
 bool charge_location(const CUmemLocation *location, struct place *out);

@@ -14,9 +14,10 @@ void fault_point(const char *name) {
     if (!wanted || strncmp(wanted, name, length) != 0 || wanted[length] != ':')
         return;
     int turn = 0;
-    for (const char *digit = wanted + length + 1; *digit >= '0' && *digit <= '9'; digit++)
-        turn = turn * 10 + (*digit - '0');
+    const char *at = wanted + length + 1;
+    for (; *at >= '0' && *at <= '9'; at++)
+        turn = turn * 10 + (*at - '0');
     if (atomic_fetch_add(&times, 1) + 1 == turn)
-        kill(getpid(), SIGKILL);
+        kill(getpid(), strcmp(at, ":stop") == 0 ? SIGSTOP : SIGKILL);
 }
 #endif

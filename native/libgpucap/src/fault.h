@@ -1,6 +1,7 @@
 /*
  * Fault points: in a build with GPUCAP_FAULTS, GPUCAP_FAULT=name:n kills the process with SIGKILL
- * when it comes to that point for the n-th time. In the real build they are nothing.
+ * when it comes to that point for the n-th time, and GPUCAP_FAULT=name:n:stop stops it. In the real
+ * build they are nothing.
  */
 #ifndef GPUCAP_FAULT_H
 #define GPUCAP_FAULT_H

@@ -1,12 +1,15 @@
 #include "fork.h"
 
 #include "account.h"
-#include "lock.h"
+#include "charge.h"
+#include "limit.h"
+#include "log.h"
 #include "owned.h"
 #include "pools.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #ifndef MADV_WIPEONFORK
 #define MADV_WIPEONFORK 18
@@ -28,7 +31,10 @@ void fork_check_slow(void) {
     if (owner != self && atomic_compare_exchange_strong(&state_owner, &owner, self) && owner != 0) {
         /* A fresh child has one thread, so nobody uses what is reset here. A lock that another
          * thread of the parent held at the fork would never be freed. */
+        log_forget();
+        limit_forget();
         account_forget();
+        charge_forget();
         owned_forget();
         pools_forget();
     }

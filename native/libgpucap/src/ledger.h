@@ -2,10 +2,12 @@
  * The ledger: what the processes of one container hold of each device, in one file they all map.
  *
  * Invariant: the sum over the slots of (used_bytes + context_bytes) of a device is what the
- * container is charged for it; there is no second copy of that sum, so a process that dies at any
- * step leaves nothing to repair but its own slot, which the next one reaps. Every change is made
- * under `mutex` (process-shared, robust), with one exception: the node agent writes context_bytes
- * with pwrite and takes no lock, because it must never wait for a tenant.
+ * container is charged for it. `total` repeats it, so that nobody has to read all slots, and is
+ * summed anew after whatever might have left it wrong; so a process that dies at any step leaves
+ * nothing to repair but its own slot, which the next one reaps. Every change is made under `mutex`
+ * (process-shared, robust), with two exceptions: the node agent writes context_bytes with pwrite
+ * and takes no lock, because it must never wait for a tenant; and a process that cannot have the
+ * lock writes its own slot, and never takes more.
  *
  * Native byte order and no pointers. Sizes and offsets are part of the contract with the agent
  * (docs/adr/0016): `make offsets` prints them, a test compares them with the agent's constants, and
@@ -47,8 +49,8 @@ struct ledger_held {
 };
 
 /* One process. Free when pid is 0. Key: pid + start_time; a slot whose process is gone is free for
- * the taking, whatever it says. A process in another PID namespace is told to be alive by its lock
- * (fcntl) on the byte of the file whose offset is the slot's number. 320 bytes. */
+ * the taking, whatever it says. A process keeps a lock (fcntl) on the byte of the file whose offset
+ * is its slot's number: who holds it is alive, whatever its number seems to say. 320 bytes. */
 struct ledger_slot {
     uint32_t pid;        /*  0: in the container's PID namespace (last number of NSpid); 0 = free */
     uint32_t spare0;     /*  4 */
@@ -79,7 +81,10 @@ struct ledger_header {
         uint8_t room[LEDGER_MUTEX_ROOM];
     };
     struct ledger_device device[LEDGER_DEVICES]; /* 128: 16 × 32 bytes */
-    uint8_t spare1[3456];                        /* 640 */
+    struct ledger_held total[LEDGER_DEVICES];    /* 640: sums over the slots, 16 × 16 bytes */
+    uint64_t summed_until; /* 896: CLOCK_MONOTONIC ms; from then on they are summed anew */
+    uint32_t unsummed;     /* 904: 1 = they are to be summed anew now */
+    uint8_t spare1[3188];  /* 908 */
 };
 
 struct ledger_file {
@@ -97,6 +102,8 @@ static_assert(sizeof(struct ledger_header) == 4096, "ledger layout");
 static_assert(offsetof(struct ledger_header, slots_seen) == 32, "ledger layout");
 static_assert(offsetof(struct ledger_header, mutex) == 64, "ledger layout");
 static_assert(offsetof(struct ledger_header, device) == 128, "ledger layout");
+static_assert(offsetof(struct ledger_header, total) == 640, "ledger layout");
+static_assert(offsetof(struct ledger_header, unsummed) == 904, "ledger layout");
 static_assert(offsetof(struct ledger_file, slot) == 4096, "ledger layout");
 static_assert(sizeof(struct ledger_file) == 659456, "ledger layout");
 

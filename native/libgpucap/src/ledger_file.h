@@ -13,15 +13,31 @@ struct ledger_mapping {
     int descriptor; /* open for the sake of the lock on it; a program may have closed it since */
 };
 
-/* Maps the ledger of the state folder. false, with the reason in the log: it cannot be used. */
-bool ledger_open(struct ledger_mapping *out);
+enum ledger_answer {
+    LEDGER_USABLE,
+    LEDGER_NOWHERE, /* there is no state folder: nobody to share a cap with */
+    LEDGER_AWAY     /* it cannot be used now, as the log says; memory is refused meanwhile */
+};
+
+/* Maps the ledger of the state folder; made when it is not there, and made anew, with a line in the
+ * log, where what is there is none. */
+enum ledger_answer ledger_open(struct ledger_mapping *out);
 void ledger_close(struct ledger_mapping *mapping);
 
 /* The file on disk is still the one that is mapped, whole. */
 bool ledger_is_current(const struct ledger_mapping *mapping);
 
-/* false: the mutex is broken or was held for five seconds; the ledger must not be used any more. */
-bool ledger_lock(struct ledger_file *file);
+/* Opens the file again if the program has closed the descriptor, or uses its number for something
+ * else; true: it did, and what was locked by it is not any more. */
+bool ledger_reopened(struct ledger_mapping *mapping);
+
+/* false: somebody has held it for so long (a tenth of the time if `impatient`), or it is broken.
+ * What it guards must not be changed then, but for this process's own slot. */
+bool ledger_lock(struct ledger_file *file, bool impatient);
 void ledger_unlock(struct ledger_file *file);
+
+/* Puts a new ledger in the place of one that no living process uses and whose lock is taken all the
+ * same: the machine lost its power while somebody held it. false: somebody uses it. */
+bool ledger_replace_dead(const struct ledger_mapping *mapping);
 
 #endif

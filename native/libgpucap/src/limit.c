@@ -143,6 +143,10 @@ uint64_t limit_bytes(void) {
     return state.bytes;
 }
 
+void limit_forget(void) {
+    state.lock = (struct lock){0}; /* what the limit is holds for the child too */
+}
+
 uint64_t limit_context_bytes(void) {
     /* 512 MiB is what a context with its first modules takes on the data-centre GPUs of today (some
      * 400 to 550 MiB), so a program that fills what it sees as free stays within the cap as NVML

@@ -20,6 +20,9 @@ uint64_t limit_bytes(void);
 /* Reads a cap in MiB, 1 to 2^30 with blanks around it; false: it is none. */
 bool limit_parse(const char *text, uint64_t *bytes);
 
+/* This process is a forked child: another thread of its parent may have had the lock. */
+void limit_forget(void);
+
 /* What a context is taken to need until the agent has measured it. */
 uint64_t limit_context_bytes(void);
 

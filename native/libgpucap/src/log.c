@@ -18,8 +18,10 @@ const char *state_folder(void) {
     return folder ? folder : "/opt/gpu-scheduler/state";
 }
 
+static struct lock lock; /* of everything below; what is large is static: stacks may be small */
+
 static bool said_in_file(int fd, const char *message) {
-    static char text[LOG_BYTES + 1]; /* under the lock of log_once */
+    static char text[LOG_BYTES + 1];
     ssize_t length = pread(fd, text, LOG_BYTES, 0);
     if (length == LOG_BYTES)
         return true;
@@ -28,7 +30,7 @@ static bool said_in_file(int fd, const char *message) {
 }
 
 static void append(const char *message) {
-    char path[4096], line[640];
+    static char path[4096], line[640];
     if ((size_t)snprintf(path, sizeof path, "%s/" LOG_FILE, state_folder()) >= sizeof path)
         return;
     int fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK, 0666);
@@ -49,19 +51,18 @@ static void append(const char *message) {
 }
 
 void log_once(const char *format, ...) {
-    static struct lock lock;
+    static char message[512];
     static uint32_t said[32]; /* hashes of the messages of this process */
     static unsigned count;
     int kept_errno = errno;
-    char message[512];
     va_list arguments;
+    lock_take(&lock);
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
     uint32_t hash = 5381;
     for (const char *c = message; *c; c++)
         hash = hash * 33 + (unsigned char)*c;
-    lock_take(&lock);
     unsigned i = 0;
     while (i < count && said[i] != hash)
         i++;
@@ -71,4 +72,8 @@ void log_once(const char *format, ...) {
     }
     lock_free(&lock);
     errno = kept_errno;
+}
+
+void log_forget(void) {
+    lock = (struct lock){0};
 }

@@ -69,20 +69,18 @@ static struct flock byte_lock(unsigned slot) {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)slot, .l_len = 1};
 }
 
-static bool is_locked(int file, unsigned slot) {
-    struct flock lock = byte_lock(slot);
-    return fcntl(file, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+static bool is_own(const struct ledger_slot *slot, const struct process_key *self) {
+    return slot->pid == self->pid && slot->start_time == self->start_time &&
+           slot->pid_namespace == self->pid_namespace;
 }
 
-/* A process that cannot be looked at (another user's, /proc hidden) counts as alive. */
-static bool is_gone(const struct ledger_slot *slots, const struct ledger_slot *slot,
-                    const struct process_key *self, bool thoroughly) {
+/* Whether no process that can be seen here has the slot's number and start time. One that cannot be
+ * looked at (another user's, /proc hidden) counts as seen. A number of another namespace means
+ * nothing here: the container was restarted, or one of the two is in a sandbox within it. */
+static bool is_unseen(const struct ledger_slot *slot, const struct process_key *self,
+                      bool thoroughly) {
     if (slot->pid_namespace != self->pid_namespace)
-        /* Its number means nothing here: the container was restarted, or one of the two is in a
-         * sandbox within it. The lock tells, for all namespaces. */
-        return !is_locked(self->file, (unsigned)(slot - slots));
-    if (slot->pid == self->pid)
-        return slot->start_time != self->start_time;
+        return true;
     if (kill((pid_t)slot->pid, 0) != 0 && errno == ESRCH)
         return true;
     char path[40], state;
@@ -94,11 +92,24 @@ static bool is_gone(const struct ledger_slot *slots, const struct ledger_slot *s
     return start_time != slot->start_time || ((state == 'Z' || state == 'X') && threads <= 1);
 }
 
+/* Numbers and start times deceive: /proc may be that of another PID namespace, and clocks those of
+ * another time namespace. The lock does not: who holds it is alive. (Nobody is told of his own.) */
+static bool is_gone(const struct ledger_slot *slots, const struct ledger_slot *slot,
+                    const struct process_key *self, bool thoroughly) {
+    if (is_own(slot, self) || !is_unseen(slot, self, thoroughly))
+        return false;
+    struct flock lock = byte_lock((unsigned)(slot - slots));
+    if (fcntl(self->file, F_GETLK, &lock) != 0)
+        return slot->pid_namespace == self->pid_namespace; /* no locks here: the number must do */
+    return lock.l_type == F_UNLCK;
+}
+
 static void reap(struct ledger_file *file, const struct process_key *self, bool thoroughly) {
     for (unsigned i = 0; i < seen(file); i++) {
         struct ledger_slot *slot = &file->slot[i];
         if (slot->pid && is_gone(file->slot, slot, self, thoroughly)) {
             FAULT(reap_slot);
+            file->header.unsummed = 1;
             __atomic_store_n(&slot->pid, 0, __ATOMIC_RELEASE);
             FAULT(reaped_slot);
         }
@@ -132,6 +143,13 @@ void slots_reap(struct ledger_file *file, const struct process_key *self) {
     file->header.reaped_until = now + (pause < REAP_PAUSE_MOST ? pause : REAP_PAUSE_MOST);
 }
 
+static struct ledger_slot *own(struct ledger_file *file, const struct process_key *self) {
+    for (unsigned i = 0; i < seen(file); i++)
+        if (is_own(&file->slot[i], self))
+            return &file->slot[i];
+    return NULL;
+}
+
 static struct ledger_slot *first_free(struct ledger_file *file) {
     unsigned i = 0, end = seen(file);
     while (i < end && file->slot[i].pid)
@@ -144,8 +162,11 @@ static struct ledger_slot *first_free(struct ledger_file *file) {
 }
 
 struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_key *self) {
-    reap(file, self, false);
-    struct ledger_slot *slot = first_free(file);
+    struct ledger_slot *slot = own(file, self);
+    if (!slot) {
+        reap(file, self, false);
+        slot = first_free(file);
+    }
     if (!slot) {
         slots_reap(file, self);
         slot = first_free(file);
@@ -153,6 +174,8 @@ struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_k
     if (!slot)
         return NULL;
     FAULT(claim_empty);
+    file->header.unsummed = 1;
+    slot->pid = 0;
     for (unsigned i = 0; i < LEDGER_DEVICES; i++) {
         store(&slot->device[i].used_bytes, 0);
         store(&slot->device[i].context_bytes, 0);
@@ -161,25 +184,73 @@ struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_k
     slot->pid_namespace = self->pid_namespace;
     FAULT(claim_filled);
     __atomic_store_n(&slot->pid, self->pid, __ATOMIC_RELEASE);
-    struct flock lock = byte_lock((unsigned)(slot - file->slot));
-    fcntl(self->file, F_SETLK, &lock); /* where a file system has no locks, the pid must do */
+    slots_lock(file, slot, self);
     FAULT(claimed);
     return slot;
+}
+
+void slots_lock(struct ledger_file *file, struct ledger_slot *slot,
+                const struct process_key *self) {
+    struct flock lock = byte_lock((unsigned)(slot - file->slot));
+    fcntl(self->file, F_SETLK, &lock); /* where a file system has no locks, the pid must do */
 }
 
 static uint64_t plus(uint64_t a, uint64_t b) {
     return a + b < a ? UINT64_MAX : a + b;
 }
 
-uint64_t slots_sum(const struct ledger_file *file, unsigned device) {
+static uint64_t of_both(const struct ledger_held *held) {
+    return plus(load(&held->used_bytes), load(&held->context_bytes));
+}
+
+uint64_t slots_sum_unlocked(const struct ledger_file *file, unsigned device) {
     uint64_t sum = 0;
-    for (unsigned i = 0; i < seen(file); i++) {
-        const struct ledger_slot *slot = &file->slot[i];
-        if (slot->pid)
-            sum = plus(sum, plus(load(&slot->device[device].used_bytes),
-                                 load(&slot->device[device].context_bytes)));
-    }
+    for (unsigned i = 0; i < seen(file); i++)
+        if (file->slot[i].pid)
+            sum = plus(sum, of_both(&file->slot[i].device[device]));
     return sum;
+}
+
+#define SUMMED_MILLISECONDS 10u
+
+/* Reads every slot: for the agent's words, and after whatever may have left the sums wrong. */
+static void sum_anew(struct ledger_file *file, uint64_t now) {
+    struct ledger_header *header = &file->header;
+    /* First: who changes a slot without the lock sets it again. */
+    __atomic_store_n(&header->unsummed, 0, __ATOMIC_SEQ_CST);
+    for (unsigned device = 0; device < LEDGER_DEVICES && header->device[device].in_use; device++) {
+        struct ledger_held sum = {0};
+        for (unsigned i = 0; i < seen(file); i++) {
+            const struct ledger_held *held = &file->slot[i].device[device];
+            if (!file->slot[i].pid)
+                continue;
+            sum.used_bytes = plus(sum.used_bytes, load(&held->used_bytes));
+            sum.context_bytes = plus(sum.context_bytes, load(&held->context_bytes));
+        }
+        header->total[device] = sum;
+    }
+    header->summed_until = now + SUMMED_MILLISECONDS;
+}
+
+uint64_t slots_sum(struct ledger_file *file, unsigned device) {
+    uint64_t now = os_milliseconds(), until = file->header.summed_until;
+    if (__atomic_load_n(&file->header.unsummed, __ATOMIC_ACQUIRE) || now >= until ||
+        until > now + SUMMED_MILLISECONDS)
+        sum_anew(file, now);
+    return of_both(&file->header.total[device]);
+}
+
+void slots_change(struct ledger_file *file, struct ledger_slot *slot, unsigned device,
+                  enum account what, uint64_t more, uint64_t less, bool locked) {
+    struct ledger_held *both = &slot->device[device];
+    uint64_t *held = what == ACCOUNT_MEMORY ? &both->used_bytes : &both->context_bytes;
+    uint64_t before = load(held), sum = plus(before, more), after = sum > less ? sum - less : 0;
+    store(held, after);
+    FAULT(changed_slot);
+    if (locked && what == ACCOUNT_MEMORY)
+        file->header.total[device].used_bytes += after - before;
+    else /* or the agent may have written there since they were summed */
+        __atomic_store_n(&file->header.unsummed, 1, __ATOMIC_RELEASE);
 }
 
 int slots_device(struct ledger_file *file, const uint8_t uuid[16]) {

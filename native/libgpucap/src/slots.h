@@ -4,6 +4,7 @@
 #ifndef GPUCAP_SLOTS_H
 #define GPUCAP_SLOTS_H
 
+#include "account.h"
 #include "ledger.h"
 
 /* What tells a process from every other one, also from an earlier one with the same number. */
@@ -17,19 +18,32 @@ struct process_key {
 /* This process; read from /proc, so before the lock is taken. */
 struct process_key slots_self(void);
 
-/* A slot for this process, empty, with a lock on the file's byte of its number that the kernel
- * holds for as long as the process lives; NULL when all are taken by living processes. Frees those
+/* A slot for this process, empty: its own if it has one (it was another program before exec, or
+ * lost sight of it), else a free one; NULL when all are taken by living processes. Frees those
  * whose process is gone on the way, as far as that costs next to nothing. */
 struct ledger_slot *slots_claim(struct ledger_file *file, const struct process_key *self);
 
-/* Frees every slot whose process is gone. Always those whose number is free; a zombie, or a number
- * that another process has now, costs a look into /proc for each slot, which is not done again
- * until twenty times as long has passed as it took: a thousand processes that are all refused
- * memory would do nothing else. */
+/* Locks the file's byte with the slot's number; the kernel holds that for as long as the process
+ * lives, or until it closes a descriptor of the file. */
+void slots_lock(struct ledger_file *file, struct ledger_slot *slot, const struct process_key *self);
+
+/* Frees every slot whose process is gone: its number and its lock must both say so. Always those
+ * whose number is free; a zombie, or a number that another process has now, costs a look into /proc
+ * for each slot, which is not done again until twenty times as long has passed as it took: a
+ * thousand processes that are all refused memory would do nothing else. */
 void slots_reap(struct ledger_file *file, const struct process_key *self);
 
-/* The sum over the slots for one device. */
-uint64_t slots_sum(const struct ledger_file *file, unsigned device);
+/* The sum over the slots for one device; what the agent wrote within the last ten milliseconds may
+ * not be in it. */
+uint64_t slots_sum(struct ledger_file *file, unsigned device);
+
+/* The same without the lock, and without the sums that it guards. */
+uint64_t slots_sum_unlocked(const struct ledger_file *file, unsigned device);
+
+/* Adds `more` and takes off `less`, but no more than there is, of a word in a slot of ours. Without
+ * the lock (`locked` is false) as well: nobody else writes there but the agent. */
+void slots_change(struct ledger_file *file, struct ledger_slot *slot, unsigned device,
+                  enum account what, uint64_t more, uint64_t less, bool locked);
 
 /* The index of the device in the ledger, a new one if need be; -1: the table is full. */
 int slots_device(struct ledger_file *file, const uint8_t uuid[16]);
