@@ -1,10 +1,13 @@
 /*
  * Memory in stream order. A pool reserves device memory in granules and keeps it when it is freed,
- * until a synchronisation finds more than its release threshold, or until it is trimmed. Streams
- * here have no work to wait for, so a free takes effect at once; the synchronisation still counts.
+ * until a synchronisation with the stream of the free finds more than its release threshold, or
+ * until it is trimmed. Streams here have no work to wait for, so a free takes effect at once; the
+ * synchronisation still counts.
  */
+#define _GNU_SOURCE
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "process.h"
 
@@ -12,7 +15,8 @@ struct CUmemPoolHandle_st {
     Device *device;
     bool alive;
     uint64_t used, used_high, reserved, reserved_high, threshold, most;
-    int reuse[3]; /* the attributes REUSE_*, kept and not obeyed */
+    int reuse[3];      /* the attributes REUSE_*, kept and not obeyed */
+    CUstream freed_in; /* the stream of the last free; NULL: the default one, or of no stream */
     Pool *next;
 };
 
@@ -61,9 +65,11 @@ static void shrink(Pool *pool, uint64_t keep) {
     }
 }
 
-void fg_pools_synchronize(Device *device) {
+void fg_pools_synchronize(Device *device, CUstream stream) {
     for (Pool *pool = device->pools; pool; pool = pool->next) {
-        shrink(pool, pool->threshold);
+        if (!stream || !pool->freed_in || pool->freed_in == stream) {
+            shrink(pool, pool->threshold);
+        }
     }
 }
 
@@ -121,6 +127,9 @@ void fg_pool_free(Allocation *allocation) {
 }
 
 static CUresult allocate_async(CUdeviceptr *pointer, size_t bytes, Pool *pool, CUstream stream) {
+    if (fg.state.config.pool_delay) {
+        usleep(fg.state.config.pool_delay);
+    }
     FG_ENTER_CONTEXT(device);
     CUgraph graph;
     CUgraphNode node;
@@ -151,6 +160,10 @@ static CUresult free_async(CUdeviceptr pointer, CUstream stream) {
     }
     Allocation *allocation = fg_find(pointer);
     FG_REQUIRE(allocation && !allocation->foreign, CUDA_ERROR_INVALID_VALUE);
+    if (allocation->kind == FG_POOL) {
+        bool named = stream != CU_STREAM_LEGACY && stream != CU_STREAM_PER_THREAD;
+        allocation->pool->freed_in = named ? stream : NULL;
+    }
     fg_free(allocation);
     return fg_leave(CUDA_SUCCESS);
 }

@@ -127,7 +127,8 @@ CUresult fg_allocate(Device *device, FgKind kind, size_t bytes, bool low, CUdevi
 void fg_pools_init(Device *device);
 void fg_pools_drop(Device *device);
 void fg_pool_free(Allocation *allocation);
-void fg_pools_synchronize(Device *device);
+/* Work of the stream was waited for; NULL: of all of them. */
+void fg_pools_synchronize(Device *device, CUstream stream);
 CUresult fg_pool_allocate(Pool *pool, size_t bytes, CUdeviceptr *pointer);
 
 /* Mapped virtual memory (vmm.c): are these bytes mapped and accessible? */

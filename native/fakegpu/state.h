@@ -43,6 +43,7 @@ typedef struct {
     int count;
     FgDeviceConfig devices[FG_DEVICES];
     uint64_t granularity, pool_granularity, context, module; /* bytes */
+    uint32_t pool_delay; /* microseconds before an allocation from a pool */
     bool memory_limits, na_used;
 } FgConfig;
 

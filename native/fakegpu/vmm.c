@@ -2,8 +2,8 @@
  * Virtual memory management: physical memory by handle, reserved addresses, and maps between them.
  * Physical memory goes back after its last release and its last unmap. A handle that may be
  * exported has a memory file, so that another process sees the same bytes; an imported one costs
- * its importer nothing. (Unlike the real driver, the memory goes back when its owner lets go,
- * importers or not.)
+ * its importer nothing. An exported descriptor keeps the memory while it is open in the process
+ * that made it. (Unlike with the real driver, importers and other processes do not keep it.)
  */
 #define _GNU_SOURCE
 #include <stdlib.h>
@@ -18,7 +18,7 @@ typedef struct Physical {
     CUmemAllocationProp properties;
     size_t bytes;
     Device *charged; /* NULL: nobody pays here (host memory, imported, multicast) */
-    unsigned int references, maps;
+    unsigned int references, maps, exports;
     int file; /* -1: cannot be exported */
     bool multicast;
     struct Physical *next;
@@ -32,6 +32,15 @@ typedef struct Range {
     struct Range *next;
 } Range;
 
+/* A descriptor that was given out. */
+typedef struct Export {
+    int file;
+    ino_t inode;
+    Physical *physical;
+    struct Export *next;
+} Export;
+
+static Export *exports;
 static Physical *physicals;
 static Physical *spare; /* released: the next one gets the number of the last */
 static Range *reservations, *maps;
@@ -87,7 +96,7 @@ static Physical *new_physical(Physical physical, CUmemGenericAllocationHandle *h
 }
 
 static void drop_if_unused(Physical *physical) {
-    if (physical->references || physical->maps) {
+    if (physical->references || physical->maps || physical->exports) {
         return;
     }
     Physical **link = &physicals;
@@ -105,12 +114,33 @@ static void drop_if_unused(Physical *physical) {
     spare = physical;
 }
 
+/* Memory of descriptors that were closed goes back at the next call that comes here. */
+static void drop_closed(void) {
+    for (Export **link = &exports; *link;) {
+        Export *export = *link;
+        struct stat status;
+        if (!fstat(export->file, &status) && status.st_ino == export->inode) {
+            link = &export->next;
+            continue;
+        }
+        *link = export->next;
+        export->physical->exports--;
+        drop_if_unused(export->physical);
+        free(export);
+    }
+}
+
 static bool in_granules(size_t bytes) {
     return bytes && bytes % fg.state.config.granularity == 0;
 }
 
 /* After a fork: all of it was the parent's. */
 void fg_vmm_drop(void) {
+    while (exports) {
+        Export *gone = exports;
+        exports = gone->next;
+        free(gone);
+    }
     while (physicals) {
         Physical *gone = physicals;
         physicals = gone->next;
@@ -151,6 +181,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     FG_ENTER();
     FG_REQUIRE(handle && properties && !flags && in_granules(bytes), CUDA_ERROR_INVALID_VALUE);
     FG_REQUIRE(properties->type == CU_MEM_ALLOCATION_TYPE_PINNED, CUDA_ERROR_INVALID_VALUE);
+    drop_closed();
     Physical wanted = {.properties = *properties, .bytes = bytes, .file = -1};
     int ordinal = properties->location.id;
     if (fg_on_device(&properties->location)) {
@@ -320,7 +351,14 @@ CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHan
                    type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                CUDA_ERROR_INVALID_VALUE);
     int file = dup(physical->file);
-    FG_REQUIRE(file >= 0, CUDA_ERROR_OPERATING_SYSTEM);
+    struct stat status;
+    FG_REQUIRE(file >= 0 && !fstat(file, &status), CUDA_ERROR_OPERATING_SYSTEM);
+    Export *made = malloc(sizeof *made);
+    FG_REQUIRE(made, CUDA_ERROR_OUT_OF_MEMORY);
+    drop_closed(); /* an earlier one of that number */
+    *made = (Export){.file = file, .inode = status.st_ino, .physical = physical, .next = exports};
+    exports = made;
+    physical->exports++;
     memcpy(shareable, &file, sizeof file);
     return fg_leave(CUDA_SUCCESS);
 }

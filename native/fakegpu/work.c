@@ -124,7 +124,8 @@ FG_FORWARD(cuStreamDestroy, (CUstream stream), cuStreamDestroy_v2(stream))
 
 static CUresult synchronize(CUstream stream) {
     FG_ENTER_CONTEXT(device);
-    fg_pools_synchronize(is_default(stream) ? device : stream->device);
+    fg_pools_synchronize(is_default(stream) ? device : stream->device,
+                         is_default(stream) ? NULL : stream);
     return fg_leave(CUDA_SUCCESS);
 }
 FG_FORWARD(cuStreamSynchronize, (CUstream stream), synchronize(stream))

@@ -5,6 +5,8 @@ from collections.abc import Callable
 import pytest
 from tests.native.container import Container
 
+CASES = "tests.native.pool_cases"
+CONTEXT_MIB = 300  # of the pretended driver
 MOST_POOLS = 1024  # that the library knows at once
 
 
@@ -28,3 +30,28 @@ def test_what_pools_take_is_charged_or_refused(
     finally:
         process.kill()
         process.communicate()
+
+
+def test_idle_memory_of_a_pool_is_counted_on_once(container: Callable[..., Container]) -> None:
+    """Six threads, of which four fit; and none of them is refused for what others did not need."""
+    box = container(cap_mib=1024)
+    box.gpu.configure(context_mib=CONTEXT_MIB, pool_delay_us=2000)
+    assert box.call(f"{CASES}:take_at_once", 6, 20, 256) == [0, 4, 1024]
+    assert box.gpu.peak_mib() <= 1024 + CONTEXT_MIB
+
+
+def test_each_stream_gives_back_what_was_freed_in_it(container: Callable[..., Container]) -> None:
+    assert container(cap_mib=1024).call(f"{CASES}:free_in_two_streams") == [768, 1024]
+
+
+def test_a_reset_gives_back_what_pools_held(container: Callable[..., Container]) -> None:
+    box = container(cap_mib=1024)
+    assert box.call(f"{CASES}:reset_with_a_pool") == 1024
+
+
+def test_exported_memory_counts_until_its_descriptors_are_closed(
+    container: Callable[..., Container],
+) -> None:
+    box = container(cap_mib=1024)
+    assert box.call(f"{CASES}:export_and_release", 128) == [8, 0, 896]
+    assert box.gpu.peak_mib() <= 1024 + CONTEXT_MIB

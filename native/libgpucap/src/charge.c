@@ -1,6 +1,7 @@
 #include "charge.h"
 
 #include "pools.h"
+#include "vmm.h"
 
 #define ORDINALS   64
 #define LARGE      (1u << 20)
@@ -70,7 +71,9 @@ uint64_t charge_rounded(uint64_t bytes) {
 bool charge_reserve(const struct place *place, uint64_t bytes) {
     if (account_take(place->device, ACCOUNT_MEMORY, bytes))
         return true;
-    return pools_trim(place) && account_take(place->device, ACCOUNT_MEMORY, bytes);
+    bool more = vmm_look_for_closed();
+    more |= pools_trim(place);
+    return more && account_take(place->device, ACCOUNT_MEMORY, bytes);
 }
 
 void charge_return(int device, uint64_t bytes) {

@@ -5,6 +5,7 @@
  */
 #include "charge.h"
 #include "limit.h"
+#include "pools.h"
 
 struct reserve {
     struct place place; /* device -1: nothing was taken, and the driver alone answers */
@@ -39,6 +40,7 @@ static void gone(uint64_t context, const struct owned *entry) {
     static const enum owned_kind kinds[] = {OWNED_LINEAR, OWNED_ARRAY, OWNED_MIPMAP};
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         charge_return(entry->device, owned_take_all_of(kinds[i], context));
+    pools_settle_device(entry->device);
     bool last = owned_count(OWNED_CONTEXT, entry->device) == 0;
     account_give(entry->device, ACCOUNT_CONTEXT, last ? UINT64_MAX : entry->bytes);
 }

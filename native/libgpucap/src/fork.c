@@ -6,6 +6,7 @@
 #include "log.h"
 #include "owned.h"
 #include "pools.h"
+#include "vmm.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -36,6 +37,7 @@ void fork_check_slow(void) {
         account_forget();
         charge_forget();
         owned_forget();
+        vmm_forget();
         pools_forget();
     }
     if (!fork_mark)

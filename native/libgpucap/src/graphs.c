@@ -44,6 +44,11 @@ bool graphs_trim(const struct place *place) {
     return true;
 }
 
+void graphs_settle_device(int device) {
+    if (state.charged[device])
+        settle(&(struct place){.device = device, .ordinal = state.ordinal[device]}, 0);
+}
+
 void graphs_forget(void) {
     memset(&state, 0, sizeof state);
 }

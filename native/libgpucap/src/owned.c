@@ -177,6 +177,33 @@ bool owned_end(enum owned_kind kind, uint64_t key, uint64_t serial) {
     return end;
 }
 
+bool owned_pay_by_export(uint64_t serial) {
+    struct owned *found = NULL;
+    lock_take(&table.lock);
+    for (uint64_t i = 0; i < table.room && !found; i++)
+        if (table.entries[i].kind == OWNED_EXPORT && table.entries[i].owned.serial == serial)
+            found = &table.entries[i].owned;
+    if (found)
+        found->references = 1;
+    lock_free(&table.lock);
+    return found != NULL;
+}
+
+bool owned_next(enum owned_kind kind, uint64_t *at, uint64_t *key, struct owned *out) {
+    bool found = false;
+    lock_take(&table.lock);
+    while (*at < table.room && !found) {
+        const struct entry *entry = &table.entries[(*at)++];
+        found = entry->kind == kind;
+        if (found) {
+            *key = entry->key;
+            *out = entry->owned;
+        }
+    }
+    lock_free(&table.lock);
+    return found;
+}
+
 uint64_t owned_take_all_of(enum owned_kind kind, uint64_t owner) {
     uint64_t bytes = 0;
     lock_take(&table.lock);

@@ -14,6 +14,8 @@ enum owned_kind {
     OWNED_POOLED,     /* a device pointer from a pool: the pool is charged; owner: the pool */
     OWNED_HANDLE,     /* physical memory of the VMM functions; charged until no one refers to it */
     OWNED_MAPPING,    /* an address at which such memory is mapped; owner: the handle */
+    OWNED_EXPORT,     /* a descriptor for such memory (+ 1); owner: its inode; references: 1 if the
+                       * memory is charged for this descriptor alone */
     OWNED_ARRAY,
     OWNED_MIPMAP,
     OWNED_CONTEXT,
@@ -26,7 +28,8 @@ struct owned {
     uint64_t owner; /* the context it was made in: destroying that frees it; or as said above */
     int device;
     uint32_t references; /* OWNED_HANDLE: handles out, plus mappings */
-    uint64_t serial;     /* OWNED_HANDLE and OWNED_MAPPING: owned_serial() when it was made */
+    uint64_t serial;     /* OWNED_HANDLE and OWNED_MAPPING: owned_serial() when it was made;
+                          * OWNED_EXPORT: that of the memory */
 };
 
 void owned_put(enum owned_kind kind, uint64_t key, struct owned entry);
@@ -52,6 +55,13 @@ bool owned_lower(enum owned_kind kind, uint64_t key, struct owned *out);
 /* After owned_lower and the driver's release: removes the entry if it is the same and nothing
  * refers to it; true: give it back. */
 bool owned_end(enum owned_kind kind, uint64_t key, uint64_t serial);
+
+/* Hands the charge for memory whose last handle is gone to a descriptor that is still out for it;
+ * false: there is none, and the memory is free. */
+bool owned_pay_by_export(uint64_t serial);
+
+/* The next entry of the kind in no order, from *at on, which begins at 0; false: that was all. */
+bool owned_next(enum owned_kind kind, uint64_t *at, uint64_t *key, struct owned *out);
 
 /* Removes all entries of the kind with this owner; their bytes. */
 uint64_t owned_take_all_of(enum owned_kind kind, uint64_t owner);

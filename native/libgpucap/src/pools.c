@@ -4,24 +4,30 @@
 #include "log.h"
 
 #include <string.h>
+#include <time.h>
 
-#define POOLS       1024
-#define CHUNK_LEAST (2u << 20)
-#define CHUNK_MOST  (64u << 20)
+#define POOLS            1024
+#define CHUNK_LEAST      (2u << 20)
+#define CHUNK_MOST       (64u << 20)
+#define SMALL_STEP       512u
+#define WAITS_FOR_OTHERS 1000
 
 struct pool {
     CUmemoryPool handle; /* NULL: a free entry */
     struct place place;
     uint64_t charged;
-    uint64_t chunk; /* the driver lets the pool grow by multiples of about this; learnt */
-    bool destroyed; /* its handle is gone; charged for the pointers that are still out */
+    uint64_t chunk;    /* the driver lets the pool grow by multiples of about this; learnt */
+    uint64_t asked;    /* by calls that are under way */
+    uint64_t promised; /* of that: what idle memory is there for; others must not count on it */
+    bool freed;        /* something was, and the driver may still give it back */
+    bool destroyed;    /* its handle is gone; charged for the pointers that are still out */
 };
 
 static struct {
     struct lock lock;
     struct pool pools[POOLS];
     int count;
-    _Atomic(bool) freed; /* since the last settling */
+    _Atomic(bool) freed; /* of some pool */
 } state;
 
 static struct pool *find(CUmemoryPool handle) {
@@ -51,43 +57,82 @@ static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which) {
     return CALL_DRIVER(cuMemPoolGetAttribute, pool, which, &bytes) == CUDA_SUCCESS ? bytes : 0;
 }
 
+/* In whole granules, of which the driver keeps those that are begun. */
+static uint64_t in_use(const struct pool *pool) {
+    return charge_whole(pools_used(pool->handle), pool->chunk);
+}
+
 uint64_t pools_used(CUmemoryPool pool) {
     return attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
 }
 
-/* With the lock: two threads must not write an older figure over a newer one. */
+/* With the lock: two threads must not write an older figure over a newer one. Idle memory that a
+ * call under way counts on stays charged, also if the driver takes it back meanwhile: it grows the
+ * pool again for that call. */
 static void settle(struct pool *pool, uint64_t given_back) {
     if (pool->place.device < 0)
         return; /* host memory */
     uint64_t now = attribute(pool->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    uint64_t promised = pool->promised ? pools_used(pool->handle) + pool->promised : 0;
+    now = now > promised ? now : promised;
     account_settle(pool->place.device, now, pool->charged + given_back);
     pool->charged = now;
 }
 
-bool pools_begin(struct growth *growth, CUmemoryPool handle, const struct place *place,
-                 uint64_t bytes) {
-    *growth = (struct growth){.pool = handle, .place = *place, .bytes = bytes};
-    uint64_t reserved = attribute(handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-    uint64_t used = attribute(handle, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
-    uint64_t idle = reserved > used ? reserved - used : 0, chunk = CHUNK_LEAST;
+static uint64_t less(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+/* The call has its answer, or is not made. It may be another pool by now. */
+static void answered(struct pool *pool, const struct growth *growth) {
+    pool->asked = less(pool->asked, charge_whole(growth->bytes, SMALL_STEP));
+    pool->promised = less(pool->promised, growth->promised);
+}
+
+/* Takes what the pool may have to grow by. Idle memory counts once: what calls of other threads
+ * that are under way have asked for is theirs. false: over the cap; *others: but for them it might
+ * fit. */
+static bool take(struct growth *growth, bool *others) {
+    uint64_t bytes = growth->bytes, missing = 0;
     lock_take(&state.lock);
-    struct pool *pool = find_or_add(handle, place);
+    struct pool *pool = find_or_add(growth->pool, &growth->place);
+    *others = pool && pool->asked;
     if (pool) {
+        /* With the lock: what a call has got is in use before it ceases to be asked for. */
+        uint64_t reserved = attribute(growth->pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+        uint64_t taken = pools_used(growth->pool) + pool->asked;
+        missing = less(bytes, less(reserved, taken));
         growth->place = pool->place;
-        chunk = pool->chunk;
+        growth->promised = bytes - missing;
+        growth->reserved = missing ? charge_whole(missing, pool->chunk) : 0;
+        pool->asked += charge_whole(bytes, SMALL_STEP);
+        pool->promised += growth->promised;
     }
     lock_free(&state.lock);
     if (!pool)
         return false; /* nobody would count what it takes */
-    if (bytes > idle) {
-        uint64_t missing = bytes - idle;
-        uint64_t grown =
-            missing > UINT64_MAX - chunk ? missing : (missing + chunk - 1) / chunk * chunk;
-        if (!charge_reserve(&growth->place, grown))
+    if (!missing || charge_reserve(&growth->place, growth->reserved))
+        return true;
+    lock_take(&state.lock);
+    if ((pool = find(growth->pool)))
+        answered(pool, growth);
+    lock_free(&state.lock);
+    return false;
+}
+
+bool pools_begin(struct growth *growth, CUmemoryPool handle, const struct place *place,
+                 uint64_t bytes) {
+    static const struct timespec pause = {.tv_nsec = 100000};
+    bool others;
+    for (int i = 0; i < WAITS_FOR_OTHERS; i++) {
+        *growth = (struct growth){.pool = handle, .place = *place, .bytes = bytes};
+        if (take(growth, &others))
+            return true;
+        if (!others)
             return false;
-        growth->reserved = grown;
+        nanosleep(&pause, NULL); /* what they did not need is idle again */
     }
-    return true;
+    return false;
 }
 
 void pools_end(const struct growth *growth, CUresult answer, const CUdeviceptr *pointer) {
@@ -96,6 +141,7 @@ void pools_end(const struct growth *growth, CUresult answer, const CUdeviceptr *
     struct pool *pool = find(growth->pool);
     if (pool) {
         uint64_t before = pool->charged;
+        answered(pool, growth);
         settle(pool, growth->reserved);
         uint64_t grown = pool->charged > before ? pool->charged - before : 0;
         if (grown > growth->reserved && growth->bytes < CHUNK_LEAST && grown <= CHUNK_MOST)
@@ -170,9 +216,11 @@ void pools_pointer_freed(CUdeviceptr pointer) {
     struct owned entry;
     if (!owned_take(OWNED_POOLED, pointer, &entry))
         return;
-    state.freed = true;
     lock_take(&state.lock);
-    if (!find((CUmemoryPool)(uintptr_t)entry.owner))
+    struct pool *pool = find((CUmemoryPool)(uintptr_t)entry.owner);
+    if (pool)
+        state.freed = pool->freed = true;
+    else
         freed_from_destroyed(&entry);
     lock_free(&state.lock);
 }
@@ -185,21 +233,34 @@ void pools_settle(CUmemoryPool handle) {
     lock_free(&state.lock);
 }
 
-static void settle_all(const struct place *place) {
+/* All pools of the device, or of all devices (-1). */
+static void settle_all(int device, bool freed_only) {
+    bool more = false;
     lock_take(&state.lock);
     for (int i = 0; i < state.count; i++) {
         struct pool *pool = &state.pools[i];
-        if (pool->handle && !pool->destroyed && (!place || pool->place.device == place->device))
+        bool wanted = (device < 0 || pool->place.device == device) && (!freed_only || pool->freed);
+        if (pool->handle && !pool->destroyed && wanted) {
             settle(pool, 0);
+            /* It was not this stream that the memory was freed in, perhaps: the driver gives back
+             * what is idle above the threshold when that one is waited for. */
+            uint64_t keeps = attribute(pool->handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
+            pool->freed = pool->freed && pool->charged > keeps && pool->charged > in_use(pool);
+        }
+        more |= pool->handle && pool->freed;
     }
+    state.freed = more;
     lock_free(&state.lock);
 }
 
 void pools_settle_freed(void) {
-    if (state.freed) {
-        state.freed = false;
-        settle_all(NULL);
-    }
+    if (state.freed)
+        settle_all(-1, true);
+}
+
+void pools_settle_device(int device) {
+    settle_all(device, false);
+    graphs_settle_device(device);
 }
 
 /* The next pool on the device that holds memory, from `*at` on; NULL: there is none. */
@@ -221,7 +282,7 @@ bool pools_trim(const struct place *place) {
     for (int at = 0; (pool = next_charged(place, &at)); any = true)
         CALL_DRIVER(cuMemPoolTrimTo, pool, 0); /* without the lock: it may wait for the device */
     if (any)
-        settle_all(place);
+        settle_all(place->device, false);
     return graphs_trim(place) || any;
 }
 

@@ -16,7 +16,8 @@ struct growth {
     CUmemoryPool pool;
     struct place place;
     uint64_t bytes;    /* asked for */
-    uint64_t reserved; /* taken from the account until the call is over */
+    uint64_t promised; /* of that: what is idle in the pool */
+    uint64_t reserved; /* taken from the account for the rest, until the call is over */
 };
 
 /* Before an allocation from the pool: takes what it may have to grow by; false: over the cap. */
@@ -41,6 +42,9 @@ void pools_pointer_freed(CUdeviceptr pointer);
 void pools_settle(CUmemoryPool pool);
 void pools_settle_freed(void);
 
+/* A context of the device is gone, and what its pools held may be as well; graphs' among it. */
+void pools_settle_device(int device);
+
 /* Makes the device's pools give idle memory back; false: none did. */
 bool pools_trim(const struct place *place);
 
@@ -48,6 +52,7 @@ void pools_forget(void);
 
 /* graphs.c: the same for the device's graph pool. */
 bool graphs_trim(const struct place *place);
+void graphs_settle_device(int device);
 void graphs_forget(void);
 
 #endif

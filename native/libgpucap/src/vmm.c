@@ -1,25 +1,70 @@
 /*
  * Virtual memory management: physical memory made by cuMemCreate is charged until its last handle
- * is released and its last mapping removed. The device is named in the properties, so no context is
- * needed. Imported handles are not known here and are not charged: their maker pays.
+ * is released, its last mapping removed and its last descriptor closed. The device is named in the
+ * properties, so no context is needed. Imported handles are not known here and are not charged:
+ * their maker pays.
  */
+#include "vmm.h"
+
 #include "charge.h"
+#include "os.h"
+
+#include <stdatomic.h>
+#include <string.h>
 
 #define GRANULE (2u << 20) /* the least that is mapped */
+
+static _Atomic(int) descriptors; /* that are out, as far as is known */
+
+/* Whether the charge for memory without a handle goes to a descriptor. */
+static bool exported(uint64_t serial) {
+    return descriptors && owned_pay_by_export(serial);
+}
 
 /* A reference less is noted before the driver's call, for afterwards the handle's number may be
  * that of another thread's new memory. What the memory costs is given back after it. */
 static void released(CUresult answer, uint64_t handle, const struct owned *memory) {
     if (answer != CUDA_SUCCESS)
         owned_raise(OWNED_HANDLE, handle);
-    else if (owned_end(OWNED_HANDLE, handle, memory->serial))
+    else if (owned_end(OWNED_HANDLE, handle, memory->serial) && !exported(memory->serial))
         charge_return(memory->device, memory->bytes);
+}
+
+static uint64_t inode_of(int descriptor) {
+    struct stat status;
+    return os_fstat(descriptor, &status) == 0 ? status.st_ino : 0;
+}
+
+/* The descriptor is closed: what was charged for it alone is free, or charged for another one. */
+static bool closed(uint64_t key) {
+    struct owned export;
+    if (!owned_take(OWNED_EXPORT, key, &export))
+        return false;
+    descriptors--;
+    bool free = export.references && !exported(export.serial);
+    if (free)
+        charge_return(export.device, export.bytes);
+    return free;
+}
+
+bool vmm_look_for_closed(void) {
+    struct owned export;
+    uint64_t at = 0, key;
+    bool any = false;
+    while (descriptors && owned_next(OWNED_EXPORT, &at, &key, &export))
+        if (inode_of((int)key - 1) != export.owner)
+            any |= closed(key);
+    return any;
 }
 
 static void unmapped(uint64_t handle) {
     struct owned memory;
     if (owned_lower(OWNED_HANDLE, handle, &memory))
         released(CUDA_SUCCESS, handle, &memory);
+}
+
+void vmm_forget(void) {
+    descriptors = 0;
 }
 
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
@@ -36,8 +81,31 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     struct owned old;
     if (answer != CUDA_SUCCESS)
         charge_return(place.device, bytes);
-    else if (owned_replace(OWNED_HANDLE, *handle, memory, &old))
+    else if (owned_replace(OWNED_HANDLE, *handle, memory, &old) && !exported(old.serial))
         charge_return(old.device, old.bytes);
+    return answer;
+}
+
+/* A descriptor keeps the memory, wherever it is handed on to. It is known by its number and inode,
+ * and looked at again when memory is short. */
+CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHandle handle,
+                                      CUmemAllocationHandleType type, unsigned long long flags) {
+    ENTER(cuMemExportToShareableHandle, shareable, handle, type, flags);
+    struct owned memory;
+    CUresult answer = CALL_DRIVER(cuMemExportToShareableHandle, shareable, handle, type, flags);
+    if (answer != CUDA_SUCCESS || !owned_look_up(OWNED_HANDLE, handle, &memory))
+        return answer;
+    int descriptor = -1; /* of another type (a fabric handle): nobody can tell when it is let go */
+    if (type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR)
+        memcpy(&descriptor, shareable, sizeof descriptor);
+    uint64_t key = descriptor < 0 ? UINT64_MAX - owned_serial() : (uint64_t)descriptor + 1;
+    closed(key); /* an earlier one of that number */
+    struct owned export = {.bytes = memory.bytes,
+                           .owner = descriptor < 0 ? 0 : inode_of(descriptor),
+                           .device = memory.device,
+                           .serial = memory.serial};
+    owned_put(OWNED_EXPORT, key, export);
+    descriptors++;
     return answer;
 }
 
