@@ -1,6 +1,8 @@
 """Beside other preloaded libraries, without a driver, and with calls that are wrong."""
 
 import ctypes
+import ctypes.util
+import os
 import subprocess
 from collections.abc import Callable
 
@@ -76,6 +78,74 @@ def what_dlsym_says() -> list[bool]:
 
 def test_functions_exist_only_with_the_driver(box: Container) -> None:
     assert box.call(f"{__name__}:what_dlsym_says") == [False, False, True, False]
+
+
+LM_ID_NEWLM = -1
+
+
+def pieces_of(way: str, library: str) -> int:
+    """Load a library that is linked with the driver in a way of its own; the pieces it takes."""
+    if way.startswith("deepbind"):
+        mode = os.RTLD_DEEPBIND | os.RTLD_NOW
+        return int(ctypes.CDLL(library, mode=mode).take_pieces(ctypes.c_ulong(128)))
+    libc = ctypes.CDLL(None)  # not libc's own: what any caller finds
+    libc.dlmopen.restype = libc.dlsym.restype = ctypes.c_void_p
+    mode = os.RTLD_NOW | (os.RTLD_DEEPBIND if way == "both" else 0)
+    handle = libc.dlmopen(ctypes.c_long(LM_ID_NEWLM), library.encode(), mode)
+    assert handle, way
+    found = libc.dlsym(ctypes.c_void_p(handle), b"take_pieces")
+    take = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_ulong)(found)
+    return int(take(128))
+
+
+@pytest.mark.parametrize("way", ["deepbind", "deepbind by a link", "dlmopen", "both"])
+def test_a_library_that_brings_the_driver_with_it_does_not_get_it_past_the_cap(
+    box: Container, way: str
+) -> None:
+    library = box.programs / "libtakes.so"
+    if way.endswith("link"):
+        (box.folder / "plugin").symlink_to(library)
+        library = box.folder / "plugin"
+    assert box.call(f"{__name__}:pieces_of", way, str(library)) == 8
+    assert box.gpu.peak_mib() <= 1024 + 300
+
+
+def names_of(way: str) -> list[str]:
+    """Load the driver by its own name: whose function is there?"""
+    libc = ctypes.CDLL(None)
+    libc.dlmopen.restype = libc.dlopen.restype = libc.dlsym.restype = ctypes.c_void_p
+    mode = os.RTLD_NOW | os.RTLD_DEEPBIND
+    handle = (
+        libc.dlopen(b"libcuda.so.1", mode)
+        if way == "dlopen"
+        else libc.dlmopen(ctypes.c_long(LM_ID_NEWLM), b"libcuda.so.1", mode)
+    )
+    hook = ctypes.cast(libc.cuMemAlloc_v2, ctypes.c_void_p).value
+    return ["ours" if libc.dlsym(ctypes.c_void_p(handle), b"cuMemAlloc_v2") == hook else "another"]
+
+
+@pytest.mark.parametrize("way", ["dlopen", "dlmopen"])
+def test_the_driver_by_its_name_is_hooked_however_it_is_loaded(box: Container, way: str) -> None:
+    assert box.call(f"{__name__}:names_of", way) == ["ours"]
+
+
+def where_others_go(library: str) -> list[bool]:
+    """A library without the driver, in a list of its own: is it another one, and does it work?"""
+    libc = ctypes.CDLL(None)
+    libc.dlmopen.restype = libc.dlopen.restype = libc.dlsym.restype = ctypes.c_void_p
+    here = libc.dlopen(library.encode(), os.RTLD_NOW | os.RTLD_DEEPBIND)
+    there = libc.dlmopen(ctypes.c_long(LM_ID_NEWLM), library.encode(), os.RTLD_NOW)
+    found = [libc.dlsym(ctypes.c_void_p(each), b"zlibVersion") for each in (here, there)]
+    version = [ctypes.CFUNCTYPE(ctypes.c_char_p)(each)() for each in found]
+    libc.dlerror.restype = ctypes.c_char_p
+    missing = libc.dlopen(b"/nonexistent/x.so", os.RTLD_NOW | os.RTLD_DEEPBIND)
+    return [found[0] != found[1], version[0] == version[1], not missing, bool(libc.dlerror())]
+
+
+def test_all_other_libraries_are_loaded_as_was_asked_for(box: Container) -> None:
+    found = ctypes.util.find_library("z")
+    assert found
+    assert box.call(f"{__name__}:where_others_go", found) == [True, True, True, True]
 
 
 def test_wrong_calls_get_the_drivers_own_answers(box: Container) -> None:
