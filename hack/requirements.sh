@@ -1,13 +1,17 @@
 #!/usr/bin/env bash
-# Pins requirements/*.txt anew from the extras of pyproject.toml, with hashes, for every platform.
+# Pins requirements/*.txt anew from the extras of pyproject.toml, and clients.txt from clients.in, with
+# hashes, for every platform.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v uv >/dev/null || {
   echo "requirements: uv is needed (pipx install uv)" >&2
   exit 1
 }
+pin() { # NAME SOURCE...
+  uv pip compile "${@:2}" --quiet --universal --python-version 3.11 --generate-hashes --no-header \
+    --no-annotate --no-emit-index-url --output-file "requirements/$1.txt"
+}
 for extra in operator agent cli dev tpe; do
-  uv pip compile pyproject.toml --quiet --universal --python-version 3.11 --extra "$extra" \
-    --generate-hashes --no-header --no-annotate --no-emit-index-url \
-    --output-file "requirements/$extra.txt" "$@"
+  pin "$extra" pyproject.toml --extra "$extra" "$@"
 done
+pin clients requirements/clients.in "$@"

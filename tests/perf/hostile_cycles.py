@@ -1,13 +1,14 @@
 """What a hostile object costs a planning cycle: 1,000 pods that run, and objects of the histories.
 
 ``python -m tests.perf.hostile_cycles [OBJECTS]`` prints how long a cycle takes without them, and
-with the worst of them. Run by hand.
+with the worst of them; and what the search for a job costs with which planning raises. Run by hand.
 """
 
 import asyncio
 import sys
 import time
 from random import Random
+from typing import Any
 
 from tests.api.test_generated import generated
 from tests.unit.generated.nodes import USABLE_MIB, node
@@ -18,6 +19,7 @@ from tests.unit.runtime.virtual_loop import VirtualLoop
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.request import JobKey
 
 NODES, PODS = 63, 1000
 
@@ -66,11 +68,40 @@ async def measure(objects: int) -> None:
         await asyncio.sleep(0.5)
         if max(took, default=0.0) > worst:
             worst, of = max(took), step.path
+    questions = await search_for(stage, "team-a/w-5")
     await stage.end()
+    sys.stdout.write(
+        f"the search for a job with which planning raises: {len(questions)} questions, each at "
+        f"most {max(questions) * 1000:.1f} ms, {sum(questions) * 1000:.1f} ms in all\n"
+    )
     sys.stdout.write(
         f"{PODS} pods, {NODES} nodes, {objects} objects: a cycle takes {usual * 1000:.1f} ms, "
         f"with the worst of them {worst * 1000:.1f} ms ({of})\n"
     )
+
+
+async def search_for(stage: Stage, culprit: str) -> list[float]:
+    """Let planning raise with a job; seconds that each question of the search took."""
+    planning, took = stage.operator.planning, list[float]()
+    decide, raises = planning._decide, planning._raises
+
+    def broken(cluster: Any, projects: Any, jobs: Any, **options: Any) -> Any:
+        result = decide(cluster, projects, jobs, **options)
+        if any(job.key == culprit for job in jobs):
+            raise RuntimeError("for the sake of the search")
+        return result
+
+    def timed(scene: Any) -> Exception | None:
+        started = time.perf_counter()
+        found = raises(scene)
+        took.append(time.perf_counter() - started)
+        return found
+
+    planning._decide, planning._raises = broken, timed  # type: ignore[method-assign]
+    stage.server.put("/api/v1/nodes/n-0", node("n-0", 8, step="search"))
+    await asyncio.sleep(2)
+    assert planning.aside.job(JobKey(culprit)), "it was not found"
+    return took
 
 
 if __name__ == "__main__":

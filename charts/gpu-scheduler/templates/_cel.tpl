@@ -97,6 +97,11 @@ own, beside those that are there already.
 {{- printf "(%s)" (include "gpu-scheduler.cel.allContainers" $condition) }}
 {{- end }}
 
+{{/* Names of containers that would have libgpucap obey them. It does not, where the scheduler set a cap. */}}
+{{- define "gpu-scheduler.cel.capping" -}}
+({{ include "gpu-scheduler.cel.allContainers" "has(c.env) && c.env.exists(e, e.name.startsWith('GPUCAP_'))" }})
+{{- end }}
+
 {{/*
 Names of containers that leave the choice to their image, on the runtime that would obey. Where a
 container requests nvidia.com/gpu the device plugin chooses, unless envFrom sets the variable: that

@@ -65,6 +65,24 @@ def test_what_gives_no_gpu_may_be_set(editor: Caller, env: list[dict[str, Any]])
     created(editor, pod(PROJECT, env=env))
 
 
+@pytest.mark.parametrize("name", ["GPUCAP_LIMIT_FILE", "GPUCAP_STATE_DIR", "GPUCAP_NEW"])
+def test_nobody_tells_the_library_for_caps_what_to_obey(
+    admin: Caller, editor: Caller, name: str
+) -> None:
+    env = [{"name": name, "value": "/tmp/other"}]
+    for labels in ({}, {"gpu-scheduler.io/job": "any"}):
+        body = pod(PROJECT, env=env)
+        body["metadata"]["labels"] = labels
+        answer = editor.create(pods(PROJECT), body)
+        assert refused(answer), answer
+        assert "container main sets a variable that begins with GPUCAP_" in answer.message
+    path = created(editor, pod(PROJECT))
+    debug = {"name": "debug", "image": "example", "env": env}
+    answer = admin.patch(f"{path}/ephemeralcontainers", {"spec": {"ephemeralContainers": [debug]}})
+    assert refused(answer), answer
+    created(editor, pod(ELSEWHERE, env=env))
+
+
 def test_a_container_on_the_gpu_runtime_says_what_it_sees(editor: Caller) -> None:
     answer = editor.create(pods(PROJECT), pod(PROJECT, runtimeClassName="nvidia"))
     assert refused(answer)
