@@ -147,6 +147,12 @@ def test_a_folder_in_its_place(box: Container) -> None:
     expect_nothing(box, "cannot be written")
 
 
+def test_without_a_cap_nobody_needs_a_ledger(container: Callable[..., Container]) -> None:
+    box = container(cap_mib=None)
+    (box.state / "ledger").mkdir()
+    assert box.probe("linked", "alloc", 1024, "once").pieces == 1
+
+
 def test_a_folder_that_is_not_there(box: Container) -> None:
     box.extra["GPUCAP_STATE_DIR"] = "/nonexistent/state"
     assert box.probe("linked", "alloc", 128).pieces == 8

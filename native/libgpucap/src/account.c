@@ -134,6 +134,8 @@ static uint64_t held(enum footing footing, int device) {
 }
 
 static bool fits(enum footing footing, int device, uint64_t bytes, uint64_t cap) {
+    if (cap == LIMIT_NONE)
+        return true;
     if (footing == AWAY || (footing == SHARED && state.index[device] < 0))
         return false;
     uint64_t now = held(footing, device);
