@@ -125,7 +125,13 @@ def test_names_are_those_that_the_operator_knows(objects: list[Object]) -> None:
     (priority,) = of_kind(objects, "PriorityClass")
     assert priority["metadata"]["name"] == names.PRIORITY_CLASS
     (role,) = [r for r in of_kind(objects, "Role") if r["metadata"]["name"].endswith("-leader")]
-    assert [r.get("resourceNames") for r in role["rules"]] == [None, [names.LEASE], None]
+    assert [(r["resources"], r.get("resourceNames")) for r in role["rules"]] == [
+        (["leases"], None),
+        (["leases"], [names.LEASE]),
+        ([names.GPULEADERS], None),
+        ([names.GPULEADERS], [names.LEASE]),
+        (["leases"], None),
+    ]
 
 
 @pytest.mark.parametrize("name", [f"'{names.GROUP}/'", names.GATE, f"'{names.SCHEDULER_NAME}'"])

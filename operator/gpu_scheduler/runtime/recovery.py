@@ -228,9 +228,8 @@ class Recovery:
             delay = min(2 * delay, _MAX_DELAY_SECONDS)
 
     def _ended(self, pod: PodRecord) -> None:
-        if pod.phase != "Failed" or pod.uid in self._handled or (pod.disrupted and pod.ran):
-            return
-        if pod.allocation is None or not pod.job_uid:
+        known = pod.uid in self._handled or (pod.disrupted and pod.ran)
+        if known or pod.phase != "Failed" or pod.allocation is None or not pod.job_uid:
             return
         key = self._world.job_of(pod)
         if key is None:
@@ -238,8 +237,7 @@ class Recovery:
             return
         if pod.disrupted:
             return self._learn(key, pod)
-        meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
-        now = datetime.now(UTC)
+        meta, now = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid), datetime.now(UTC)
         if pod.reason == _DEADLINE:
             message = "the pod ran longer than spec.timeLimitSeconds"
             self._start(pod, self._mark(mark_time_limit(meta, message, now), "time_limit"))
@@ -248,18 +246,18 @@ class Recovery:
             message = f"the kubelet of {pod.node} rejected the pod: {pod.message or reason}"
             if pod.uid not in self._told:
                 self._told.add(pod.uid)
-                told = f"the kubelet refused {pod.name}: {pod.message or reason}"
-                self._avoid(key, pod.node, told)
+                self._avoid(
+                    key, pod.node, f"the kubelet refused {pod.name}: {pod.message or reason}"
+                )
                 self._say(key, "PodRejected", f"{pod.name}: {message}; placing it elsewhere")
                 self.member_lost(pod, f"{pod.name}: {message}")
                 self.lost(pod, f"{pod.name}: {message}")
             self._start(pod, self._mark(mark_disrupted(meta, reason, message, now), "rejected"))
 
     def _learn(self, key: JobKey, pod: PodRecord) -> None:
-        """An earlier leader marked this pod: its job would come back to the node that rejects it.
+        """An earlier leader marked this pod: its job is not to come back to the node.
 
-        The Job makes each next pod later, at last after ten minutes: a leader that forgets where
-        the last ones failed may send them there one after the other.
+        The Job makes each next pod later, at last after ten minutes: a few such tries are hours.
         """
         if pod.uid in self._told or not pod.disruption.startswith(f"{pod.reason}: "):
             return  # who else marks a pod, such as the kubelet for an eviction, has other reasons
