@@ -54,11 +54,22 @@ static CUresult create(Device *device, unsigned int flags, bool primary, CUconte
     return CUDA_SUCCESS;
 }
 
+/* What a context has by itself: a stack of 1 KiB, a buffer for printf of 1 MiB, a heap of 8. */
+static uint64_t limit_of(const struct CUctx_st *context, int limit) {
+    static const uint64_t usual[] = {1024, FG_MIB, 8 * FG_MIB};
+    uint64_t by_itself = limit < (int)(sizeof usual / sizeof *usual) ? usual[limit] : 0;
+    return context->limit[limit] ? context->limit[limit] : by_itself;
+}
+
 static void destroy(CUcontext context) {
     Device *device = &fg.device[context->device];
     bool others = false;
     context->alive = false;
     fg_give(device, FG_CONTEXT, fg.state.config.context);
+    uint64_t heap = context->limit[CU_LIMIT_MALLOC_HEAP_SIZE];
+    if (heap) {
+        fg_give(device, FG_CONTEXT, heap - 8 * FG_MIB);
+    }
     for (CUcontext other = fg.contexts; other; other = other->next) {
         others = others || (other->alive && other->device == context->device);
     }
@@ -227,15 +238,23 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version) {
 }
 
 CUresult cuCtxGetLimit(size_t *value, int limit) {
-    (void)limit;
     FG_ENTER_CONTEXT(device);
-    FG_REQUIRE(value, CUDA_ERROR_INVALID_VALUE);
-    *value = 1024;
+    FG_REQUIRE(value && limit >= 0 && limit < FG_LIMITS_OF_CONTEXT, CUDA_ERROR_INVALID_VALUE);
+    *value = limit_of(fg_current(), limit);
     return fg_leave(CUDA_SUCCESS);
 }
 
+/* The heap of kernels is set aside at once; the real driver waits for the first kernel. */
 CUresult cuCtxSetLimit(int limit, size_t value) {
-    (void)limit, (void)value;
     FG_ENTER_CONTEXT(device);
+    FG_REQUIRE(limit >= 0 && limit < FG_LIMITS_OF_CONTEXT, CUDA_ERROR_INVALID_VALUE);
+    CUcontext context = fg_current();
+    uint64_t before = limit_of(context, limit);
+    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value > before) {
+        FG_REQUIRE(fg_take(device, FG_CONTEXT, value - before), CUDA_ERROR_OUT_OF_MEMORY);
+    } else if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
+        fg_give(device, FG_CONTEXT, before - value);
+    }
+    context->limit[limit] = value;
     return fg_leave(CUDA_SUCCESS);
 }

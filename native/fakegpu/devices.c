@@ -89,6 +89,8 @@ static int attribute_of(const Device *device, CUdevice_attribute attribute) {
         return 512;
     case CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT:
         return 108;
+    case CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR:
+        return 2048;
     case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
         return device->config->index + 1;
     case CU_DEVICE_ATTRIBUTE_UNIFIED_ADDRESSING:

@@ -12,10 +12,13 @@
 
 typedef struct CUmemPoolHandle_st Pool;
 
+enum { FG_LIMITS_OF_CONTEXT = 16 };
+
 struct CUctx_st {
     int device; /* ordinal */
     unsigned int flags;
     bool primary, alive;
+    uint64_t limit[FG_LIMITS_OF_CONTEXT]; /* cuCtxSetLimit: as set, 0 = never */
     CUcontext next; /* every context ever made, so that a stale handle is recognised */
 };
 

@@ -37,12 +37,62 @@ static CUresult end(CUresult answer, const struct reserve *reserve, CUcontext *m
 
 /* The context is gone, and with it all that was allocated in it. */
 static void gone(uint64_t context, const struct owned *entry) {
-    static const enum owned_kind kinds[] = {OWNED_LINEAR, OWNED_ARRAY, OWNED_MIPMAP};
+    static const enum owned_kind kinds[] = {OWNED_LINEAR, OWNED_ARRAY, OWNED_MIPMAP, OWNED_LIMIT};
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         charge_return(entry->device, owned_take_all_of(kinds[i], context));
     pools_settle_device(entry->device);
     bool last = owned_count(OWNED_CONTEXT, entry->device) == 0;
     account_give(entry->device, ACCOUNT_CONTEXT, last ? UINT64_MAX : entry->bytes);
+}
+
+#define LIMITS 16 /* more than there are */
+
+/* Device memory that a limit of a context lets the driver set aside for kernels. */
+static uint64_t limit_cost(const struct place *place, int limit, uint64_t value) {
+    int processors = 1, threads = 1;
+    switch (limit) {
+    case CU_LIMIT_PRINTF_FIFO_SIZE:
+    case CU_LIMIT_MALLOC_HEAP_SIZE:
+        return value;
+    case CU_LIMIT_STACK_SIZE: /* of every thread that the device can run at a time */
+        CALL_DRIVER(cuDeviceGetAttribute, &processors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+                    place->ordinal);
+        CALL_DRIVER(cuDeviceGetAttribute, &threads,
+                    CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, place->ordinal);
+        return charge_product(value, (uint64_t)processors * (uint64_t)threads);
+    default:
+        return 0;
+    }
+}
+
+/* The driver takes the memory when a kernel needs it, which no call tells: it is charged from the
+ * moment the limit is raised, until it is lowered or the context gone. What a context has by itself
+ * is part of its reserve. */
+CUresult cuCtxSetLimit(int limit, size_t value) {
+    ENTER(cuCtxSetLimit, limit, value);
+    struct place place;
+    size_t before = 0;
+    if (limit < 0 || limit >= LIMITS || !charge_current(&place) ||
+        CALL_DRIVER(cuCtxGetLimit, &before, limit) != CUDA_SUCCESS)
+        return CALL_DRIVER(cuCtxSetLimit, limit, value);
+    uint64_t key = place.context * LIMITS + (uint64_t)limit;
+    struct owned entry;
+    if (!owned_take(OWNED_LIMIT, key, &entry))
+        entry = (struct owned){.owner = place.context,
+                               .device = place.device,
+                               .serial = limit_cost(&place, limit, before)};
+    uint64_t have = entry.bytes, cost = limit_cost(&place, limit, value);
+    uint64_t want = cost > entry.serial ? cost - entry.serial : 0;
+    if (want > have && !charge_reserve(&place, want - have)) {
+        owned_put(OWNED_LIMIT, key, entry);
+        return CUDA_ERROR_OUT_OF_MEMORY;
+    }
+    CUresult answer = CALL_DRIVER(cuCtxSetLimit, limit, value);
+    entry.bytes = answer == CUDA_SUCCESS ? want : have;
+    uint64_t taken = want > have ? want : have;
+    charge_return(place.device, taken - entry.bytes);
+    owned_put(OWNED_LIMIT, key, entry);
+    return answer;
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {

@@ -19,8 +19,10 @@ enum owned_kind {
     OWNED_ARRAY,
     OWNED_MIPMAP,
     OWNED_CONTEXT,
-    OWNED_NODE, /* the address of a memory node of a graph; charged with its graph */
-    OWNED_EXEC  /* a graph made ready to run; bytes: the most its nodes hold at one time */
+    OWNED_LIMIT, /* a context's limit that was raised; owner: the context; serial: what the driver
+                  * had set aside for it by itself */
+    OWNED_NODE,  /* the address of a memory node of a graph; charged with its graph */
+    OWNED_EXEC   /* a graph made ready to run; bytes: the most its nodes hold at one time */
 };
 
 struct owned {

@@ -1,0 +1,55 @@
+"""What cuCtxSetLimit sets aside for kernels is charged like any other memory."""
+
+from collections.abc import Callable
+
+import pytest
+from tests.native.container import OUT_OF_MEMORY, Container
+from tests.native.cuda import MIB, Cuda, Number
+
+STACK, PRINTF, HEAP = 0, 1, 2
+THREADS = 108 * 2048  # of the pretended device, at a time
+CONTEXT_MIB = 300
+
+
+@pytest.fixture
+def box(container: Callable[..., Container]) -> Container:
+    return container(cap_mib=1024)
+
+
+def free_after(*values: tuple[int, int]) -> list[object]:
+    """Set limits one after the other; the answer to each, and what is free then."""
+    cuda, found = Cuda(), list[object]()
+    for limit, value in values:
+        found += [cuda.cuCtxSetLimit(limit, value), cuda.free_mib()]
+    return found
+
+
+def test_a_heap_for_kernels_is_charged_and_refused_over_the_cap(box: Container) -> None:
+    asked = [(HEAP, 520 * MIB), (HEAP, 2000 * MIB), (HEAP, 264 * MIB), (HEAP, 8 * MIB)]
+    found = box.call(f"{__name__}:free_after", *asked)
+    # 8 MiB of it are the context's own.
+    assert found == [0, 512, OUT_OF_MEMORY, 512, 0, 768, 0, 1024]
+    assert box.gpu.peak_mib() <= 1024 + CONTEXT_MIB
+
+
+def test_stacks_count_for_every_thread_that_can_run(box: Container) -> None:
+    mib = THREADS * 1024 // MIB  # of one more KiB each
+    found = box.call(f"{__name__}:free_after", (STACK, 2048), (STACK, 64 << 10), (PRINTF, 65 * MIB))
+    assert found == [0, 1024 - mib, OUT_OF_MEMORY, 1024 - mib, 0, 1024 - mib - 64]
+
+
+def set_and_reset() -> list[float]:
+    """A heap goes with its context, and one that the driver refused was never charged."""
+    cuda = Cuda(context=False)
+    cuda.ok("cuInit", 0)
+    context = cuda.get("cuCtxCreate_v2", 0, 0)
+    cuda.ok("cuCtxSetLimit", HEAP, 520 * MIB)
+    assert cuda.cuCtxSetLimit(99, 1) != 0
+    with_it = cuda.free_mib()
+    cuda.ok("cuCtxDestroy_v2", context)
+    cuda.ok("cuCtxCreate_v2", Number(), 0, 0)
+    return [with_it, cuda.free_mib()]
+
+
+def test_it_is_given_back_with_the_context(box: Container) -> None:
+    assert box.call(f"{__name__}:set_and_reset") == [512, 1024]
