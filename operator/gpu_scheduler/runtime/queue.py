@@ -64,7 +64,11 @@ class WorkQueue(Generic[K]):
         self._failures.pop(key, None)
 
     async def work(self, handle: Callable[[K], Awaitable[None]]) -> None:
-        """Work on keys for ever; ``handle`` deals with its own errors."""
+        """Work on keys for ever; ``handle`` deals with its own errors.
+
+        Others have their turn after each key: most are looked at without waiting for anything, and
+        a leader that takes over has all of them in line.
+        """
         while True:
             while not self._ready:
                 self._wake.clear()
@@ -79,6 +83,7 @@ class WorkQueue(Generic[K]):
                 if key in self._again:
                     self._again.discard(key)
                     self.add(key)
+            await asyncio.sleep(0)
 
     def _due(self, key: K) -> None:
         self._timers.pop(key, None)

@@ -1,4 +1,5 @@
 import asyncio
+import itertools
 
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 
@@ -42,6 +43,24 @@ async def test_keys_are_worked_on_in_their_order_and_once() -> None:
         await turns()
     assert worker.keys == ["b", "a", "c"]
     assert len(queue) == 0
+
+
+@virtual
+async def test_others_have_their_turn_after_each_key_that_waits_for_nothing() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    worker, lengths = Worker(), list[int]()
+
+    async def look() -> None:
+        for _ in range(200):
+            lengths.append(len(worker.seen))
+            await asyncio.sleep(0)
+
+    for n in range(50):
+        queue.add(str(n))
+    async with Running(look()), Running(queue.work(worker)):
+        await turns()
+    assert max(b - a for a, b in itertools.pairwise(lengths)) == 1
+    assert lengths[-1] == 50
 
 
 @virtual
