@@ -43,6 +43,7 @@ log = logging.getLogger(__name__)
 _TICK_SECONDS = 0.05
 _IN_FLIGHT = 10
 _BEGUN = 200  # at most: what is begun cannot be overtaken
+_AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -111,8 +112,10 @@ class StatusWriter:
             while True:
                 await asyncio.sleep(_TICK_SECONDS)
                 try:
-                    for key in self._due_jobs():
+                    for number, key in enumerate(self._due_jobs(), 1):
                         group.create_task(self._once(key, partial(self._job, key)))
+                        if number % _AT_A_TIME == 0:
+                            await asyncio.sleep(0)
                 except Exception:
                     unexpected("status", "a look at all jobs")
                 try:
