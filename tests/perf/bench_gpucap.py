@@ -1,7 +1,9 @@
 """What libgpucap costs: an allocation with its free, and the start of a process, with and without.
 
 Against the pretended driver, in one run, turn by turn, so that both see the same machine. Bounds:
-one microsecond per allocation and free, ten milliseconds per start.
+one microsecond per allocation and free, alone, beside a hundred and a thousand processes of the
+container, and after ten thousand have gone; ten milliseconds per start; a tenth of a second for the
+reset of a context with a hundred thousand allocations.
 
     python -m tests.perf.bench_gpucap
 """
@@ -9,16 +11,21 @@ one microsecond per allocation and free, ten milliseconds per start.
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tests.native.build import build
 from tests.native.container import Container, build_programs
+from tests.native.cuda import Cuda, Number
 from tests.native.fake_gpu import FakeGPU
 
-MOST_ADDED_NS, MOST_ADDED_MS = 1000.0, 10.0
+MOST_ADDED_NS, MOST_ADDED_MS, MOST_RESET_MS = 1000.0, 10.0, 100.0
 TURNS, STARTS, ROUNDS = 4000, 30, 8
+BESIDE, GONE, RESET = (99, 999), 10_000, 100_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,19 +88,71 @@ def _start(container: Container, name: str, program: list[str]) -> Figure:
     return Figure(f"start: {name}", "ms", bare, capped, MOST_ADDED_MS)
 
 
+@contextmanager
+def _beside(container: Container, others: int) -> Iterator[None]:
+    """Processes of the container that have a context each, and nothing else."""
+    idle = container.probe_command("linked", "alloc", 0, "hold")
+    started = [container.start(idle) for _ in range(others)]
+    try:
+        for each in started:
+            assert each.stdout and each.stdout.readline()
+        yield
+    finally:
+        for each in started:
+            each.kill()
+            each.communicate()
+
+
+def _crowds(container: Container) -> list[Figure]:
+    """An allocation beside others, and after very many."""
+    found = []
+    for others in BESIDE:
+        with _beside(container, others):
+            figure = _allocation(container, "large")
+        found.append(replace(figure, name=f"large, beside {others} processes"))
+    crowd = [str(container.programs / "crowd"), "1000", "512"]
+    for _ in range(GONE // 1000):
+        container.run(crowd)
+    return [*found, replace(_allocation(container, "large"), name=f"large, after {GONE:,} more")]
+
+
+def reset_milliseconds() -> float:
+    """In a process of the container: a context with very many allocations is reset."""
+    cuda, pointer = Cuda(context=False), Number()
+    cuda.ok("cuInit", 0)
+    cuda.ok("cuCtxSetCurrent", cuda.get("cuDevicePrimaryCtxRetain", 0))
+    for _ in range(RESET):
+        cuda.ok("cuMemAlloc_v2", pointer, 512)
+    began = time.perf_counter()
+    cuda.ok("cuDevicePrimaryCtxReset_v2", 0)
+    return (time.perf_counter() - began) * 1000
+
+
+def _reset(container: Container) -> Figure:
+    bare, capped = (
+        min(float(run("tests.perf.bench_gpucap:reset_milliseconds")) for _ in range(2))  # type: ignore[arg-type]
+        for run in (container.gpu.call, container.call)
+    )
+    return Figure(f"reset of {RESET:,} allocations", "ms", bare, capped, MOST_RESET_MS)
+
+
 def figures() -> list[Figure]:
-    """Measure all; some ten seconds."""
+    """Measure all; a minute."""
     native = build()
     build_programs(native)
     with tempfile.TemporaryDirectory() as folder:
         gpu = FakeGPU(Path(folder) / "gpu", native)
         container = Container(gpu, Path(folder) / "container", cap_mib=8192)
         probe = container.probe_command("linked", "alloc", 1, "context")
+        crowded = FakeGPU(Path(folder) / "crowded", native)
+        crowded.configure(context_mib=0)  # a device has no room for a thousand real ones
         return [
             *(_allocation(container, kind) for kind in ("small", "large", "async")),
             _start(container, "/bin/true", ["/bin/true"]),
             _start(container, "a program with a context", probe),
             _start(container, "Python", [sys.executable, "-S", "-c", ""]),
+            *_crowds(Container(crowded, Path(folder) / "crowd", cap_mib=8192)),
+            _reset(container),
         ]
 
 

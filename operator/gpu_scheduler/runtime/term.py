@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 _NOBODY = "gpu-scheduler-term-probe"  # a pod of this name does no harm: the run is dry
 _NO_TERM = "nobody/-1"
 _FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.005, 1.0
+_ASK_SECONDS = 2.0  # for one question, which stores nothing: another one is as good
 _SAY_AFTER_SECONDS, _SAY_AGAIN_SECONDS = 1.0, 30.0
 
 # What the API server says when the chart's policy, whose name ends so, refuses; also when it has no
@@ -143,7 +144,7 @@ class Term:
             },
             "target": {"apiVersion": "v1", "kind": "Node", "name": _NOBODY},
         }
-        await self._client.create(self._path, body, dry_run=True)
+        await self._client.create(self._path, body, dry_run=True, timeout_seconds=_ASK_SECONDS)
 
     async def _refusal(self) -> str | None:
         """Why the term is not known to be accepted; None when it is."""

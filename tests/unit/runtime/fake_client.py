@@ -57,7 +57,13 @@ class FakeClient:
         return _typed(await self._ask("GET", path, params=params), type)
 
     async def create(
-        self, path: str, body: Any, type: type[T] | None = None, *, dry_run: bool = False
+        self,
+        path: str,
+        body: Any,
+        type: type[T] | None = None,
+        *,
+        dry_run: bool = False,
+        **options: Any,
     ) -> Any:
         return _typed(await self._ask("DRYRUN" if dry_run else "POST", path, body), type)
 
