@@ -13,14 +13,15 @@ import pytest
 from tests.api.conftest import administrator
 from tests.api.fenced import fenced_cluster, operator_kubeconfig, replica
 from tests.api.pod_watch import PodWatch
-from tests.api.replica import CALM_LEASE, QUICK_LEASE
-from tests.api.tenant import Tenant, until
+from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE, QUICK_LEASE
+from tests.api.tenant import GROUP, Tenant, until
 from tests.faultproxy import BINDING, POD, Fault, FaultProxy, Rule
 
 from cluster import Running
 from gpu_scheduler.core.units import DEVICE_MILLI
 
 GPUS = 8
+LEADER = f"{GROUP}/namespaces/{LEASE_NAMESPACE}/gpuleaders/gpu-scheduler-leader"
 DEFAULT_LEASE: dict[str, str] = {}
 PATHS = pytest.mark.parametrize("path", ["bind", "gate"])
 
@@ -207,3 +208,40 @@ def test_a_leader_that_is_told_to_end_waits_for_no_write_that_will_be_refused(
                     each.stop()
     assert not late.answers.keys() - {403, 409}
     assert max(watch.peak.milli.values()) == DEVICE_MILLI
+
+
+@PATHS
+def test_a_leader_whose_object_somebody_deletes_makes_it_again_and_goes_on(
+    running: Running, tenant: Tenant, path: str
+) -> None:
+    leader = replica(running, f"robbed-{path}", {**CALM_LEASE, "placement": path}).start()
+    try:
+        leader.wait_leading(60)
+        assert tenant.admin.send("DELETE", LEADER).ok
+        tenant.submit("next", gpu=0.5)
+        tenant.wait_placed("next")
+        assert tenant.admin.get(LEADER).body["spec"]["holder"].startswith(leader.name)
+        assert "is gone: it is made again" in leader.told()
+    finally:
+        leader.stop()
+
+
+def test_a_leader_whose_term_somebody_else_takes_ends_and_the_next_one_places(
+    running: Running, tenant: Tenant
+) -> None:
+    leader = replica(running, "outbid", CALM_LEASE).start()
+    leader.wait_leading(60)
+    term = tenant.admin.get(LEADER).body["spec"]["term"]
+    assert tenant.admin.patch(LEADER, {"spec": {"holder": "nobody", "term": term + 5}}).ok
+    tenant.submit("later", gpu=0.5)
+    assert leader.code() == 1
+    assert "GPULeader gpu-scheduler-leader is that of nobody now" in leader.told()
+    leader.process = None
+    leader.forget()
+    following = replica(running, "next", CALM_LEASE).start()
+    try:
+        following.wait_leading(60)
+        tenant.wait_placed("later")
+        assert tenant.admin.get(LEADER).body["spec"]["term"] == term + 6
+    finally:
+        following.stop()

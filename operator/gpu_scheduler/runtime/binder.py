@@ -180,7 +180,8 @@ class Binder:
             raise
         except errors.ApiError as error:
             raced = isinstance(error, errors.Conflict | errors.NotFound | errors.Unprocessable)
-            fenced = refuses_term(error)
+            if fenced := refuses_term(error):
+                self._term.doubt()
             log.log(
                 logging.INFO if raced and not fenced else logging.WARNING,
                 "placing %s/%s on %s: %s",

@@ -278,6 +278,7 @@ class Operator:
                 len(self.world.projects.records),
             )
             self.synced.set()
+            group.create_task(self.term.run())
             for _ in range(_WORKERS):
                 group.create_task(self.queue.work(self.reconciler.handle))
             group.create_task(self.binder.run())

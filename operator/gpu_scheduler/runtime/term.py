@@ -12,7 +12,7 @@ import asyncio
 import logging
 import re
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from gpu_scheduler.api.names import GPULEADERS, GROUP, LABEL_PATH, LEASE, TERM, VERSION
 from gpu_scheduler.jobs.path import Path
@@ -49,6 +49,7 @@ class Term:
         self._namespace, self._path = namespace, paths.pod(namespace, _NOBODY, "binding")
         self._leaders = paths.of_group(GROUP, VERSION, GPULEADERS, namespace)
         self._began = self._say_at = 0.0
+        self._doubted = asyncio.Event()
         self.text = ""
         """Holder and number, as placing writes carry it; empty until ``begin`` is over."""
         self.waiting_for = "it has not been taken yet"
@@ -72,6 +73,33 @@ class Term:
                 delay = min(2 * delay, _MAX_DELAY_SECONDS)
         self.waiting_for = ""
         log.info("term %s is accepted after %.3f s", self.text, self._clock() - self._began)
+
+    def doubt(self) -> None:
+        """A placing write was refused for its term."""
+        self._doubted.set()
+
+    async def run(self) -> NoReturn:
+        """See to it, whenever there is doubt, that the GPULeader is ours: somebody may delete it.
+
+        Raises:
+            NotLeader: the fence has closed, or it is somebody else's.
+        """
+        while True:
+            await self._doubted.wait()
+            self._doubted.clear()
+            try:
+                holder = (await self._found()).get("spec", {}).get("holder", "")
+            except errors.NotLeader:
+                raise
+            except errors.ApiError as error:  # the next refusal brings doubt again
+                log.warning("whose the term is cannot be read: %s", error)
+                holder = self._holder
+            if not holder:
+                log.warning("GPULeader %s is gone: it is made again", LEASE)
+                await self.begin()
+            elif holder != self._holder:
+                raise errors.NotLeader(message=f"GPULeader {LEASE} is that of {holder} now")
+            await asyncio.sleep(_MAX_DELAY_SECONDS)
 
     def _wait(self, why: str) -> None:
         self.waiting_for = why

@@ -90,3 +90,14 @@ BUSY = errors.TooManyRequests(429, "TooManyRequests", "a disruption budget says 
 AWAY = errors.Unavailable(message="no answer in time", maybe_applied=True)
 BROKEN = errors.ServerError(500, "InternalError", "told so", maybe_applied=True)
 NOT_LEADER = errors.NotLeader(message="the fence is closed")
+
+
+class FakeTerm:
+    """A leader's term that is known, and how often somebody doubted it."""
+
+    def __init__(self) -> None:
+        self.text = "me/1"
+        self.doubts = 0
+
+    def doubt(self) -> None:
+        self.doubts += 1

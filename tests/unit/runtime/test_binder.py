@@ -15,6 +15,7 @@ from tests.unit.runtime.fake_client import (
     NOT_LEADER,
     UNPROCESSABLE,
     FakeClient,
+    FakeTerm,
     Sent,
 )
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
@@ -43,13 +44,14 @@ class Case:
         self.now: Any = self.pod  # what a read or a touch shows
         self.client = FakeClient(self._reply)
         self.wakes = 0
+        self.term = FakeTerm()
         self.binder = Binder(
             self.world,
             self.client,  # type: ignore[arg-type]
             concurrency=2,
             pin=pin,
             wake=self._wake,
-            term="me/1",
+            term=self.term,  # type: ignore[arg-type]
             clock=clock,
         )
 
@@ -556,6 +558,7 @@ def test_a_write_whose_term_is_refused_is_tried_again_on_the_same_node_but_not_a
             assert case.charged
             await asyncio.sleep(0.2)
         assert case.binder.results == {"fenced": 1}
+        assert case.term.doubts == 1
         (job,) = case.world.waiting_jobs()
         assert job.pods[0].avoid == frozenset()
 

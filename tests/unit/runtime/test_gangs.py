@@ -4,7 +4,15 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.runtime.fake_client import AWAY, BUSY, CONFLICT, NOT_FOUND, FakeClient, Sent
+from tests.unit.runtime.fake_client import (
+    AWAY,
+    BUSY,
+    CONFLICT,
+    NOT_FOUND,
+    FakeClient,
+    FakeTerm,
+    Sent,
+)
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_place
@@ -51,7 +59,7 @@ class Case:
             self.client,  # type: ignore[arg-type]
             concurrency=concurrency,
             pin=Pin.AFFINITY,
-            term="me/1",
+            term=FakeTerm(),  # type: ignore[arg-type]
             wake=lambda: None,
             gang_failed=lambda job, why, placed: self.gangs.placement_failed(job, why, placed),
             **shared,

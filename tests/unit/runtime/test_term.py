@@ -13,7 +13,7 @@ from tests.unit.runtime.fake_client import (
     FakeClient,
     Sent,
 )
-from tests.unit.runtime.virtual_loop import clock, virtual
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
 
 from gpu_scheduler.api.names import LABEL_PATH, TERM
 from gpu_scheduler.kube import errors
@@ -192,5 +192,51 @@ def test_whether_late_writes_are_refused_is_asked_with_a_term_of_nobodys(
         (sent,) = client.sent
         assert sent.method == "DRYRUN"
         assert sent.body["metadata"]["annotations"] == {TERM: "nobody/-1"}
+
+    run()
+
+
+def doubting(*answers: Any) -> tuple[Term, FakeClient]:
+    """``answers`` to what is asked and written once there is doubt."""
+    left = [BEFORE, {}, NOT_FOUND, *answers]
+    client = FakeClient(lambda sent: left.pop(0))
+    return Term(client, "ours", "b", clock=clock), client  # type: ignore[arg-type]
+
+
+@virtual
+async def test_a_leader_whose_object_was_deleted_makes_it_again() -> None:
+    term, client = doubting(NOT_FOUND, NOT_FOUND, {}, NOT_FOUND)
+    await term.begin()
+    async with Running(term.run()):
+        await asyncio.sleep(5)
+        assert len(client.sent) == 3  # without doubt nothing is asked
+        term.doubt()
+        await asyncio.sleep(0.5)
+    assert [sent.method for sent in client.sent[3:]] == ["GET", "GET", "POST", "DRYRUN"]
+    assert (term.text, term.waiting_for) == ("b/1", "")
+
+
+@virtual
+async def test_a_leader_whose_term_is_somebody_elses_ends() -> None:
+    term, _ = doubting({**BEFORE, "spec": {"holder": "c", "term": 9}})
+    await term.begin()
+    term.doubt()
+    with pytest.raises(errors.NotLeader, match="is that of c now"):
+        await term.run()
+
+
+@pytest.mark.parametrize(
+    "answer", [{"spec": {"holder": "b", "term": 2}}, AWAY], ids=["ours", "away"]
+)
+def test_doubt_without_ground_changes_nothing(answer: Any) -> None:
+    @virtual
+    async def run() -> None:
+        term, client = doubting(answer)
+        await term.begin()
+        async with Running(term.run()):
+            term.doubt()
+            await asyncio.sleep(5)
+        assert len(client.sent) == 4
+        assert term.text == "b/2"
 
     run()

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.unit.runtime.fake_client import FakeClient
+from tests.unit.runtime.fake_client import FakeClient, FakeTerm
 from tests.unit.runtime.sweeps.cases import KEY, Case, trial_pod
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_place
@@ -37,7 +37,7 @@ def test_one_write_has_the_devices_and_the_parameters(gates: tuple[str, ...] | N
             pin=Pin.AFFINITY,
             wake=lambda: None,
             more=Start(case.world, case.sweeps).annotations,
-            term="me/1",
+            term=FakeTerm(),  # type: ignore[arg-type]
             clock=clock,
         )
         case.world.assume(make_place("job-2"))
