@@ -108,12 +108,12 @@ def _crowds(container: Container) -> list[Figure]:
     found = []
     for others in BESIDE:
         with _beside(container, others):
-            figure = _allocation(container, "large")
-        found.append(replace(figure, name=f"large, beside {others} processes"))
+            figure = _allocation(container, "small")
+        found.append(replace(figure, name=f"small, beside {others} processes"))
     crowd = [str(container.programs / "crowd"), "1000", "512"]
     for _ in range(GONE // 1000):
         container.run(crowd)
-    return [*found, replace(_allocation(container, "large"), name=f"large, after {GONE:,} more")]
+    return [*found, replace(_allocation(container, "small"), name=f"small, after {GONE:,} more")]
 
 
 def reset_milliseconds() -> float:
