@@ -11,6 +11,8 @@ from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=str)
 
+_LEAST_SECONDS = 0.001
+
 
 class WorkQueue(Generic[K]):
     """Keys to be worked on. One event loop only."""
@@ -42,9 +44,13 @@ class WorkQueue(Generic[K]):
             self._wake.set()
 
     def add_after(self, key: K, seconds: float) -> None:
-        """Ask for the key later, unless it is asked for sooner."""
+        """Ask for the key later, unless it is asked for sooner.
+
+        A timer may come a little too early (the event loop rounds): who finds that it is not time
+        yet asks for what is left, and would do so again and again without a least delay.
+        """
         loop = asyncio.get_running_loop()
-        due = loop.time() + seconds
+        due = loop.time() + (max(seconds, _LEAST_SECONDS) if seconds else 0.0)
         if timer := self._timers.get(key):
             if timer.when() <= due:
                 return

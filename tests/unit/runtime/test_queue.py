@@ -134,6 +134,23 @@ async def test_a_key_that_failed_comes_back_after_its_delay() -> None:
 
 
 @virtual
+async def test_a_timer_that_came_too_early_is_not_asked_for_without_end() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    due, tries = clock() + 1.0, 0
+
+    async def too_early(key: str) -> None:
+        nonlocal tries
+        tries += 1
+        if tries < 100 and due + 1e-10 > clock():
+            queue.add_after(key, due + 1e-10 - clock())
+
+    queue.add_after("a", 1.0)
+    async with Running(queue.work(too_early)):
+        await asyncio.sleep(2)
+    assert tries == 2
+
+
+@virtual
 async def test_of_two_delays_the_shorter_counts() -> None:
     queue: WorkQueue[str] = WorkQueue()
     worker = Worker()
