@@ -14,14 +14,15 @@ from tests.api.conftest import administrator
 from tests.api.fenced import fenced_cluster, operator_kubeconfig, replica
 from tests.api.pod_watch import PodWatch
 from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE, QUICK_LEASE
-from tests.api.tenant import GROUP, Tenant, until
+from tests.api.tenant import Tenant, until
 from tests.faultproxy import BINDING, POD, Fault, FaultProxy, Rule
 
 from cluster import Running
+from gpu_scheduler.api.names import TERM
 from gpu_scheduler.core.units import DEVICE_MILLI
 
 GPUS = 8
-LEADER = f"{GROUP}/namespaces/{LEASE_NAMESPACE}/gpuleaders/gpu-scheduler-leader"
+LEADER = f"/api/v1/namespaces/{LEASE_NAMESPACE}/limitranges/gpu-scheduler-leader"
 DEFAULT_LEASE: dict[str, str] = {}
 PATHS = pytest.mark.parametrize("path", ["bind", "gate"])
 
@@ -210,6 +211,10 @@ def test_a_leader_that_is_told_to_end_waits_for_no_write_that_will_be_refused(
     assert max(watch.peak.milli.values()) == DEVICE_MILLI
 
 
+def term_of(tenant: Tenant) -> str:
+    return str(tenant.admin.get(LEADER).body["metadata"]["annotations"][TERM])
+
+
 @PATHS
 def test_a_leader_whose_object_somebody_deletes_makes_it_again_and_goes_on(
     running: Running, tenant: Tenant, path: str
@@ -220,7 +225,7 @@ def test_a_leader_whose_object_somebody_deletes_makes_it_again_and_goes_on(
         assert tenant.admin.send("DELETE", LEADER).ok
         tenant.submit("next", gpu=0.5)
         tenant.wait_placed("next")
-        assert tenant.admin.get(LEADER).body["spec"]["holder"].startswith(leader.name)
+        assert term_of(tenant).startswith(leader.name)
         assert "is gone: it is made again" in leader.told()
     finally:
         leader.stop()
@@ -231,17 +236,18 @@ def test_a_leader_whose_term_somebody_else_takes_ends_and_the_next_one_places(
 ) -> None:
     leader = replica(running, "outbid", CALM_LEASE).start()
     leader.wait_leading(60)
-    term = tenant.admin.get(LEADER).body["spec"]["term"]
-    assert tenant.admin.patch(LEADER, {"spec": {"holder": "nobody", "term": term + 5}}).ok
+    term = int(term_of(tenant).rpartition("/")[2])
+    taken = {"metadata": {"annotations": {TERM: f"nobody/{term + 5}"}}}
+    assert tenant.admin.patch(LEADER, taken).ok
     tenant.submit("later", gpu=0.5)
     assert leader.code() == 1
-    assert "GPULeader gpu-scheduler-leader is that of nobody now" in leader.told()
+    assert "LimitRange gpu-scheduler-leader is that of nobody now" in leader.told()
     leader.process = None
     leader.forget()
     following = replica(running, "next", CALM_LEASE).start()
     try:
         following.wait_leading(60)
         tenant.wait_placed("later")
-        assert tenant.admin.get(LEADER).body["spec"]["term"] == term + 6
+        assert term_of(tenant).endswith(f"/{term + 6}")
     finally:
         following.stop()

@@ -128,8 +128,8 @@ def test_names_are_those_that_the_operator_knows(objects: list[Object]) -> None:
     assert [(r["resources"], r.get("resourceNames")) for r in role["rules"]] == [
         (["leases"], None),
         (["leases"], [names.LEASE]),
-        ([names.GPULEADERS], None),
-        ([names.GPULEADERS], [names.LEASE]),
+        (["limitranges"], None),
+        (["limitranges"], [names.LEASE]),
         (["leases"], None),
     ]
 

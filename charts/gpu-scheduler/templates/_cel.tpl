@@ -53,7 +53,7 @@ has(object.metadata.annotations) && 'gpu-scheduler.io/term' in object.metadata.a
 
 {{/* The term of who leads. */}}
 {{- define "gpu-scheduler.cel.currentTerm" -}}
-params.spec.holder + '/' + string(params.spec.term)
+params.metadata.annotations['gpu-scheduler.io/term']
 {{- end }}
 
 {{/* Whether a pod that waits for us chooses its node. */}}

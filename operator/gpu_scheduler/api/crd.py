@@ -15,7 +15,6 @@ import yaml
 
 from gpu_scheduler.api.gpuclass import GPUClassSpec, GPUClassStatus
 from gpu_scheduler.api.gpujob import GPUJobSpec, GPUJobStatus
-from gpu_scheduler.api.gpuleader import GPULeaderSpec
 from gpu_scheduler.api.gpunode import GPUNodeStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec, GPUProjectStatus
 from gpu_scheduler.api.model import ApiModel
@@ -167,15 +166,6 @@ KINDS = (
             ("NODES", ".status.nodes"),
             ("SHAPES", ".status.shapes"),
         ),
-    ),
-    Kind(
-        "GPULeader",
-        "gl",
-        True,
-        "The replica of the operator whose placing writes the API server accepts.",
-        GPULeaderSpec,
-        None,
-        (("HOLDER", ".spec.holder"), ("TERM", ".spec.term")),
     ),
 )
 

@@ -15,9 +15,9 @@ RUNTIME_CLASS = "nvidia"
 # Annotations on pods. Set by the operator alone, in the one write that places the pod; the
 # template carries only the harmless default `void` for devices.
 ALLOCATION = f"{GROUP}/allocation"  # the ledger, see api.allocation
-# Whose write placed the pod, holder/term of the GPULeader: the API server refuses any other term
-# than the current one (docs/adr/0031, 0041). The label says to its policy, before that looks at
-# anything, that a request places a pod.
+# Whose write placed the pod, as holder/number: the API server refuses any other term than the one
+# that our LimitRange has here (docs/adr/0031, 0043). The label says to its policy, before that
+# looks at anything, that a request places a pod.
 TERM = f"{GROUP}/term"
 LABEL_PATH = f"{GROUP}/path"  # bind or gate
 # Changed when nobody knows what became of a placing write, so that it can land no more.
@@ -78,8 +78,7 @@ CONDITION_DISRUPTION = "DisruptionTarget"  # Kubernetes' own: the failure is not
 CONDITION_TIME_LIMIT = f"{GROUP}/TimeLimitExceeded"
 CONDITION_PRUNED = f"{GROUP}/Pruned"  # of a trial that was told to stop early
 
-LEASE = "gpu-scheduler-leader"  # and the name of the GPULeader
-GPULEADERS = "gpuleaders"
+LEASE = "gpu-scheduler-leader"  # and the LimitRange that says whose term it is
 LABEL_LEADER = f"{GROUP}/leader"  # of the replica that leads; the Service for reports selects it
 
 # The agents' heartbeats: one Lease per node, in the operator's namespace.

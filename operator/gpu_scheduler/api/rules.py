@@ -244,10 +244,3 @@ GPU_CLASS_SPEC = (
         ".shapes",
     ),
 )
-GPU_LEADER_SPEC = (
-    Rule(
-        "self.term > oldSelf.term || (self.term == oldSelf.term && self.holder == oldSelf.holder)",
-        "is over: a leader takes the next term, and nobody takes one again",
-        ".term",
-    ),
-)

@@ -1,10 +1,11 @@
 """A leader's term: taken before it lists and places, and asked for at its end.
 
-The chart's policy refuses a placing write of any other term than the one in our GPULeader (ADR
-0041), and learns of a new one a moment after it was written. From then on nothing of an earlier
-leader lands, and what did land is in the lists that are read next. Whether it has learnt is asked
-by a dry run of a Binding for a pod that does not exist: admission comes first, so "not found" means
-that the term is known, or that there is no such policy; a term of nobody's tells these apart.
+The chart's policy refuses a placing write of any other term than the one in the annotation of our
+LimitRange (ADR 0043), and learns of a new one a moment after it was written. From then on nothing
+of an earlier leader lands, and what did land is in the lists that are read next. Whether it has
+learnt is asked by a dry run of a Binding for a pod that does not exist: admission comes first, so
+"not found" means that the term is known, or that there is no such policy; a term of nobody's tells
+these apart.
 Called by ``operator``.
 """
 
@@ -14,7 +15,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from gpu_scheduler.api.names import GPULEADERS, GROUP, LABEL_PATH, LEASE, TERM, VERSION
+from gpu_scheduler.api.names import LABEL_PATH, LEASE, TERM
 from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.client import Client
@@ -28,7 +29,7 @@ _ASK_SECONDS = 2.0  # for one question, which stores nothing: another one is as 
 _SAY_AFTER_SECONDS, _SAY_AGAIN_SECONDS = 1.0, 30.0
 
 # What the API server says when the chart's policy, whose name ends so, refuses; also when it has no
-# GPULeader to go by, or has not read it yet.
+# LimitRange to go by, or has not read it yet.
 _BY_POLICY = re.compile(r"ValidatingAdmissionPolicy '[^']*-term'")
 
 
@@ -44,10 +45,10 @@ class Term:
     def __init__(
         self, client: Client, namespace: str, holder: str, *, clock: Callable[[], float]
     ) -> None:
-        """``namespace``: of the GPULeader; ``holder``: a name that no other process ever has."""
+        """``namespace``: of the LimitRange; ``holder``: a name that no other process ever has."""
         self._client, self._holder, self._clock = client, holder, clock
         self._namespace, self._path = namespace, paths.pod(namespace, _NOBODY, "binding")
-        self._leaders = paths.of_group(GROUP, VERSION, GPULEADERS, namespace)
+        self._leaders = paths.core("limitranges", namespace)
         self._began = self._say_at = 0.0
         self._doubted = asyncio.Event()
         self.text = ""
@@ -79,7 +80,7 @@ class Term:
         self._doubted.set()
 
     async def run(self) -> NoReturn:
-        """See to it, whenever there is doubt, that the GPULeader is ours: somebody may delete it.
+        """See to it, whenever there is doubt, that the LimitRange is ours: somebody may delete it.
 
         Raises:
             NotLeader: the fence has closed, or it is somebody else's.
@@ -88,17 +89,17 @@ class Term:
             await self._doubted.wait()
             self._doubted.clear()
             try:
-                holder = (await self._found()).get("spec", {}).get("holder", "")
+                holder, _ = _leadership(await self._found())
             except errors.NotLeader:
                 raise
             except errors.ApiError as error:  # the next refusal brings doubt again
                 log.warning("whose the term is cannot be read: %s", error)
                 holder = self._holder
             if not holder:
-                log.warning("GPULeader %s is gone: it is made again", LEASE)
+                log.warning("LimitRange %s is gone: it is made again", LEASE)
                 await self.begin()
             elif holder != self._holder:
-                raise errors.NotLeader(message=f"GPULeader {LEASE} is that of {holder} now")
+                raise errors.NotLeader(message=f"LimitRange {LEASE} is that of {holder} now")
             await asyncio.sleep(_MAX_DELAY_SECONDS)
 
     def _wait(self, why: str) -> None:
@@ -113,19 +114,19 @@ class Term:
             self._say_at = self._clock() + _SAY_AGAIN_SECONDS
 
     async def _take(self) -> str | None:
-        """Write the next term into the GPULeader; why that was not done, None when it was."""
+        """Write the next term into the LimitRange; why that was not done, None when it was."""
         try:
             found = await self._found()
-            spec = found.get("spec") or {}
-            number = int(spec.get("term") or 0)
-            if spec.get("holder") != self._holder:  # else ours, whose answer was lost
-                number += 1
-                await self._write(found, {"holder": self._holder, "term": number})
+            holder, number = _leadership(found)
+            text = f"{self._holder}/{number}"
+            if holder != self._holder:  # else ours, whose answer was lost
+                text = f"{self._holder}/{number + 1}"
+                await self._write(found, text)
         except errors.NotLeader:
             raise
         except errors.ApiError as error:  # a conflict: another candidate was faster
             return str(error)
-        self.text = f"{self._holder}/{number}"
+        self.text = text
         return None
 
     async def _found(self) -> dict[str, Any]:
@@ -134,17 +135,18 @@ class Term:
         except errors.NotFound:
             return {}
 
-    async def _write(self, found: dict[str, Any], spec: dict[str, Any]) -> None:
-        if found:
-            await self._client.replace(f"{self._leaders}/{LEASE}", {**found, "spec": spec})
-            return
+    async def _write(self, found: dict[str, Any], text: str) -> None:
+        meta = found.get("metadata") or {"name": LEASE, "namespace": self._namespace}
         body = {
-            "apiVersion": f"{GROUP}/{VERSION}",
-            "kind": "GPULeader",
-            "metadata": {"name": LEASE, "namespace": self._namespace},
-            "spec": spec,
+            "apiVersion": "v1",
+            "kind": "LimitRange",
+            "metadata": {**meta, "annotations": {**(meta.get("annotations") or {}), TERM: text}},
+            "spec": {"limits": []},
         }
-        await self._client.create(self._leaders, body)
+        if found:
+            await self._client.replace(f"{self._leaders}/{LEASE}", body)
+        else:
+            await self._client.create(self._leaders, body)
 
     async def guards(self) -> bool:
         """Whether the policy is certainly in force: a write of a term that is over is refused.
@@ -189,3 +191,10 @@ class Term:
         except errors.ApiError as error:
             return str(error)
         return None
+
+
+def _leadership(found: dict[str, Any]) -> tuple[str, int]:
+    """Holder and number of a LimitRange's term; nobody's is the term 0."""
+    text = ((found.get("metadata") or {}).get("annotations") or {}).get(TERM, "")
+    holder, _, number = text.rpartition("/")
+    return (holder, int(number)) if holder and number.isdecimal() else ("", 0)

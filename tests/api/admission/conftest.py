@@ -112,7 +112,7 @@ def replica(cluster: Running, admin: Caller, operator: Caller) -> tuple[str, Cal
 
 @pytest.fixture
 def term(admin: Caller, operator: Caller) -> Iterator[str]:
-    """The term of a leader, as the GPULeader tells it and the policies know it."""
+    """The term of a leader, as the LimitRange tells it and the policies know it."""
     lead(admin, operator, "leader-a", 3)
     yield "leader-a/3"
     assert admin.send("DELETE", LEADER).ok

@@ -16,7 +16,7 @@ ALLOCATION = "gpu-scheduler.io/allocation"
 GATE = "gpu-scheduler.io/placement"
 TERM = "gpu-scheduler.io/term"
 PATH = "gpu-scheduler.io/path"
-LEADER = f"/apis/gpu-scheduler.io/v1alpha1/namespaces/{RELEASE}/gpuleaders/gpu-scheduler-leader"
+LEADER = f"/api/v1/namespaces/{RELEASE}/limitranges/gpu-scheduler-leader"
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 numbers = itertools.count()
 
@@ -108,14 +108,14 @@ def tries(who: Caller, term: str) -> Answer:
 
 
 def lead(admin: Caller, operator: Caller, holder: str, term: int) -> None:
-    """Write the GPULeader as a new leader does, and wait until the policy has read it."""
-    spec = {"holder": holder, "term": term}
+    """Write the LimitRange as a new leader does, and wait until the policy has read it."""
+    annotations = {TERM: f"{holder}/{term}"}
     if admin.get(LEADER).ok:
-        answer = admin.patch(LEADER, {"spec": spec})
+        answer = admin.patch(LEADER, {"metadata": {"annotations": annotations}})
     else:
-        kind = {"apiVersion": "gpu-scheduler.io/v1alpha1", "kind": "GPULeader"}
-        meta = {"name": "gpu-scheduler-leader", "namespace": RELEASE}
-        answer = admin.create(LEADER.rpartition("/")[0], {**kind, "metadata": meta, "spec": spec})
+        kind = {"apiVersion": "v1", "kind": "LimitRange", "spec": {"limits": []}}
+        meta = {"name": "gpu-scheduler-leader", "annotations": annotations}
+        answer = admin.create(LEADER.rpartition("/")[0], {**kind, "metadata": meta})
     assert answer.ok, answer.message
     wait_until(lambda: tries(operator, f"{holder}/{term}").status == 404)
 

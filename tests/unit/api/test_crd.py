@@ -149,7 +149,6 @@ def test_explain_lists_the_types_of_conditions_that_are_set(kind):
         "GPUProject": {"Accepted", "QuotaCovered", "SetAside"},
         "GPUClass": {"Accepted", "Matches"},
         "GPUNode": set(),
-        "GPULeader": set(),
     }[kind.kind]
     status = schema_of(kind)["properties"].get("status", {"properties": {}})
     text = status["properties"].get("conditions", {})

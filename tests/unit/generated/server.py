@@ -18,7 +18,7 @@ import orjson
 from tests.unit.generated.values import Obj
 
 from gpu_scheduler.api.allocation import parse
-from gpu_scheduler.api.names import ALLOCATION, GPULEADERS, TERM
+from gpu_scheduler.api.names import ALLOCATION, TERM
 from gpu_scheduler.core.decision import Grant
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -268,8 +268,8 @@ class Server(Client):
 
     def _term(self) -> str:
         """That of who leads."""
-        found = [o for (c, _, _), o in self.objects.items() if c.endswith(f"/{GPULEADERS}")]
-        return "{holder}/{term}".format(**found[0]["spec"]) if found else ""
+        found = [o for (c, _, _), o in self.objects.items() if c.endswith("/limitranges")]
+        return str(found[0]["metadata"]["annotations"][TERM]) if found else ""
 
     def _create(self, place: Place, sent: Obj) -> Obj:
         name = sent["metadata"]["name"]

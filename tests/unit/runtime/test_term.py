@@ -26,12 +26,24 @@ NO_RIGHT = errors.Forbidden(403, "Forbidden", 'cannot create resource "pods/bind
 FOREIGN = errors.Forbidden(403, "Forbidden", "ValidatingAdmissionPolicy 'others' denied request")
 
 
-LEADERS = "/apis/gpu-scheduler.io/v1alpha1/namespaces/ours/gpuleaders"
+LEADERS = "/api/v1/namespaces/ours/limitranges"
 LEADER = f"{LEADERS}/gpu-scheduler-leader"
-BEFORE = {
-    "metadata": {"name": "gpu-scheduler-leader", "resourceVersion": "7"},
-    "spec": {"holder": "a", "term": 1},
-}
+
+
+def led_by(text: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "LimitRange",
+        "metadata": {
+            "name": "gpu-scheduler-leader",
+            "resourceVersion": "7",
+            "annotations": {"of": "others", TERM: text},
+        },
+        "spec": {"limits": []},
+    }
+
+
+BEFORE = led_by("a/1")
 
 
 def probe(*answers: Any) -> tuple[Term, FakeClient]:
@@ -48,7 +60,7 @@ def probe(*answers: Any) -> tuple[Term, FakeClient]:
 
 
 def taking(*answers: Any) -> tuple[Term, FakeClient]:
-    """``answers`` to what is asked and written of the GPULeader."""
+    """``answers`` to what is asked and written of the LimitRange."""
     left = [*answers, NOT_FOUND]  # the last one: the dry run, and the term is known
     client = FakeClient(lambda sent: left.pop(0))
     return Term(client, "ours", "b", clock=clock), client  # type: ignore[arg-type]
@@ -68,7 +80,8 @@ def test_the_first_leader_of_all_makes_the_object() -> None:
         term, client = taking(NOT_FOUND, {})
         await term.begin()
         assert requests(client) == [("GET", LEADER), ("POST", LEADERS)]
-        assert client.sent[1].body["spec"] == {"holder": "b", "term": 1}
+        assert client.sent[1].body["metadata"]["annotations"] == {TERM: "b/1"}
+        assert client.sent[1].body["spec"] == {"limits": []}
         assert term.text == "b/1"
 
     run()
@@ -80,8 +93,31 @@ def test_the_next_one_counts_on_and_names_the_version_that_it_saw() -> None:
         term, client = taking(BEFORE, {})
         await term.begin()
         assert requests(client) == [("GET", LEADER), ("PUT", LEADER)]
-        assert client.sent[1].body == {**BEFORE, "spec": {"holder": "b", "term": 2}}
+        assert client.sent[1].body == led_by("b/2")
         assert term.text == "b/2"
+
+    run()
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        {"metadata": {"name": "gpu-scheduler-leader", "resourceVersion": "7"}},
+        led_by(""),
+        led_by("a"),
+        led_by("a/many"),
+        led_by("/3"),
+    ],
+    ids=["no annotation", "empty", "no number", "a word", "no holder"],
+)
+def test_what_is_no_term_is_that_of_nobody(found: dict[str, Any]) -> None:
+    @virtual
+    async def run() -> None:
+        term, client = taking(found, {})
+        await term.begin()
+        assert client.sent[1].method == "PUT"
+        assert client.sent[1].body["metadata"]["resourceVersion"] == "7"
+        assert term.text == "b/1"
 
     run()
 
@@ -90,7 +126,7 @@ def test_the_next_one_counts_on_and_names_the_version_that_it_saw() -> None:
 def test_a_write_that_failed_is_looked_at_again(lost: Any) -> None:
     @virtual
     async def run() -> None:
-        newer = {**BEFORE, "spec": {"holder": "c", "term": 5}}
+        newer = led_by("c/5")
         term, client = taking(BEFORE, lost, newer, {})
         await term.begin()
         assert term.text == "b/6"
@@ -102,7 +138,7 @@ def test_a_write_that_failed_is_looked_at_again(lost: Any) -> None:
 def test_a_write_whose_answer_was_lost_is_not_done_again() -> None:
     @virtual
     async def run() -> None:
-        term, client = taking(BEFORE, AWAY, {**BEFORE, "spec": {"holder": "b", "term": 2}})
+        term, client = taking(BEFORE, AWAY, led_by("b/2"))
         await term.begin()
         assert term.text == "b/2"
         assert [method for method, _ in requests(client)] == ["GET", "PUT", "GET"]
@@ -218,16 +254,14 @@ async def test_a_leader_whose_object_was_deleted_makes_it_again() -> None:
 
 @virtual
 async def test_a_leader_whose_term_is_somebody_elses_ends() -> None:
-    term, _ = doubting({**BEFORE, "spec": {"holder": "c", "term": 9}})
+    term, _ = doubting(led_by("c/9"))
     await term.begin()
     term.doubt()
     with pytest.raises(errors.NotLeader, match="is that of c now"):
         await term.run()
 
 
-@pytest.mark.parametrize(
-    "answer", [{"spec": {"holder": "b", "term": 2}}, AWAY], ids=["ours", "away"]
-)
+@pytest.mark.parametrize("answer", [led_by("b/2"), AWAY], ids=["ours", "away"])
 def test_doubt_without_ground_changes_nothing(answer: Any) -> None:
     @virtual
     async def run() -> None:
