@@ -53,14 +53,14 @@ static void check(uint64_t now) {
     state.next_check = now + CHECK_MILLISECONDS;
     if (state.ledger.file && !ledger_is_current(&state.ledger))
         drop_ledger(); /* truncated or replaced under us; touching the mapping could be fatal */
+    bool reopened = state.ledger.file && ledger_reopened(&state.ledger);
     if (!state.ledger.file) {
         state.self = slots_self();
         state.alone = ledger_open(&state.ledger) == LEDGER_NOWHERE;
-    } else if (ledger_reopened(&state.ledger) && state.slot) {
-        state.self.file = state.ledger.descriptor;
-        slots_lock(state.ledger.file, state.slot, &state.self);
     }
     state.self.file = state.ledger.descriptor;
+    if (reopened && state.slot)
+        slots_lock(state.ledger.file, state.slot, &state.self);
 }
 
 static bool has_slot(void) {

@@ -6,7 +6,6 @@
 #define ORDINALS   64
 #define LARGE      (1u << 20)
 #define LARGE_STEP (2u << 20)
-#define SMALL_STEP 512u
 
 _Thread_local int charge_depth;
 
@@ -65,7 +64,7 @@ uint64_t charge_whole(uint64_t bytes, uint64_t step) {
 }
 
 uint64_t charge_rounded(uint64_t bytes) {
-    return charge_whole(bytes, bytes < LARGE ? SMALL_STEP : LARGE_STEP);
+    return charge_whole(bytes, bytes < LARGE ? CHARGE_SMALL_STEP : LARGE_STEP);
 }
 
 bool charge_reserve(const struct place *place, uint64_t bytes) {

@@ -56,6 +56,8 @@ bool charge_location(const CUmemLocation *location, struct place *out);
  * and cuts small ones from such a page in steps of 512 bytes. */
 uint64_t charge_rounded(uint64_t bytes);
 
+#define CHARGE_SMALL_STEP 512u
+
 /* The same in whole steps of so many bytes; at most UINT64_MAX. */
 uint64_t charge_whole(uint64_t bytes, uint64_t step);
 

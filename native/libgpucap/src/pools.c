@@ -9,7 +9,6 @@
 #define POOLS            1024
 #define CHUNK_LEAST      (2u << 20)
 #define CHUNK_MOST       (64u << 20)
-#define SMALL_STEP       512u
 #define WAITS_FOR_OTHERS 1000
 
 struct pool {
@@ -85,7 +84,7 @@ static uint64_t less(uint64_t a, uint64_t b) {
 
 /* The call has its answer, or is not made. It may be another pool by now. */
 static void answered(struct pool *pool, const struct growth *growth) {
-    pool->asked = less(pool->asked, charge_whole(growth->bytes, SMALL_STEP));
+    pool->asked = less(pool->asked, charge_whole(growth->bytes, CHARGE_SMALL_STEP));
     pool->promised = less(pool->promised, growth->promised);
 }
 
@@ -105,7 +104,7 @@ static bool take(struct growth *growth, bool *others) {
         growth->place = pool->place;
         growth->promised = bytes - missing;
         growth->reserved = missing ? charge_whole(missing, pool->chunk) : 0;
-        pool->asked += charge_whole(bytes, SMALL_STEP);
+        pool->asked += charge_whole(bytes, CHARGE_SMALL_STEP);
         pool->promised += growth->promised;
     }
     lock_free(&state.lock);
@@ -247,7 +246,7 @@ static void settle_all(int device, bool freed_only) {
             uint64_t keeps = attribute(pool->handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
             pool->freed = pool->freed && pool->charged > keeps && pool->charged > in_use(pool);
         }
-        more |= pool->handle && pool->freed;
+        more |= pool->handle && !pool->destroyed && pool->freed;
     }
     state.freed = more;
     lock_free(&state.lock);
