@@ -95,6 +95,13 @@ bench-packing: setup ## How well GPUs are packed on a public trace, against publ
 soak: setup ## Random work, hostile objects and faults for MINUTES=60, with a checker of its own
 	@$(PYTHON) -m tests.soak --minutes $(or $(MINUTES),60) $(OPTIONS)
 
+.PHONY: fuzz
+fuzz: setup ## Random programs under libgpucap for MINUTES=60, a third of it with each sanitizer
+	@$(MAKE) -C native all sanitize tsan
+	@for build in build build/sanitize build/tsan; do \
+	  echo "$$build:"; NATIVE_BUILD=native/$$build $(PYTHON) -m tests.native.fuzz \
+	    --seconds $$(( $(or $(MINUTES),60) * 20 )) $(OPTIONS) || exit 1; done
+
 .PHONY: unlucky
 unlucky: setup ## Wrong and unlucky jobs on a real kubelet, and what kubectl says of each: JOBS=300 (needs root)
 	@$(PYTHON) -m tests.unlucky --jobs $(or $(JOBS),300) $(OPTIONS)

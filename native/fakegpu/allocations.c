@@ -16,6 +16,7 @@ bool fg_remember(Allocation allocation) {
     Allocation *entry = malloc(sizeof *entry);
     if (entry) {
         *entry = allocation;
+        entry->context = fg_current();
         entry->next = *bucket(entry->pointer);
         *bucket(entry->pointer) = entry;
     }
@@ -49,6 +50,18 @@ Allocation fg_forget(Allocation *allocation) {
     *link = allocation->next;
     free(allocation);
     return copy;
+}
+
+void fg_free_of(CUcontext context) {
+    for (int b = 0; b < BUCKETS; b++) {
+        for (Allocation *entry = table[b], *next; entry; entry = next) {
+            next = entry->next;
+            if (entry->context == context &&
+                (entry->kind == FG_SYNC || entry->kind == FG_MANAGED)) {
+                fg_free(entry);
+            }
+        }
+    }
 }
 
 void fg_forget_device(int device) {

@@ -3,6 +3,8 @@
 
 #include "process.h"
 
+#define HEAP (8 * FG_MIB) /* of kernels, that every context has by itself */
+
 enum { DEPTH = 64 };
 static __thread struct {
     unsigned int generation;
@@ -49,31 +51,28 @@ static CUresult create(Device *device, unsigned int flags, bool primary, CUconte
                               .flags = flags,
                               .primary = primary,
                               .alive = true,
+                              .limit = {1024, FG_MIB, HEAP},
                               .next = fg.contexts};
     *context = fg.contexts = made;
     return CUDA_SUCCESS;
 }
 
-/* What a context has by itself: a stack of 1 KiB, a buffer for printf of 1 MiB, a heap of 8. */
-static uint64_t limit_of(const struct CUctx_st *context, int limit) {
-    static const uint64_t usual[] = {1024, FG_MIB, 8 * FG_MIB};
-    uint64_t by_itself = limit < (int)(sizeof usual / sizeof *usual) ? usual[limit] : 0;
-    return context->limit[limit] ? context->limit[limit] : by_itself;
+/* What a context holds for a heap of that size beyond what it has by itself. */
+static uint64_t heap_beyond(uint64_t bytes) {
+    return bytes > HEAP ? bytes - HEAP : 0;
 }
 
 static void destroy(CUcontext context) {
     Device *device = &fg.device[context->device];
     bool others = false;
     context->alive = false;
-    fg_give(device, FG_CONTEXT, fg.state.config.context);
-    uint64_t heap = context->limit[CU_LIMIT_MALLOC_HEAP_SIZE];
-    if (heap) {
-        fg_give(device, FG_CONTEXT, heap - 8 * FG_MIB);
-    }
+    fg_free_of(context);
+    fg_give(device, FG_CONTEXT,
+            fg.state.config.context + heap_beyond(context->limit[CU_LIMIT_MALLOC_HEAP_SIZE]));
     for (CUcontext other = fg.contexts; other; other = other->next) {
         others = others || (other->alive && other->device == context->device);
     }
-    if (!others) { /* allocations are kept by device here, so they live as long as any context */
+    if (!others) { /* pools, graphs, and arrays, which here live as long as any context */
         fg_device_drop(device);
     }
 }
@@ -240,7 +239,7 @@ CUresult cuCtxGetApiVersion(CUcontext context, unsigned int *version) {
 CUresult cuCtxGetLimit(size_t *value, int limit) {
     FG_ENTER_CONTEXT(device);
     FG_REQUIRE(value && limit >= 0 && limit < FG_LIMITS_OF_CONTEXT, CUDA_ERROR_INVALID_VALUE);
-    *value = limit_of(fg_current(), limit);
+    *value = fg_current()->limit[limit];
     return fg_leave(CUDA_SUCCESS);
 }
 
@@ -249,11 +248,11 @@ CUresult cuCtxSetLimit(int limit, size_t value) {
     FG_ENTER_CONTEXT(device);
     FG_REQUIRE(limit >= 0 && limit < FG_LIMITS_OF_CONTEXT, CUDA_ERROR_INVALID_VALUE);
     CUcontext context = fg_current();
-    uint64_t before = limit_of(context, limit);
-    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE && value > before) {
-        FG_REQUIRE(fg_take(device, FG_CONTEXT, value - before), CUDA_ERROR_OUT_OF_MEMORY);
-    } else if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
-        fg_give(device, FG_CONTEXT, before - value);
+    if (limit == CU_LIMIT_MALLOC_HEAP_SIZE) {
+        uint64_t before = heap_beyond(context->limit[limit]), after = heap_beyond(value);
+        FG_REQUIRE(after <= before || fg_take(device, FG_CONTEXT, after - before),
+                   CUDA_ERROR_OUT_OF_MEMORY);
+        fg_give(device, FG_CONTEXT, after < before ? before - after : 0);
     }
     context->limit[limit] = value;
     return fg_leave(CUDA_SUCCESS);

@@ -53,7 +53,11 @@ CUresult cuInit(unsigned int flags) {
 
 CUresult fg_enter(void) {
     pthread_mutex_lock(&mutex);
-    return fg.ready ? CUDA_SUCCESS : fg_leave(CUDA_ERROR_NOT_INITIALIZED);
+    if (!fg.ready) {
+        return fg_leave(CUDA_ERROR_NOT_INITIALIZED);
+    }
+    fg_vmm_drop_closed();
+    return CUDA_SUCCESS;
 }
 
 CUresult fg_leave(CUresult result) {

@@ -18,7 +18,7 @@ struct CUctx_st {
     int device; /* ordinal */
     unsigned int flags;
     bool primary, alive;
-    uint64_t limit[FG_LIMITS_OF_CONTEXT]; /* cuCtxSetLimit: as set, 0 = never */
+    uint64_t limit[FG_LIMITS_OF_CONTEXT]; /* cuCtxSetLimit */
     CUcontext next; /* every context ever made, so that a stale handle is recognised */
 };
 
@@ -43,6 +43,7 @@ typedef struct Allocation {
     bool costless; /* another's memory that cuMemFree unmaps */
     FgKind kind;
     Pool *pool;
+    CUcontext context; /* in which it was made */
     struct Allocation *next;
 } Allocation;
 
@@ -122,6 +123,8 @@ Allocation fg_forget(Allocation *allocation);
 /* Unmap all of a device (of every device: -1) without giving the charge back. */
 void fg_forget_device(int device);
 void fg_free(Allocation *allocation);
+/* Free what was allocated at once in a context: it goes with it. */
+void fg_free_of(CUcontext context);
 
 /* Allocate for this context with cuMemAlloc's rules. */
 CUresult fg_allocate(Device *device, FgKind kind, size_t bytes, bool low, CUdeviceptr *pointer);
@@ -137,6 +140,8 @@ CUresult fg_pool_allocate(Pool *pool, size_t bytes, CUdeviceptr *pointer);
 /* Mapped virtual memory (vmm.c): are these bytes mapped and accessible? */
 bool fg_vmm_holds(CUdeviceptr pointer, size_t bytes);
 void fg_vmm_drop(void);
+/* The memory of exported descriptors that were closed goes back at the next call of any kind. */
+void fg_vmm_drop_closed(void);
 
 /* Arrays (arrays.c): forget those of a device, or all. */
 void fg_arrays_drop(const Device *device);

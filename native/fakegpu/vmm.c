@@ -114,8 +114,7 @@ static void drop_if_unused(Physical *physical) {
     spare = physical;
 }
 
-/* Memory of descriptors that were closed goes back at the next call that comes here. */
-static void drop_closed(void) {
+void fg_vmm_drop_closed(void) {
     for (Export **link = &exports; *link;) {
         Export *export = *link;
         struct stat status;
@@ -181,7 +180,6 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     FG_ENTER();
     FG_REQUIRE(handle && properties && !flags && in_granules(bytes), CUDA_ERROR_INVALID_VALUE);
     FG_REQUIRE(properties->type == CU_MEM_ALLOCATION_TYPE_PINNED, CUDA_ERROR_INVALID_VALUE);
-    drop_closed();
     Physical wanted = {.properties = *properties, .bytes = bytes, .file = -1};
     int ordinal = properties->location.id;
     if (fg_on_device(&properties->location)) {
@@ -355,7 +353,6 @@ CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHan
     FG_REQUIRE(file >= 0 && !fstat(file, &status), CUDA_ERROR_OPERATING_SYSTEM);
     Export *made = malloc(sizeof *made);
     FG_REQUIRE(made, CUDA_ERROR_OUT_OF_MEMORY);
-    drop_closed(); /* an earlier one of that number */
     *made = (Export){.file = file, .inode = status.st_ino, .physical = physical, .next = exports};
     exports = made;
     physical->exports++;

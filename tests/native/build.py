@@ -1,7 +1,8 @@
 """The C parts as `make -C native` built them: where they are, and what a process needs to use them.
 
-NATIVE_BUILD names another build folder. With `native/build/sanitize` (from `make -C native
-sanitize`) every test runs against the sanitizer build, whose runtime is preloaded into Python.
+NATIVE_BUILD names another build folder. With `native/build/sanitize` or `native/build/tsan` (from
+`make -C native sanitize tsan`) every test runs against that build, and the sanitizer's runtime is
+preloaded into Python.
 """
 
 import fcntl
@@ -15,6 +16,23 @@ SANITIZER_OPTIONS = {
     # Python itself leaks at exit; a driver keeps what its caller forgot.
     "ASAN_OPTIONS": "detect_leaks=0:verify_asan_link_order=0",
     "UBSAN_OPTIONS": "halt_on_error=1:print_stacktrace=1",
+    # Programs fork while they have threads.
+    "TSAN_OPTIONS": "die_after_fork=0:exitcode=66:halt_on_error=1:suppressions="
+    f"{Path(__file__).parent / 'programs' / 'tsan.supp'}",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sanitizer:
+    """How programs are built with it, and its runtime, which must come first."""
+
+    flags: str
+    runtime: str
+
+
+SANITIZERS = {
+    "sanitize": Sanitizer("-fsanitize=address,undefined -fno-omit-frame-pointer", "libasan.so"),
+    "tsan": Sanitizer("-fsanitize=thread", "libtsan.so"),
 }
 
 
@@ -23,7 +41,7 @@ class NativeBuild:
     """What was built."""
 
     folder: Path
-    sanitized: bool = False
+    sanitizer: Sanitizer | None = None
 
     @property
     def fakegpu(self) -> Path:
@@ -49,9 +67,12 @@ class NativeBuild:
     def environment(self) -> dict[str, str]:
         """Variables with which a program finds the pretended driver."""
         found = {"LD_LIBRARY_PATH": str(self.fakegpu)}
-        if self.sanitized:
+        if self.sanitizer:
             runtime = subprocess.run(
-                ["gcc", "-print-file-name=libasan.so"], check=True, capture_output=True, text=True
+                ["gcc", f"-print-file-name={self.sanitizer.runtime}"],
+                check=True,
+                capture_output=True,
+                text=True,
             )
             found |= {**SANITIZER_OPTIONS, "LD_PRELOAD": runtime.stdout.strip()}
         return found
@@ -65,7 +86,7 @@ def build() -> NativeBuild:
     """
     folder = Path(os.environ.get("NATIVE_BUILD") or NATIVE / "build").absolute()
     if "NATIVE_BUILD" in os.environ:
-        return NativeBuild(folder, sanitized=folder.name == "sanitize")
+        return NativeBuild(folder, SANITIZERS.get(folder.name))
     folder.mkdir(exist_ok=True)
     with (folder / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -181,7 +181,7 @@ def build_programs(native: NativeBuild) -> Path:
         RuntimeError: the compiler's words.
     """
     folder = Path(__file__).parent / "programs"
-    flags = "-fsanitize=address,undefined -fno-omit-frame-pointer" if native.sanitized else ""
+    flags = native.sanitizer.flags if native.sanitizer else ""
     with (native.folder / ".programs.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = subprocess.run(

@@ -75,7 +75,7 @@ class Tenants:
 @pytest.fixture
 def tenants(gpu: FakeGPU, tmp_path: Path) -> Iterator[Tenants]:
     found = Tenants(gpu, tmp_path)
-    if gpu.build.sanitized:
+    if gpu.build.sanitizer:
         pytest.fail("the sanitizer's runtime takes the place of LD_PRELOAD here")
     yield found
     for child in found.children:

@@ -227,7 +227,7 @@ def test_the_evader_holds_memory_without_a_lookup_in_libcuda(
     gpu: FakeGPU, native: NativeBuild, name: str
 ) -> None:
     program = native.fakegpu / name
-    if native.sanitized and not program.exists():
+    if native.sanitizer and not program.exists():
         pytest.skip("sanitizers cannot be linked statically")
     process = gpu.start([program, "5000"])
     try:

@@ -18,7 +18,7 @@ def fault_points() -> list[str]:
 
 
 def test_a_thousand_kills_lose_nothing(container: Callable[..., Container]) -> None:
-    box = container(cap_mib=1025, faults=True)
+    box = container(cap_mib=1026, faults=True)
     (box.folder / "making").mkdir()
     points = fault_points()
     done = box.run([box.programs / "killrounds", box.folder, str(ROUNDS), *points])

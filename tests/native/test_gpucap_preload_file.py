@@ -47,7 +47,7 @@ def run(box: Container, etc: Path, *command: str) -> tuple[str, str]:
 
 
 def test_an_empty_environment_keeps_the_cap(box: Container, etc: Path) -> None:
-    if box.gpu.build.sanitized:
+    if box.gpu.build.sanitizer:
         pytest.skip("a sanitizer's runtime must be preloaded first")
     printed, files = run(box, etc, *box.probe_command("dlopen", "alloc", 512))
     found = seen(printed)
@@ -67,7 +67,7 @@ def test_an_empty_environment_keeps_the_cap(box: Container, etc: Path) -> None:
     ],
 )
 def test_a_line_of_the_environment_moves_nothing(box: Container, etc: Path, line: str) -> None:
-    if box.gpu.build.sanitized:
+    if box.gpu.build.sanitizer:
         pytest.skip("a sanitizer's runtime must be preloaded first")
     (etc / "other").write_text("30000")
     more = ["GPU_MEMORY_LIMIT_MIB=9000"] if "LIMIT_FILE" in line else []
@@ -80,7 +80,7 @@ def test_a_line_of_the_environment_moves_nothing(box: Container, etc: Path, line
 def test_a_limit_that_is_there_and_holds_no_number_gives_out_nothing(
     box: Container, etc: Path
 ) -> None:
-    if box.gpu.build.sanitized:
+    if box.gpu.build.sanitizer:
         pytest.skip("a sanitizer's runtime must be preloaded first")
     (etc / "gpu-scheduler/memory-limit-mib").write_text("")
     command = box.probe_command("dlopen", "alloc", 512)
@@ -89,7 +89,7 @@ def test_a_limit_that_is_there_and_holds_no_number_gives_out_nothing(
 
 
 def test_a_process_without_cuda_touches_nothing(box: Container, etc: Path) -> None:
-    if box.gpu.build.sanitized:
+    if box.gpu.build.sanitizer:
         pytest.skip("a sanitizer's runtime must be preloaded first")
     printed, files = run(box, etc, "sh", "-c", "cat /etc/gpu-scheduler/memory-limit-mib")
     assert (printed, files) == ("8192", "")

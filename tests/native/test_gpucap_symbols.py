@@ -59,7 +59,7 @@ def test_exports_are_the_hooks_and_what_finds_them(native: NativeBuild) -> None:
 
 
 def test_loads_on_old_systems_and_needs_only_libc(native: NativeBuild) -> None:
-    if native.sanitized:
+    if native.sanitizer:
         pytest.skip("that build needs the sanitizer's runtime")
     library = native.folder / "libgpucap.so"
     needed = re.findall(

@@ -1,13 +1,22 @@
 #include "charge.h"
 
+#include "lock.h"
 #include "pools.h"
 #include "vmm.h"
 
-#define ORDINALS   64
-#define LARGE      (1u << 20)
-#define LARGE_STEP (2u << 20)
+#include <string.h>
+
+#define ORDINALS 64
+#define LARGE    (1u << 20)
+#define PAGE     (2u << 20)
 
 _Thread_local int charge_depth;
+
+/* Bytes of this process in small allocations, which share pages. */
+static struct {
+    struct lock lock;
+    uint64_t bytes[ACCOUNT_DEVICES];
+} small;
 
 /* The account's number of each of the driver's devices, plus one; 0: not looked up yet. Both stay
  * the same for the life of a process, but a forked child begins anew. */
@@ -16,6 +25,7 @@ static _Atomic(int) numbers[ORDINALS];
 void charge_forget(void) {
     for (int i = 0; i < ORDINALS; i++)
         numbers[i] = 0;
+    memset(&small, 0, sizeof small);
 }
 
 bool charge_ordinal(CUdevice ordinal, struct place *out) {
@@ -36,10 +46,27 @@ bool charge_ordinal(CUdevice ordinal, struct place *out) {
     return true;
 }
 
+/* The device of the current context; without one the driver refuses whatever is asked of it. Where
+ * the driver cannot say, an earlier failure perhaps, the first device pays. */
+static bool current(CUdevice *ordinal) {
+    switch (CALL_DRIVER(cuCtxGetDevice, ordinal)) {
+    case CUDA_ERROR_NOT_INITIALIZED:
+    case CUDA_ERROR_DEINITIALIZED:
+    case CUDA_ERROR_INVALID_CONTEXT:
+    case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+        return false;
+    case CUDA_SUCCESS:
+        return true;
+    default:
+        *ordinal = 0;
+        return true;
+    }
+}
+
 bool charge_current(struct place *out) {
     CUdevice ordinal;
     CUcontext context = NULL;
-    if (CALL_DRIVER(cuCtxGetDevice, &ordinal) != CUDA_SUCCESS || !charge_ordinal(ordinal, out))
+    if (!current(&ordinal) || !charge_ordinal(ordinal, out))
         return false;
     CALL_DRIVER(cuCtxGetCurrent, &context);
     out->context = (uint64_t)(uintptr_t)context;
@@ -64,15 +91,71 @@ uint64_t charge_whole(uint64_t bytes, uint64_t step) {
 }
 
 uint64_t charge_rounded(uint64_t bytes) {
-    return charge_whole(bytes, bytes < LARGE ? CHARGE_SMALL_STEP : LARGE_STEP);
+    return charge_whole(bytes, bytes < LARGE ? CHARGE_SMALL_STEP : PAGE);
 }
 
-bool charge_reserve(const struct place *place, uint64_t bytes) {
-    if (account_take(place->device, ACCOUNT_MEMORY, bytes))
+/* Of what charge_rounded() made of it: a large one has a page at least. */
+static bool is_small(uint64_t charged) {
+    return charged < PAGE;
+}
+
+static bool take(int device, uint64_t bytes) {
+    return account_take(device, ACCOUNT_MEMORY, bytes);
+}
+
+/* Takes the pages that are full now and were not needed before. The lock is held meanwhile: another
+ * thread must not use a page that may yet be refused. */
+static bool take_linear(int device, uint64_t bytes) {
+    if (!is_small(bytes))
+        return take(device, bytes);
+    lock_take(&small.lock);
+    uint64_t *sum = &small.bytes[device];
+    uint64_t have = charge_whole(*sum, PAGE), want = charge_whole(*sum + bytes, PAGE);
+    bool fits = want == have || take(device, want - have);
+    *sum += fits ? bytes : 0;
+    lock_free(&small.lock);
+    return fits;
+}
+
+static bool reserve(const struct place *place, uint64_t bytes, bool (*take_some)(int, uint64_t)) {
+    if (take_some(place->device, bytes))
         return true;
     bool more = vmm_look_for_closed();
     more |= pools_trim(place);
-    return more && account_take(place->device, ACCOUNT_MEMORY, bytes);
+    return more && take_some(place->device, bytes);
+}
+
+bool charge_reserve(const struct place *place, uint64_t bytes) {
+    return reserve(place, bytes, take);
+}
+
+bool charge_reserve_linear(const struct place *place, uint64_t bytes) {
+    return reserve(place, bytes, take_linear);
+}
+
+static void return_small(int device, uint64_t bytes) {
+    lock_take(&small.lock);
+    uint64_t *sum = &small.bytes[device], have = charge_whole(*sum, PAGE);
+    *sum -= bytes;
+    charge_return(device, have - charge_whole(*sum, PAGE));
+    lock_free(&small.lock);
+}
+
+void charge_return_linear(int device, uint64_t bytes) {
+    if (is_small(bytes))
+        return_small(device, bytes);
+    else
+        charge_return(device, bytes);
+}
+
+void charge_return_context(enum owned_kind kind, uint64_t context, int device) {
+    uint64_t few, many;
+    owned_take_all_of(kind, context, PAGE, &few, &many);
+    if (kind == OWNED_LINEAR)
+        return_small(device, few);
+    else
+        many += few;
+    charge_return(device, many);
 }
 
 void charge_return(int device, uint64_t bytes) {
@@ -82,10 +165,12 @@ void charge_return(int device, uint64_t bytes) {
 void charge_released(CUresult answer, enum owned_kind kind, uint64_t key,
                      const struct owned *entry) {
     FAULT(released);
-    if (answer == CUDA_SUCCESS)
-        charge_return(entry->device, entry->bytes);
-    else
+    if (answer != CUDA_SUCCESS)
         owned_put(kind, key, *entry);
+    else if (kind == OWNED_LINEAR)
+        charge_return_linear(entry->device, entry->bytes);
+    else
+        charge_return(entry->device, entry->bytes);
 }
 
 uint64_t charge_product(uint64_t width, uint64_t height) {

@@ -67,6 +67,14 @@ bool charge_reserve(const struct place *place, uint64_t bytes);
 
 void charge_return(int device, uint64_t bytes);
 
+/* The same for what cuMemAlloc and its like were asked for, as charge_rounded() has it: small ones
+ * are charged by the pages that this process needs for all of them together. */
+bool charge_reserve_linear(const struct place *place, uint64_t bytes);
+void charge_return_linear(int device, uint64_t bytes);
+
+/* Gives back all of the kind that was made in a context. */
+void charge_return_context(enum owned_kind kind, uint64_t context, int device);
+
 /* After a release: gives the entry's bytes back if the driver did release, else notes it again. */
 void charge_released(CUresult answer, enum owned_kind kind, uint64_t key,
                      const struct owned *entry);

@@ -39,7 +39,7 @@ static CUresult end(CUresult answer, const struct reserve *reserve, CUcontext *m
 static void gone(uint64_t context, const struct owned *entry) {
     static const enum owned_kind kinds[] = {OWNED_LINEAR, OWNED_ARRAY, OWNED_MIPMAP, OWNED_LIMIT};
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        charge_return(entry->device, owned_take_all_of(kinds[i], context));
+        charge_return_context(kinds[i], context, entry->device);
     pools_settle_device(entry->device);
     bool last = owned_count(OWNED_CONTEXT, entry->device) == 0;
     account_give(entry->device, ACCOUNT_CONTEXT, last ? UINT64_MAX : entry->bytes);
@@ -72,9 +72,11 @@ CUresult cuCtxSetLimit(int limit, size_t value) {
     ENTER(cuCtxSetLimit, limit, value);
     struct place place;
     size_t before = 0;
-    if (limit < 0 || limit >= LIMITS || !charge_current(&place) ||
-        CALL_DRIVER(cuCtxGetLimit, &before, limit) != CUDA_SUCCESS)
+    if (limit < 0 || limit >= LIMITS || !charge_current(&place))
         return CALL_DRIVER(cuCtxSetLimit, limit, value);
+    CUresult known = CALL_DRIVER(cuCtxGetLimit, &before, limit);
+    if (known != CUDA_SUCCESS)
+        return known; /* what it adds could not be told */
     uint64_t key = place.context * LIMITS + (uint64_t)limit;
     struct owned entry;
     if (!owned_take(OWNED_LIMIT, key, &entry))

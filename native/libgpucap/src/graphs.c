@@ -16,23 +16,46 @@
 
 static struct {
     struct lock lock;
-    uint64_t charged[ACCOUNT_DEVICES]; /* what each device's graph pool has reserved */
-    CUdevice ordinal[ACCOUNT_DEVICES];
-    _Atomic(int) execs; /* graphs with memory nodes that are ready to run */
+    _Atomic(uint64_t) charged[ACCOUNT_DEVICES]; /* what each device's graph pool has reserved */
+    _Atomic(CUdevice) ordinal[ACCOUNT_DEVICES];
+    uint64_t asked[ACCOUNT_DEVICES];    /* by calls under way */
+    uint64_t promised[ACCOUNT_DEVICES]; /* of that: what idle memory is there for */
+    _Atomic(int) execs;                 /* graphs with memory nodes that are ready to run */
 } state;
 
+static bool read_attribute(CUdevice ordinal, CUgraphMem_attribute which, uint64_t *bytes) {
+    *bytes = 0;
+    return CALL_DRIVER(cuDeviceGetGraphMemAttribute, ordinal, which, bytes) == CUDA_SUCCESS;
+}
+
 static uint64_t attribute(CUdevice ordinal, CUgraphMem_attribute which) {
-    uint64_t bytes = 0;
-    return CALL_DRIVER(cuDeviceGetGraphMemAttribute, ordinal, which, &bytes) == CUDA_SUCCESS ? bytes
-                                                                                             : 0;
+    uint64_t bytes;
+    return read_attribute(ordinal, which, &bytes) ? bytes : 0;
+}
+
+static uint64_t less(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
+/* With the lock. Idle memory that a call under way counts on stays charged, also if the driver
+ * gives it back meanwhile: it takes it again for that call. */
+static void settle_locked(const struct place *place, uint64_t given_back) {
+    int device = place->device;
+    uint64_t before = state.charged[device] + given_back, now;
+    if (!read_attribute(place->ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &now))
+        now = before; /* as if the driver had taken all that it might */
+    uint64_t promised = state.promised[device];
+    if (promised)
+        promised += attribute(place->ordinal, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
+    now = now > promised ? now : promised;
+    account_settle(device, now, before);
+    state.charged[device] = now;
+    state.ordinal[device] = place->ordinal;
 }
 
 static void settle(const struct place *place, uint64_t given_back) {
     lock_take(&state.lock);
-    uint64_t now = attribute(place->ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
-    account_settle(place->device, now, state.charged[place->device] + given_back);
-    state.charged[place->device] = now;
-    state.ordinal[place->device] = place->ordinal;
+    settle_locked(place, given_back);
     lock_free(&state.lock);
 }
 
@@ -59,32 +82,54 @@ struct need {
     struct place place;
     uint64_t most; /* that the nodes hold at one time */
     uint64_t reserved;
+    uint64_t promised; /* idle memory that it counts on */
 };
 
-static bool begin(struct need need[ACCOUNT_DEVICES]) {
-    for (int i = 0; i < ACCOUNT_DEVICES; i++) {
-        if (!need[i].used)
-            continue;
-        CUdevice ordinal = need[i].place.ordinal;
-        uint64_t have = attribute(ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
-        uint64_t used = attribute(ordinal, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
-        uint64_t idle = have > used ? have - used : 0;
-        uint64_t grow = need[i].most > idle ? charge_rounded(need[i].most - idle) : 0;
-        if (grow && !charge_reserve(&need[i].place, grow)) {
-            while (--i >= 0)
-                if (need[i].used)
-                    charge_return(need[i].place.device, need[i].reserved);
-            return false;
-        }
-        need[i].reserved = grow;
-    }
-    return true;
+/* The call has its answer, or is not made. */
+static void answered(const struct need *need) {
+    lock_take(&state.lock);
+    state.asked[need->place.device] -= need->most;
+    state.promised[need->place.device] -= need->promised;
+    settle_locked(&need->place, need->reserved);
+    lock_free(&state.lock);
+}
+
+/* Takes what the device's graph pool may have to grow by. Idle memory counts once: what launches of
+ * other threads that are under way have asked for is theirs. */
+static bool begin_on(struct need *need) {
+    struct place *place = &need->place;
+    lock_take(&state.lock);
+    uint64_t have = attribute(place->ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
+    uint64_t used = attribute(place->ordinal, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
+    uint64_t missing = less(need->most, less(have, used + state.asked[place->device]));
+    need->promised = need->most - missing;
+    state.asked[place->device] += need->most;
+    state.promised[place->device] += need->promised;
+    lock_free(&state.lock);
+    need->reserved = missing ? charge_rounded(missing) : 0;
+    if (!missing || charge_reserve(place, need->reserved))
+        return true;
+    need->reserved = 0;
+    answered(need);
+    return false;
 }
 
 static void end(const struct need need[ACCOUNT_DEVICES]) {
     for (int i = 0; i < ACCOUNT_DEVICES; i++)
         if (need[i].used)
-            settle(&need[i].place, need[i].reserved);
+            answered(&need[i]);
+}
+
+static bool begin(struct need need[ACCOUNT_DEVICES]) {
+    for (int i = 0; i < ACCOUNT_DEVICES; i++) {
+        if (!need[i].used || begin_on(&need[i]))
+            continue;
+        for (int rest = i; rest < ACCOUNT_DEVICES; rest++)
+            need[rest].used = false;
+        end(need);
+        return false;
+    }
+    return true;
 }
 
 /* One allocation node: false: it is not on a device that can be charged. */
@@ -92,7 +137,8 @@ static bool place_of(const CUDA_MEM_ALLOC_NODE_PARAMS *params, struct place *out
     return charge_location(&params->poolProps.location, out);
 }
 
-static void add_node(struct need need[ACCOUNT_DEVICES], uint64_t live[ACCOUNT_DEVICES],
+/* false: the driver does not say what it is. */
+static bool add_node(struct need need[ACCOUNT_DEVICES], uint64_t live[ACCOUNT_DEVICES],
                      CUgraphNode node) {
     int type = -1;
     CUDA_MEM_ALLOC_NODE_PARAMS params;
@@ -101,10 +147,12 @@ static void add_node(struct need need[ACCOUNT_DEVICES], uint64_t live[ACCOUNT_DE
     struct owned entry;
     memset(&params, 0, sizeof params);
     if (CALL_DRIVER(cuGraphNodeGetType, node, &type) != CUDA_SUCCESS)
-        return;
-    if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC &&
-        CALL_DRIVER(cuGraphMemAllocNodeGetParams, node, &params) == CUDA_SUCCESS &&
-        place_of(&params, &place)) {
+        return false;
+    if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
+        if (CALL_DRIVER(cuGraphMemAllocNodeGetParams, node, &params) != CUDA_SUCCESS)
+            return false;
+        if (!place_of(&params, &place))
+            return true;
         struct need *of = &need[place.device];
         *of = (struct need){.used = true, .place = place, .most = of->most};
         live[place.device] += charge_rounded(params.bytesize);
@@ -118,19 +166,22 @@ static void add_node(struct need need[ACCOUNT_DEVICES], uint64_t live[ACCOUNT_DE
         uint64_t bytes = charge_rounded(entry.bytes);
         live[entry.device] -= bytes < live[entry.device] ? bytes : live[entry.device];
     }
+    return true;
 }
 
-static void measure(CUgraph graph, struct need need[ACCOUNT_DEVICES]) {
+/* false: what it holds could not be told. A graph that the driver does not know is its affair. */
+static bool measure(CUgraph graph, struct need need[ACCOUNT_DEVICES]) {
     uint64_t live[ACCOUNT_DEVICES] = {0};
     size_t count = 0;
     memset(need, 0, ACCOUNT_DEVICES * sizeof *need);
     if (!graph || CALL_DRIVER(cuGraphGetNodes, graph, NULL, &count) != CUDA_SUCCESS || !count)
-        return;
+        return true;
     CUgraphNode *nodes = malloc(count * sizeof *nodes);
-    if (nodes && CALL_DRIVER(cuGraphGetNodes, graph, nodes, &count) == CUDA_SUCCESS)
-        for (size_t i = 0; i < count; i++)
-            add_node(need, live, nodes[i]);
+    bool known = nodes && CALL_DRIVER(cuGraphGetNodes, graph, nodes, &count) == CUDA_SUCCESS;
+    for (size_t i = 0; known && i < count; i++)
+        known = add_node(need, live, nodes[i]);
     free(nodes);
+    return known;
 }
 
 /* The handle of an executable graph is an address aligned to at least 16: the device fits below. */
@@ -198,8 +249,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
     CUresult symbol parameters {                                                                   \
         ENTER(symbol, __VA_ARGS__);                                                                \
         struct need need[ACCOUNT_DEVICES];                                                         \
-        measure(graph, need);                                                                      \
-        if (!begin(need))                                                                          \
+        if (!measure(graph, need) || !begin(need))                                                 \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
         CUresult answer = CALL_DRIVER(symbol, __VA_ARGS__);                                        \
         end(need);                                                                                 \

@@ -204,20 +204,20 @@ bool owned_next(enum owned_kind kind, uint64_t *at, uint64_t *key, struct owned 
     return found;
 }
 
-uint64_t owned_take_all_of(enum owned_kind kind, uint64_t owner) {
-    uint64_t bytes = 0;
+void owned_take_all_of(enum owned_kind kind, uint64_t owner, uint64_t limit, uint64_t *below,
+                       uint64_t *others) {
+    *below = *others = 0;
     lock_take(&table.lock);
     for (uint64_t i = 0; i < table.room;) {
         struct entry *entry = &table.entries[i];
         if (entry->kind == kind && entry->owned.owner == owner) {
-            bytes += entry->owned.bytes;
+            *(entry->owned.bytes < limit ? below : others) += entry->owned.bytes;
             drop(entry); /* which may put another one here */
         } else {
             i++;
         }
     }
     lock_free(&table.lock);
-    return bytes;
 }
 
 uint64_t owned_count(enum owned_kind kind, int device) {

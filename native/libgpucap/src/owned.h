@@ -65,8 +65,10 @@ bool owned_pay_by_export(uint64_t serial);
 /* The next entry of the kind in no order, from *at on, which begins at 0; false: that was all. */
 bool owned_next(enum owned_kind kind, uint64_t *at, uint64_t *key, struct owned *out);
 
-/* Removes all entries of the kind with this owner; their bytes. */
-uint64_t owned_take_all_of(enum owned_kind kind, uint64_t owner);
+/* Removes all entries of the kind with this owner; the bytes of those with less than `limit`, and
+ * of the others. */
+void owned_take_all_of(enum owned_kind kind, uint64_t owner, uint64_t limit, uint64_t *below,
+                       uint64_t *others);
 
 /* How many of the kind there are on the device. */
 uint64_t owned_count(enum owned_kind kind, int device);

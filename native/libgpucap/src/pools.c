@@ -9,13 +9,15 @@
 #define POOLS            1024
 #define CHUNK_LEAST      (2u << 20)
 #define CHUNK_MOST       (64u << 20)
+#define CHUNK_USUAL      (32u << 20)
 #define WAITS_FOR_OTHERS 1000
 
 struct pool {
     CUmemoryPool handle; /* NULL: a free entry */
     struct place place;
     uint64_t charged;
-    uint64_t chunk;    /* the driver lets the pool grow by multiples of about this; learnt */
+    uint64_t chunk;    /* the driver lets the pool grow by multiples of about this */
+    bool learnt;       /* which was seen, and is no guess */
     uint64_t asked;    /* by calls that are under way */
     uint64_t promised; /* of that: what idle memory is there for; others must not count on it */
     bool freed;        /* something was, and the driver may still give it back */
@@ -26,6 +28,7 @@ static struct {
     struct lock lock;
     struct pool pools[POOLS];
     int count;
+    uint64_t chunk;      /* what was learnt last, which a new pool begins with; 0: nothing yet */
     _Atomic(bool) freed; /* of some pool */
 } state;
 
@@ -43,7 +46,8 @@ static struct pool *find_or_add(CUmemoryPool handle, const struct place *place) 
     for (int i = 0; i < POOLS; i++) {
         if (state.pools[i].handle)
             continue;
-        state.pools[i] = (struct pool){.handle = handle, .place = *place, .chunk = CHUNK_LEAST};
+        state.pools[i] = (struct pool){
+            .handle = handle, .place = *place, .chunk = state.chunk ? state.chunk : CHUNK_USUAL};
         state.count = i < state.count ? state.count : i + 1;
         return &state.pools[i];
     }
@@ -51,9 +55,14 @@ static struct pool *find_or_add(CUmemoryPool handle, const struct place *place) 
     return NULL;
 }
 
+static bool read_attribute(CUmemoryPool pool, CUmemPool_attribute which, uint64_t *bytes) {
+    *bytes = 0;
+    return CALL_DRIVER(cuMemPoolGetAttribute, pool, which, bytes) == CUDA_SUCCESS;
+}
+
 static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which) {
-    uint64_t bytes = 0;
-    return CALL_DRIVER(cuMemPoolGetAttribute, pool, which, &bytes) == CUDA_SUCCESS ? bytes : 0;
+    uint64_t bytes;
+    return read_attribute(pool, which, &bytes) ? bytes : 0;
 }
 
 /* In whole granules, of which the driver keeps those that are begun. */
@@ -71,7 +80,9 @@ uint64_t pools_used(CUmemoryPool pool) {
 static void settle(struct pool *pool, uint64_t given_back) {
     if (pool->place.device < 0)
         return; /* host memory */
-    uint64_t now = attribute(pool->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    uint64_t now;
+    if (!read_attribute(pool->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &now))
+        now = pool->charged + given_back; /* as if the driver had taken all that it might */
     uint64_t promised = pool->promised ? pools_used(pool->handle) + pool->promised : 0;
     now = now > promised ? now : promised;
     account_settle(pool->place.device, now, pool->charged + given_back);
@@ -134,6 +145,16 @@ bool pools_begin(struct growth *growth, CUmemoryPool handle, const struct place 
     return false;
 }
 
+/* From a small one, which the driver gives one chunk. Several at a time look like a larger chunk,
+ * never like a smaller one. */
+static void learn(struct pool *pool, const struct growth *growth, uint64_t grown) {
+    if (growth->bytes >= CHUNK_LEAST || grown > CHUNK_MOST ||
+        (pool->learnt && grown <= pool->chunk))
+        return;
+    pool->chunk = state.chunk = grown > CHUNK_LEAST ? grown : CHUNK_LEAST;
+    pool->learnt = true;
+}
+
 void pools_end(const struct growth *growth, CUresult answer, const CUdeviceptr *pointer) {
     FAULT(pool_grown);
     lock_take(&state.lock);
@@ -143,8 +164,8 @@ void pools_end(const struct growth *growth, CUresult answer, const CUdeviceptr *
         answered(pool, growth);
         settle(pool, growth->reserved);
         uint64_t grown = pool->charged > before ? pool->charged - before : 0;
-        if (grown > growth->reserved && growth->bytes < CHUNK_LEAST && grown <= CHUNK_MOST)
-            pool->chunk = grown > pool->chunk ? grown : pool->chunk;
+        if (growth->reserved && grown)
+            learn(pool, growth, grown);
     } else {
         charge_return(growth->place.device, growth->reserved);
     }

@@ -5,7 +5,7 @@
 static CUresult keep(CUresult answer, const struct place *place, uint64_t bytes, uint64_t pointer) {
     FAULT(allocated);
     if (answer != CUDA_SUCCESS)
-        charge_return(place->device, bytes);
+        charge_return_linear(place->device, bytes);
     else
         owned_put(OWNED_LINEAR, pointer,
                   (struct owned){.bytes = bytes, .owner = place->context, .device = place->device});
@@ -19,7 +19,7 @@ CUresult cuMemAlloc_v2(CUdeviceptr *pointer, size_t bytes) {
     if (!pointer || !bytes || !charge_current(&place))
         return CALL_DRIVER(cuMemAlloc_v2, pointer, bytes);
     uint64_t charged = charge_rounded(bytes);
-    if (!charge_reserve(&place, charged))
+    if (!charge_reserve_linear(&place, charged))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult answer = CALL_DRIVER(cuMemAlloc_v2, pointer, bytes);
     return keep(answer, &place, charged, *pointer);
@@ -31,7 +31,7 @@ CUresult cuMemAlloc(CUdeviceptr_v1 *pointer, unsigned int bytes) {
     if (!pointer || !bytes || !charge_current(&place))
         return CALL_DRIVER(cuMemAlloc, pointer, bytes);
     uint64_t charged = charge_rounded(bytes);
-    if (!charge_reserve(&place, charged))
+    if (!charge_reserve_linear(&place, charged))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult answer = CALL_DRIVER(cuMemAlloc, pointer, bytes);
     return keep(answer, &place, charged, *pointer);
@@ -43,7 +43,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *pointer, size_t bytes, unsigned int flag
     if (!pointer || !bytes || !charge_current(&place))
         return CALL_DRIVER(cuMemAllocManaged, pointer, bytes, flags);
     uint64_t charged = charge_rounded(bytes);
-    if (!charge_reserve(&place, charged))
+    if (!charge_reserve_linear(&place, charged))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult answer = CALL_DRIVER(cuMemAllocManaged, pointer, bytes, flags);
     return keep(answer, &place, charged, *pointer);
@@ -54,15 +54,15 @@ static uint64_t pitched(uint64_t width, uint64_t height) {
     return charge_rounded(charge_product(charge_whole(width, 512), height));
 }
 
-/* What the pitch really is, is known only afterwards. Takes what it adds; false: that is over the
- * cap. */
+/* What the pitch really is, is known only afterwards. false: with that it is over the cap. */
 static bool correct(const struct place *place, uint64_t *charged, uint64_t pitch, uint64_t height) {
     uint64_t bytes = charge_rounded(charge_product(pitch, height));
-    if (bytes <= *charged) {
-        charge_return(place->device, *charged - bytes);
-    } else if (!charge_reserve(place, bytes - *charged)) {
+    if (bytes == *charged)
+        return true;
+    charge_return_linear(place->device, *charged);
+    *charged = 0;
+    if (!charge_reserve_linear(place, bytes))
         return false;
-    }
     *charged = bytes;
     return true;
 }
@@ -74,7 +74,7 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr *pointer, size_t *pitch, size_t width, s
     if (!pointer || !pitch || !width || !height || !charge_current(&place))
         return CALL_DRIVER(cuMemAllocPitch_v2, pointer, pitch, width, height, element);
     uint64_t charged = pitched(width, height);
-    if (!charge_reserve(&place, charged))
+    if (!charge_reserve_linear(&place, charged))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult answer = CALL_DRIVER(cuMemAllocPitch_v2, pointer, pitch, width, height, element);
     if (answer == CUDA_SUCCESS && !correct(&place, &charged, *pitch, height)) {
@@ -91,7 +91,7 @@ CUresult cuMemAllocPitch(CUdeviceptr_v1 *pointer, unsigned int *pitch, unsigned 
     if (!pointer || !pitch || !width || !height || !charge_current(&place))
         return CALL_DRIVER(cuMemAllocPitch, pointer, pitch, width, height, element);
     uint64_t charged = pitched(width, height);
-    if (!charge_reserve(&place, charged))
+    if (!charge_reserve_linear(&place, charged))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult answer = CALL_DRIVER(cuMemAllocPitch, pointer, pitch, width, height, element);
     if (answer == CUDA_SUCCESS && !correct(&place, &charged, *pitch, height)) {

@@ -4,7 +4,7 @@
  * must get the whole cap but for what a third process holds all the time, which
  * meanwhile allocates and frees and must never be disturbed.
  *
- * The cap is 1,025 MiB: eight pieces of 128 and room for the bystander's small
+ * The cap is 1,026 MiB: eight pieces of 128 and a page for the bystander's small
  * change. Prints per point how often a process died there, and at the end "bad
  * N": the rounds after which memory was missing or a process got stuck.
  * GPUCAP_STATE_DIR is FOLDER/state.

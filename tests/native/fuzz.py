@@ -1,0 +1,227 @@
+"""Random programs in one container, against one rule: ``python -m tests.native.fuzz --seconds 60``.
+
+Several processes of ``programs/fuzz.c`` run at a time, one to four threads each; some are killed
+with SIGKILL, some are paused, the cap changes every second, and calls of the driver fail by
+themselves. The pretended driver says what the container holds. That is never above the cap, or
+where the cap was lowered never above what was held then; at the end it is nothing, the ledger is
+empty and the whole cap is to be had. NATIVE_BUILD names a build with sanitizers (make fuzz).
+"""
+
+import argparse
+import json
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from tests.native.build import build
+from tests.native.container import Container, build_programs
+from tests.native.fake_gpu import MIB, FakeGPU
+
+CONTEXT_MIB = 16
+CAPS_MIB = (96, 200, 333, 512, 1024)
+PROCESSES = 4
+OUT_OF_MEMORY, UNKNOWN = 2, 999
+SETTLED_SECONDS = 0.5  # until every process has read a new cap: looked at every 100 ms
+STUCK_SECONDS = 60.0  # after its time was over
+DELAY_SECONDS = 0.02
+
+
+@dataclass
+class Seen:
+    """What a run came to."""
+
+    seed: int
+    processes: dict[str, int] = field(default_factory=lambda: {"ended": 0, "killed": 0})
+    samples: int = 0
+    caps: int = 0
+    injected: int = 0
+    most_mib: float = 0.0
+    most_above_cap_mib: float = 0.0
+    faults: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Program:
+    """One process that runs, and what will become of it."""
+
+    process: subprocess.Popen[str]
+    command: Sequence[str]
+    over_at: float
+    kill_at: float | None
+    pause: tuple[float, float] | None
+    paused: bool = False
+
+
+class Fuzz:
+    """One container and what runs in it."""
+
+    def __init__(self, folder: Path, seed: int) -> None:
+        native = build()
+        build_programs(native)
+        options = {"context_mib": CONTEXT_MIB}
+        self._gpu = FakeGPU(folder / "gpu", native, total_mib=8192, options=options)
+        # What is charged for a context is what one takes: no agent runs here that would measure it.
+        self._box = Container(self._gpu, folder / "box", cap_mib=None, context_mib=CONTEXT_MIB)
+        self._folder, self._random = folder, random.Random(seed)
+        self._programs: list[Program] = []
+        self._caps: list[tuple[float, int]] = []
+        self._allowed_mib = 0.0
+        self.seen = Seen(seed)
+
+    def run(self, seconds: float) -> Seen:
+        """Until the time is over, or something is wrong."""
+        end = time.monotonic() + seconds
+        self._set_cap(max(CAPS_MIB))
+        next_cap = 0.0
+        try:
+            while time.monotonic() < end and not self.seen.faults:
+                if time.monotonic() >= next_cap:
+                    self._set_cap(self._random.choice(CAPS_MIB))
+                    next_cap = time.monotonic() + 1
+                if self._random.random() < 0.3:
+                    self._gpu.set(
+                        self._gpu.uuids[0],
+                        "next-error",
+                        self._random.choice([OUT_OF_MEMORY, UNKNOWN]),
+                    )
+                    self.seen.injected += 1
+                while len(self._programs) < PROCESSES:
+                    self._start()
+                self._turn()
+            self._finish()
+        finally:
+            for program in self._programs:
+                program.process.kill()
+                program.process.communicate()
+        return self.seen
+
+    def _set_cap(self, mib: int) -> None:
+        new = self._box.limit_file.with_name("new-limit")
+        new.write_text(str(mib))
+        new.replace(self._box.limit_file)
+        self._caps.append((time.monotonic(), mib))
+        self.seen.caps += 1
+
+    def _start(self) -> None:
+        chance = self._random
+        milliseconds, threads = chance.randint(50, 4000), chance.choice([1, 1, 2, 4])
+        command = [
+            str(self._box.programs / "fuzz"),
+            str(chance.randrange(1 << 30)),
+            str(milliseconds),
+            str(threads),
+        ]
+        now, length = time.monotonic(), milliseconds / 1000
+        kill_at = now + chance.random() * length if chance.random() < 0.3 else None
+        pause = None
+        if chance.random() < 0.1:
+            begin = now + chance.random() * length
+            pause = (begin, begin + chance.random())
+        errors = (self._folder / "errors").open("a")
+        process = subprocess.Popen(
+            command, env=self._box.environment, stdout=errors, stderr=errors, text=True
+        )
+        errors.close()
+        self._programs.append(Program(process, command, now + length, kill_at, pause))
+
+    def _turn(self) -> None:
+        """Look at everybody, and at what they hold once nobody is paused: with the driver's lock,
+        perhaps, which whoever asks the driver waits for."""
+        while True:
+            time.sleep(DELAY_SECONDS)
+            now = time.monotonic()
+            for program in list(self._programs):
+                self._look_at(program, now)
+            if not any(program.paused for program in self._programs):
+                break
+        self._sample(now)
+
+    def _look_at(self, program: Program, now: float) -> None:
+        process = program.process
+        if (code := process.poll()) is not None:
+            self._programs.remove(program)
+            if code == 0:
+                self.seen.processes["ended"] += 1
+            elif code == -signal.SIGKILL and program.kill_at is None:
+                self.seen.processes["killed"] += 1
+            else:
+                words = (self._folder / "errors").read_text()[-4000:]
+                self.seen.faults.append(f"{' '.join(program.command)} ended with {code}: {words}")
+        elif program.kill_at is not None and now >= program.kill_at:
+            process.kill()
+            program.kill_at = None
+        elif program.pause is not None and now >= program.pause[0]:
+            program.paused = now < program.pause[1]
+            process.send_signal(signal.SIGSTOP if program.paused else signal.SIGCONT)
+            program.pause = program.pause if program.paused else None
+        elif now > program.over_at + STUCK_SECONDS:
+            self.seen.faults.append(f"{' '.join(program.command)} does not end")
+
+    def _sample(self, now: float) -> None:
+        used = self._gpu.used_mib()
+        while len(self._caps) > 1 and self._caps[1][0] < now - SETTLED_SECONDS:
+            del self._caps[0]
+        cap = max(mib for _, mib in self._caps)
+        above = used - max(cap, self._allowed_mib)
+        self._allowed_mib = max(cap, min(self._allowed_mib, used))
+        self.seen.samples += 1
+        self.seen.most_mib = max(self.seen.most_mib, used)
+        self.seen.most_above_cap_mib = max(self.seen.most_above_cap_mib, above)
+        if above > 0:
+            self.seen.faults.append(f"{used} MiB are held, {above} too many:\n{self._who()}")
+
+    def _who(self) -> str:
+        """What each process holds by the driver, and by the ledger."""
+        lines = [str(slot) for slot in self._box.ledger().slots]
+        for process in self._gpu.state()["processes"]:
+            for kinds in process["bytes"].values():
+                held = {kind: each / MIB for kind, each in kinds.items() if each}
+                lines.append(f"{process['pid']}: {sum(held.values())} MiB: {held}")
+        return "\n".join(lines)
+
+    def _finish(self) -> None:
+        """Everybody ends, and nothing is left."""
+        if self.seen.faults:
+            return
+        while self._programs and not self.seen.faults:
+            self._turn()
+        self._gpu.set(self._gpu.uuids[0], "next-error", 0)
+        if held := self._gpu.used_mib():
+            self.seen.faults.append(f"{held} MiB are held by nobody")
+        cap = max(CAPS_MIB)
+        self._set_cap(cap)
+        got = self._box.probe("linked", "alloc", 8).pieces
+        if got != (cap - CONTEXT_MIB) // 8:
+            self.seen.faults.append(f"{got} pieces of 8 MiB are to be had at the end, of {cap} MiB")
+        slots = self._box.ledger().slots  # the probe's own, until somebody needs the memory
+        if len([slot for slot in slots if slot.used_mib or slot.context_mib]) > 1:
+            self.seen.faults.append(f"the ledger is not empty at the end:\n{self._who()}")
+        if "damaged" in "".join(self._box.log()):
+            self.seen.faults.append("\n".join(self._box.log()))
+
+
+def fuzz(folder: Path, seconds: float, seed: int) -> Seen:
+    """Run for so long in a folder that is empty."""
+    return Fuzz(folder, seed).run(seconds)
+
+
+def main() -> int:
+    """Print what it came to as JSON; 1: something was wrong."""
+    options = argparse.ArgumentParser(prog="python -m tests.native.fuzz", description=__doc__)
+    options.add_argument("--seconds", type=float, default=60)
+    options.add_argument("--seed", type=int, default=1)
+    chosen = options.parse_args()
+    with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
+        seen = fuzz(Path(folder), chosen.seconds, chosen.seed)
+    sys.stdout.write(json.dumps(asdict(seen), indent=2) + "\n")
+    return 1 if seen.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
