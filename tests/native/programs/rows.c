@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CUDA_FUNCTION(symbol, name, since, stream, parameters) __typeof__(&symbol) p_##symbol;
 #define CUDA_ALIAS(symbol, name, since, stream)
@@ -19,6 +20,8 @@ static union {
     CUarray array;
     CUmipmappedArray mipmap;
     CUcontext context;
+    int before, descriptor;
+    size_t heap;
     struct {
         CUgraph graph;
         CUgraphExec exec;
@@ -62,6 +65,33 @@ static CUresult take_pitch_v1(size_t bytes) {
 }
 static CUresult take_managed(size_t bytes) {
     KEEP(p_cuMemAllocManaged(&TAKEN.pointer, bytes, 1));
+}
+
+/* In allocations of half a mebibyte, which share pages. */
+enum { SMALL = 1 << 19, MOST_SMALL = 1 << 18 };
+static CUdeviceptr small[MOST_SMALL];
+static int small_count;
+static CUresult drop_some_small(int down_to) {
+    CUresult result = CUDA_SUCCESS;
+    while (small_count > down_to && result == CUDA_SUCCESS)
+        result = p_cuMemFree_v2(small[--small_count]);
+    return result;
+}
+static CUresult take_small(size_t bytes) {
+    CUresult result = CUDA_SUCCESS;
+    int before = small_count;
+    for (size_t got = 0; got < bytes && result == CUDA_SUCCESS; got += SMALL) {
+        result = small_count < MOST_SMALL ? p_cuMemAlloc_v2(&small[small_count], SMALL)
+                                          : CUDA_ERROR_UNKNOWN;
+        small_count += result == CUDA_SUCCESS;
+    }
+    if (result != CUDA_SUCCESS)
+        drop_some_small(before);
+    TAKEN.before = before;
+    KEEP(result);
+}
+static CUresult drop_small(void) {
+    DROP(drop_some_small(TAKEN.before));
 }
 
 static CUresult take_async(size_t bytes) {
@@ -135,6 +165,36 @@ static CUresult drop_vmm_mapped(void) {
     count--;
     CUresult result = p_cuMemUnmap(TAKEN.pointer, vmm_bytes);
     return result == CUDA_SUCCESS ? p_cuMemAddressFree(TAKEN.pointer, vmm_bytes) : result;
+}
+
+/* Exported to a descriptor, and its handle released: the memory lives until that is closed. */
+static CUresult take_vmm_exported(size_t bytes) {
+    CUmemGenericAllocationHandle handle;
+    CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .requestedHandleTypes =
+                                          CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
+                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUresult result = p_cuMemCreate(&handle, bytes, &properties, 0);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = p_cuMemExportToShareableHandle(&TAKEN.descriptor, handle,
+                                            CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0);
+    p_cuMemRelease(handle);
+    KEEP(result);
+}
+static CUresult drop_vmm_exported(void) {
+    DROP(close(TAKEN.descriptor) == 0 ? CUDA_SUCCESS : CUDA_ERROR_OPERATING_SYSTEM);
+}
+
+/* What kernels may allocate by themselves. */
+static CUresult take_heap(size_t bytes) {
+    CUresult result = p_cuCtxGetLimit(&TAKEN.heap, CU_LIMIT_MALLOC_HEAP_SIZE);
+    if (result != CUDA_SUCCESS)
+        return result;
+    KEEP(p_cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, TAKEN.heap + bytes));
+}
+static CUresult drop_heap(void) {
+    DROP(p_cuCtxSetLimit(CU_LIMIT_MALLOC_HEAP_SIZE, TAKEN.heap));
 }
 
 static CUresult take_array(size_t bytes) {
@@ -255,6 +315,7 @@ const struct row rows[] = {
     {"pitch", take_pitch, drop_alloc},
     {"pitch_v1", take_pitch_v1, drop_alloc_v1},
     {"managed", take_managed, drop_alloc},
+    {"small", take_small, drop_small},
     {"async", take_async, drop_async},
     {"async_ptsz", take_async_ptsz, drop_async_ptsz},
     {"async_stream", take_async_stream, drop_async},
@@ -262,6 +323,7 @@ const struct row rows[] = {
     {"pool_ptsz", take_pool_ptsz, drop_async_ptsz},
     {"vmm", take_vmm, drop_vmm},
     {"vmm_mapped", take_vmm_mapped_noted, drop_vmm_mapped},
+    {"vmm_exported", take_vmm_exported, drop_vmm_exported},
     {"array", take_array, drop_array},
     {"array_v1", take_array_v1, drop_array},
     {"array3d", take_array3d, drop_array},
@@ -274,6 +336,7 @@ const struct row rows[] = {
     {"graph_ptsz", take_graph_ptsz, drop_graph},
     {"graph_node", take_graph_node, drop_graph},
     {"graph_captured", take_graph_captured, drop_graph},
+    {"heap", take_heap, drop_heap},
     {"context", take_context, drop_context},
     {"context_v3", take_context_v3, drop_context},
     {"context_v4", take_context_v4, drop_context},
