@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-enum { FG_DEVICES = 16, FG_SLOTS = 2048, FG_XIDS = 64, FG_LIMITS = 256, FG_ANCESTORS = 12 };
+enum { FG_DEVICES = 20, FG_SLOTS = 2048, FG_XIDS = 64, FG_LIMITS = 256, FG_ANCESTORS = 12 };
 #define FG_MIB (UINT64_C(1) << 20)
 
 typedef enum {

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 
 import pytest
 from tests.native.container import OUT_OF_MEMORY, Container
-from tests.native.cuda import MIB, Cuda, Number
+from tests.native.cuda import MIB, SUCCESS, Cuda, Number
+from tests.native.memory_cases import pinned
 
 PIECE_MIB = 128
 STALL_SECONDS = 5  # as long as a process waits for the ledger's lock
@@ -268,3 +269,29 @@ def fork_with_two_devices() -> list[int]:
         os._exit(0)
     os.waitpid(child, 0)
     return [os.read(read, 1)[0], take_all(cuda)]
+
+
+# --- more devices than the ledger has places for ---
+
+
+@pytest.mark.parametrize("cap_mib", [1024, None])
+def test_a_device_that_nobody_can_count_gives_no_memory(
+    fake_gpu: Callable[..., object], container: Callable[..., Container], cap_mib: int | None
+) -> None:
+    box = container(cap_mib=cap_mib)
+    box.gpu = fake_gpu(devices=18)  # type: ignore[assignment]
+    beyond = SUCCESS if cap_mib is None else OUT_OF_MEMORY
+    assert box.call(f"{__name__}:on_each_device", 18) == [SUCCESS] * 32 + [beyond] * 4
+    said = ["more than 16 devices: those beyond get no memory under a cap"]
+    assert [line for line in box.log() if line.startswith("more")] == said
+
+
+def on_each_device(devices: int) -> list[int]:
+    """What cuCtxCreate, and cuMemCreate without a context, answer on each device."""
+    cuda = Cuda(context=False)
+    cuda.ok("cuInit", 0)
+    answers = []
+    for device in range(devices):
+        answers.append(cuda.cuCtxCreate_v2(Number(), 0, device))
+        answers.append(cuda.cuMemCreate(Number(), 2 * MIB, pinned(device=device), 0))
+    return answers

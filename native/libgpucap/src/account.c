@@ -160,8 +160,7 @@ int account_device(const uint8_t uuid[16]) {
     while (device < state.devices && memcmp(state.uuid[device], uuid, 16) != 0)
         device++;
     if (device == ACCOUNT_DEVICES) {
-        device = -1;
-        log_once("more than %d devices: those beyond have no cap", ACCOUNT_DEVICES);
+        log_once("more than %d devices: those beyond get no memory under a cap", ACCOUNT_DEVICES);
     } else if (device == state.devices) {
         memcpy(state.uuid[device], uuid, 16);
         state.index[device] = -1;
@@ -172,6 +171,8 @@ int account_device(const uint8_t uuid[16]) {
 }
 
 bool account_take(int device, enum account what, uint64_t bytes) {
+    if (device == ACCOUNT_BEYOND)
+        return limit_bytes() == LIMIT_NONE;
     uint64_t cap = limit_bytes();
     lock_take(&state.lock);
     FAULT(take);
@@ -189,7 +190,7 @@ bool account_take(int device, enum account what, uint64_t bytes) {
 }
 
 static void change(int device, enum account what, uint64_t more, uint64_t less) {
-    if (more == less)
+    if (more == less || device == ACCOUNT_BEYOND)
         return;
     lock_take(&state.lock);
     FAULT(give);
@@ -208,6 +209,8 @@ void account_settle(int device, uint64_t more, uint64_t less) {
 }
 
 uint64_t account_held(int device) {
+    if (device == ACCOUNT_BEYOND)
+        return UINT64_MAX;
     lock_take(&state.lock);
     enum footing footing = enter();
     if (footing == SHARED && os_milliseconds() >= state.next_reap) {

@@ -12,13 +12,16 @@
 #include <stdint.h>
 
 #define ACCOUNT_DEVICES 16
+#define ACCOUNT_BEYOND                                                                             \
+    ACCOUNT_DEVICES /* all devices that are too many: nothing is given out there */
+#define ACCOUNT_NUMBERS (ACCOUNT_DEVICES + 1)
 
 enum account {
     ACCOUNT_MEMORY, /* used_bytes of the ledger */
     ACCOUNT_CONTEXT /* context_bytes */
 };
 
-/* The number of the device with this UUID; -1: more than 16 devices, or nothing to count with. */
+/* The number of the device with this UUID, or ACCOUNT_BEYOND. */
 int account_device(const uint8_t uuid[16]);
 
 /* Takes bytes of the device if the container stays within its cap; false: it would not. */

@@ -15,7 +15,7 @@ _Thread_local int charge_depth;
 /* Bytes of this process in small allocations, which share pages. */
 static struct {
     struct lock lock;
-    uint64_t bytes[ACCOUNT_DEVICES];
+    uint64_t bytes[ACCOUNT_NUMBERS];
 } small;
 
 /* The account's number of each of the driver's devices, plus one; 0: not looked up yet. Both stay
@@ -38,8 +38,6 @@ bool charge_ordinal(CUdevice ordinal, struct place *out) {
             CALL_DRIVER(cuDeviceGetUuid, &uuid, ordinal) != CUDA_SUCCESS)
             return false;
         number = account_device((const uint8_t *)uuid.bytes);
-        if (number < 0)
-            return false;
         numbers[ordinal] = number + 1;
     }
     *out = (struct place){.device = number, .ordinal = ordinal};

@@ -16,10 +16,10 @@
 
 static struct {
     struct lock lock;
-    _Atomic(uint64_t) charged[ACCOUNT_DEVICES]; /* what each device's graph pool has reserved */
-    _Atomic(CUdevice) ordinal[ACCOUNT_DEVICES];
-    uint64_t asked[ACCOUNT_DEVICES];    /* by calls under way */
-    uint64_t promised[ACCOUNT_DEVICES]; /* of that: what idle memory is there for */
+    _Atomic(uint64_t) charged[ACCOUNT_NUMBERS]; /* what each device's graph pool has reserved */
+    _Atomic(CUdevice) ordinal[ACCOUNT_NUMBERS];
+    uint64_t asked[ACCOUNT_NUMBERS];    /* by calls under way */
+    uint64_t promised[ACCOUNT_NUMBERS]; /* of that: what idle memory is there for */
     _Atomic(int) execs;                 /* graphs with memory nodes that are ready to run */
 } state;
 
@@ -114,17 +114,17 @@ static bool begin_on(struct need *need) {
     return false;
 }
 
-static void end(const struct need need[ACCOUNT_DEVICES]) {
-    for (int i = 0; i < ACCOUNT_DEVICES; i++)
+static void end(const struct need need[ACCOUNT_NUMBERS]) {
+    for (int i = 0; i < ACCOUNT_NUMBERS; i++)
         if (need[i].used)
             answered(&need[i]);
 }
 
-static bool begin(struct need need[ACCOUNT_DEVICES]) {
-    for (int i = 0; i < ACCOUNT_DEVICES; i++) {
+static bool begin(struct need need[ACCOUNT_NUMBERS]) {
+    for (int i = 0; i < ACCOUNT_NUMBERS; i++) {
         if (!need[i].used || begin_on(&need[i]))
             continue;
-        for (int rest = i; rest < ACCOUNT_DEVICES; rest++)
+        for (int rest = i; rest < ACCOUNT_NUMBERS; rest++)
             need[rest].used = false;
         end(need);
         return false;
@@ -138,7 +138,7 @@ static bool place_of(const CUDA_MEM_ALLOC_NODE_PARAMS *params, struct place *out
 }
 
 /* false: the driver does not say what it is. */
-static bool add_node(struct need need[ACCOUNT_DEVICES], uint64_t live[ACCOUNT_DEVICES],
+static bool add_node(struct need need[ACCOUNT_NUMBERS], uint64_t live[ACCOUNT_NUMBERS],
                      CUgraphNode node) {
     int type = -1;
     CUDA_MEM_ALLOC_NODE_PARAMS params;
@@ -170,10 +170,10 @@ static bool add_node(struct need need[ACCOUNT_DEVICES], uint64_t live[ACCOUNT_DE
 }
 
 /* false: what it holds could not be told. A graph that the driver does not know is its affair. */
-static bool measure(CUgraph graph, struct need need[ACCOUNT_DEVICES]) {
-    uint64_t live[ACCOUNT_DEVICES] = {0};
+static bool measure(CUgraph graph, struct need need[ACCOUNT_NUMBERS]) {
+    uint64_t live[ACCOUNT_NUMBERS] = {0};
     size_t count = 0;
-    memset(need, 0, ACCOUNT_DEVICES * sizeof *need);
+    memset(need, 0, ACCOUNT_NUMBERS * sizeof *need);
     if (!graph || CALL_DRIVER(cuGraphGetNodes, graph, NULL, &count) != CUDA_SUCCESS || !count)
         return true;
     CUgraphNode *nodes = malloc(count * sizeof *nodes);
@@ -189,8 +189,8 @@ static uint64_t exec_key(CUgraphExec exec, int device) {
     return (uint64_t)(uintptr_t)exec + (uint64_t)device;
 }
 
-static void note(CUgraphExec exec, const struct need need[ACCOUNT_DEVICES]) {
-    for (int i = 0; i < ACCOUNT_DEVICES; i++) {
+static void note(CUgraphExec exec, const struct need need[ACCOUNT_NUMBERS]) {
+    for (int i = 0; i < ACCOUNT_NUMBERS; i++) {
         if (!need[i].used)
             continue;
         owned_put(OWNED_EXEC, exec_key(exec, i),
@@ -201,10 +201,10 @@ static void note(CUgraphExec exec, const struct need need[ACCOUNT_DEVICES]) {
     }
 }
 
-static void recall(CUgraphExec exec, struct need need[ACCOUNT_DEVICES]) {
+static void recall(CUgraphExec exec, struct need need[ACCOUNT_NUMBERS]) {
     struct owned entry;
-    memset(need, 0, ACCOUNT_DEVICES * sizeof *need);
-    for (int i = 0; i < ACCOUNT_DEVICES; i++)
+    memset(need, 0, ACCOUNT_NUMBERS * sizeof *need);
+    for (int i = 0; i < ACCOUNT_NUMBERS; i++)
         if (owned_look_up(OWNED_EXEC, exec_key(exec, i), &entry))
             need[i] = (struct need){.used = true,
                                     .place = {.device = i, .ordinal = (CUdevice)entry.owner},
@@ -248,7 +248,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
 #define INSTANTIATE(symbol, parameters, ...)                                                       \
     CUresult symbol parameters {                                                                   \
         ENTER(symbol, __VA_ARGS__);                                                                \
-        struct need need[ACCOUNT_DEVICES];                                                         \
+        struct need need[ACCOUNT_NUMBERS];                                                         \
         if (!measure(graph, need) || !begin(need))                                                 \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
         CUresult answer = CALL_DRIVER(symbol, __VA_ARGS__);                                        \
@@ -278,7 +278,7 @@ INSTANTIATE(cuGraphInstantiateWithParams_ptsz,
         ENTER(symbol, exec, stream);                                                               \
         if (!state.execs)                                                                          \
             return CALL_DRIVER(symbol, exec, stream);                                              \
-        struct need need[ACCOUNT_DEVICES];                                                         \
+        struct need need[ACCOUNT_NUMBERS];                                                         \
         recall(exec, need);                                                                        \
         if (!begin(need))                                                                          \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
@@ -294,12 +294,12 @@ RUN(cuGraphLaunch_ptsz)
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
     ENTER(cuGraphExecDestroy, exec);
     /* The notes go first: afterwards the number may be that of another thread's new graph. */
-    struct owned entries[ACCOUNT_DEVICES];
-    bool ours[ACCOUNT_DEVICES] = {0};
-    for (int i = 0; state.execs && i < ACCOUNT_DEVICES; i++)
+    struct owned entries[ACCOUNT_NUMBERS];
+    bool ours[ACCOUNT_NUMBERS] = {0};
+    for (int i = 0; state.execs && i < ACCOUNT_NUMBERS; i++)
         ours[i] = owned_take(OWNED_EXEC, exec_key(exec, i), &entries[i]);
     CUresult answer = CALL_DRIVER(cuGraphExecDestroy, exec);
-    for (int i = 0; i < ACCOUNT_DEVICES; i++) {
+    for (int i = 0; i < ACCOUNT_NUMBERS; i++) {
         if (ours[i] && answer != CUDA_SUCCESS) {
             owned_put(OWNED_EXEC, exec_key(exec, i), entries[i]);
         } else if (ours[i]) {

@@ -192,14 +192,13 @@ bool pools_place(CUmemoryPool handle, struct place *out) {
     if (pool)
         return true;
     /* A pool that the program did not make: a device's default one. */
-    for (CUdevice ordinal = 0; ordinal < ACCOUNT_DEVICES; ordinal++) {
+    for (CUdevice ordinal = 0;; ordinal++) {
         CUmemoryPool own = NULL;
         if (CALL_DRIVER(cuDeviceGetDefaultMemPool, &own, ordinal) != CUDA_SUCCESS)
             return false;
         if (own == handle)
             return charge_ordinal(ordinal, out);
     }
-    return false;
 }
 
 void pools_destroyed(CUmemoryPool handle, uint64_t still_used) {
