@@ -33,6 +33,7 @@ check "ruff format" "$bin/ruff" format --check .
 check "mypy --strict" "$bin/mypy" -p gpu_scheduler -p cluster -p demo -p gpu_check
 check "import directions" "$bin/lint-imports"
 check "module sizes" "$bin/python" hack/module_sizes.py operator/gpu_scheduler hack/cluster hack/demo hack/gpu_check
+check "CUDA headers" "$bin/python" hack/driver_headers.py
 check "clang-format" env "PATH=$PWD/$bin:$PATH" make --directory native format-check
 check "shellcheck" env "PATH=$PWD/$bin:$PATH" shellcheck "${scripts[@]}"
 check "helm lint" helm_lint

@@ -5,25 +5,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.native.build import NATIVE, NativeBuild
+from tests.native.build import NativeBuild
 
-GPUCAP = NATIVE / "libgpucap"
+from driver_headers import WORDS, complaints, exports, functions, hooked, waivers
+
 OLDEST_GLIBC = (2, 17)  # CentOS 7; every image with CUDA has at least this
-
-
-def lines(file: Path) -> list[str]:
-    """Without comments."""
-    return [line for line in file.read_text().splitlines() if line and not line.startswith("#")]
-
-
-def hooked() -> set[str]:
-    """The hooks of the library's table."""
-    return set(re.findall(r"^HOOK\((\w+)\)", (GPUCAP / "src/functions.def").read_text(), re.M))
-
-
-def waivers() -> dict[str, str]:
-    """Symbol and reason."""
-    return dict(line.split("\t") for line in lines(GPUCAP / "symbols/waivers.txt"))
 
 
 def dynamic_symbols(library: Path) -> list[list[str]]:
@@ -33,23 +19,35 @@ def dynamic_symbols(library: Path) -> list[list[str]]:
 
 
 def test_every_way_to_allocate_is_hooked_or_waived() -> None:
-    exports = set(lines(GPUCAP / "symbols/driver-exports.txt"))
-    words = "Alloc|Create|Reserve|Limit|Map|Bind|Import|Export|Child|Pool|Restore"
-    allocating = {name for name in exports if re.search(words, name)}
+    allocating = {name for name in exports() if WORDS.search(name)}
     assert len(allocating) > 100
     assert allocating - hooked() - waivers().keys() == set()
 
 
 def test_no_stale_waiver() -> None:
-    exports = set(lines(GPUCAP / "symbols/driver-exports.txt"))
-    assert waivers().keys() <= exports
+    assert waivers().keys() <= exports()
     assert waivers().keys() & hooked() == set()
     assert all(len(reason) > 4 for reason in waivers().values())
 
 
 def test_hooks_are_functions_of_the_driver() -> None:
-    exports = set(lines(GPUCAP / "symbols/driver-exports.txt"))
-    assert {name for name in hooked() if name.startswith("cu")} <= exports
+    assert {name for name in hooked() if name.startswith("cu")} <= exports()
+
+
+def test_a_function_that_a_new_header_brings_is_seen() -> None:
+    """What `make lint` asks of the headers of CUDA 12 and 13."""
+    header = """
+        CUresult CUDAAPI cuMemAllocFancy(CUdeviceptr *pointer, size_t bytes);
+        #define cuMemCopyFancy __CUDA_API_PTSZ(cuMemCopyFancy)
+        #define cuMemPeekFancy cuMemPeekFancy_v2
+        static inline CUresult cuMemAllocInline(int how) {
+    """
+    declared = functions(header)
+    assert declared == {"cuMemAllocFancy", "cuMemCopyFancy_ptsz", "cuMemPeekFancy_v2"}
+    said = list(complaints("cuda 99", declared | exports()))
+    assert [line.split()[2] for line in said] == [*sorted(declared), "cuMemAllocFancy"]
+    assert list(complaints("cuda 98", exports())) == []
+    assert "is it another file" in next(complaints("cuda 97", {"cuInit"}))
 
 
 def test_exports_are_the_hooks_and_what_finds_them(native: NativeBuild) -> None:
