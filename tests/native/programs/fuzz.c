@@ -114,7 +114,9 @@ static CUresult take_physical(struct worker *worker, struct item *item) {
     if (answer != CUDA_SUCCESS)
         return answer;
     item->drop = drop_handle;
-    if (any(worker, 3) == 0 &&
+    /* Closing is not a call of the driver: the pretended one sees it at its next, so no other
+     * thread may let the library see it before. */
+    if (threads == 1 && any(worker, 3) == 0 &&
         cuMemExportToShareableHandle(&item->descriptor, item->handle,
                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) == CUDA_SUCCESS) {
         SURE(cuMemRelease(item->handle));
