@@ -72,6 +72,7 @@ class Fuzz:
         self._programs: list[Program] = []
         self._caps: list[tuple[float, int]] = []
         self._allowed_mib = 0.0
+        self._paused_at = self._resumed_at = 0.0
         self.seen = Seen(seed)
 
     def run(self, seconds: float) -> Seen:
@@ -158,6 +159,9 @@ class Fuzz:
             program.kill_at = None
         elif program.pause is not None and now >= program.pause[0]:
             program.paused = now < program.pause[1]
+            if program.paused and now > self._resumed_at + SETTLED_SECONDS:
+                self._paused_at = now
+            self._resumed_at = now
             process.send_signal(signal.SIGSTOP if program.paused else signal.SIGCONT)
             program.pause = program.pause if program.paused else None
         elif now > program.over_at + STUCK_SECONDS:
@@ -165,7 +169,10 @@ class Fuzz:
 
     def _sample(self, now: float) -> None:
         used = self._gpu.used_mib()
-        while len(self._caps) > 1 and self._caps[1][0] < now - SETTLED_SECONDS:
+        settled = now - SETTLED_SECONDS
+        if self._resumed_at > settled:  # whoever was paused goes on with the cap that it had read
+            settled = self._paused_at - SETTLED_SECONDS
+        while len(self._caps) > 1 and self._caps[1][0] < settled:
             del self._caps[0]
         cap = max(mib for _, mib in self._caps)
         above = used - max(cap, self._allowed_mib)

@@ -112,6 +112,7 @@ static bool take(struct growth *growth, bool *others) {
         uint64_t reserved = attribute(growth->pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
         uint64_t taken = pools_used(growth->pool) + pool->asked;
         missing = less(bytes, less(reserved, taken));
+        growth->had = reserved;
         growth->place = pool->place;
         growth->promised = bytes - missing;
         growth->reserved = missing ? charge_whole(missing, pool->chunk) : 0;
@@ -145,10 +146,12 @@ bool pools_begin(struct growth *growth, CUmemoryPool handle, const struct place 
     return false;
 }
 
-/* From a small one, which the driver gives one chunk. Several at a time look like a larger chunk,
- * never like a smaller one. */
-static void learn(struct pool *pool, const struct growth *growth, uint64_t grown) {
-    if (growth->bytes >= CHUNK_LEAST || grown > CHUNK_MOST ||
+/* From a small one, which the driver gives one chunk. What several threads do at a time is a
+ * multiple of it, never less. */
+static void learn(struct pool *pool, const struct growth *growth) {
+    uint64_t now = attribute(pool->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+    uint64_t grown = less(now, growth->had);
+    if (!grown || growth->bytes >= CHUNK_LEAST || grown > CHUNK_MOST ||
         (pool->learnt && grown <= pool->chunk))
         return;
     pool->chunk = state.chunk = grown > CHUNK_LEAST ? grown : CHUNK_LEAST;
@@ -160,12 +163,10 @@ void pools_end(const struct growth *growth, CUresult answer, const CUdeviceptr *
     lock_take(&state.lock);
     struct pool *pool = find(growth->pool);
     if (pool) {
-        uint64_t before = pool->charged;
         answered(pool, growth);
         settle(pool, growth->reserved);
-        uint64_t grown = pool->charged > before ? pool->charged - before : 0;
-        if (growth->reserved && grown)
-            learn(pool, growth, grown);
+        if (growth->reserved)
+            learn(pool, growth);
     } else {
         charge_return(growth->place.device, growth->reserved);
     }

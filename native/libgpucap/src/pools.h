@@ -18,6 +18,7 @@ struct growth {
     uint64_t bytes;    /* asked for */
     uint64_t promised; /* of that: what is idle in the pool */
     uint64_t reserved; /* taken from the account for the rest, until the call is over */
+    uint64_t had;      /* the pool's reserved memory before it */
 };
 
 /* Before an allocation from the pool: takes what it may have to grow by; false: over the cap. */
