@@ -79,6 +79,11 @@ void charge_return_context(enum owned_kind kind, uint64_t context, int device);
 void charge_released(CUresult answer, enum owned_kind kind, uint64_t key,
                      const struct owned *entry);
 
+/* a − b, and 0 where that is less than nothing. */
+static inline uint64_t charge_less(uint64_t a, uint64_t b) {
+    return a > b ? a - b : 0;
+}
+
 /* width × height, as large as can be when it overflows. */
 uint64_t charge_product(uint64_t width, uint64_t height);
 

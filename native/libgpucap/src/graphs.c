@@ -33,10 +33,6 @@ static uint64_t attribute(CUdevice ordinal, CUgraphMem_attribute which) {
     return read_attribute(ordinal, which, &bytes) ? bytes : 0;
 }
 
-static uint64_t less(uint64_t a, uint64_t b) {
-    return a > b ? a - b : 0;
-}
-
 /* With the lock. Idle memory that a call under way counts on stays charged, also if the driver
  * gives it back meanwhile: it takes it again for that call. */
 static void settle_locked(const struct place *place, uint64_t given_back) {
@@ -101,7 +97,8 @@ static bool begin_on(struct need *need) {
     lock_take(&state.lock);
     uint64_t have = attribute(place->ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
     uint64_t used = attribute(place->ordinal, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
-    uint64_t missing = less(need->most, less(have, used + state.asked[place->device]));
+    uint64_t missing =
+        charge_less(need->most, charge_less(have, used + state.asked[place->device]));
     need->promised = need->most - missing;
     state.asked[place->device] += need->most;
     state.promised[place->device] += need->promised;
@@ -114,17 +111,17 @@ static bool begin_on(struct need *need) {
     return false;
 }
 
-static void end(const struct need need[ACCOUNT_NUMBERS]) {
-    for (int i = 0; i < ACCOUNT_NUMBERS; i++)
+static void end(const struct need need[ACCOUNT_DEVICES]) {
+    for (int i = 0; i < ACCOUNT_DEVICES; i++)
         if (need[i].used)
             answered(&need[i]);
 }
 
-static bool begin(struct need need[ACCOUNT_NUMBERS]) {
-    for (int i = 0; i < ACCOUNT_NUMBERS; i++) {
+static bool begin(struct need need[ACCOUNT_DEVICES]) {
+    for (int i = 0; i < ACCOUNT_DEVICES; i++) {
         if (!need[i].used || begin_on(&need[i]))
             continue;
-        for (int rest = i; rest < ACCOUNT_NUMBERS; rest++)
+        for (int rest = i; rest < ACCOUNT_DEVICES; rest++)
             need[rest].used = false;
         end(need);
         return false;
@@ -138,7 +135,7 @@ static bool place_of(const CUDA_MEM_ALLOC_NODE_PARAMS *params, struct place *out
 }
 
 /* false: the driver does not say what it is. */
-static bool add_node(struct need need[ACCOUNT_NUMBERS], uint64_t live[ACCOUNT_NUMBERS],
+static bool add_node(struct need need[ACCOUNT_DEVICES], uint64_t live[ACCOUNT_DEVICES],
                      CUgraphNode node) {
     int type = -1;
     CUDA_MEM_ALLOC_NODE_PARAMS params;
@@ -153,6 +150,8 @@ static bool add_node(struct need need[ACCOUNT_NUMBERS], uint64_t live[ACCOUNT_NU
             return false;
         if (!place_of(&params, &place))
             return true;
+        if (place.device == ACCOUNT_BEYOND)
+            return limit_bytes() == LIMIT_NONE;
         struct need *of = &need[place.device];
         *of = (struct need){.used = true, .place = place, .most = of->most};
         live[place.device] += charge_rounded(params.bytesize);
@@ -170,10 +169,10 @@ static bool add_node(struct need need[ACCOUNT_NUMBERS], uint64_t live[ACCOUNT_NU
 }
 
 /* false: what it holds could not be told. A graph that the driver does not know is its affair. */
-static bool measure(CUgraph graph, struct need need[ACCOUNT_NUMBERS]) {
-    uint64_t live[ACCOUNT_NUMBERS] = {0};
+static bool measure(CUgraph graph, struct need need[ACCOUNT_DEVICES]) {
+    uint64_t live[ACCOUNT_DEVICES] = {0};
     size_t count = 0;
-    memset(need, 0, ACCOUNT_NUMBERS * sizeof *need);
+    memset(need, 0, ACCOUNT_DEVICES * sizeof *need);
     if (!graph || CALL_DRIVER(cuGraphGetNodes, graph, NULL, &count) != CUDA_SUCCESS || !count)
         return true;
     CUgraphNode *nodes = malloc(count * sizeof *nodes);
@@ -189,8 +188,8 @@ static uint64_t exec_key(CUgraphExec exec, int device) {
     return (uint64_t)(uintptr_t)exec + (uint64_t)device;
 }
 
-static void note(CUgraphExec exec, const struct need need[ACCOUNT_NUMBERS]) {
-    for (int i = 0; i < ACCOUNT_NUMBERS; i++) {
+static void note(CUgraphExec exec, const struct need need[ACCOUNT_DEVICES]) {
+    for (int i = 0; i < ACCOUNT_DEVICES; i++) {
         if (!need[i].used)
             continue;
         owned_put(OWNED_EXEC, exec_key(exec, i),
@@ -201,10 +200,10 @@ static void note(CUgraphExec exec, const struct need need[ACCOUNT_NUMBERS]) {
     }
 }
 
-static void recall(CUgraphExec exec, struct need need[ACCOUNT_NUMBERS]) {
+static void recall(CUgraphExec exec, struct need need[ACCOUNT_DEVICES]) {
     struct owned entry;
-    memset(need, 0, ACCOUNT_NUMBERS * sizeof *need);
-    for (int i = 0; i < ACCOUNT_NUMBERS; i++)
+    memset(need, 0, ACCOUNT_DEVICES * sizeof *need);
+    for (int i = 0; i < ACCOUNT_DEVICES; i++)
         if (owned_look_up(OWNED_EXEC, exec_key(exec, i), &entry))
             need[i] = (struct need){.used = true,
                                     .place = {.device = i, .ordinal = (CUdevice)entry.owner},
@@ -248,7 +247,7 @@ CUresult cuGraphAddNode_v2(CUgraphNode *node, CUgraph graph, const CUgraphNode *
 #define INSTANTIATE(symbol, parameters, ...)                                                       \
     CUresult symbol parameters {                                                                   \
         ENTER(symbol, __VA_ARGS__);                                                                \
-        struct need need[ACCOUNT_NUMBERS];                                                         \
+        struct need need[ACCOUNT_DEVICES];                                                         \
         if (!measure(graph, need) || !begin(need))                                                 \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
         CUresult answer = CALL_DRIVER(symbol, __VA_ARGS__);                                        \
@@ -278,7 +277,7 @@ INSTANTIATE(cuGraphInstantiateWithParams_ptsz,
         ENTER(symbol, exec, stream);                                                               \
         if (!state.execs)                                                                          \
             return CALL_DRIVER(symbol, exec, stream);                                              \
-        struct need need[ACCOUNT_NUMBERS];                                                         \
+        struct need need[ACCOUNT_DEVICES];                                                         \
         recall(exec, need);                                                                        \
         if (!begin(need))                                                                          \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
@@ -294,12 +293,12 @@ RUN(cuGraphLaunch_ptsz)
 CUresult cuGraphExecDestroy(CUgraphExec exec) {
     ENTER(cuGraphExecDestroy, exec);
     /* The notes go first: afterwards the number may be that of another thread's new graph. */
-    struct owned entries[ACCOUNT_NUMBERS];
-    bool ours[ACCOUNT_NUMBERS] = {0};
-    for (int i = 0; state.execs && i < ACCOUNT_NUMBERS; i++)
+    struct owned entries[ACCOUNT_DEVICES];
+    bool ours[ACCOUNT_DEVICES] = {0};
+    for (int i = 0; state.execs && i < ACCOUNT_DEVICES; i++)
         ours[i] = owned_take(OWNED_EXEC, exec_key(exec, i), &entries[i]);
     CUresult answer = CALL_DRIVER(cuGraphExecDestroy, exec);
-    for (int i = 0; i < ACCOUNT_NUMBERS; i++) {
+    for (int i = 0; i < ACCOUNT_DEVICES; i++) {
         if (ours[i] && answer != CUDA_SUCCESS) {
             owned_put(OWNED_EXEC, exec_key(exec, i), entries[i]);
         } else if (ours[i]) {

@@ -89,14 +89,10 @@ static void settle(struct pool *pool, uint64_t given_back) {
     pool->charged = now;
 }
 
-static uint64_t less(uint64_t a, uint64_t b) {
-    return a > b ? a - b : 0;
-}
-
 /* The call has its answer, or is not made. It may be another pool by now. */
 static void answered(struct pool *pool, const struct growth *growth) {
-    pool->asked = less(pool->asked, charge_whole(growth->bytes, CHARGE_SMALL_STEP));
-    pool->promised = less(pool->promised, growth->promised);
+    pool->asked = charge_less(pool->asked, charge_whole(growth->bytes, CHARGE_SMALL_STEP));
+    pool->promised = charge_less(pool->promised, growth->promised);
 }
 
 /* Takes what the pool may have to grow by. Idle memory counts once: what calls of other threads
@@ -111,7 +107,7 @@ static bool take(struct growth *growth, bool *others) {
         /* With the lock: what a call has got is in use before it ceases to be asked for. */
         uint64_t reserved = attribute(growth->pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
         uint64_t taken = pools_used(growth->pool) + pool->asked;
-        missing = less(bytes, less(reserved, taken));
+        missing = charge_less(bytes, charge_less(reserved, taken));
         growth->had = reserved;
         growth->place = pool->place;
         growth->promised = bytes - missing;
@@ -150,7 +146,7 @@ bool pools_begin(struct growth *growth, CUmemoryPool handle, const struct place 
  * multiple of it, never less. */
 static void learn(struct pool *pool, const struct growth *growth) {
     uint64_t now = attribute(pool->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-    uint64_t grown = less(now, growth->had);
+    uint64_t grown = charge_less(now, growth->had);
     if (!grown || growth->bytes >= CHUNK_LEAST || grown > CHUNK_MOST ||
         (pool->learnt && grown <= pool->chunk))
         return;
