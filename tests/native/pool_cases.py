@@ -4,12 +4,14 @@ import ctypes
 import os
 import sys
 import threading
+import time
 
 from tests.native.cuda import MIB, OUT_OF_MEMORY, Cuda, Number
 from tests.native.cuda_layouts import AllocationProp, PoolProps
 
 FILE_DESCRIPTOR = 1
 RELEASE_THRESHOLD = 4
+PAUSE_SECONDS = 0.2
 
 
 def one_piece_of_each(pools: int) -> None:
@@ -86,6 +88,29 @@ def free_in_two_streams() -> list[float]:
         cuda.ok("cuStreamSynchronize", stream)
         found.append(cuda.free_mib())
     return found
+
+
+def shrink_while_one_counts_on_it(mib: int) -> float:
+    """What becomes free when a pool is trimmed while a call of another thread counts on what is
+    idle in it."""
+    cuda = Cuda()
+    pool = new_pool(cuda, 1 << 20)
+    context = Number()
+    cuda.ok("cuCtxGetCurrent", context)
+    cuda.ok("cuMemFreeAsync", cuda.get("cuMemAllocFromPoolAsync", MIB, pool, 0), 0)
+    before = cuda.free_mib()  # with a chunk of the pool, which is idle
+
+    def work() -> None:
+        cuda.ok("cuCtxSetCurrent", int(context))
+        cuda.get("cuMemAllocFromPoolAsync", mib * MIB, pool, 0)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    time.sleep(PAUSE_SECONDS)
+    cuda.ok("cuMemPoolTrimTo", pool, 0)
+    meanwhile = cuda.free_mib()
+    thread.join()
+    return meanwhile - before
 
 
 def reset_with_a_pool() -> float:

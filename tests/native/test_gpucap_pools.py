@@ -40,6 +40,13 @@ def test_idle_memory_of_a_pool_is_counted_on_once(container: Callable[..., Conta
     assert box.gpu.peak_mib() <= 1024 + CONTEXT_MIB
 
 
+def test_a_promised_part_of_a_chunk_keeps_the_chunk(container: Callable[..., Container]) -> None:
+    """The driver takes a whole one again for it: nobody else can have the rest meanwhile."""
+    box = container(cap_mib=1024)
+    box.gpu.configure(context_mib=CONTEXT_MIB, pool_delay_us=500_000)
+    assert box.call(f"{CASES}:shrink_while_one_counts_on_it", 20) == 0
+
+
 def test_each_stream_gives_back_what_was_freed_in_it(container: Callable[..., Container]) -> None:
     assert container(cap_mib=1024).call(f"{CASES}:free_in_two_streams") == [768, 1024]
 

@@ -25,7 +25,9 @@ static bool stream_pool(CUstream stream, struct place *place, CUmemoryPool *pool
         if (!pools_begin(&growth, pool, &place, bytes))                                            \
             return CUDA_ERROR_OUT_OF_MEMORY;                                                       \
         CUresult answer = CALL_DRIVER(symbol, __VA_ARGS__);                                        \
-        pools_end(&growth, answer, pointer);                                                       \
+        pools_end(&growth);                                                                        \
+        if (answer == CUDA_SUCCESS)                                                                \
+            pools_note(&growth, *pointer);                                                         \
         return answer;                                                                             \
     } while (0)
 

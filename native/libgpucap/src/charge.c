@@ -6,9 +6,8 @@
 
 #include <string.h>
 
-#define ORDINALS 64
-#define LARGE    (1u << 20)
-#define PAGE     (2u << 20)
+#define LARGE (1u << 20)
+#define PAGE  (2u << 20)
 
 _Thread_local int charge_depth;
 
@@ -20,16 +19,16 @@ static struct {
 
 /* The account's number of each of the driver's devices, plus one; 0: not looked up yet. Both stay
  * the same for the life of a process, but a forked child begins anew. */
-static _Atomic(int) numbers[ORDINALS];
+static _Atomic(int) numbers[CHARGE_ORDINALS];
 
 void charge_forget(void) {
-    for (int i = 0; i < ORDINALS; i++)
+    for (int i = 0; i < CHARGE_ORDINALS; i++)
         numbers[i] = 0;
     memset(&small, 0, sizeof small);
 }
 
 bool charge_ordinal(CUdevice ordinal, struct place *out) {
-    if (ordinal < 0 || ordinal >= ORDINALS)
+    if (ordinal < 0 || ordinal >= CHARGE_ORDINALS)
         return false;
     int number = numbers[ordinal] - 1;
     if (number < 0) {

@@ -57,6 +57,7 @@ bool charge_location(const CUmemLocation *location, struct place *out);
 uint64_t charge_rounded(uint64_t bytes);
 
 #define CHARGE_SMALL_STEP 512u
+#define CHARGE_ORDINALS   64 /* devices of the driver, at most */
 
 /* The same in whole steps of so many bytes; at most UINT64_MAX. */
 uint64_t charge_whole(uint64_t bytes, uint64_t step);

@@ -8,118 +8,31 @@
  */
 #include "charge.h"
 #include "limit.h"
-#include "lock.h"
 #include "pools.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-static struct {
-    struct lock lock;
-    _Atomic(uint64_t) charged[ACCOUNT_NUMBERS]; /* what each device's graph pool has reserved */
-    _Atomic(CUdevice) ordinal[ACCOUNT_NUMBERS];
-    uint64_t asked[ACCOUNT_NUMBERS];    /* by calls under way */
-    uint64_t promised[ACCOUNT_NUMBERS]; /* of that: what idle memory is there for */
-    _Atomic(int) execs;                 /* graphs with memory nodes that are ready to run */
-} state;
+static _Atomic(int) execs; /* graphs with memory nodes that are ready to run */
 
-static bool read_attribute(CUdevice ordinal, CUgraphMem_attribute which, uint64_t *bytes) {
-    *bytes = 0;
-    return CALL_DRIVER(cuDeviceGetGraphMemAttribute, ordinal, which, bytes) == CUDA_SUCCESS;
-}
-
-static uint64_t attribute(CUdevice ordinal, CUgraphMem_attribute which) {
-    uint64_t bytes;
-    return read_attribute(ordinal, which, &bytes) ? bytes : 0;
-}
-
-/* With the lock. Idle memory that a call under way counts on stays charged, also if the driver
- * gives it back meanwhile: it takes it again for that call. */
-static void settle_locked(const struct place *place, uint64_t given_back) {
-    int device = place->device;
-    uint64_t before = state.charged[device] + given_back, now;
-    if (!read_attribute(place->ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, &now))
-        now = before; /* as if the driver had taken all that it might */
-    uint64_t promised = state.promised[device];
-    if (promised)
-        promised += attribute(place->ordinal, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
-    now = now > promised ? now : promised;
-    account_settle(device, now, before);
-    state.charged[device] = now;
-    state.ordinal[device] = place->ordinal;
-}
-
-static void settle(const struct place *place, uint64_t given_back) {
-    lock_take(&state.lock);
-    settle_locked(place, given_back);
-    lock_free(&state.lock);
-}
-
-bool graphs_trim(const struct place *place) {
-    if (!state.charged[place->device])
-        return false;
-    CALL_DRIVER(cuDeviceGraphMemTrim, place->ordinal);
-    settle(place, 0);
-    return true;
-}
-
-void graphs_settle_device(int device) {
-    if (state.charged[device])
-        settle(&(struct place){.device = device, .ordinal = state.ordinal[device]}, 0);
-}
-
-void graphs_forget(void) {
-    memset(&state, 0, sizeof state);
-}
-
-/* Per device: what is taken before a call and given back, corrected, after it. */
+/* Per device: what a graph's nodes hold at one time, and what is taken for it around a call. */
 struct need {
     bool used;
     struct place place;
-    uint64_t most; /* that the nodes hold at one time */
-    uint64_t reserved;
-    uint64_t promised; /* idle memory that it counts on */
+    uint64_t most;
+    struct growth growth;
 };
-
-/* The call has its answer, or is not made. */
-static void answered(const struct need *need) {
-    lock_take(&state.lock);
-    state.asked[need->place.device] -= need->most;
-    state.promised[need->place.device] -= need->promised;
-    settle_locked(&need->place, need->reserved);
-    lock_free(&state.lock);
-}
-
-/* Takes what the device's graph pool may have to grow by. Idle memory counts once: what launches of
- * other threads that are under way have asked for is theirs. */
-static bool begin_on(struct need *need) {
-    struct place *place = &need->place;
-    lock_take(&state.lock);
-    uint64_t have = attribute(place->ordinal, CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT);
-    uint64_t used = attribute(place->ordinal, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT);
-    uint64_t missing =
-        charge_less(need->most, charge_less(have, used + state.asked[place->device]));
-    need->promised = need->most - missing;
-    state.asked[place->device] += need->most;
-    state.promised[place->device] += need->promised;
-    lock_free(&state.lock);
-    need->reserved = missing ? charge_rounded(missing) : 0;
-    if (!missing || charge_reserve(place, need->reserved))
-        return true;
-    need->reserved = 0;
-    answered(need);
-    return false;
-}
 
 static void end(const struct need need[ACCOUNT_DEVICES]) {
     for (int i = 0; i < ACCOUNT_DEVICES; i++)
         if (need[i].used)
-            answered(&need[i]);
+            pools_end(&need[i].growth);
 }
 
 static bool begin(struct need need[ACCOUNT_DEVICES]) {
     for (int i = 0; i < ACCOUNT_DEVICES; i++) {
-        if (!need[i].used || begin_on(&need[i]))
+        CUmemoryPool pool = pools_of_graphs(need[i].place.ordinal);
+        if (!need[i].used || pools_begin(&need[i].growth, pool, &need[i].place, need[i].most))
             continue;
         for (int rest = i; rest < ACCOUNT_DEVICES; rest++)
             need[rest].used = false;
@@ -196,7 +109,7 @@ static void note(CUgraphExec exec, const struct need need[ACCOUNT_DEVICES]) {
                   (struct owned){.bytes = need[i].most,
                                  .owner = (uint64_t)need[i].place.ordinal,
                                  .device = i});
-        state.execs++;
+        execs++;
     }
 }
 
@@ -275,7 +188,7 @@ INSTANTIATE(cuGraphInstantiateWithParams_ptsz,
 #define RUN(symbol)                                                                                \
     CUresult symbol(CUgraphExec exec, CUstream stream) {                                           \
         ENTER(symbol, exec, stream);                                                               \
-        if (!state.execs)                                                                          \
+        if (!execs)                                                                                \
             return CALL_DRIVER(symbol, exec, stream);                                              \
         struct need need[ACCOUNT_DEVICES];                                                         \
         recall(exec, need);                                                                        \
@@ -295,15 +208,15 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
     /* The notes go first: afterwards the number may be that of another thread's new graph. */
     struct owned entries[ACCOUNT_DEVICES];
     bool ours[ACCOUNT_DEVICES] = {0};
-    for (int i = 0; state.execs && i < ACCOUNT_DEVICES; i++)
+    for (int i = 0; execs && i < ACCOUNT_DEVICES; i++)
         ours[i] = owned_take(OWNED_EXEC, exec_key(exec, i), &entries[i]);
     CUresult answer = CALL_DRIVER(cuGraphExecDestroy, exec);
     for (int i = 0; i < ACCOUNT_DEVICES; i++) {
         if (ours[i] && answer != CUDA_SUCCESS) {
             owned_put(OWNED_EXEC, exec_key(exec, i), entries[i]);
         } else if (ours[i]) {
-            state.execs--;
-            settle(&(struct place){.device = i, .ordinal = (CUdevice)entries[i].owner}, 0);
+            execs--;
+            pools_settle(pools_of_graphs((CUdevice)entries[i].owner));
         }
     }
     return answer;
@@ -312,8 +225,6 @@ CUresult cuGraphExecDestroy(CUgraphExec exec) {
 CUresult cuDeviceGraphMemTrim(CUdevice device) {
     ENTER(cuDeviceGraphMemTrim, device);
     CUresult answer = CALL_DRIVER(cuDeviceGraphMemTrim, device);
-    struct place place;
-    if (answer == CUDA_SUCCESS && charge_ordinal(device, &place))
-        settle(&place, 0);
+    pools_settle(pools_of_graphs(device));
     return answer;
 }

@@ -32,6 +32,16 @@ static struct {
     _Atomic(bool) freed; /* of some pool */
 } state;
 
+/* Handles of the driver are addresses: none is so low. */
+CUmemoryPool pools_of_graphs(CUdevice ordinal) {
+    return (CUmemoryPool)(uintptr_t)(ordinal + 1);
+}
+
+static bool is_of_graphs(CUmemoryPool handle, CUdevice *ordinal) {
+    *ordinal = (CUdevice)((uintptr_t)handle - 1);
+    return handle && (uintptr_t)handle <= CHARGE_ORDINALS;
+}
+
 static struct pool *find(CUmemoryPool handle) {
     for (int i = 0; i < state.count; i++)
         if (state.pools[i].handle == handle && !state.pools[i].destroyed)
@@ -43,11 +53,14 @@ static struct pool *find_or_add(CUmemoryPool handle, const struct place *place) 
     struct pool *pool = find(handle);
     if (pool)
         return pool;
+    CUdevice ordinal;
+    uint64_t chunk = is_of_graphs(handle, &ordinal) ? CHUNK_LEAST
+                     : state.chunk                  ? state.chunk
+                                                    : CHUNK_USUAL;
     for (int i = 0; i < POOLS; i++) {
         if (state.pools[i].handle)
             continue;
-        state.pools[i] = (struct pool){
-            .handle = handle, .place = *place, .chunk = state.chunk ? state.chunk : CHUNK_USUAL};
+        state.pools[i] = (struct pool){.handle = handle, .place = *place, .chunk = chunk};
         state.count = i < state.count ? state.count : i + 1;
         return &state.pools[i];
     }
@@ -55,23 +68,50 @@ static struct pool *find_or_add(CUmemoryPool handle, const struct place *place) 
     return NULL;
 }
 
-static bool read_attribute(CUmemoryPool pool, CUmemPool_attribute which, uint64_t *bytes) {
+static bool read_reserved(CUmemoryPool pool, uint64_t *bytes) {
+    CUdevice ordinal;
     *bytes = 0;
-    return CALL_DRIVER(cuMemPoolGetAttribute, pool, which, bytes) == CUDA_SUCCESS;
+    if (is_of_graphs(pool, &ordinal))
+        return CALL_DRIVER(cuDeviceGetGraphMemAttribute, ordinal,
+                           CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT, bytes) == CUDA_SUCCESS;
+    return CALL_DRIVER(cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, bytes) ==
+           CUDA_SUCCESS;
 }
 
-static uint64_t attribute(CUmemoryPool pool, CUmemPool_attribute which) {
+static uint64_t reserved(CUmemoryPool pool) {
     uint64_t bytes;
-    return read_attribute(pool, which, &bytes) ? bytes : 0;
-}
-
-/* In whole granules, of which the driver keeps those that are begun. */
-static uint64_t in_use(const struct pool *pool) {
-    return charge_whole(pools_used(pool->handle), pool->chunk);
+    return read_reserved(pool, &bytes) ? bytes : 0;
 }
 
 uint64_t pools_used(CUmemoryPool pool) {
-    return attribute(pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT);
+    CUdevice ordinal;
+    uint64_t bytes = 0;
+    CUresult answer =
+        is_of_graphs(pool, &ordinal)
+            ? CALL_DRIVER(cuDeviceGetGraphMemAttribute, ordinal, CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT,
+                          &bytes)
+            : CALL_DRIVER(cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_USED_MEM_CURRENT, &bytes);
+    return answer == CUDA_SUCCESS ? bytes : 0;
+}
+
+/* What it keeps when it is freed. */
+static uint64_t threshold(CUmemoryPool pool) {
+    uint64_t bytes = 0;
+    CALL_DRIVER(cuMemPoolGetAttribute, pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &bytes);
+    return bytes;
+}
+
+static void trim(CUmemoryPool pool) {
+    CUdevice ordinal;
+    if (is_of_graphs(pool, &ordinal))
+        CALL_DRIVER(cuDeviceGraphMemTrim, ordinal);
+    else
+        CALL_DRIVER(cuMemPoolTrimTo, pool, 0);
+}
+
+/* In whole chunks, of which the driver keeps those that are begun. */
+static uint64_t in_use(const struct pool *pool, uint64_t more) {
+    return charge_whole(pools_used(pool->handle) + more, pool->chunk);
 }
 
 /* With the lock: two threads must not write an older figure over a newer one. Idle memory that a
@@ -81,9 +121,9 @@ static void settle(struct pool *pool, uint64_t given_back) {
     if (pool->place.device < 0)
         return; /* host memory */
     uint64_t now;
-    if (!read_attribute(pool->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, &now))
+    if (!read_reserved(pool->handle, &now))
         now = pool->charged + given_back; /* as if the driver had taken all that it might */
-    uint64_t promised = pool->promised ? pools_used(pool->handle) + pool->promised : 0;
+    uint64_t promised = pool->promised ? in_use(pool, pool->promised) : 0;
     now = now > promised ? now : promised;
     account_settle(pool->place.device, now, pool->charged + given_back);
     pool->charged = now;
@@ -105,10 +145,9 @@ static bool take(struct growth *growth, bool *others) {
     *others = pool && pool->asked;
     if (pool) {
         /* With the lock: what a call has got is in use before it ceases to be asked for. */
-        uint64_t reserved = attribute(growth->pool, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
+        growth->had = reserved(growth->pool);
         uint64_t taken = pools_used(growth->pool) + pool->asked;
-        missing = charge_less(bytes, charge_less(reserved, taken));
-        growth->had = reserved;
+        missing = charge_less(bytes, charge_less(growth->had, taken));
         growth->place = pool->place;
         growth->promised = bytes - missing;
         growth->reserved = missing ? charge_whole(missing, pool->chunk) : 0;
@@ -145,16 +184,16 @@ bool pools_begin(struct growth *growth, CUmemoryPool handle, const struct place 
 /* From a small one, which the driver gives one chunk. What several threads do at a time is a
  * multiple of it, never less. */
 static void learn(struct pool *pool, const struct growth *growth) {
-    uint64_t now = attribute(pool->handle, CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT);
-    uint64_t grown = charge_less(now, growth->had);
-    if (!grown || growth->bytes >= CHUNK_LEAST || grown > CHUNK_MOST ||
-        (pool->learnt && grown <= pool->chunk))
+    CUdevice ordinal;
+    uint64_t grown = charge_less(reserved(pool->handle), growth->had);
+    if (is_of_graphs(pool->handle, &ordinal) || !grown || growth->bytes >= CHUNK_LEAST ||
+        grown > CHUNK_MOST || (pool->learnt && grown <= pool->chunk))
         return;
     pool->chunk = state.chunk = grown > CHUNK_LEAST ? grown : CHUNK_LEAST;
     pool->learnt = true;
 }
 
-void pools_end(const struct growth *growth, CUresult answer, const CUdeviceptr *pointer) {
+void pools_end(const struct growth *growth) {
     FAULT(pool_grown);
     lock_take(&state.lock);
     struct pool *pool = find(growth->pool);
@@ -167,11 +206,13 @@ void pools_end(const struct growth *growth, CUresult answer, const CUdeviceptr *
         charge_return(growth->place.device, growth->reserved);
     }
     lock_free(&state.lock);
-    if (answer == CUDA_SUCCESS)
-        owned_put(OWNED_POOLED, *pointer,
-                  (struct owned){.bytes = growth->bytes,
-                                 .owner = (uint64_t)(uintptr_t)growth->pool,
-                                 .device = growth->place.device});
+}
+
+void pools_note(const struct growth *growth, CUdeviceptr pointer) {
+    owned_put(OWNED_POOLED, pointer,
+              (struct owned){.bytes = growth->bytes,
+                             .owner = (uint64_t)(uintptr_t)growth->pool,
+                             .device = growth->place.device});
 }
 
 void pools_made(CUmemoryPool handle, const struct place *place) {
@@ -260,8 +301,8 @@ static void settle_all(int device, bool freed_only) {
             settle(pool, 0);
             /* It was not this stream that the memory was freed in, perhaps: the driver gives back
              * what is idle above the threshold when that one is waited for. */
-            uint64_t keeps = attribute(pool->handle, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD);
-            pool->freed = pool->freed && pool->charged > keeps && pool->charged > in_use(pool);
+            pool->freed = pool->freed && pool->charged > threshold(pool->handle) &&
+                          pool->charged > in_use(pool, 0);
         }
         more |= pool->handle && !pool->destroyed && pool->freed;
     }
@@ -276,7 +317,6 @@ void pools_settle_freed(void) {
 
 void pools_settle_device(int device) {
     settle_all(device, false);
-    graphs_settle_device(device);
 }
 
 /* The next pool on the device that holds memory, from `*at` on; NULL: there is none. */
@@ -296,13 +336,12 @@ bool pools_trim(const struct place *place) {
     CUmemoryPool pool;
     bool any = false;
     for (int at = 0; (pool = next_charged(place, &at)); any = true)
-        CALL_DRIVER(cuMemPoolTrimTo, pool, 0); /* without the lock: it may wait for the device */
+        trim(pool); /* without the lock: it may wait for the device */
     if (any)
         settle_all(place->device, false);
-    return graphs_trim(place) || any;
+    return any;
 }
 
 void pools_forget(void) {
     memset(&state, 0, sizeof state);
-    graphs_forget();
 }

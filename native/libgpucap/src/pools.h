@@ -1,7 +1,7 @@
 /*
  * Memory pools: a pool is charged for what it has reserved from the device (the driver's
  * RESERVED_MEM_CURRENT), not for the pointers given out of it, because a pool keeps what is freed.
- * The device's pool for graphs is one of them in all but name (graphs.c).
+ * A device's pool for graphs is one of them, though the driver has no handle for it.
  *
  * The driver changes that figure by itself, at a synchronisation most of all; it is read again
  * ("settled") after every call that may have changed it.
@@ -25,8 +25,14 @@ struct growth {
 bool pools_begin(struct growth *growth, CUmemoryPool pool, const struct place *place,
                  uint64_t bytes);
 
-/* After it: charges what the pool did grow by, and notes the pointer. */
-void pools_end(const struct growth *growth, CUresult answer, const CUdeviceptr *pointer);
+/* After it: charges what the pool did grow by. */
+void pools_end(const struct growth *growth);
+
+/* It gave this pointer. */
+void pools_note(const struct growth *growth, CUdeviceptr pointer);
+
+/* What stands for the pool that graphs on this device take from. */
+CUmemoryPool pools_of_graphs(CUdevice ordinal);
 
 /* A pool was made on this device, or is about to be destroyed: with memory still out, it is charged
  * until the last pointer is freed. */
@@ -43,17 +49,12 @@ void pools_pointer_freed(CUdeviceptr pointer);
 void pools_settle(CUmemoryPool pool);
 void pools_settle_freed(void);
 
-/* A context of the device is gone, and what its pools held may be as well; graphs' among it. */
+/* A context of the device is gone, and what its pools held may be as well. */
 void pools_settle_device(int device);
 
 /* Makes the device's pools give idle memory back; false: none did. */
 bool pools_trim(const struct place *place);
 
 void pools_forget(void);
-
-/* graphs.c: the same for the device's graph pool. */
-bool graphs_trim(const struct place *place);
-void graphs_settle_device(int device);
-void graphs_forget(void);
 
 #endif
