@@ -50,6 +50,8 @@ static int read_line(FgConfig *config, const char *line) {
         config->pool_granularity = number * FG_MIB;
     } else if (!strcmp(key, "pool_delay_us")) {
         config->pool_delay = (uint32_t)number;
+    } else if (!strcmp(key, "context_delay_us")) {
+        config->context_delay = (uint32_t)number;
     } else if (!strcmp(key, "context_mib")) {
         config->context = number * FG_MIB;
     } else if (!strcmp(key, "module_mib")) {

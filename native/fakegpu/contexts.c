@@ -1,5 +1,7 @@
 /* Contexts: each costs what the configuration says, and the last one takes its memory with it. */
+#define _GNU_SOURCE
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "process.h"
 
@@ -79,6 +81,9 @@ static void destroy(CUcontext context) {
 
 /* cuCtxCreate makes the new context current. */
 static CUresult create_current(CUcontext *context, unsigned int flags, CUdevice ordinal) {
+    if (fg.state.config.context_delay) {
+        usleep(fg.state.config.context_delay);
+    }
     FG_ENTER_DEVICE(ordinal, device);
     FG_REQUIRE(context, CUDA_ERROR_INVALID_VALUE);
     CUresult result = create(device, flags, false, context);

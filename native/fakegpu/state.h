@@ -43,7 +43,8 @@ typedef struct {
     int count;
     FgDeviceConfig devices[FG_DEVICES];
     uint64_t granularity, pool_granularity, context, module; /* bytes */
-    uint32_t pool_delay; /* microseconds before an allocation from a pool */
+    uint32_t pool_delay;    /* microseconds before an allocation from a pool */
+    uint32_t context_delay; /* and before a context is made */
     bool memory_limits, na_used;
 } FgConfig;
 

@@ -173,10 +173,10 @@ int account_device(const uint8_t uuid[16]) {
 bool account_take(int device, enum account what, uint64_t bytes) {
     if (device == ACCOUNT_BEYOND)
         return limit_bytes() == LIMIT_NONE;
-    uint64_t cap = limit_bytes();
     lock_take(&state.lock);
     FAULT(take);
     enum footing footing = enter();
+    uint64_t cap = limit_bytes(); /* which may have changed while the ledger was waited for */
     bool fit = fits(footing, device, bytes, cap);
     if (!fit && footing == SHARED) {
         slots_reap(state.ledger.file, &state.self);

@@ -3,9 +3,14 @@
  * made, in the ledger's context_bytes, which the agent soon replaces by what it measures.
  * Destroying a context frees what was allocated in it.
  */
+#include "contexts.h"
+
 #include "charge.h"
 #include "limit.h"
+#include "lock.h"
 #include "pools.h"
+
+#include <string.h>
 
 struct reserve {
     struct place place; /* device -1: nothing was taken, and the driver alone answers */
@@ -14,6 +19,39 @@ struct reserve {
 
 static const struct reserve nothing = {.place = {.device = -1}};
 
+static struct {
+    struct lock lock;
+    int making[ACCOUNT_NUMBERS]; /* reserves of contexts that are not in the table yet */
+} state;
+
+void contexts_forget(void) {
+    memset(&state, 0, sizeof state);
+}
+
+static bool take(int device, uint64_t bytes) {
+    lock_take(&state.lock);
+    bool taken = account_take(device, ACCOUNT_CONTEXT, bytes);
+    state.making[device] += taken;
+    lock_free(&state.lock);
+    return taken;
+}
+
+/* Gives back what was taken, unless it is in the table now. */
+static void made(int device, uint64_t bytes) {
+    lock_take(&state.lock);
+    state.making[device]--;
+    account_give(device, ACCOUNT_CONTEXT, bytes);
+    lock_free(&state.lock);
+}
+
+/* With the last one goes whatever the agent has measured for all. */
+static void give(int device, uint64_t bytes) {
+    lock_take(&state.lock);
+    bool last = !state.making[device] && owned_count(OWNED_CONTEXT, device) == 0;
+    account_give(device, ACCOUNT_CONTEXT, last ? UINT64_MAX : bytes);
+    lock_free(&state.lock);
+}
+
 /* Takes the reserve; false: the container cannot hold one more context. */
 static bool begin(CUdevice ordinal, struct reserve *reserve) {
     *reserve = nothing;
@@ -21,17 +59,18 @@ static bool begin(CUdevice ordinal, struct reserve *reserve) {
     if (!charge_ordinal(ordinal, &place))
         return true;
     *reserve = (struct reserve){.place = place, .bytes = limit_context_bytes()};
-    return account_take(place.device, ACCOUNT_CONTEXT, reserve->bytes);
+    return take(place.device, reserve->bytes);
 }
 
 /* A context that costs nothing is noted as well: what is allocated in it goes with it. */
-static CUresult end(CUresult answer, const struct reserve *reserve, CUcontext *made) {
+static CUresult end(CUresult answer, const struct reserve *reserve, CUcontext *context) {
     int device = reserve->place.device;
-    if (device >= 0 && answer != CUDA_SUCCESS)
-        account_give(device, ACCOUNT_CONTEXT, reserve->bytes);
-    else if (device >= 0)
-        owned_put(OWNED_CONTEXT, (uint64_t)(uintptr_t)*made,
+    if (device < 0)
+        return answer;
+    if (answer == CUDA_SUCCESS)
+        owned_put(OWNED_CONTEXT, (uint64_t)(uintptr_t)*context,
                   (struct owned){.bytes = reserve->bytes, .device = device});
+    made(device, answer == CUDA_SUCCESS ? 0 : reserve->bytes);
     return answer;
 }
 
@@ -41,8 +80,7 @@ static void gone(uint64_t context, const struct owned *entry) {
     for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
         charge_return_context(kinds[i], context, entry->device);
     pools_settle_device(entry->device);
-    bool last = owned_count(OWNED_CONTEXT, entry->device) == 0;
-    account_give(entry->device, ACCOUNT_CONTEXT, last ? UINT64_MAX : entry->bytes);
+    give(entry->device, entry->bytes);
 }
 
 #define LIMITS 16 /* more than there are */
@@ -110,7 +148,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     struct owned known;
     if (reserve.place.device >= 0 && answer == CUDA_SUCCESS &&
         owned_look_up(OWNED_CONTEXT, (uint64_t)(uintptr_t)*context, &known)) {
-        account_give(reserve.place.device, ACCOUNT_CONTEXT, reserve.bytes);
+        made(reserve.place.device, reserve.bytes);
         reserve = nothing; /* another thread was first */
     }
     return end(answer, &reserve, context);

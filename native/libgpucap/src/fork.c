@@ -2,6 +2,7 @@
 
 #include "account.h"
 #include "charge.h"
+#include "contexts.h"
 #include "limit.h"
 #include "log.h"
 #include "owned.h"
@@ -39,6 +40,7 @@ void fork_check_slow(void) {
         owned_forget();
         vmm_forget();
         pools_forget();
+        contexts_forget();
     }
     if (!fork_mark)
         fork_mark = new_mark(); /* the same for every thread that comes here */

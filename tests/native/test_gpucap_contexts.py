@@ -1,5 +1,7 @@
-"""What cuCtxSetLimit sets aside for kernels is charged like any other memory."""
+"""Contexts are charged, and what their limits set aside for kernels like any other memory."""
 
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -53,3 +55,24 @@ def set_and_reset() -> list[float]:
 
 def test_it_is_given_back_with_the_context(box: Container) -> None:
     assert box.call(f"{__name__}:set_and_reset") == [512, 1024]
+
+
+def destroy_the_last_while_one_is_made() -> float:
+    """What is free after one thread destroyed the only context while another made the next."""
+    cuda = Cuda(context=False)
+    cuda.ok("cuInit", 0)
+    first, second = Number(), Number()
+    cuda.ok("cuCtxCreate_v2", first, 0, 0)
+    thread = threading.Thread(target=lambda: cuda.ok("cuCtxCreate_v2", second, 0, 0))
+    thread.start()
+    time.sleep(0.2)
+    cuda.ok("cuCtxDestroy_v2", int(first))
+    thread.join()
+    cuda.ok("cuCtxSetCurrent", int(second))
+    return cuda.free_mib()
+
+
+def test_a_context_that_is_being_made_stays_charged(container: Callable[..., Container]) -> None:
+    box = container(cap_mib=1024, context_mib=100)
+    box.gpu.configure(context_mib=100, context_delay_us=500_000)
+    assert box.call(f"{__name__}:destroy_the_last_while_one_is_made") == 924
