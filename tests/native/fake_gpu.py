@@ -82,7 +82,7 @@ class FakeGPU:
         }
 
     def run(
-        self, command: Sequence[str | Path], **environment: str
+        self, command: Sequence[str | Path], *, seconds: float = 120, **environment: str
     ) -> subprocess.CompletedProcess[str]:
         """Run a program to its end, with its output as text."""
         return subprocess.run(
@@ -90,7 +90,7 @@ class FakeGPU:
             env={**self.environment, **environment},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=seconds,
         )
 
     def start(self, command: Sequence[str | Path], **environment: str) -> subprocess.Popen[str]:
@@ -123,14 +123,15 @@ class FakeGPU:
     def child(function: str, *arguments: object) -> list[str]:
         return [sys.executable, "-m", "tests.native.child", function, json.dumps(arguments)]
 
-    def control(self, *words: object) -> str:
+    def control(self, *words: object, seconds: float = 120) -> str:
         """Run fakegpuctl.
 
         Raises:
             AssertionError: it failed.
+            subprocess.TimeoutExpired: a process that is stopped holds the pretended driver's lock.
         """
         program = self.build.fakegpu / "fakegpuctl"
-        done = self.run([program, *(str(word) for word in words)])
+        done = self.run([program, *(str(word) for word in words)], seconds=seconds)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -142,9 +143,9 @@ class FakeGPU:
         """Let a device have an XID event."""
         self.control("xid", uuid, code)
 
-    def state(self) -> dict[str, Any]:
+    def state(self, seconds: float = 120) -> dict[str, Any]:
         """Devices, processes and limits, after forgetting the dead."""
-        found: dict[str, Any] = json.loads(self.control("show"))
+        found: dict[str, Any] = json.loads(self.control("show", seconds=seconds))
         return found
 
     def used_mib(self, index: int = 0) -> float:

@@ -3,12 +3,13 @@
 Several processes of ``programs/fuzz.c`` run at a time, one to four threads each; some are killed
 with SIGKILL, some are paused, the cap changes every second, and calls of the driver fail by
 themselves. The pretended driver says what the container holds. That is never above the cap, or
-where the cap was lowered never above what was held then; at the end it is nothing, the ledger is
+where the cap was lowered never above what was charged then; at the end it is nothing, the ledger is
 empty and the whole cap is to be had. NATIVE_BUILD names a build with sanitizers (make fuzz).
 """
 
 import argparse
 import json
+import os
 import random
 import signal
 import subprocess
@@ -41,6 +42,7 @@ class Seen:
     samples: int = 0
     caps: int = 0
     injected: int = 0
+    compared: int = 0
     most_mib: float = 0.0
     most_above_cap_mib: float = 0.0
     faults: list[str] = field(default_factory=list)
@@ -58,16 +60,30 @@ class Program:
     paused: bool = False
 
 
+def stands_still(pid: int) -> bool:
+    """Whether each thread of a process and of its children has stopped, or ended."""
+    tasks = list(Path(f"/proc/{pid}/task").glob("*"))
+    try:
+        states = [(task / "stat").read_text().rpartition(")")[2].split()[0] for task in tasks]
+        children = [
+            int(child) for task in tasks for child in (task / "children").read_text().split()
+        ]
+    except (FileNotFoundError, ProcessLookupError):
+        return False  # one of them has just ended
+    return set(states) <= set("TtZX") and all(map(stands_still, children))
+
+
 class Fuzz:
     """One container and what runs in it."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, kind: int | None, compared: float) -> None:
         native = build()
         build_programs(native)
         options = {"context_mib": CONTEXT_MIB}
         self._gpu = FakeGPU(folder / "gpu", native, total_mib=8192, options=options)
         # What is charged for a context is what one takes: no agent runs here that would measure it.
         self._box = Container(self._gpu, folder / "box", cap_mib=None, context_mib=CONTEXT_MIB)
+        self._kind, self._compared = kind, compared
         self._folder, self._random = folder, random.Random(seed)
         self._programs: list[Program] = []
         self._caps: list[tuple[float, int]] = []
@@ -117,6 +133,7 @@ class Fuzz:
             str(chance.randrange(1 << 30)),
             str(milliseconds),
             str(threads),
+            *([] if self._kind is None else [str(self._kind)]),
         ]
         now, length = time.monotonic(), milliseconds / 1000
         kill_at = now + chance.random() * length if chance.random() < 0.3 else None
@@ -126,7 +143,12 @@ class Fuzz:
             pause = (begin, begin + chance.random())
         errors = (self._folder / "errors").open("a")
         process = subprocess.Popen(
-            command, env=self._box.environment, stdout=errors, stderr=errors, text=True
+            command,
+            env=self._box.environment,
+            stdout=errors,
+            stderr=errors,
+            text=True,
+            start_new_session=True,  # its children stop with it
         )
         errors.close()
         self._programs.append(Program(process, command, now + length, kill_at, pause))
@@ -141,7 +163,31 @@ class Fuzz:
                 self._look_at(program, now)
             if not any(program.paused for program in self._programs):
                 break
+        if self._random.random() < self._compared:
+            self._compare()
         self._sample(now)
+
+    def _compare(self) -> None:
+        """Stop everybody, and compare what each holds by the driver with what it is charged."""
+        groups = [program.process.pid for program in self._programs]
+        try:
+            for group in groups:
+                os.killpg(group, signal.SIGSTOP)
+            while not all(map(stands_still, groups)):
+                time.sleep(DELAY_SECONDS)
+            charged = {slot.pid: slot for slot in self._box.ledger().slots}
+            state = self._gpu.state(seconds=0.5)
+        except (subprocess.TimeoutExpired, FileNotFoundError):
+            return  # whoever is stopped holds the driver's lock, or nobody has a ledger yet
+        finally:
+            for group in groups:
+                os.killpg(group, signal.SIGCONT)
+        self.seen.compared += 1
+        for process in state["processes"]:
+            for kinds in process["bytes"].values():
+                held, slot = sum(kinds.values()) / MIB, charged.get(process["pid"])
+                if held > (slot.used_mib + slot.context_mib if slot else 0):
+                    self.seen.faults.append(f"{held} MiB are held, charged is {slot}: {kinds}")
 
     def _look_at(self, program: Program, now: float) -> None:
         process = program.process
@@ -176,7 +222,9 @@ class Fuzz:
             del self._caps[0]
         cap = max(mib for _, mib in self._caps)
         above = used - max(cap, self._allowed_mib)
-        self._allowed_mib = max(cap, min(self._allowed_mib, used))
+        # What was charged when the cap was lowered may yet be taken, by calls that are under way.
+        charged = self._box.ledger().held_mib() if (self._box.state / "ledger").exists() else 0
+        self._allowed_mib = max(cap, min(self._allowed_mib, charged))
         self.seen.samples += 1
         self.seen.most_mib = max(self.seen.most_mib, used)
         self.seen.most_above_cap_mib = max(self.seen.most_above_cap_mib, above)
@@ -213,9 +261,19 @@ class Fuzz:
             self.seen.faults.append("\n".join(self._box.log()))
 
 
-def fuzz(folder: Path, seconds: float, seed: int) -> Seen:
-    """Run for so long in a folder that is empty."""
-    return Fuzz(folder, seed).run(seconds)
+def fuzz(
+    folder: Path, seconds: float, seed: int, *, kind: int | None = None, compared: float = 0.1
+) -> Seen:
+    """Run for so long in a folder that is empty.
+
+    Args:
+        folder: For the container and the pretended devices.
+        seconds: Until nothing more is begun.
+        seed: Of what the programs do.
+        kind: Of memory, as programs/fuzz.c numbers them; None: all.
+        compared: Of the samples, with everybody stopped: what each holds with what it is charged.
+    """
+    return Fuzz(folder, seed, kind, compared).run(seconds)
 
 
 def main() -> int:
@@ -223,9 +281,10 @@ def main() -> int:
     options = argparse.ArgumentParser(prog="python -m tests.native.fuzz", description=__doc__)
     options.add_argument("--seconds", type=float, default=60)
     options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--kind", type=int, help="of memory, see programs/fuzz.c; all by default")
     chosen = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:
-        seen = fuzz(Path(folder), chosen.seconds, chosen.seed)
+        seen = fuzz(Path(folder), chosen.seconds, chosen.seed, kind=chosen.kind)
     sys.stdout.write(json.dumps(asdict(seen), indent=2) + "\n")
     return 1 if seen.faults else 0
 

@@ -4,12 +4,21 @@ from pathlib import Path
 
 from tests.native.fuzz import fuzz
 
-SECONDS = 50  # and ten more until everybody has ended
+SECONDS = 40  # and ten more until everybody has ended
+SECONDS_OF_ONE = 10
+PHYSICAL = 6  # the kind that is mapped and exported
 
 
 def test_random_programs_never_hold_more_than_the_cap_and_leave_nothing(tmp_path: Path) -> None:
     seen = fuzz(tmp_path, SECONDS, seed=1)
     assert seen.faults == [], "\n".join(seen.faults)
     assert seen.samples > 100
+    assert seen.compared > 5
     assert min(seen.processes.values()) > 5, seen
     assert seen.most_mib > 300, seen
+
+
+def test_handles_that_are_used_again_are_charged_anew(tmp_path: Path) -> None:
+    seen = fuzz(tmp_path, SECONDS_OF_ONE, seed=4, kind=PHYSICAL, compared=1)
+    assert seen.faults == [], "\n".join(seen.faults)
+    assert seen.compared > 5

@@ -155,10 +155,10 @@ bool owned_raise(enum owned_kind kind, uint64_t key) {
     return entry != NULL;
 }
 
-bool owned_lower(enum owned_kind kind, uint64_t key, struct owned *out) {
+bool owned_lower(enum owned_kind kind, uint64_t key, uint64_t serial, struct owned *out) {
     lock_take(&table.lock);
     struct entry *entry = known(kind, key);
-    bool lower = entry && entry->owned.references;
+    bool lower = entry && entry->owned.references && entry->owned.serial < serial;
     if (lower) {
         entry->owned.references--;
         *out = entry->owned;

@@ -50,9 +50,10 @@ bool owned_look_up(enum owned_kind kind, uint64_t key, struct owned *out);
 /* Removes the entry only if it was made before `serial`. */
 bool owned_take_older(enum owned_kind kind, uint64_t key, uint64_t serial, struct owned *out);
 
-/* One reference more, or less; at none the entry stays until owned_end. false: not ours. */
+/* One reference more, or less if it was made before `serial`; at none the entry stays until
+ * owned_end. false: not ours. */
 bool owned_raise(enum owned_kind kind, uint64_t key);
-bool owned_lower(enum owned_kind kind, uint64_t key, struct owned *out);
+bool owned_lower(enum owned_kind kind, uint64_t key, uint64_t serial, struct owned *out);
 
 /* After owned_lower and the driver's release: removes the entry if it is the same and nothing
  * refers to it; true: give it back. */

@@ -57,10 +57,11 @@ bool vmm_look_for_closed(void) {
     return any;
 }
 
-static void unmapped(uint64_t handle) {
+/* By then the handle's number may be that of memory which was made after the mapping. */
+static void unmapped(const struct owned *mapping) {
     struct owned memory;
-    if (owned_lower(OWNED_HANDLE, handle, &memory))
-        released(CUDA_SUCCESS, handle, &memory);
+    if (owned_lower(OWNED_HANDLE, mapping->owner, mapping->serial, &memory))
+        released(CUDA_SUCCESS, mapping->owner, &memory);
 }
 
 void vmm_forget(void) {
@@ -112,7 +113,7 @@ CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHan
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
     ENTER(cuMemRelease, handle);
     struct owned memory;
-    bool ours = owned_lower(OWNED_HANDLE, handle, &memory);
+    bool ours = owned_lower(OWNED_HANDLE, handle, UINT64_MAX, &memory);
     CUresult answer = CALL_DRIVER(cuMemRelease, handle);
     if (ours)
         released(answer, handle, &memory);
@@ -132,14 +133,11 @@ CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset,
     ENTER(cuMemMap, pointer, bytes, offset, handle, flags);
     bool ours = owned_raise(OWNED_HANDLE, handle);
     CUresult answer = CALL_DRIVER(cuMemMap, pointer, bytes, offset, handle, flags);
-    if (answer == CUDA_SUCCESS) {
-        struct owned mapping = {.bytes = bytes, .owner = handle, .serial = owned_serial()};
-        struct owned old;
-        if (owned_replace(OWNED_MAPPING, pointer, mapping, &old))
-            unmapped(old.owner);
-    } else if (ours) {
-        unmapped(handle);
-    }
+    struct owned mapping = {.bytes = bytes, .owner = handle, .serial = owned_serial()}, old;
+    if (answer != CUDA_SUCCESS && ours)
+        unmapped(&mapping);
+    else if (answer == CUDA_SUCCESS && owned_replace(OWNED_MAPPING, pointer, mapping, &old))
+        unmapped(&old);
     return answer;
 }
 
@@ -155,7 +153,7 @@ CUresult cuMemUnmap(CUdeviceptr pointer, size_t bytes) {
     for (CUdeviceptr at = pointer; at - pointer < bytes;) {
         bool known = owned_take_older(OWNED_MAPPING, at, before, &mapping);
         if (known)
-            unmapped(mapping.owner);
+            unmapped(&mapping);
         at += known ? mapping.bytes : GRANULE;
     }
     return answer;

@@ -1,8 +1,9 @@
 /*
- * fuzz SEED MILLISECONDS THREADS: threads that take and release memory of every kind in a random
- * order, fork children that do the same, make and destroy contexts. Everything is given back before
- * it ends with 0; any answer but success, out of memory and UNKNOWN (which the test injects) ends
- * it with 2, and so does memory that cannot be released. With one thread the device is reset, too.
+ * fuzz SEED MILLISECONDS THREADS [KIND]: threads that take and release memory of every kind in a
+ * random order, fork children that do the same, make and destroy contexts. Everything is given back
+ * before it ends with 0; any answer but success, out of memory and UNKNOWN (which the test injects)
+ * ends it with 2, and so does memory that cannot be released. With one thread the device is reset,
+ * too.
  */
 #include "simple.h"
 
@@ -11,7 +12,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { ITEMS = 24, OF_CHILD = 60, TRIES = 1000, MIB = 1 << 20 };
+enum { ITEMS = 24, OF_CHILD = 60, TRIES = 1000, MIB = 1 << 20, KINDS = 12 };
 
 struct item {
     CUresult (*drop)(struct item *item); /* NULL: a free place */
@@ -34,7 +35,7 @@ struct worker {
 };
 
 static CUcontext primary;
-static int threads;
+static int threads, only = -1; /* kind of memory, of those in take() */
 static struct timespec end;
 
 static unsigned int any(struct worker *worker, unsigned int below) {
@@ -197,7 +198,8 @@ static CUresult take(struct worker *worker, struct item *item) {
                                      CU_AD_FORMAT_FLOAT,    1u << any(worker, 3),  0};
     CUresult answer;
     *item = (struct item){0};
-    switch (worker->kind = any(worker, 12)) {
+    worker->kind = only < 0 ? any(worker, KINDS) : (unsigned int)only;
+    switch (worker->kind) {
     case 0:
     case 1:
         answer = cuMemAlloc_v2(&item->pointer, small);
@@ -354,6 +356,7 @@ int main(int argc, char **argv) {
     unsigned int seed = argc > 1 ? (unsigned int)atoi(argv[1]) : 1;
     long milliseconds = argc > 2 ? atol(argv[2]) : 1000;
     threads = argc > 3 ? atoi(argv[3]) : 1;
+    only = argc > 4 ? atoi(argv[4]) : -1;
     clock_gettime(CLOCK_MONOTONIC, &end);
     end.tv_nsec += milliseconds % 1000 * 1000000;
     end.tv_sec += milliseconds / 1000 + end.tv_nsec / 1000000000;
