@@ -39,23 +39,37 @@ static CUresult push(CUcontext context) {
     return CUDA_SUCCESS;
 }
 
+/* One that was destroyed, or a new one: as with real ones, its address may be that of an earlier.
+ */
+static CUcontext free_context(void) {
+    CUcontext found = fg.contexts;
+    while (found && found->alive) {
+        found = found->next;
+    }
+    if (!found && (found = calloc(1, sizeof *found))) {
+        found->next = fg.contexts;
+        fg.contexts = found;
+    }
+    return found;
+}
+
 static CUresult create(Device *device, unsigned int flags, bool primary, CUcontext *context) {
     if (fg.state.shared->device[device->shared].lost) {
         return CUDA_ERROR_UNKNOWN;
     }
-    CUcontext made = calloc(1, sizeof *made);
+    CUcontext made = free_context();
     if (!made || !fg_take(device, FG_CONTEXT, fg.state.config.context)) {
-        free(made);
         return CUDA_ERROR_OUT_OF_MEMORY;
     }
     fg_pools_init(device);
+    CUcontext next = made->next;
     *made = (struct CUctx_st){.device = (int)(device - fg.device),
                               .flags = flags,
                               .primary = primary,
                               .alive = true,
                               .limit = {1024, FG_MIB, HEAP},
-                              .next = fg.contexts};
-    *context = fg.contexts = made;
+                              .next = next};
+    *context = made;
     return CUDA_SUCCESS;
 }
 

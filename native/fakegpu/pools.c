@@ -20,15 +20,25 @@ struct CUmemPoolHandle_st {
     Pool *next;
 };
 
+/* One that was destroyed, or a new one: as with real ones, its address may be that of an earlier.
+ */
+static Pool *free_pool(Device *device) {
+    Pool *found = device->pools;
+    while (found && (found->alive || found->used)) {
+        found = found->next;
+    }
+    if (!found && (found = calloc(1, sizeof *found))) {
+        found->next = device->pools;
+        device->pools = found;
+    }
+    return found;
+}
+
 static Pool *new_pool(Device *device, uint64_t most) {
-    Pool *pool = calloc(1, sizeof *pool);
+    Pool *pool = free_pool(device);
     if (pool) {
-        *pool = (Pool){.device = device,
-                       .alive = true,
-                       .most = most,
-                       .reuse = {1, 1, 1},
-                       .next = device->pools};
-        device->pools = pool;
+        *pool = (Pool){
+            .device = device, .alive = true, .most = most, .reuse = {1, 1, 1}, .next = pool->next};
     }
     return pool;
 }

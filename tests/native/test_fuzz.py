@@ -2,11 +2,12 @@
 
 from pathlib import Path
 
+import pytest
 from tests.native.fuzz import fuzz
 
 SECONDS = 40  # and ten more until everybody has ended
 SECONDS_OF_ONE = 10
-PHYSICAL = 6  # the kind that is mapped and exported
+PHYSICAL, POOLS_AND_CONTEXTS = 6, 10  # kinds of programs/fuzz.c
 
 
 def test_random_programs_never_hold_more_than_the_cap_and_leave_nothing(tmp_path: Path) -> None:
@@ -18,7 +19,8 @@ def test_random_programs_never_hold_more_than_the_cap_and_leave_nothing(tmp_path
     assert seen.most_mib > 300, seen
 
 
-def test_handles_that_are_used_again_are_charged_anew(tmp_path: Path) -> None:
-    seen = fuzz(tmp_path, SECONDS_OF_ONE, seed=4, kind=PHYSICAL, compared=1)
+@pytest.mark.parametrize("kind", [PHYSICAL, POOLS_AND_CONTEXTS])
+def test_handles_that_are_used_again_are_charged_anew(tmp_path: Path, kind: int) -> None:
+    seen = fuzz(tmp_path, SECONDS_OF_ONE, seed=4, kind=kind, compared=1)
     assert seen.faults == [], "\n".join(seen.faults)
     assert seen.compared > 5

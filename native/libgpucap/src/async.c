@@ -89,10 +89,9 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties) {
 
 CUresult cuMemPoolDestroy(CUmemoryPool pool) {
     ENTER(cuMemPoolDestroy, pool);
-    uint64_t used = pool ? pools_used(pool) : 0;
+    struct pools_end_of end = pools_destroying(pool);
     CUresult answer = CALL_DRIVER(cuMemPoolDestroy, pool);
-    if (answer == CUDA_SUCCESS)
-        pools_destroyed(pool, used);
+    pools_destroyed(end, answer);
     return answer;
 }
 

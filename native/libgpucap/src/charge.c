@@ -145,9 +145,9 @@ void charge_return_linear(int device, uint64_t bytes) {
         charge_return(device, bytes);
 }
 
-void charge_return_context(enum owned_kind kind, uint64_t context, int device) {
+void charge_return_context(enum owned_kind kind, uint64_t context, int device, uint64_t serial) {
     uint64_t few, many;
-    owned_take_all_of(kind, context, PAGE, &few, &many);
+    owned_take_all_of(kind, context, serial, PAGE, &few, &many);
     if (kind == OWNED_LINEAR)
         return_small(device, few);
     else

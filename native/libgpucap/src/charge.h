@@ -73,8 +73,8 @@ void charge_return(int device, uint64_t bytes);
 bool charge_reserve_linear(const struct place *place, uint64_t bytes);
 void charge_return_linear(int device, uint64_t bytes);
 
-/* Gives back all of the kind that was made in a context. */
-void charge_return_context(enum owned_kind kind, uint64_t context, int device);
+/* Gives back all of the kind that was made in a context, before `serial`. */
+void charge_return_context(enum owned_kind kind, uint64_t context, int device, uint64_t serial);
 
 /* After a release: gives the entry's bytes back if the driver did release, else notes it again. */
 void charge_released(CUresult answer, enum owned_kind kind, uint64_t key,

@@ -62,27 +62,31 @@ static bool begin(CUdevice ordinal, struct reserve *reserve) {
     return take(place.device, reserve->bytes);
 }
 
+/* The context is gone, and with it all that was allocated in it. By then its number may be that of
+ * a new one: what was made after `serial` is in that. */
+static void gone(uint64_t context, const struct owned *entry, uint64_t serial) {
+    static const enum owned_kind kinds[] = {OWNED_LINEAR, OWNED_ARRAY, OWNED_MIPMAP, OWNED_LIMIT};
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        charge_return_context(kinds[i], context, entry->device, serial);
+    pools_settle_device(entry->device);
+    give(entry->device, entry->bytes);
+}
+
 /* A context that costs nothing is noted as well: what is allocated in it goes with it. */
 static CUresult end(CUresult answer, const struct reserve *reserve, CUcontext *context) {
     int device = reserve->place.device;
     if (device < 0)
         return answer;
-    if (answer == CUDA_SUCCESS)
-        owned_put(OWNED_CONTEXT, (uint64_t)(uintptr_t)*context,
-                  (struct owned){.bytes = reserve->bytes, .device = device});
+    struct owned old;
+    struct owned entry = {.bytes = reserve->bytes, .device = device, .serial = owned_serial()};
+    uint64_t key = (uint64_t)(uintptr_t)*context;
+    if (answer == CUDA_SUCCESS && owned_replace(OWNED_CONTEXT, key, entry, &old))
+        gone(key, &old, entry.serial);
     made(device, answer == CUDA_SUCCESS ? 0 : reserve->bytes);
     return answer;
 }
 
-/* The context is gone, and with it all that was allocated in it. */
-static void gone(uint64_t context, const struct owned *entry) {
-    static const enum owned_kind kinds[] = {OWNED_LINEAR, OWNED_ARRAY, OWNED_MIPMAP, OWNED_LIMIT};
-    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        charge_return_context(kinds[i], context, entry->device);
-    pools_settle_device(entry->device);
-    give(entry->device, entry->bytes);
-}
-
+#define KIB    1024u
 #define LIMITS 16 /* more than there are */
 
 /* Device memory that a limit of a context lets the driver set aside for kernels. */
@@ -103,6 +107,22 @@ static uint64_t limit_cost(const struct place *place, int limit, uint64_t value)
     }
 }
 
+static uint32_t in_kib(uint64_t bytes) {
+    return bytes / KIB < UINT32_MAX ? (uint32_t)(bytes / KIB) : UINT32_MAX;
+}
+
+/* What is noted of this context's limit: an entry of an earlier context with its number is not. */
+static bool take_limit(uint64_t key, const struct place *place, struct owned *entry) {
+    struct owned context = {0};
+    owned_look_up(OWNED_CONTEXT, place->context, &context);
+    if (!owned_take(OWNED_LIMIT, key, entry))
+        return false;
+    if (entry->serial > context.serial)
+        return true;
+    charge_return(place->device, entry->bytes);
+    return false;
+}
+
 /* The driver takes the memory when a kernel needs it, which no call tells: it is charged from the
  * moment the limit is raised, until it is lowered or the context gone. What a context has by itself
  * is part of its reserve. */
@@ -117,12 +137,12 @@ CUresult cuCtxSetLimit(int limit, size_t value) {
         return known; /* what it adds could not be told */
     uint64_t key = place.context * LIMITS + (uint64_t)limit;
     struct owned entry;
-    if (!owned_take(OWNED_LIMIT, key, &entry))
+    if (!take_limit(key, &place, &entry))
         entry = (struct owned){.owner = place.context,
                                .device = place.device,
-                               .serial = limit_cost(&place, limit, before)};
-    uint64_t have = entry.bytes, cost = limit_cost(&place, limit, value);
-    uint64_t want = cost > entry.serial ? cost - entry.serial : 0;
+                               .references = in_kib(limit_cost(&place, limit, before))};
+    uint64_t have = entry.bytes;
+    uint64_t want = charge_less(limit_cost(&place, limit, value), entry.references * KIB);
     if (want > have && !charge_reserve(&place, want - have)) {
         owned_put(OWNED_LIMIT, key, entry);
         return CUDA_ERROR_OUT_OF_MEMORY;
@@ -139,6 +159,7 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     ENTER(cuDevicePrimaryCtxRetain, context, device);
     unsigned int flags;
     int active = 0;
+    uint64_t serial = owned_serial();
     /* It is made by the first retain only; the driver counts the others. */
     CALL_DRIVER(cuDevicePrimaryCtxGetState, device, &flags, &active);
     struct reserve reserve = nothing;
@@ -147,7 +168,8 @@ CUresult cuDevicePrimaryCtxRetain(CUcontext *context, CUdevice device) {
     CUresult answer = CALL_DRIVER(cuDevicePrimaryCtxRetain, context, device);
     struct owned known;
     if (reserve.place.device >= 0 && answer == CUDA_SUCCESS &&
-        owned_look_up(OWNED_CONTEXT, (uint64_t)(uintptr_t)*context, &known)) {
+        owned_look_up(OWNED_CONTEXT, (uint64_t)(uintptr_t)*context, &known) &&
+        known.serial > serial) {
         made(reserve.place.device, reserve.bytes);
         reserve = nothing; /* another thread was first */
     }
@@ -166,23 +188,24 @@ static CUcontext primary(CUdevice device) {
     return context;
 }
 
-static void check_primary(CUdevice device, CUcontext before, bool reset) {
+static void check_primary(CUdevice device, CUcontext before, uint64_t serial, bool reset) {
     unsigned int flags;
     int active = 0;
     struct owned entry;
     CALL_DRIVER(cuDevicePrimaryCtxGetState, device, &flags, &active);
     uint64_t key = (uint64_t)(uintptr_t)before;
-    if (before && (reset || !active) && owned_take(OWNED_CONTEXT, key, &entry))
-        gone(key, &entry);
+    if (before && (reset || !active) && owned_take_older(OWNED_CONTEXT, key, serial, &entry))
+        gone(key, &entry, serial);
 }
 
 #define RELEASE(symbol, reset)                                                                     \
     CUresult symbol(CUdevice device) {                                                             \
         ENTER(symbol, device);                                                                     \
         CUcontext before = primary(device);                                                        \
+        uint64_t serial = owned_serial();                                                          \
         CUresult answer = CALL_DRIVER(symbol, device);                                             \
         if (answer == CUDA_SUCCESS)                                                                \
-            check_primary(device, before, reset);                                                  \
+            check_primary(device, before, serial, reset);                                          \
         return answer;                                                                             \
     }
 RELEASE(cuDevicePrimaryCtxRelease, false)
@@ -215,12 +238,13 @@ CREATE(cuCtxCreate_v4,
         ENTER(symbol, context);                                                                    \
         struct owned entry;                                                                        \
         uint64_t key = (uint64_t)(uintptr_t)context;                                               \
+        uint64_t serial = owned_serial();                                                          \
         bool ours = owned_take(OWNED_CONTEXT, key, &entry);                                        \
         CUresult answer = CALL_DRIVER(symbol, context);                                            \
         if (ours && answer != CUDA_SUCCESS)                                                        \
             owned_put(OWNED_CONTEXT, key, entry);                                                  \
         else if (ours)                                                                             \
-            gone(key, &entry);                                                                     \
+            gone(key, &entry, serial);                                                             \
         return answer;                                                                             \
     }
 DESTROY(cuCtxDestroy)

@@ -87,8 +87,15 @@ static struct entry *known(enum owned_kind kind, uint64_t key) {
     return entry && entry->kind ? entry : NULL;
 }
 
+uint64_t owned_serial(void) {
+    static _Atomic(uint64_t) last;
+    return ++last;
+}
+
 bool owned_replace(enum owned_kind kind, uint64_t key, struct owned owned, struct owned *old) {
     bool there = false;
+    if (!owned.serial)
+        owned.serial = owned_serial();
     lock_take(&table.lock);
     if (make_room()) {
         struct entry *entry = find(kind, key);
@@ -107,11 +114,6 @@ bool owned_replace(enum owned_kind kind, uint64_t key, struct owned owned, struc
 void owned_put(enum owned_kind kind, uint64_t key, struct owned owned) {
     struct owned old;
     owned_replace(kind, key, owned, &old);
-}
-
-uint64_t owned_serial(void) {
-    static _Atomic(uint64_t) last;
-    return ++last;
 }
 
 bool owned_take(enum owned_kind kind, uint64_t key, struct owned *out) {
@@ -204,14 +206,15 @@ bool owned_next(enum owned_kind kind, uint64_t *at, uint64_t *key, struct owned 
     return found;
 }
 
-void owned_take_all_of(enum owned_kind kind, uint64_t owner, uint64_t limit, uint64_t *below,
-                       uint64_t *others) {
+void owned_take_all_of(enum owned_kind kind, uint64_t owner, uint64_t serial, uint64_t limit,
+                       uint64_t *below, uint64_t *others) {
     *below = *others = 0;
     lock_take(&table.lock);
     for (uint64_t i = 0; i < table.room;) {
         struct entry *entry = &table.entries[i];
-        if (entry->kind == kind && entry->owned.owner == owner) {
-            *(entry->owned.bytes < limit ? below : others) += entry->owned.bytes;
+        const struct owned *owned = &entry->owned;
+        if (entry->kind == kind && owned->owner == owner && owned->serial < serial) {
+            *(owned->bytes < limit ? below : others) += owned->bytes;
             drop(entry); /* which may put another one here */
         } else {
             i++;

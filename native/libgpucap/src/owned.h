@@ -11,7 +11,7 @@
 
 enum owned_kind {
     OWNED_LINEAR = 1, /* a device pointer charged by itself */
-    OWNED_POOLED,     /* a device pointer from a pool: the pool is charged; owner: the pool */
+    OWNED_POOLED,     /* a device pointer from a pool: the pool is charged; owner: its serial */
     OWNED_HANDLE,     /* physical memory of the VMM functions; charged until no one refers to it */
     OWNED_MAPPING,    /* an address at which such memory is mapped; owner: the handle */
     OWNED_EXPORT,     /* a descriptor for such memory (+ 1); owner: its inode; references: 1 if the
@@ -19,8 +19,8 @@ enum owned_kind {
     OWNED_ARRAY,
     OWNED_MIPMAP,
     OWNED_CONTEXT,
-    OWNED_LIMIT, /* a context's limit that was raised; owner: the context; serial: what the driver
-                  * had set aside for it by itself */
+    OWNED_LIMIT, /* a context's limit that was raised; owner: the context; references: the KiB that
+                  * the driver had set aside for it by itself */
     OWNED_NODE,  /* the address of a memory node of a graph; charged with its graph */
     OWNED_EXEC   /* a graph made ready to run; bytes: the most its nodes hold at one time */
 };
@@ -30,7 +30,7 @@ struct owned {
     uint64_t owner; /* the context it was made in: destroying that frees it; or as said above */
     int device;
     uint32_t references; /* OWNED_HANDLE: handles out, plus mappings */
-    uint64_t serial;     /* OWNED_HANDLE and OWNED_MAPPING: owned_serial() when it was made;
+    uint64_t serial;     /* owned_serial() when it was noted, where it is not given;
                           * OWNED_EXPORT: that of the memory */
 };
 
@@ -66,10 +66,10 @@ bool owned_pay_by_export(uint64_t serial);
 /* The next entry of the kind in no order, from *at on, which begins at 0; false: that was all. */
 bool owned_next(enum owned_kind kind, uint64_t *at, uint64_t *key, struct owned *out);
 
-/* Removes all entries of the kind with this owner; the bytes of those with less than `limit`, and
- * of the others. */
-void owned_take_all_of(enum owned_kind kind, uint64_t owner, uint64_t limit, uint64_t *below,
-                       uint64_t *others);
+/* Removes all entries of the kind with this owner that were made before `serial`; the bytes of
+ * those with less than `limit`, and of the others. */
+void owned_take_all_of(enum owned_kind kind, uint64_t owner, uint64_t serial, uint64_t limit,
+                       uint64_t *below, uint64_t *others);
 
 /* How many of the kind there are on the device. */
 uint64_t owned_count(enum owned_kind kind, int device);

@@ -14,6 +14,7 @@
 
 struct pool {
     CUmemoryPool handle; /* NULL: a free entry */
+    uint64_t serial;     /* which no other pool ever has */
     struct place place;
     uint64_t charged;
     uint64_t chunk;    /* the driver lets the pool grow by multiples of about this */
@@ -22,6 +23,7 @@ struct pool {
     uint64_t promised; /* of that: what idle memory is there for; others must not count on it */
     bool freed;        /* something was, and the driver may still give it back */
     bool destroyed;    /* its handle is gone; charged for the pointers that are still out */
+    uint64_t left;     /* the bytes of those */
 };
 
 static struct {
@@ -60,7 +62,8 @@ static struct pool *find_or_add(CUmemoryPool handle, const struct place *place) 
     for (int i = 0; i < POOLS; i++) {
         if (state.pools[i].handle)
             continue;
-        state.pools[i] = (struct pool){.handle = handle, .place = *place, .chunk = chunk};
+        state.pools[i] = (struct pool){
+            .handle = handle, .serial = owned_serial(), .place = *place, .chunk = chunk};
         state.count = i < state.count ? state.count : i + 1;
         return &state.pools[i];
     }
@@ -83,7 +86,7 @@ static uint64_t reserved(CUmemoryPool pool) {
     return read_reserved(pool, &bytes) ? bytes : 0;
 }
 
-uint64_t pools_used(CUmemoryPool pool) {
+static uint64_t used(CUmemoryPool pool) {
     CUdevice ordinal;
     uint64_t bytes = 0;
     CUresult answer =
@@ -111,7 +114,7 @@ static void trim(CUmemoryPool pool) {
 
 /* In whole chunks, of which the driver keeps those that are begun. */
 static uint64_t in_use(const struct pool *pool, uint64_t more) {
-    return charge_whole(pools_used(pool->handle) + more, pool->chunk);
+    return charge_whole(used(pool->handle) + more, pool->chunk);
 }
 
 /* With the lock: two threads must not write an older figure over a newer one. Idle memory that a
@@ -145,8 +148,9 @@ static bool take(struct growth *growth, bool *others) {
     *others = pool && pool->asked;
     if (pool) {
         /* With the lock: what a call has got is in use before it ceases to be asked for. */
+        growth->serial = pool->serial;
         growth->had = reserved(growth->pool);
-        uint64_t taken = pools_used(growth->pool) + pool->asked;
+        uint64_t taken = used(growth->pool) + pool->asked;
         missing = charge_less(bytes, charge_less(growth->had, taken));
         growth->place = pool->place;
         growth->promised = bytes - missing;
@@ -210,9 +214,8 @@ void pools_end(const struct growth *growth) {
 
 void pools_note(const struct growth *growth, CUdeviceptr pointer) {
     owned_put(OWNED_POOLED, pointer,
-              (struct owned){.bytes = growth->bytes,
-                             .owner = (uint64_t)(uintptr_t)growth->pool,
-                             .device = growth->place.device});
+              (struct owned){
+                  .bytes = growth->bytes, .owner = growth->serial, .device = growth->place.device});
 }
 
 void pools_made(CUmemoryPool handle, const struct place *place) {
@@ -239,34 +242,42 @@ bool pools_place(CUmemoryPool handle, struct place *out) {
     }
 }
 
-void pools_destroyed(CUmemoryPool handle, uint64_t still_used) {
+struct pools_end_of pools_destroying(CUmemoryPool handle) {
+    struct pools_end_of end = {.number = -1};
     lock_take(&state.lock);
-    struct pool *pool = find(handle);
-    if (pool && pool->place.device < 0) {
-        pool->handle = NULL;
-    } else if (pool) {
-        account_settle(pool->place.device, still_used, pool->charged);
-        pool->charged = still_used;
+    struct pool *pool = handle ? find(handle) : NULL;
+    if (pool) {
+        end.number = (int)(pool - state.pools);
+        end.still_used = used(handle);
         pool->destroyed = true;
-        if (!still_used)
-            pool->handle = NULL;
     }
     lock_free(&state.lock);
+    return end;
 }
 
-/* A pointer out of a pool that was destroyed before it: the pool's charge shrinks by it. */
-static void freed_from_destroyed(const struct owned *entry) {
-    for (int i = 0; i < state.count; i++) {
-        struct pool *pool = &state.pools[i];
-        if (!pool->destroyed || (uint64_t)(uintptr_t)pool->handle != entry->owner)
-            continue;
-        uint64_t bytes = entry->bytes < pool->charged ? entry->bytes : pool->charged;
-        charge_return(pool->place.device, bytes);
-        pool->charged -= bytes;
-        if (!pool->charged)
-            pool->handle = NULL;
+/* The driver cannot be asked about it any more. */
+static void settle_destroyed(struct pool *pool) {
+    uint64_t now = charge_whole(pool->left, pool->chunk);
+    account_settle(pool->place.device, now, pool->charged);
+    pool->charged = now;
+    if (!now)
+        pool->handle = NULL;
+}
+
+void pools_destroyed(struct pools_end_of end, CUresult answer) {
+    if (end.number < 0)
         return;
+    lock_take(&state.lock);
+    struct pool *pool = &state.pools[end.number];
+    if (answer != CUDA_SUCCESS) {
+        pool->destroyed = false;
+    } else if (pool->place.device < 0) {
+        pool->handle = NULL;
+    } else {
+        pool->left = end.still_used;
+        settle_destroyed(pool);
     }
+    lock_free(&state.lock);
 }
 
 void pools_pointer_freed(CUdeviceptr pointer) {
@@ -274,11 +285,16 @@ void pools_pointer_freed(CUdeviceptr pointer) {
     if (!owned_take(OWNED_POOLED, pointer, &entry))
         return;
     lock_take(&state.lock);
-    struct pool *pool = find((CUmemoryPool)(uintptr_t)entry.owner);
-    if (pool)
+    int i = 0;
+    while (i < state.count && (!state.pools[i].handle || state.pools[i].serial != entry.owner))
+        i++;
+    struct pool *pool = i < state.count ? &state.pools[i] : NULL;
+    if (pool && pool->destroyed) {
+        pool->left = charge_less(pool->left, charge_whole(entry.bytes, CHARGE_SMALL_STEP));
+        settle_destroyed(pool);
+    } else if (pool) {
         state.freed = pool->freed = true;
-    else
-        freed_from_destroyed(&entry);
+    }
     lock_free(&state.lock);
 }
 

@@ -15,6 +15,7 @@
 struct growth {
     CUmemoryPool pool;
     struct place place;
+    uint64_t serial;   /* of the pool, whose handle may be that of another one later */
     uint64_t bytes;    /* asked for */
     uint64_t promised; /* of that: what is idle in the pool */
     uint64_t reserved; /* taken from the account for the rest, until the call is over */
@@ -34,11 +35,17 @@ void pools_note(const struct growth *growth, CUdeviceptr pointer);
 /* What stands for the pool that graphs on this device take from. */
 CUmemoryPool pools_of_graphs(CUdevice ordinal);
 
-/* A pool was made on this device, or is about to be destroyed: with memory still out, it is charged
- * until the last pointer is freed. */
+/* A pool was made on this device. */
 void pools_made(CUmemoryPool pool, const struct place *place);
-void pools_destroyed(CUmemoryPool pool, uint64_t still_used);
-uint64_t pools_used(CUmemoryPool pool);
+
+/* Before a pool is destroyed: its number, for afterwards the handle may be that of a new one. After
+ * it: with memory still out, it is charged until the last pointer is freed. */
+struct pools_end_of {
+    int number; /* -1: it is not known */
+    uint64_t still_used;
+};
+struct pools_end_of pools_destroying(CUmemoryPool pool);
+void pools_destroyed(struct pools_end_of end, CUresult answer);
 
 /* The device that pays for a pool; false: unknown, and the current context's is as good as any. */
 bool pools_place(CUmemoryPool pool, struct place *out);
