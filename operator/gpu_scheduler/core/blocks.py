@@ -259,10 +259,10 @@ class Blocks:
         return block.hold.kind is HoldKind.FREED and not block.whole
 
     def _count(self, block: Block, sign: int) -> None:
-        """To others' rules a pod is where room was freed for it; of a reservation: its charge."""
+        """Others keep away from where room was freed for a pod; of a reservation: its charge."""
         if block.hold.kind is HoldKind.FREED:
             if self._gangs.peers is not None:
-                self._gangs.peers.add(block.pod, block.node, sign)
+                self._gangs.peers.add(block.pod, block.node, sign, held=True)
             return
         charge, project = sign * block.charge_milli, block.job.project
         self.charged_milli[project] += charge

@@ -18,7 +18,14 @@ from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.gangs.domains import Division, Domains
 from gpu_scheduler.core.node_masks import NodeMasks
 from gpu_scheduler.core.peer_counts import Ints, PeerCounts, Tally
-from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodRules, Selectors, SpreadConstraint
+from gpu_scheduler.core.peers import (
+    AffinityTerm,
+    PodPeers,
+    PodRules,
+    PodSelector,
+    Selectors,
+    SpreadConstraint,
+)
 from gpu_scheduler.core.request import NodeFilter, PodUID, WaitingJob, WaitingPod
 from gpu_scheduler.core.snapshot import Snapshot
 
@@ -45,10 +52,14 @@ class Verdict(NamedTuple):
 
 
 class Level(NamedTuple):
-    """How a spread constraint stands: pods by domain, the domains that count, and their least."""
+    """How a spread constraint stands: pods by domain, the domains that count, and their least.
+
+    ``firm``: of the pods, without those for which room is only held; the least is of these.
+    """
 
     division: Division
     pods: Ints
+    firm: Ints
     counts: Flags
     least: int
 
@@ -73,6 +84,8 @@ class Peers:
         self._about: dict[int, tuple[PodPeers, int, list[AffinityTerm]]] = {}
         self._asked: list[Tally] = []
         self._met: dict[PodUID, PodPeers] = {}  # those that this plan put somewhere
+        self.leaning: dict[PodSelector, set[PodUID]] = {}
+        """What pods that this plan put somewhere ask to be near, or to be spread among."""
         self.unsettled = False
         """Something was asked that is known in the next cycle only."""
 
@@ -108,11 +121,22 @@ class Peers:
             known.nowhere = bool(forbidden[demand.usable].all())
         return known.nowhere
 
-    def add(self, pod: WaitingPod, node: int, sign: int = 1) -> None:
-        """A pod is put on a node, or (-1) taken off it."""
+    def add(self, pod: WaitingPod, node: int, sign: int = 1, *, held: bool = False) -> None:
+        """A pod is put on a node, or (-1) taken off it; ``held``: room for it alone."""
         if pod.peers is not None:
             self._met[pod.uid] = pod.peers
-            self.counts.add(pod.peers, node, sign)
+            rules = pod.peers.rules
+            for rule in (*rules.affinity, *rules.spread) if rules is not None else ():
+                self.leaning.setdefault(rule.pods, set()).add(pod.uid)
+            self.counts.add(pod.peers, node, sign, held=held)
+
+    def leaned_on(self, pod: PodUID) -> bool:
+        """Whether others that this plan put somewhere may be there because of this one."""
+        peers = self._met.get(pod)
+        return peers is not None and any(
+            len(bearers) > (pod in bearers) and peers.is_one_of((selector,))
+            for selector, bearers in self.leaning.items()
+        )
 
     def would_hold(
         self,
@@ -164,7 +188,8 @@ class Peers:
     ) -> Level | None:
         """How the pods of a constraint are spread now; None: not known in this cycle."""
         found = self._pods((constraint.pods,), staying=True)
-        if found is None:
+        firm = self._pods((constraint.pods,), staying=True, firm=True)
+        if found is None or firm is None:
             return None
         division = self._domains.by(constraint.key)
         inside = division.of_node >= 0
@@ -176,10 +201,10 @@ class Peers:
         if constraint.by_taints:
             inside = inside & self._masks.tolerating(where.tolerations)
         size, of_node = len(division.names), division.of_node[inside]
-        pods = _sum(of_node, found[inside], size)
+        pods, sure = (_sum(of_node, each[inside], size) for each in (found, firm))
         counts: Flags = np.bincount(of_node, minlength=size) > 0
         enough = counts.any() and int(counts.sum()) >= constraint.min_domains
-        return Level(division, pods, counts, int(pods[counts].min()) if enough else 0)
+        return Level(division, pods, sure, counts, int(sure[counts].min()) if enough else 0)
 
     def of_domains(self, term: AffinityTerm, of_node: Ints) -> tuple[Division, Ints]:
         """Pods by domain."""
@@ -204,7 +229,7 @@ class Peers:
     def _near(self, peers: PodPeers, terms: Sequence[AffinityTerm]) -> Iterator[Verdict]:
         """Each term asks for a pod that all terms select; the first of them may go anywhere."""
         selectors = tuple(term.pods for term in terms)
-        found = self._pods(selectors, staying=False)
+        found = self._pods(selectors, staying=False, firm=True)
         if found is None:
             yield self._unknown(terms[0])
             return
@@ -225,8 +250,8 @@ class Peers:
         pods = _sum(division.of_node[inside], of_node[inside], len(division.names))
         return _at(division, pods > 0, outside=False)
 
-    def _pods(self, selectors: Selectors, *, staying: bool) -> Ints | None:
-        tally = self.counts.pods(selectors, staying=staying)
+    def _pods(self, selectors: Selectors, *, staying: bool, firm: bool = False) -> Ints | None:
+        tally = self.counts.pods(selectors, staying=staying, firm=firm)
         if tally is None:
             return None
         self._asked.append(tally)

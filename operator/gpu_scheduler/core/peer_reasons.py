@@ -106,7 +106,8 @@ class PeerExplainer:
 
     def _near(self, term: AffinityTerm, peers: PodPeers, alone: bool) -> str:
         terms = peers.rules.affinity if peers.rules is not None else ()
-        found = self._peers.counts.pods(tuple(each.pods for each in terms), staying=False)
+        selectors = tuple(each.pods for each in terms)
+        found = self._peers.counts.pods(selectors, staying=False, firm=True)
         assert found is not None  # there is a verdict
         division, there = self._peers.of_domains(term, found.of_node)
         with_pods = np.flatnonzero(there > 0).tolist()
@@ -131,7 +132,7 @@ class PeerExplainer:
         if count < rule.min_domains:
             least = f"only {count} of minDomains {rule.min_domains} are there"
             return f"{what}: {has}; {least}, so the least counts as 0"
-        at_least = np.flatnonzero(level.counts & (level.pods == level.least)).tolist()
+        at_least = np.flatnonzero(level.counts & (level.firm == level.least)).tolist()
         why = self._why_not(at_least[0], division.of_node, demand)
         where = f"{division.names[at_least[0]]}, {why}"
         if len(at_least) > 1:

@@ -1,7 +1,9 @@
 """Pods that this very cycle starts, as occupants: nobody is started only to give way at once.
 
 Who makes room finds them among the other victims, and first of all: they have done no work, so
-they are not evicted but not started, and wait as before. Called by ``reclaim``.
+they are not evicted but not started, and wait as before. Not so those near which, or because of
+whose spread, others were put: without them those would be where they may not. Called by
+``reclaim``.
 """
 
 from bisect import insort
@@ -74,7 +76,14 @@ class Started:
     def _mine(self, project: ProjectName) -> list[Occupant]:
         if project not in self._known:
             self._known[project] = [_occupant(*start) for start in self._starts(project).values()]
-        return self._known[project]
+        mine = self._known[project]
+        if self._peers is None or not self._peers.leaning:
+            return mine
+        leaned_on = {pod.job if pod.gang else pod.uid for pod in mine if self._leaned_on(pod)}
+        return [pod for pod in mine if (pod.job if pod.gang else pod.uid) not in leaned_on]
+
+    def _leaned_on(self, pod: Occupant) -> bool:
+        return self._peers is not None and self._peers.leaned_on(pod.uid)
 
     def started_after(self, job: WaitingJob) -> Iterable[Occupant]:
         """Those of a job's project that are started and come after it; of a gang one for all."""

@@ -23,6 +23,7 @@ from gpu_scheduler.core.requirement import Requirement
 
 TEAMS = ("a", "b", "c")
 CYCLES, QUIET = 60, 20
+IS_X = Requirement("app", "In", ("x",))
 
 
 @dataclass
@@ -123,3 +124,45 @@ def test_no_rule_is_broken_and_evictions_come_to_an_end(
         play.tick()
         evicted.append(len(result.evicts))
     assert not any(evicted[-QUIET:]), evicted
+
+
+def test_room_that_is_held_for_a_pod_draws_no_other_pod_near() -> None:
+    """Whoever wants to be near it starts after it: it may yet not come."""
+    near_x = PodRules(affinity=(AffinityTerm(HOST, PodSelector(("ns",), (IS_X,))),))
+    play = RuledPlay((2,), projects(project("a", 0, None, 1), project("b", 2000, None, 1)), grace=1)
+    old = [Pod(f"old{i}", "b" if i == 2 else "a", shape(500), created=float(i)) for i in range(4)]
+    new = [Pod("near", "b", shape(500), created=500.0), Pod("x", "b", shape(1000), created=501.0)]
+    play.who = {pod.name: PodPeers("ns", (("app", "x"),), None) for pod in (*old, *new)}
+    play.who["old2"] = PodPeers("ns", (("app", "y"),), None)
+    play.who["near"] = PodPeers("ns", (("app", "y"),), near_x)
+    play.wait(*old)
+    started: list[str] = []
+    for cycle in range(10):
+        if cycle == 5:
+            play.wait(*new)
+        result = play.plan()
+        play.check(result)
+        play.carry_out(result)
+        play.tick()
+        started += [place.pod for place in result.places]
+    assert started[-2:] == ["x-0", "near-0"]
+
+
+def test_no_start_is_taken_back_that_another_one_leans_on() -> None:
+    """One plan starts a pod, one beside it that must be near it, and finds the first in the way."""
+    near_x = PodRules(affinity=(AffinityTerm(HOST, PodSelector(("ns",), (IS_X,))),))
+    teams = [project(name, 0, None, 1) for name in TEAMS]
+    play = RuledPlay((1, 1, 2), projects(*teams), grace=1)
+    owners, whole = "aaaaabbc", (3, 7)
+    pods = [
+        Pod(f"pod{i}", owner, shape(1000 if i in whole else 500), created=float(i))
+        for i, owner in enumerate(owners)
+    ]
+    for i, pod in enumerate(pods):
+        play.who[pod.name] = PodPeers("ns", (("app", "x"),), near_x if i in whole else None)
+    play.wait(*pods)
+    for _ in range(5):
+        result = play.plan()
+        play.check(result)
+        play.carry_out(result)
+        play.tick()
