@@ -76,3 +76,26 @@ def test_a_context_that_is_being_made_stays_charged(container: Callable[..., Con
     box = container(cap_mib=1024, context_mib=100)
     box.gpu.configure(context_mib=100, context_delay_us=500_000)
     assert box.call(f"{__name__}:destroy_the_last_while_one_is_made") == 924
+
+
+def crowd(box: Container, told: str | None) -> list[int]:
+    """Twenty children on 10 GiB, each with a context and a page: how many got it, how many not."""
+    box.cap_mib, box.context_mib = 10 << 10, None
+    file = box.folder / "context-mib"
+    if told is not None:
+        file.write_text(told)
+    done = box.run([box.programs / "crowd", "20", "512"], GPUCAP_CONTEXT_FILE=str(file))
+    return [int(word) for word in done.stdout.split()]
+
+
+def test_twenty_children_have_room_once_a_context_was_measured(box: Container) -> None:
+    assert crowd(box, "304\n") == [20, 0, 0]
+    assert box.log() == []
+
+
+@pytest.mark.parametrize("told", [None, "", "4000", "0", "-1", "much", "3 0 4"])
+def test_without_a_figure_that_can_be_true_the_usual_one_is_charged(
+    box: Container, told: str | None
+) -> None:
+    got, *_ = crowd(box, told)
+    assert got == 19, "512 MiB each, and pages"

@@ -147,16 +147,33 @@ void limit_forget(void) {
     state.lock = (struct lock){0}; /* what the limit is holds for the child too */
 }
 
+/* What the agent measured on this device, at most `most`; `most` where it has not. */
+static uint64_t measured(uint64_t most) {
+    char text[64];
+    uint64_t bytes;
+    const char *path = settings_override("GPUCAP_CONTEXT_FILE");
+    int kept_errno = errno,
+        fd = open(path ? path : SETTINGS_CONTEXT_FILE, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t length = fd >= 0 ? read(fd, text, sizeof text - 1) : -1;
+    if (fd >= 0)
+        close(fd);
+    errno = kept_errno;
+    text[length < 0 ? 0 : length] = 0;
+    return limit_parse(text, &bytes) && bytes < most ? bytes : most;
+}
+
 uint64_t limit_context_bytes(void) {
     /* 512 MiB is what a context with its first modules takes on the data-centre GPUs of today (some
      * 400 to 550 MiB), so a program that fills what it sees as free stays within the cap as NVML
-     * counts it; an eighth keeps a small cap usable. The agent replaces the figure within seconds.
+     * counts it; an eighth keeps a small cap usable. The agent replaces the figure within seconds,
+     * and tells later containers what it saw.
      */
     const char *text = settings_override("GPUCAP_CONTEXT_MIB");
-    uint64_t bytes = (uint64_t)CONTEXT_MIB * MIB, cap = limit_bytes();
+    uint64_t bytes, cap = limit_bytes();
     if (text && text[0] == '0' && !text[1])
         return 0;
     if (text && limit_parse(text, &bytes))
         return bytes;
+    bytes = measured((uint64_t)CONTEXT_MIB * MIB);
     return cap == LIMIT_NONE ? bytes : bytes < cap / 8 ? bytes : cap / 8;
 }

@@ -9,7 +9,8 @@
 #ifndef GPUCAP_SETTINGS_H
 #define GPUCAP_SETTINGS_H
 
-#define SETTINGS_LIMIT_FILE "/etc/gpu-scheduler/memory-limit-mib"
+#define SETTINGS_LIMIT_FILE   "/etc/gpu-scheduler/memory-limit-mib"
+#define SETTINGS_CONTEXT_FILE "/etc/gpu-scheduler/context-mib"
 
 /* The variable's text; NULL: it is not there, is empty, or does not count. */
 const char *settings_override(const char *name);

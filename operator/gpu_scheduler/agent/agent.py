@@ -128,7 +128,11 @@ class Agent:
         def verdict(use: ContainerUse) -> Verdict:
             return look.verdicts[use.container.uid, use.container.index]
 
-        self._report(report.status(look.sample, lasting, look.over, verdict, self.self_test))
+        self._report(
+            report.status(
+                look.sample, lasting, look.over, verdict, self.self_test, look.contexts_mib
+            )
+        )
 
     def _report_unreadable(self, problem: str) -> None:
         self._report(report.unreadable(self.status, problem))

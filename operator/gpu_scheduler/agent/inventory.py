@@ -33,7 +33,10 @@ def problem(facts: Facts) -> str | None:
 
 
 def device(
-    facts: Facts, message: str | None, foreign: list[ForeignProcess] | None = None
+    facts: Facts,
+    message: str | None,
+    foreign: list[ForeignProcess] | None = None,
+    context_mib: int | None = None,
 ) -> Device:
     """A device as GPUNode shows it; ``message`` says why it is unhealthy."""
     memory = facts.memory or Memory(0, 0, 0)
@@ -47,6 +50,7 @@ def device(
         compute_capability=facts.compute_capability,
         healthy=message is None,
         message=None if message is None else message[:512],
+        context_mib=context_mib,
         foreign_processes=(foreign or [])[:MOST_FOREIGN] or None,
     )
 

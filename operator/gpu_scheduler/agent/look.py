@@ -39,6 +39,7 @@ class Look:
     over: dict[Key, OverCap]
     verdicts: dict[Key, Verdict]
     killed: tuple[int, ...]
+    contexts_mib: Mapping[str, int]  # what a context takes, by device
     seconds: float
 
 
@@ -100,7 +101,9 @@ class Looker:
             for seen in device.processes
             if seen.process is not None
         }
-        return Look(sample, found, over, verdicts, tuple(killed), time.perf_counter() - began)
+        contexts = self._true_up.costs.mib()
+        took = time.perf_counter() - began
+        return Look(sample, found, over, verdicts, tuple(killed), contexts, took)
 
     def limit(self, found: Usage) -> None:
         """Let the driver hold the containers to their caps, where it can."""

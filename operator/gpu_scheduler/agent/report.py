@@ -5,6 +5,7 @@ change and from nothing else. Called by the agent after each sample; written by 
 """
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from gpu_scheduler.agent.inventory import device
 from gpu_scheduler.agent.isolation import Verdict
@@ -25,6 +26,7 @@ def status(
     over: Mapping[Key, OverCap],
     verdict: Callable[[ContainerUse], Verdict],
     self_test: SelfTest | None,
+    contexts_mib: Mapping[str, int] = MappingProxyType({}),
 ) -> GPUNodeStatus:
     """The status after a sample.
 
@@ -34,9 +36,15 @@ def status(
         over: Containers above their cap.
         verdict: The layer in place for a container.
         self_test: None when there was none.
+        contexts_mib: What a context takes, by device; nothing where none was seen.
     """
     devices = [
-        device(each.facts, each.message, usage.foreign.get(each.facts.uuid))
+        device(
+            each.facts,
+            each.message,
+            usage.foreign.get(each.facts.uuid),
+            contexts_mib.get(each.facts.uuid),
+        )
         for each in sample.devices
     ]
     containers = [

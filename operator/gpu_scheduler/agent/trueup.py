@@ -2,7 +2,8 @@
 
 The two figures are read at different moments, so a free in between would look like a larger
 context and make the tenant's next allocation fail: what is written is the least of the last three
-looks, and nothing before the second. Runs in the sampler's thread, after each sample.
+looks, and nothing before the second. What the first ones of a process come to is what a context
+takes on that device. Runs in the sampler's thread, after each sample.
 """
 
 import logging
@@ -10,6 +11,7 @@ from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from gpu_scheduler.agent.contexts import ContextCosts
 from gpu_scheduler.agent.ledger import LedgerError, open_inside
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.sampler import Seen
@@ -28,6 +30,7 @@ Key = tuple[int, int, str]  # pid, start time, device
 @dataclass(slots=True)
 class _Looks:
     estimates: deque[int] = field(default_factory=lambda: deque(maxlen=LOOKS))
+    settled: bool = False
 
 
 def context_bytes(nvml_bytes: int, ledger_bytes: int) -> int:
@@ -40,6 +43,7 @@ class TrueUp:
 
     def __init__(self, procfs: ProcFS) -> None:
         self._procfs = procfs
+        self.costs = ContextCosts()
         self._looks: dict[Key, _Looks] = {}
         self._complained: set[tuple[int, int]] = set()
 
@@ -52,7 +56,7 @@ class TrueUp:
             for each in use.uses:
                 for process in each.processes:
                     try:
-                        key = self._one(process, each.uuid)
+                        key = self._one(process, each.uuid, use.container.uid)
                     except Exception:
                         unexpected("true-up", f"process {process.pid}")
                         continue
@@ -62,7 +66,7 @@ class TrueUp:
             del self._looks[key]
         self._complained &= {key[:2] for key in seen}
 
-    def _one(self, seen: Seen, uuid: str) -> Key | None:
+    def _one(self, seen: Seen, uuid: str, pod: str) -> Key | None:
         if seen.process is None or seen.used_bytes is None:
             return None
         pid, started = seen.pid, seen.process.started
@@ -77,11 +81,15 @@ class TrueUp:
                 if device is None or slot is None:
                     return key
                 held = ledger.held(slot, device)
-                looks = self._looks.setdefault(key, _Looks()).estimates
+                known = self._looks.setdefault(key, _Looks())
+                looks = known.estimates
                 looks.append(context_bytes(seen.used_bytes, held.used_bytes))
                 wanted = min(looks)
                 if len(looks) > 1 and abs(wanted - held.context_bytes) >= LEAST_CHANGE:
                     ledger.write_context(slot, device, wanted)
+                if len(looks) == LOOKS and not known.settled:
+                    known.settled = True
+                    self.costs.note(uuid, pod, wanted)
         except FileNotFoundError:
             pass  # the library has found no use for one yet
         except (LedgerError, OSError) as error:

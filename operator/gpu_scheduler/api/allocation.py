@@ -7,11 +7,12 @@ nothing else. Written by the binder, read by the state.
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.api.names import (
     ALLOCATION,
+    context_mib_annotation,
     devices_annotation,
     memory_bytes_annotation,
     memory_mib_annotation,
@@ -47,6 +48,21 @@ def annotations(node: str, grants: Iterable[Grant]) -> dict[str, str]:
         result[memory_mib_annotation(container)] = str(cap)
         result[memory_bytes_annotation(container)] = str(cap * MIB)
     return result
+
+
+def contexts(grants: Iterable[Grant], contexts_mib: Mapping[str, int]) -> dict[str, str]:
+    """What tells each container what a CUDA context takes on its devices, for libgpucap.
+
+    Args:
+        grants: what the pod gets.
+        contexts_mib: by device; a container with a device that is not in it is told nothing.
+    """
+    most: dict[int, int] = {}
+    for grant in grants:
+        mib = contexts_mib.get(grant.device, 0)
+        known = most.get(grant.container, mib)
+        most[grant.container] = max(mib, known) if mib and known else 0
+    return {context_mib_annotation(c): str(mib) for c, mib in most.items() if mib}
 
 
 def parse(text: str) -> Allocation:

@@ -40,6 +40,12 @@ class Device(ApiModel):
     message: str | None = Field(
         None, max_length=512, description="Why it is not healthy: XID, ECC, lost."
     )
+    context_mib: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_MIB,
+        description="What a CUDA context takes, MiB, as measured here; absent = not yet.",
+    )
     foreign_processes: list[ForeignProcess] | None = Field(
         None,
         max_length=16,

@@ -63,6 +63,7 @@ VOID = "void"  # NVIDIA's word for "no device at all"
 
 MOUNT_PATH = "/etc/gpu-scheduler"  # downward-API volume of each GPU container
 FILE_MEMORY_LIMIT = "memory-limit-mib"
+FILE_CONTEXT = "context-mib"
 FILE_DEVICES = "devices"
 
 # libgpucap inside a GPU container, see docs/adr/0016.
@@ -109,6 +110,11 @@ def memory_mib_annotation(container: int) -> str:
 def memory_bytes_annotation(container: int) -> str:
     """Memory cap of a container, bytes per device (for frameworks that want bytes)."""
     return f"{GROUP}/c{container}-memory-bytes"
+
+
+def context_mib_annotation(container: int) -> str:
+    """What a CUDA context takes on a container's devices, MiB; absent where nobody knows."""
+    return f"{GROUP}/c{container}-context-mib"
 
 
 def hparam_annotation(parameter: str) -> str:

@@ -7,9 +7,11 @@ shell without the environment still finds the cap here. Called by ``render``.
 from typing import Any
 
 from gpu_scheduler.api.names import (
+    FILE_CONTEXT,
     FILE_DEVICES,
     FILE_MEMORY_LIMIT,
     MOUNT_PATH,
+    context_mib_annotation,
     devices_annotation,
     files_volume,
     memory_mib_annotation,
@@ -21,6 +23,7 @@ def downward_volume(container: int) -> dict[str, Any]:
     items = [
         _file(FILE_DEVICES, devices_annotation(container)),
         _file(FILE_MEMORY_LIMIT, memory_mib_annotation(container)),
+        _file(FILE_CONTEXT, context_mib_annotation(container)),
     ]
     return {"name": files_volume(container), "downwardAPI": {"items": items}}
 

@@ -19,6 +19,7 @@ from typing import NoReturn
 
 import orjson
 
+from gpu_scheduler.api.allocation import contexts
 from gpu_scheduler.api.names import TERM
 from gpu_scheduler.core.decision import Place
 from gpu_scheduler.core.request import JobKey, PodUID
@@ -205,7 +206,13 @@ class Binder:
         hostname = ""
         if self._pin is Pin.HOSTNAME:
             hostname = self._world.nodes.labels(decision.node).get(HOSTNAME_LABEL, "")
-        more = {**self._more(decision), TERM: self._term.text}
+        known = self._world.ledger.node(decision.node)
+        by_device = {d.id: d.context_mib for d in known[1] if d.context_mib} if known else {}
+        more = {
+            **contexts(decision.grants, by_device),
+            **self._more(decision),
+            TERM: self._term.text,
+        }
         return place(
             pod, decision.node, decision.grants, pin=self._pin, hostname=hostname, more=more
         )

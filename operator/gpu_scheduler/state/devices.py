@@ -30,6 +30,7 @@ class Device:
     """One GPU of a node.
 
     ``compute``: compute capability (major, minor). ``illness``: why it is not healthy.
+    ``context_mib``: what a CUDA context takes; 0 = nobody knows.
     ``intruders``: processes on it that belong to no allocation, such as 'python (pid 42)'.
     """
 
@@ -41,6 +42,7 @@ class Device:
     healthy: bool = True
     illness: str = ""
     intruders: tuple[str, ...] = ()
+    context_mib: int = 0
 
     @property
     def trouble(self) -> str:
@@ -105,6 +107,7 @@ def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
                 healthy=bool(entry.get("healthy", False)) and possible,
                 illness=illness or ("" if possible else f"its usableMiB is not one of {_SIZES}"),
                 intruders=_intruders(entry.get("foreignProcesses")),
+                context_mib=_number(str(entry.get("contextMib", "")), MOST_MIB) or 0,
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             continue

@@ -87,3 +87,14 @@ def test_no_ledger_yet_is_nothing_to_complain_of(
     stage.path.unlink()
     stage.true_up.look([use(seen(5, 1300))])
     assert not caplog.records
+
+
+def test_the_first_settled_figure_is_what_a_context_takes_there(stage: Stage) -> None:
+    stage.look(1300, 1000)
+    stage.look(1310, 1000)
+    assert stage.true_up.costs.mib() == {}, "an allocation may have come in between"
+    stage.look(1310, 1000)
+    assert stage.true_up.costs.mib() == {gpu(0): 304}
+    for _ in range(9):
+        stage.look(1450, 1000)  # with the libraries that it has loaded since
+    assert stage.true_up.costs.mib() == {gpu(0): 304}

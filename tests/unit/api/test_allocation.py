@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_scheduler.api.allocation import BadAllocationError, annotations, parse
+from gpu_scheduler.api.allocation import BadAllocationError, annotations, contexts, parse
 from gpu_scheduler.api.names import ALLOCATION
 from gpu_scheduler.core.decision import Grant
 
@@ -32,6 +32,19 @@ def test_a_container_gets_its_devices_and_the_smallest_cap():
         "gpu-scheduler.io/c1-memory-mib": "12000",
         "gpu-scheduler.io/c1-memory-bytes": str(12000 << 20),
     }
+
+
+def test_a_container_is_told_the_most_that_a_context_takes_on_its_devices():
+    grants = [Grant(0, "GPU-a", 500, 1), Grant(1, "GPU-a", 500, 1), Grant(1, "GPU-b", 500, 1)]
+    assert contexts(grants, {"GPU-a": 304, "GPU-b": 400}) == {
+        "gpu-scheduler.io/c0-context-mib": "304",
+        "gpu-scheduler.io/c1-context-mib": "400",
+    }
+
+
+def test_where_one_of_its_devices_was_not_measured_a_container_is_told_nothing():
+    grants = [Grant(0, "GPU-b", 500, 1), Grant(0, "GPU-a", 500, 1), Grant(0, "GPU-c", 500, 1)]
+    assert contexts(grants, {"GPU-a": 304, "GPU-b": 400}) == {}
 
 
 @pytest.mark.parametrize(

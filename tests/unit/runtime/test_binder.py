@@ -1,6 +1,7 @@
 """One write per decision, and no answer left unresolved: what is charged is what may be placed."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -22,7 +23,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_place, make_pod
 from tests.unit.state.test_world import free, make_world, waiting
 
-from gpu_scheduler.api.names import LABEL_PATH, TERM, TOUCHED
+from gpu_scheduler.api.names import LABEL_PATH, TERM, TOUCHED, context_mib_annotation
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
@@ -520,6 +521,19 @@ async def test_a_pod_that_asks_for_something_else_now_is_planned_anew() -> None:
     await case.run()
     assert len(case.client.of("PATCH")) == 1
     assert waiting(case.world) == {"team-a/job": ["job-0"]}
+
+
+@virtual
+async def test_a_container_is_told_what_a_context_takes_on_its_device() -> None:
+    case = Case()
+    info, devices = case.world.ledger.node("a") or (None, ())
+    assert info is not None
+    measured = tuple(replace(device, context_mib=304) for device in devices)
+    case.world.ledger.set_node(info, measured)
+    case.decide()
+    await case.run()
+    (sent,) = case.client.sent
+    assert sent.body["metadata"]["annotations"][context_mib_annotation(0)] == "304"
 
 
 @pytest.mark.parametrize("path", ["bind", "gate"])
