@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.api.caller import Caller
-from tests.api.tenant import Json, Tenant, until
+from tests.api.tenant import GROUP, Json, Tenant, until
 from tests.e2e.cuda_jobs import GREEDY, OUT_OF_MEMORY, PYTHON, WATCHER, printed, python
 from tests.e2e.cuda_jobs import NEIGHBOUR as PATIENT
 from tests.e2e.gpu_jobs import USABLE_MIB, wait_running
@@ -103,6 +103,30 @@ def test_status_names_the_layer_that_holds_the_cap(owner: Tenant) -> None:
     (protected,) = [c for c in status["conditions"] if c["type"] == "Protected"]
     assert (protected["status"], protected["reason"]) == ("True", "Interposer")
     owner.remove("layered")
+
+
+def test_later_containers_are_told_what_a_context_takes(operated: Running, owner: Tenant) -> None:
+    """Measured by the agent on each of the two devices."""
+    first = ("measured-0", "measured-1")
+    for name in first:
+        owner.submit(name, gpu=1, template=python(WATCHER))
+    for name in first:
+        wait_running(owner, name)
+
+    def contexts_mib() -> list[int] | None:
+        nodes = owner.admin.get(f"{GROUP}/gpunodes").body["items"]
+        devices = [device for node in nodes for device in node["status"].get("devices", [])]
+        return [d["contextMiB"] for d in devices if all("contextMiB" in each for each in devices)]
+
+    measured = until(contexts_mib, "the agent measures a context on each device", 60)
+    for name in first:
+        owner.remove(name)
+    owner.submit("told", gpu=1, template=python(WATCHER))
+    pod = wait_running(owner, "told")
+    where = ("exec", "-n", owner.name, pod["metadata"]["name"], "-c", "main", "--")
+    told = operated.kubectl(*where, "cat", "/etc/gpu-scheduler/context-mib").stdout
+    assert int(told) in measured
+    owner.remove("told")
 
 
 def test_a_job_that_opts_out_is_told_its_cap_and_nothing_is_loaded(

@@ -125,9 +125,10 @@ class Peers:
         """A pod is put on a node, or (-1) taken off it; ``held``: room for it alone."""
         if pod.peers is not None:
             self._met[pod.uid] = pod.peers
-            rules = pod.peers.rules
-            for rule in (*rules.affinity, *rules.spread) if rules is not None else ():
-                self.leaning.setdefault(rule.pods, set()).add(pod.uid)
+            rules = pod.peers.rules or _NO_RULES
+            near = [term.pods for term in rules.affinity]
+            for selector in (*near, *(constraint.pods for constraint in rules.spread)):
+                self.leaning.setdefault(selector, set()).add(pod.uid)
             self.counts.add(pod.peers, node, sign, held=held)
 
     def leaned_on(self, pod: PodUID) -> bool:

@@ -107,7 +107,7 @@ def from_gpunode(status: Mapping[str, Any]) -> tuple[Device, ...]:
                 healthy=bool(entry.get("healthy", False)) and possible,
                 illness=illness or ("" if possible else f"its usableMiB is not one of {_SIZES}"),
                 intruders=_intruders(entry.get("foreignProcesses")),
-                context_mib=_number(str(entry.get("contextMib", "")), MOST_MIB) or 0,
+                context_mib=_number(str(entry.get("contextMiB", "")), MOST_MIB) or 0,
             )
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
             continue

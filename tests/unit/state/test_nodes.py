@@ -3,6 +3,7 @@ import pytest
 from tests.unit.state.builders import CREATED, GIB, make_node, make_pod
 from tests.unit.state.worlds import make_world
 
+from gpu_scheduler.api import gpunode
 from gpu_scheduler.core.cluster import Taint
 from gpu_scheduler.core.quantity import MOST
 from gpu_scheduler.kube.objects import Node
@@ -151,6 +152,21 @@ def test_a_gpunode_names_devices_by_uuid_in_order_of_their_index() -> None:
     assert [(d.id, d.index) for d in devices] == [("GPU-0", 0), ("GPU-1", 1)]
     assert [d.healthy for d in devices] == [False, True]
     assert (devices[1].usable_mib, devices[1].compute) == (40448, (8, 0))
+
+
+def test_what_a_context_takes_is_read_as_the_agent_writes_it() -> None:
+    written = gpunode.Device(
+        uuid="GPU-0",
+        index=0,
+        model="A100",
+        memory_mib=40960,
+        usable_mib=40448,
+        compute_capability="8.0",
+        context_mib=304,
+    ).model_dump(by_alias=True, mode="json")
+    assert from_gpunode({"devices": [written]})[0].context_mib == 304
+    for absurd in (None, "much", -1):
+        assert from_gpunode({"devices": [entry(0, contextMiB=absurd)]})[0].context_mib == 0
 
 
 @pytest.mark.parametrize("bad", [None, "x", {}, {"uuid": "GPU-9"}, entry(1, usableMiB="much")])
