@@ -117,8 +117,10 @@ class Reclaim:
         higher = Step(
             EvictReason.PRIORITY,
             self._preempt,
-            lambda queue, request: self._of_gangs.preempt(
-                queue.project, request, self._tables.claimed
+            lambda queue, request: (
+                self._of_gangs.preempt(queue.project, request, self._tables.claimed)
+                if self._occupants.outranks(request.job)
+                else None
             ),
         )
         self._pass(outranked, higher)

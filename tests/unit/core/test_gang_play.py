@@ -183,3 +183,25 @@ def test_a_plan_with_gangs_does_not_depend_on_what_the_planner_kept(case: tuple[
         assert play.cycle() == anew
         if cycle == 0:
             play.wait(*later)
+
+
+def test_a_gang_takes_room_beyond_its_share_for_a_higher_priority_alone() -> None:
+    """A whole gang goes for one pod of a high priority; the rest of its room is nobody's yet."""
+    teams = project("a", 9000, None, 1), project("b", 9000, None, 1), project("c", 0, 3000, 2)
+    play = Play((1, 3), projects(*teams), grace=3)
+    play.reserve_after_seconds = 60.0
+    play.wait(
+        Pod("low", project="a", shape=shape(500), priority=0, created=2.0),
+        Pod("middle", project="b", shape=shape(300), created=3.0),
+        *members("victim", shape(300), shape(300), shape(300), project="c", created=4.0),
+    )
+    play.cycle()
+    play.wait(
+        *members("first", shape(1000), project="b", created=500.0),
+        *members("big", shape(500), shape(500), shape(1000, count=2), project="a", created=501.0),
+        Pod("high", project="b", shape=shape(1000), priority=90, created=502.0),
+        *members("last", shape(1000), project="b", created=503.0),
+    )
+    result = play.plan()
+    assert {evict.beneficiary for evict in result.evicts} == {"ns/high"}
+    assert check_winners(play, result) == {"b"}
