@@ -7,7 +7,6 @@ over the last pods, and never more than libgpucap would charge without it. It ho
 that is loaded, as this memory does: the agent keeps its driver's library until it ends.
 """
 
-from collections import deque
 from statistics import median_high
 
 from gpu_scheduler.core.units import MIB
@@ -21,23 +20,22 @@ class ContextCosts:
     """The last figures per device."""
 
     def __init__(self) -> None:
-        self._pods: dict[str, deque[tuple[str, int]]] = {}
+        self._bytes: dict[str, dict[str, int]] = {}  # by device and pod, the last pod last
 
     def note(self, uuid: str, pod: str, measured_bytes: int) -> None:
         """A process of this pod has settled; nothing is learnt from one that shows no context."""
         if measured_bytes <= 0:
             return
-        pods = self._pods.setdefault(uuid, deque())
-        for known in [each for each in pods if each[0] == pod]:
-            pods.remove(known)
-        pods.append((pod, measured_bytes))
-        while len(pods) > PODS:
-            pods.popleft()
+        by_pod = self._bytes.setdefault(uuid, {})
+        by_pod.pop(pod, None)
+        by_pod[pod] = measured_bytes
+        if len(by_pod) > PODS:
+            del by_pod[next(iter(by_pod))]
 
     def mib(self) -> dict[str, int]:
         """Per device, MiB in whole steps."""
         found = {}
-        for uuid, pods in self._pods.items():
-            steps = -(-median_high(measured for _, measured in pods) // (STEP_MIB * MIB))
+        for uuid, by_pod in self._bytes.items():
+            steps = -(-median_high(by_pod.values()) // (STEP_MIB * MIB))
             found[uuid] = min(max(steps * STEP_MIB, LEAST_MIB), MOST_MIB)
         return found

@@ -76,14 +76,11 @@ class Started:
     def _mine(self, project: ProjectName) -> list[Occupant]:
         if project not in self._known:
             self._known[project] = [_occupant(*start) for start in self._starts(project).values()]
-        mine = self._known[project]
-        if self._peers is None or not self._peers.leaning:
+        mine, peers = self._known[project], self._peers
+        if peers is None or not peers.leaning:
             return mine
-        leaned_on = {pod.job if pod.gang else pod.uid for pod in mine if self._leaned_on(pod)}
-        return [pod for pod in mine if (pod.job if pod.gang else pod.uid) not in leaned_on]
-
-    def _leaned_on(self, pod: Occupant) -> bool:
-        return self._peers is not None and self._peers.leaned_on(pod.uid)
+        leaned_on = {_whole(pod) for pod in mine if peers.leaned_on(pod.uid)}
+        return [pod for pod in mine if _whole(pod) not in leaned_on]
 
     def started_after(self, job: WaitingJob) -> Iterable[Occupant]:
         """Those of a job's project that are started and come after it; of a gang one for all."""
@@ -92,7 +89,7 @@ class Started:
         for pod in self._mine(job.project):
             other = starts[pod.uid][1][0]
             if pod.grants and job_rank(job) < job_rank(other):
-                found.setdefault(other.key if other.gang else pod.uid, pod)
+                found.setdefault(_whole(pod), pod)
         return found.values()
 
     def leaving(self) -> Iterable[Occupant]:
@@ -125,6 +122,11 @@ class Started:
     def runs(self, pod: Occupant) -> bool:
         """Whether a pod had started before."""
         return pod.uid not in self._starts(pod.project)
+
+
+def _whole(pod: Occupant) -> str:
+    """What goes together with it: the members of its gang, or itself."""
+    return pod.job if pod.gang else pod.uid
 
 
 def _order(entry: Entry) -> tuple[object, ...]:

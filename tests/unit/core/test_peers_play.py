@@ -54,6 +54,11 @@ class RuledPlay(Play):
             for job in super().jobs()
         ]
 
+    def plan(self) -> Plan:
+        result = super().plan()
+        self.check(result)
+        return result
+
     def check(self, result: Plan) -> None:
         """Each placement was allowed when its turn came."""
         standing, nodes = self.standing(), self.cluster().nodes
@@ -118,10 +123,7 @@ def test_no_rule_is_broken_and_evictions_come_to_an_end(
     for cycle in range(CYCLES):
         if cycle == 5:
             play.wait(*late)
-        result = play.plan()
-        play.check(result)
-        play.carry_out(result)
-        play.tick()
+        result = play.cycle()
         evicted.append(len(result.evicts))
     assert not any(evicted[-QUIET:]), evicted
 
@@ -140,10 +142,7 @@ def test_room_that_is_held_for_a_pod_draws_no_other_pod_near() -> None:
     for cycle in range(10):
         if cycle == 5:
             play.wait(*new)
-        result = play.plan()
-        play.check(result)
-        play.carry_out(result)
-        play.tick()
+        result = play.cycle()
         started += [place.pod for place in result.places]
     assert started[-2:] == ["x-0", "near-0"]
 
@@ -162,7 +161,4 @@ def test_no_start_is_taken_back_that_another_one_leans_on() -> None:
         play.who[pod.name] = PodPeers("ns", (("app", "x"),), near_x if i in whole else None)
     play.wait(*pods)
     for _ in range(5):
-        result = play.plan()
-        play.check(result)
-        play.carry_out(result)
-        play.tick()
+        play.cycle()
