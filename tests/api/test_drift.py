@@ -88,7 +88,8 @@ def test_one_that_was_deleted_by_hand_is_made_again(tenant: Tenant) -> None:
     )
 
 
-def test_one_that_ended_too_small_is_no_success(tenant: Tenant) -> None:
+def submit_three(tenant: Tenant) -> None:
+    """A job of three pods, one after the other, of which one is done."""
     tenant.submit("cut", gpu=0.125, parallelism=1, completions=3, template=template(runs(1)))
     until(
         lambda: (
@@ -96,10 +97,12 @@ def test_one_that_ended_too_small_is_no_success(tenant: Tenant) -> None:
         ),
         "one is done",
     )
-    # An editor is faster than we are, or we are away.
-    edit(tenant, "cut", {"spec": {"completions": 1, "parallelism": 1}})
-    told = "it ended with 1 completions, and 3 belong to it"
-    status = until(
+
+
+def end_of_three(tenant: Tenant) -> Json:
+    """Its status once it has ended or complains."""
+    told = "completions, and 3 belong to it"
+    return until(
         lambda: (
             (
                 (s := tenant.status("cut")).get("phase") == "Succeeded"
@@ -110,10 +113,36 @@ def test_one_that_ended_too_small_is_no_success(tenant: Tenant) -> None:
         lambda: f"it ends or complains; {tenant.status('cut')}",
         30,
     )
+
+
+def test_one_that_ended_too_small_is_no_success(tenant: Tenant) -> None:
+    submit_three(tenant)
+    # An editor is faster than we are, or we are away.
+    edit(tenant, "cut", {"spec": {"completions": 1, "parallelism": 1}})
+    status = end_of_three(tenant)
     if status["phase"] == "Succeeded":
         assert status["pods"]["succeeded"] == 3, "its size was put back in time"
     else:
         assert status["reason"] == "Invalid"
+
+
+def test_one_whose_end_was_decided_while_it_was_too_small_is_no_success(tenant: Tenant) -> None:
+    """Its size comes back between the Job controller's verdict and the end that follows it."""
+    submit_three(tenant)
+    verdict = {
+        "type": "SuccessCriteriaMet",
+        "status": "True",
+        "reason": "CompletionsReached",
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "lastProbeTime": "2026-01-01T00:00:00Z",
+    }
+    path = f"{job_path(tenant, 'cut')}/status"
+    answer = tenant.admin.patch(path, {"status": {"conditions": [verdict]}})
+    assert answer.ok, answer
+    status = end_of_three(tenant)
+    assert (status["phase"], status["reason"]) == ("Pending", "Invalid"), status
+    ended = tenant.batch_job("cut")
+    assert ended["spec"]["completions"] == 3 and ended["status"]["succeeded"] < 3
 
 
 def kept(tenant: Tenant) -> Callable[[], None]:

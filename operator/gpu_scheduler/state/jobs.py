@@ -120,6 +120,15 @@ class JobRecord:
         return range(min(self.completions, MAX_PODS))
 
     @property
+    def ended_with(self) -> int:
+        """How many indexes it had when it ended.
+
+        The Job controller decides that a Job is complete, and says so when the last pod is gone:
+        its completions can have been other ones in between.
+        """
+        return min(self.completions, self.succeeded) if self.complete else self.completions
+
+    @property
     def completed(self) -> Iterator[int]:
         """Indexes that have succeeded."""
         return (i for each in self._ranges(self.completed_indexes) for i in each)

@@ -30,8 +30,8 @@ def misfit(job: JobRecord, gpujob: GPUJobRecord | None) -> str:
         return f"no Job of {gpujob.name} is called so"
     if job.completions > sizes[job.role]:
         return f"it has {job.completions} completions, and {sizes[job.role]} belong to it"
-    if job.complete and job.completions < sizes[job.role]:
-        return f"it ended with {job.completions} completions, and {sizes[job.role]} belong to it"
+    if job.complete and job.ended_with < sizes[job.role]:
+        return f"it ended with {job.ended_with} completions, and {sizes[job.role]} belong to it"
     return ""
 
 

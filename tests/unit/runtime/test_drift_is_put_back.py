@@ -136,17 +136,21 @@ async def test_changes_of_the_gpujob_itself_are_no_struggle() -> None:
     assert (len(case.written), case.complaint) == (50, "")
 
 
-@virtual
-async def test_a_job_that_ended_too_small_is_no_success_and_cannot_be_put_back() -> None:
-    case = Server()
-    case.there |= {"completions": 1, "parallelism": 1}
-    case.version += 1
-    ended = case.job(ended="Complete", succeeded=1)
-    case.world.job_changed(ended)
-    case.client.reply = lambda sent: CONFLICT if sent.method == "POST" else ended
-    await case.handle()
-    assert case.client.of("PATCH") == []
-    assert "it ended with 1 completions, and 5 belong to it; delete it" in case.complaint
+@pytest.mark.parametrize("completions", [1, 5], ids=["too small", "put back after the verdict"])
+def test_a_job_that_ended_too_small_is_no_success_and_cannot_be_put_back(completions: int) -> None:
+    @virtual
+    async def run() -> None:
+        case = Server()
+        case.there |= {"completions": completions, "parallelism": 1}
+        case.version += 1
+        ended = case.job(ended="Complete", succeeded=1)
+        case.world.job_changed(ended)
+        case.client.reply = lambda sent: CONFLICT if sent.method == "POST" else ended
+        await case.handle()
+        assert case.client.of("PATCH") == []
+        assert "it ended with 1 completions, and 5 belong to it; delete it" in case.complaint
+
+    run()
 
 
 @virtual
@@ -210,13 +214,17 @@ async def test_a_segment_of_a_sweep_gets_its_trials_back() -> None:
     assert case.client.of("POST") == [], "no other Job takes the trials that it lacks"
 
 
-@virtual
-async def test_a_segment_that_ended_too_small_is_told_of() -> None:
-    case = with_two_jobs()
-    case.world.job_changed(segment_job(0, 0, 1, version=11, ended="Complete", succeeded=1))
-    await case.follow()
-    said = case.segments.complaint(case.world.gpujobs[SWEEP])
-    assert said.startswith("Job job-s0 ended with 1 of its 3 trials")
+@pytest.mark.parametrize("size", [1, 3], ids=["too small", "put back after the verdict"])
+def test_a_segment_that_ended_too_small_is_told_of(size: int) -> None:
+    @virtual
+    async def run() -> None:
+        case = with_two_jobs()
+        case.world.job_changed(segment_job(0, 0, size, version=11, ended="Complete", succeeded=1))
+        await case.follow()
+        said = case.segments.complaint(case.world.gpujobs[SWEEP])
+        assert said.startswith("Job job-s0 ended with 1 of its 3 trials")
+
+    run()
 
 
 @virtual

@@ -102,9 +102,9 @@ class Segments:
         """What somebody else has changed in its Jobs and cannot be put back; empty if nothing."""
         own = sorted(self._own(job), key=lambda each: each.first_trial)
         for each, size in zip(own, _sizes(own), strict=True):
-            if (each.complete or each.failure) and each.completions < size:
+            if (each.complete or each.failure) and each.ended_with < size:
                 return (
-                    f"Job {each.name} ended with {each.completions} of its {size} trials, because "
+                    f"Job {each.name} ended with {each.ended_with} of its {size} trials, because "
                     "somebody else changed spec.completions: delete that Job, and it is made anew "
                     "for the trials that are missing"
                 )
