@@ -169,7 +169,7 @@ def make_job(
     ended_at: str = "2026-01-01T01:00:00Z",
     labelled: bool = True,
 ) -> Job:
-    """The batch/v1 Job of GPUJob ``owner``; ``ended``: Complete (by default all of it) or Failed."""
+    """The batch/v1 Job of GPUJob ``owner``; ``ended``: Complete (all of it by default), Failed."""
     if succeeded is None:
         succeeded = completions if ended == "Complete" else 0
     owners = [{"kind": "GPUJob", "name": owner or name, "uid": owner_uid, "controller": True}]
