@@ -143,6 +143,15 @@ static CUmipmappedArray *find_mipmap(CUmipmappedArray mipmap) {
     return link;
 }
 
+bool fg_array_is_sparse(const CUarrayMapInfo *map) {
+    if (map->resourceType == CU_RESOURCE_TYPE_ARRAY) {
+        CUarray array = *find(map->resource.array);
+        return array && array->shape.Flags & DEFERRED;
+    }
+    CUmipmappedArray mipmap = *find_mipmap(map->resource.mipmap);
+    return mipmap && mipmap->level[0].shape.Flags & DEFERRED;
+}
+
 CUresult cuArrayDestroy(CUarray array) {
     FG_ENTER_CONTEXT(device);
     CUarray *link = find(array);
@@ -151,6 +160,7 @@ CUresult cuArrayDestroy(CUarray array) {
     if (!(array->shape.Flags & DEFERRED)) {
         fg_give(array->device, FG_ARRAY, array->bytes);
     }
+    fg_unbind_all(array);
     free(array);
     return fg_leave(CUDA_SUCCESS);
 }
@@ -230,6 +240,7 @@ CUresult cuMipmappedArrayDestroy(CUmipmappedArray mipmap) {
     if (!(mipmap->level[0].shape.Flags & DEFERRED)) {
         fg_give(mipmap->device, FG_ARRAY, mipmap->bytes);
     }
+    fg_unbind_all(mipmap);
     free(mipmap);
     return fg_leave(CUDA_SUCCESS);
 }
@@ -250,6 +261,7 @@ void fg_arrays_drop(const Device *device) {
         CUarray array = *link;
         if (!device || array->device == device) {
             *link = array->next;
+            fg_unbind_all(array);
             free(array);
         } else {
             link = &array->next;
@@ -259,6 +271,7 @@ void fg_arrays_drop(const Device *device) {
         CUmipmappedArray mipmap = *link;
         if (!device || mipmap->device == device) {
             *link = mipmap->next;
+            fg_unbind_all(mipmap);
             free(mipmap);
         } else {
             link = &mipmap->next;

@@ -22,6 +22,7 @@ struct CUgraphNode_st {
     int type;
     Block *block;        /* of an allocation */
     CUdeviceptr pointer; /* of a free */
+    CUgraph child;       /* which belongs to this node */
     CUDA_MEM_ALLOC_NODE_PARAMS params;
     CUgraphNode next;
 };
@@ -76,6 +77,10 @@ static void free_nodes(CUgraphNode node) {
         CUgraphNode next = node->next;
         if (node->block) {
             unuse(node->block);
+        }
+        if (node->child) {
+            free_nodes(node->child->nodes);
+            free(node->child);
         }
         free(node);
         node = next;
@@ -146,7 +151,7 @@ CUresult cuGraphAddMemAllocNode(CUgraphNode *node, CUgraph graph, const CUgraphN
     FG_REQUIRE(node && graph && params && params->bytesize &&
                    fg_on_device(&params->poolProps.location),
                CUDA_ERROR_INVALID_VALUE);
-    int ordinal = params->poolProps.location.id;
+    int ordinal = fg_ordinal(&params->poolProps.location);
     FG_REQUIRE(ordinal >= 0 && ordinal < fg.count, CUDA_ERROR_INVALID_VALUE);
     CUresult result =
         fg_graph_add_alloc(graph, &fg.device[ordinal], params->bytesize, &params->dptr, node);
@@ -163,12 +168,54 @@ CUresult cuGraphAddMemFreeNode(CUgraphNode *node, CUgraph graph, const CUgraphNo
     return fg_leave(fg_graph_add_free(graph, pointer, node));
 }
 
+static bool has_memory(const struct CUgraph_st *graph) {
+    for (CUgraphNode node = graph->nodes; node; node = node->next) {
+        if (node->block || node->pointer || (node->child && has_memory(node->child))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A graph in a graph: one with memory nodes has to be moved there. (One that is cloned is not kept
+ * here: it does nothing.) */
+static CUresult add_child(CUgraphNode *node, CUgraph graph,
+                          const CUDA_CHILD_GRAPH_NODE_PARAMS *it) {
+    FG_ENTER();
+    bool moved = it->ownership == CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+    FG_REQUIRE(node && graph && it->graph && it->graph != graph &&
+                   (moved || !has_memory(it->graph)),
+               CUDA_ERROR_INVALID_VALUE);
+    CUgraph child = it->graph;
+    CUresult result = moved ? CUDA_SUCCESS : fg_graph_new(&child);
+    FG_REQUIRE(result == CUDA_SUCCESS, result);
+    *node = append(&graph->last,
+                   (struct CUgraphNode_st){.type = CU_GRAPH_NODE_TYPE_GRAPH, .child = child});
+    return fg_leave(*node ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+}
+
+CUresult cuGraphAddChildGraphNode(CUgraphNode *node, CUgraph graph, const CUgraphNode *dependencies,
+                                  size_t count, CUgraph child) {
+    CUDA_CHILD_GRAPH_NODE_PARAMS cloned = {.graph = child};
+    return add_child(node, graph, &cloned);
+}
+
+CUresult cuGraphChildGraphNodeGetGraph(CUgraphNode node, CUgraph *graph) {
+    FG_ENTER();
+    FG_REQUIRE(node && graph && node->child, CUDA_ERROR_INVALID_VALUE);
+    *graph = node->child;
+    return fg_leave(CUDA_SUCCESS);
+}
+
 static CUresult add_any(CUgraphNode *node, CUgraph graph, CUgraphNodeParams *params) {
     if (params && params->type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
         return cuGraphAddMemAllocNode(node, graph, NULL, 0, &params->u.alloc);
     }
     if (params && params->type == CU_GRAPH_NODE_TYPE_MEM_FREE) {
         return cuGraphAddMemFreeNode(node, graph, NULL, 0, params->u.free);
+    }
+    if (params && params->type == CU_GRAPH_NODE_TYPE_GRAPH) {
+        return add_child(node, graph, &params->u.child);
     }
     return params ? cuGraphAddEmptyNode(node, graph, NULL, 0) : CUDA_ERROR_INVALID_VALUE;
 }
@@ -223,6 +270,17 @@ CUresult cuGraphGetNodes(CUgraph graph, CUgraphNode *nodes, size_t *count) {
     return fg_leave(CUDA_SUCCESS);
 }
 
+/* All that runs, in order: the nodes of inner graphs in the place of those. */
+static void append_all(CUgraphNode **last, const struct CUgraph_st *graph) {
+    for (CUgraphNode node = graph->nodes; node; node = node->next) {
+        if (node->child) {
+            append_all(last, node->child);
+        } else {
+            append(last, *node);
+        }
+    }
+}
+
 static CUresult instantiate(CUgraphExec *exec, CUgraph graph, unsigned long long flags) {
     FG_ENTER_CONTEXT(device);
     FG_REQUIRE(exec && graph, CUDA_ERROR_INVALID_VALUE);
@@ -230,9 +288,7 @@ static CUresult instantiate(CUgraphExec *exec, CUgraph graph, unsigned long long
     FG_REQUIRE(made, CUDA_ERROR_OUT_OF_MEMORY);
     made->last = &made->nodes;
     made->flags = flags;
-    for (CUgraphNode node = graph->nodes; node; node = node->next) {
-        append(&made->last, *node);
-    }
+    append_all(&made->last, graph);
     *exec = made;
     return fg_leave(CUDA_SUCCESS);
 }

@@ -13,7 +13,7 @@
 
 struct CUmemPoolHandle_st {
     Device *device;
-    bool alive;
+    bool alive, host; /* host: of the machine's memory, which costs nothing here */
     uint64_t used, used_high, reserved, reserved_high, threshold, most;
     int reuse[3];      /* the attributes REUSE_*, kept and not obeyed */
     CUstream freed_in; /* the stream of the last free; NULL: the default one, or of no stream */
@@ -66,11 +66,21 @@ static bool is_pool(const Pool *pool) {
     return false;
 }
 
+static bool take(Pool *pool, uint64_t bytes) {
+    return pool->host || fg_take(pool->device, FG_POOL, bytes);
+}
+
+static void give(Pool *pool, uint64_t bytes) {
+    if (!pool->host) {
+        fg_give(pool->device, FG_POOL, bytes);
+    }
+}
+
 static void shrink(Pool *pool, uint64_t keep) {
     uint64_t needed = fg_round_up(pool->used, fg.state.config.pool_granularity);
     keep = keep > needed ? keep : needed;
     if (pool->reserved > keep) {
-        fg_give(pool->device, FG_POOL, pool->reserved - keep);
+        give(pool, pool->reserved - keep);
         pool->reserved = keep;
     }
 }
@@ -85,13 +95,13 @@ void fg_pools_synchronize(Device *device, CUstream stream) {
 
 /* Before a pool may fail it takes back what the others only keep. */
 static bool grow(Pool *pool, uint64_t more) {
-    if (fg_take(pool->device, FG_POOL, more)) {
+    if (take(pool, more)) {
         return true;
     }
     for (Pool *other = pool->device->pools; other; other = other->next) {
         shrink(other, 0);
     }
-    return fg_take(pool->device, FG_POOL, more);
+    return take(pool, more);
 }
 
 CUresult fg_pool_allocate(Pool *pool, size_t bytes, CUdeviceptr *pointer) {
@@ -181,20 +191,109 @@ static CUresult free_async(CUdeviceptr pointer, CUstream stream) {
 FG_FORWARD(cuMemFreeAsync, (CUdeviceptr pointer, CUstream stream), free_async(pointer, stream))
 FG_FORWARD(cuMemFreeAsync_ptsz, (CUdeviceptr pointer, CUstream stream), free_async(pointer, stream))
 
+/* Managed memory takes a device's wherever it is to be at first: it moves when it is used. */
+static Pool *pool_at(const CUmemLocation *location, CUmemAllocationType type, uint64_t most) {
+    bool on_device = fg_on_device(location), managed = type == CU_MEM_ALLOCATION_TYPE_MANAGED;
+    int ordinal = on_device ? fg_ordinal(location) : 0;
+    if (ordinal < 0 || ordinal >= fg.count || (!managed && type != CU_MEM_ALLOCATION_TYPE_PINNED) ||
+        (!managed && location->type == CU_MEM_LOCATION_TYPE_INVALID)) {
+        return NULL;
+    }
+    Pool *pool = new_pool(&fg.device[ordinal], most);
+    if (pool) {
+        pool->host = !on_device && !managed;
+    }
+    return pool;
+}
+
 CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties) {
     FG_ENTER();
-    FG_REQUIRE(pool && properties && properties->allocType == CU_MEM_ALLOCATION_TYPE_PINNED &&
-                   fg_on_device(&properties->location),
-               CUDA_ERROR_INVALID_VALUE);
-    int ordinal = properties->location.id;
-    FG_REQUIRE(ordinal >= 0 && ordinal < fg.count, CUDA_ERROR_INVALID_VALUE);
-    *pool = new_pool(&fg.device[ordinal], properties->maxSize);
-    return fg_leave(*pool ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
+    FG_REQUIRE(pool && properties, CUDA_ERROR_INVALID_VALUE);
+    *pool = pool_at(&properties->location, properties->allocType, properties->maxSize);
+    return fg_leave(*pool ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
+}
+
+/* The pools of locations: those of this machine's memory (one NUMA node), and managed ones. */
+typedef struct {
+    CUmemLocation location;
+    CUmemAllocationType type;
+    Pool *own, *current;
+} OfLocation;
+static OfLocation of_location[32];
+static unsigned int of_process; /* the generation of it whose pools these are */
+
+static OfLocation *find_location(const CUmemLocation *location, CUmemAllocationType type) {
+    if (of_process != fg.generation) {
+        memset(of_location, 0, sizeof of_location);
+        of_process = fg.generation;
+    }
+    bool node = location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
+    if ((node && location->id != 0) || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
+        return NULL;
+    }
+    for (int i = 0; i < 32; i++) {
+        OfLocation *it = &of_location[i];
+        if (!it->own && (it->own = pool_at(location, type, 0))) {
+            it->location = *location;
+            it->type = type;
+            it->current = it->own;
+        }
+        if (!it->own || (it->type == type && !memcmp(&it->location, location, sizeof *location))) {
+            return it->own ? it : NULL;
+        }
+    }
+    return NULL;
+}
+
+static bool is_default(const Pool *pool) {
+    bool found = pool == pool->device->default_pool;
+    for (int i = 0; i < 32 && of_process == fg.generation; i++) {
+        found |= pool == of_location[i].own;
+    }
+    return found;
+}
+
+static bool is_devices(const CUmemLocation *location, CUmemAllocationType type) {
+    return location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
+}
+
+CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
+                                CUmemAllocationType type) {
+    if (location && is_devices(location, type)) {
+        return cuDeviceGetDefaultMemPool(pool, location->id);
+    }
+    FG_ENTER();
+    OfLocation *of = pool && location ? find_location(location, type) : NULL;
+    FG_REQUIRE(of, CUDA_ERROR_INVALID_VALUE);
+    *pool = of->own;
+    return fg_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type) {
+    if (location && is_devices(location, type)) {
+        return cuDeviceGetMemPool(pool, location->id);
+    }
+    FG_ENTER();
+    OfLocation *of = pool && location ? find_location(location, type) : NULL;
+    FG_REQUIRE(of, CUDA_ERROR_INVALID_VALUE);
+    *pool = of->current;
+    return fg_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool) {
+    if (location && is_devices(location, type)) {
+        return cuDeviceSetMemPool(location->id, pool);
+    }
+    FG_ENTER();
+    OfLocation *of = is_pool(pool) && location ? find_location(location, type) : NULL;
+    FG_REQUIRE(of, CUDA_ERROR_INVALID_VALUE);
+    of->current = pool;
+    return fg_leave(CUDA_SUCCESS);
 }
 
 CUresult cuMemPoolDestroy(CUmemoryPool pool) {
     FG_ENTER();
-    FG_REQUIRE(is_pool(pool) && pool != pool->device->default_pool, CUDA_ERROR_INVALID_VALUE);
+    FG_REQUIRE(is_pool(pool) && !is_default(pool), CUDA_ERROR_INVALID_VALUE);
     pool->alive = false; /* what is allocated stays until it is freed */
     shrink(pool, 0);
     if (pool->device->pool == pool) {

@@ -12,8 +12,8 @@ static void forked(void) {
     pthread_mutex_init(&mutex, NULL);
     FgState state = {.shared = fg.state.shared, .lock_file = fg.state.lock_file, .slot = -1};
     fg_forget_device(-1);
+    fg_vmm_drop(); /* before what it is bound to */
     fg_arrays_drop(NULL);
-    fg_vmm_drop();
     fg = (Process){.generation = fg.generation + 1, .contexts = fg.contexts, .state = state};
     for (CUcontext context = fg.contexts; context; context = context->next) {
         context->alive = false;

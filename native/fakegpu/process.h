@@ -102,7 +102,14 @@ bool fg_alive(CUcontext context);
 /* Whether memory at this location is a device's: newer drivers have more names for that. */
 static inline bool fg_on_device(const CUmemLocation *location) {
     return location->type == CU_MEM_LOCATION_TYPE_DEVICE ||
+           location->type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN ||
            location->type == CU_MEM_LOCATION_TYPE_NEWER;
+}
+
+/* Of such a location: which device's. */
+static inline int fg_ordinal(const CUmemLocation *location) {
+    bool part = location->type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN;
+    return part ? location->id & 0xff : location->id;
 }
 
 /* Take and give back memory of a device of this process. */
@@ -143,8 +150,15 @@ void fg_vmm_drop(void);
 /* The memory of exported descriptors that were closed goes back at the next call of any kind. */
 void fg_vmm_drop_closed(void);
 
+/* What is bound (bound.c): what is bound to something goes with that; after a fork all is the
+ * parent's. */
+void fg_unbind_all(const void *target);
+void fg_bindings_drop(void);
+
 /* Arrays (arrays.c): forget those of a device, or all. */
 void fg_arrays_drop(const Device *device);
+/* Whether what memory is to be mapped into takes it. */
+bool fg_array_is_sparse(const CUarrayMapInfo *map);
 
 /* Graphs (graphs.c): what a capturing stream does instead of allocating, and a free of theirs. */
 bool fg_stream_capture(CUstream stream, CUgraph *graph);

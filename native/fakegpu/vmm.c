@@ -12,22 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "process.h"
-
-typedef struct Physical {
-    CUmemAllocationProp properties;
-    size_t bytes;
-    Device *charged; /* NULL: nobody pays here (host memory, imported, multicast) */
-    unsigned int references, maps, exports;
-    int file; /* -1: cannot be exported */
-    bool multicast;
-    struct Physical *next;
-} Physical;
+#include "vmm.h"
 
 typedef struct Range {
     CUdeviceptr pointer;
     size_t bytes;
-    Physical *physical; /* of a map */
+    Physical *physical; /* of a map, and where in it that begins */
+    size_t offset;
     int access;
     struct Range *next;
 } Range;
@@ -45,7 +36,7 @@ static Physical *physicals;
 static Physical *spare; /* released: the next one gets the number of the last */
 static Range *reservations, *maps;
 
-static Physical *find_physical(CUmemGenericAllocationHandle handle) {
+Physical *fg_physical(CUmemGenericAllocationHandle handle) {
     Physical *physical = physicals;
     while (physical && (CUmemGenericAllocationHandle)(uintptr_t)physical != handle) {
         physical = physical->next;
@@ -96,8 +87,11 @@ static Physical *new_physical(Physical physical, CUmemGenericAllocationHandle *h
 }
 
 static void drop_if_unused(Physical *physical) {
-    if (physical->references || physical->maps || physical->exports) {
+    if (physical->references || physical->maps || physical->exports || physical->bindings) {
         return;
+    }
+    if (physical->multicast) {
+        fg_unbind_all(physical);
     }
     Physical **link = &physicals;
     while (*link != physical) {
@@ -129,6 +123,21 @@ void fg_vmm_drop_closed(void) {
     }
 }
 
+void fg_physical_unbound(Physical *physical) {
+    physical->bindings--;
+    drop_if_unused(physical);
+}
+
+Physical *fg_physical_at(CUdeviceptr pointer, size_t *offset) {
+    Range *map = *find_range(&maps, pointer, 1);
+    *offset = map ? map->offset + (pointer - map->pointer) : 0;
+    return map ? map->physical : NULL;
+}
+
+CUresult fg_physical_new(Physical physical, CUmemGenericAllocationHandle *handle) {
+    return new_physical(physical, handle) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY;
+}
+
 static bool in_granules(size_t bytes) {
     return bytes && bytes % fg.state.config.granularity == 0;
 }
@@ -140,6 +149,7 @@ void fg_vmm_drop(void) {
         exports = gone->next;
         free(gone);
     }
+    fg_bindings_drop();
     while (physicals) {
         Physical *gone = physicals;
         physicals = gone->next;
@@ -181,7 +191,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
     FG_REQUIRE(handle && properties && !flags && in_granules(bytes), CUDA_ERROR_INVALID_VALUE);
     FG_REQUIRE(properties->type == CU_MEM_ALLOCATION_TYPE_PINNED, CUDA_ERROR_INVALID_VALUE);
     Physical wanted = {.properties = *properties, .bytes = bytes, .file = -1};
-    int ordinal = properties->location.id;
+    int ordinal = fg_ordinal(&properties->location);
     if (fg_on_device(&properties->location)) {
         FG_REQUIRE(ordinal >= 0 && ordinal < fg.count, CUDA_ERROR_INVALID_DEVICE);
         wanted.charged = &fg.device[ordinal];
@@ -207,7 +217,7 @@ CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
 
 CUresult cuMemRelease(CUmemGenericAllocationHandle handle) {
     FG_ENTER();
-    Physical *physical = find_physical(handle);
+    Physical *physical = fg_physical(handle);
     FG_REQUIRE(physical, CUDA_ERROR_INVALID_VALUE);
     physical->references--;
     drop_if_unused(physical);
@@ -226,7 +236,7 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
 CUresult cuMemGetAllocationPropertiesFromHandle(CUmemAllocationProp *properties,
                                                 CUmemGenericAllocationHandle handle) {
     FG_ENTER();
-    Physical *physical = find_physical(handle);
+    Physical *physical = fg_physical(handle);
     FG_REQUIRE(physical && properties, CUDA_ERROR_INVALID_VALUE);
     *properties = physical->properties;
     return fg_leave(CUDA_SUCCESS);
@@ -272,7 +282,7 @@ CUresult cuMemAddressFree(CUdeviceptr pointer, size_t bytes) {
 CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags) {
     FG_ENTER();
-    Physical *physical = find_physical(handle);
+    Physical *physical = fg_physical(handle);
     FG_REQUIRE(physical && !flags && in_granules(bytes) && offset <= physical->bytes &&
                    bytes <= physical->bytes - offset && *find_range(&reservations, pointer, bytes),
                CUDA_ERROR_INVALID_VALUE);
@@ -284,10 +294,11 @@ CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset,
     if (physical->file >= 0) {
         at = mmap(at, bytes, PROT_NONE, MAP_SHARED | MAP_FIXED, physical->file, (off_t)offset);
     }
-    FG_REQUIRE(
-        at != MAP_FAILED &&
-            add_range(&maps, (Range){.pointer = pointer, .bytes = bytes, .physical = physical}),
-        CUDA_ERROR_MAP_FAILED);
+    FG_REQUIRE(at != MAP_FAILED && add_range(&maps, (Range){.pointer = pointer,
+                                                            .bytes = bytes,
+                                                            .physical = physical,
+                                                            .offset = offset}),
+               CUDA_ERROR_MAP_FAILED);
     physical->maps++;
     return fg_leave(CUDA_SUCCESS);
 }
@@ -344,7 +355,7 @@ CUresult cuMemGetAccess(unsigned long long *flags, const CUmemLocation *location
 CUresult cuMemExportToShareableHandle(void *shareable, CUmemGenericAllocationHandle handle,
                                       CUmemAllocationHandleType type, unsigned long long flags) {
     FG_ENTER();
-    Physical *physical = find_physical(handle);
+    Physical *physical = fg_physical(handle);
     FG_REQUIRE(shareable && physical && physical->file >= 0 && !flags &&
                    type == CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR,
                CUDA_ERROR_INVALID_VALUE);
@@ -373,47 +384,4 @@ CUresult cuMemImportFromShareableHandle(CUmemGenericAllocationHandle *handle, vo
     FG_REQUIRE(imported.file >= 0 && !fstat(imported.file, &status), CUDA_ERROR_INVALID_VALUE);
     imported.bytes = (size_t)status.st_size;
     return fg_leave(new_physical(imported, handle) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
-}
-
-/* Multicast objects: addresses only, the memory behind them belongs to the handles bound to them.
- */
-CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle,
-                           const CUmulticastObjectProp *properties) {
-    FG_ENTER();
-    FG_REQUIRE(handle && properties && properties->numDevices && in_granules(properties->size),
-               CUDA_ERROR_INVALID_VALUE);
-    Physical wanted = {.bytes = properties->size, .file = -1, .multicast = true};
-    return fg_leave(new_physical(wanted, handle) ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
-}
-
-CUresult cuMulticastAddDevice(CUmemGenericAllocationHandle handle, CUdevice ordinal) {
-    FG_ENTER_DEVICE(ordinal, device);
-    Physical *physical = find_physical(handle);
-    return fg_leave(physical && physical->multicast ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
-}
-
-CUresult cuMulticastBindMem(CUmemGenericAllocationHandle multicast, size_t multicast_offset,
-                            CUmemGenericAllocationHandle handle, size_t offset, size_t bytes,
-                            unsigned long long flags) {
-    FG_ENTER();
-    Physical *object = find_physical(multicast), *physical = find_physical(handle);
-    FG_REQUIRE(object && object->multicast && physical && offset + bytes <= physical->bytes &&
-                   multicast_offset + bytes <= object->bytes,
-               CUDA_ERROR_INVALID_VALUE);
-    return fg_leave(CUDA_SUCCESS);
-}
-
-CUresult cuMulticastUnbind(CUmemGenericAllocationHandle multicast, CUdevice ordinal, size_t offset,
-                           size_t bytes) {
-    FG_ENTER_DEVICE(ordinal, device);
-    Physical *object = find_physical(multicast);
-    return fg_leave(object && object->multicast ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE);
-}
-
-CUresult cuMulticastGetGranularity(size_t *granularity, const CUmulticastObjectProp *properties,
-                                   int option) {
-    FG_ENTER();
-    FG_REQUIRE(granularity && properties, CUDA_ERROR_INVALID_VALUE);
-    *granularity = fg.state.config.granularity;
-    return fg_leave(CUDA_SUCCESS);
 }

@@ -106,11 +106,12 @@ _Static_assert(sizeof(CUctxCreateParams) == 24, "CUctxCreateParams");
 
 /* Virtual memory management. */
 typedef enum {
-    CU_MEM_LOCATION_TYPE_INVALID = 0,
+    CU_MEM_LOCATION_TYPE_INVALID = 0, /* of managed memory: no preferred one */
     CU_MEM_LOCATION_TYPE_DEVICE = 1,
     CU_MEM_LOCATION_TYPE_HOST = 2,
     CU_MEM_LOCATION_TYPE_HOST_NUMA = 3,
     CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT = 4,
+    CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN = 6, /* id: the device, + 256 * the domain */
     CU_MEM_LOCATION_TYPE_NEWER = 64 /* memory of a device, by a name that is none so far */
 } CUmemLocationType;
 
@@ -161,6 +162,16 @@ typedef struct {
     unsigned long long flags;
 } CUmulticastObjectProp;
 _Static_assert(sizeof(CUmulticastObjectProp) == 32, "CUmulticastObjectProp");
+
+typedef uint32_t CUlogicalEndpointId;
+typedef struct {
+    int type;                /* 1: of one device, 2: multicast */
+    unsigned int of_devices; /* the device, or how many */
+    unsigned long long size;
+    unsigned int ipcHandleTypes;
+    unsigned int flags;
+} CUlogicalEndpointProp;
+_Static_assert(sizeof(CUlogicalEndpointProp) == 24, "CUlogicalEndpointProp");
 
 /* Memory pools. */
 typedef struct {
@@ -288,6 +299,34 @@ _Static_assert(sizeof(CUDA_GRAPH_INSTANTIATE_PARAMS) == 32, "CUDA_GRAPH_INSTANTI
 
 enum { CU_LIMIT_STACK_SIZE, CU_LIMIT_PRINTF_FIFO_SIZE, CU_LIMIT_MALLOC_HEAP_SIZE };
 
+typedef struct {
+    CUgraph graph;
+    int ownership; /* CU_GRAPH_CHILD_GRAPH_OWNERSHIP_* */
+} CUDA_CHILD_GRAPH_NODE_PARAMS;
+enum { CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE, CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE };
+
+/* What is mapped into a sparse array, or out of it. */
+enum { CU_RESOURCE_TYPE_ARRAY, CU_RESOURCE_TYPE_MIPMAPPED_ARRAY };
+enum { CU_MEM_OPERATION_TYPE_MAP = 1, CU_MEM_OPERATION_TYPE_UNMAP = 2 };
+typedef struct {
+    int resourceType; /* CU_RESOURCE_TYPE_* */
+    union {
+        CUarray array;
+        CUmipmappedArray mipmap;
+    } resource;
+    int subresourceType;
+    unsigned long long subresource[4]; /* which part */
+    int memOperationType;              /* CU_MEM_OPERATION_TYPE_* */
+    int memHandleType;
+    CUmemGenericAllocationHandle memHandle;
+    unsigned long long offset;
+    unsigned int deviceBitMask;
+    unsigned int flags;
+    unsigned int reserved[2];
+} CUarrayMapInfo;
+_Static_assert(sizeof(CUarrayMapInfo) == 96, "CUarrayMapInfo");
+
+enum { CU_GRAPH_NODE_TYPE_GRAPH = 4 };
 enum { CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10, CU_GRAPH_NODE_TYPE_MEM_FREE = 11 };
 
 typedef struct {
@@ -297,6 +336,7 @@ typedef struct {
         long long reserved1[29];
         CUDA_MEM_ALLOC_NODE_PARAMS alloc;
         CUdeviceptr free;
+        CUDA_CHILD_GRAPH_NODE_PARAMS child;
     } u;
     long long reserved2;
 } CUgraphNodeParams;

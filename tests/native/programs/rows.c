@@ -350,11 +350,18 @@ const struct row *find_row(const char *name) {
     return row->name ? row : NULL;
 }
 
+/* A function of a later CUDA than the driver's may be missing. */
+static bool is_expected(int since) {
+    int version = 0;
+    return !p_cuDriverGetVersion || p_cuDriverGetVersion(&version) != CUDA_SUCCESS ||
+           since <= version;
+}
+
 bool resolve_all(resolver *by) {
     bool all = true;
 #define CUDA_FUNCTION(symbol, name, since, stream, parameters)                                     \
     p_##symbol = (__typeof__(&symbol))by(#symbol, #name, since, stream);                           \
-    if (!p_##symbol) {                                                                             \
+    if (!p_##symbol && is_expected(since)) {                                                       \
         fprintf(stderr, "not found: %s\n", #symbol);                                               \
         all = false;                                                                               \
     }
