@@ -1,5 +1,5 @@
 /*
- * Memory at once: cuMemAlloc and its kin, the views, pinned memory and copies. As in the real
+ * Memory at once: cuMemAlloc and its kin and the views. As in the real
  * driver an allocation takes whole granules of the device, and small ones share granules.
  */
 #include <stdlib.h>
@@ -212,38 +212,6 @@ CUresult cuMemGetInfo(unsigned int *free_bytes, unsigned int *total) {
     }
     if (result == CUDA_SUCCESS && total) {
         *total = wide_total > UINT32_MAX ? UINT32_MAX : (unsigned int)wide_total;
-    }
-    return result;
-}
-
-/* Pinned memory is the machine's own. */
-CUresult cuMemHostAlloc(void **pointer, size_t bytes, unsigned int flags) {
-    FG_ENTER_CONTEXT(device);
-    FG_REQUIRE(pointer && bytes, CUDA_ERROR_INVALID_VALUE);
-    *pointer = malloc(bytes);
-    return fg_leave(*pointer ? CUDA_SUCCESS : CUDA_ERROR_OUT_OF_MEMORY);
-}
-FG_FORWARD(cuMemAllocHost_v2, (void **pointer, size_t bytes), cuMemHostAlloc(pointer, bytes, 0))
-FG_FORWARD(cuMemAllocHost, (void **pointer, unsigned int bytes), cuMemHostAlloc(pointer, bytes, 0))
-
-CUresult cuMemFreeHost(void *pointer) {
-    FG_ENTER_CONTEXT(device);
-    free(pointer);
-    return fg_leave(CUDA_SUCCESS);
-}
-
-CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *pointer, void *host, unsigned int flags) {
-    FG_ENTER_CONTEXT(device);
-    FG_REQUIRE(pointer && host && !flags, CUDA_ERROR_INVALID_VALUE);
-    *pointer = (CUdeviceptr)(uintptr_t)host;
-    return fg_leave(CUDA_SUCCESS);
-}
-
-CUresult cuMemHostGetDevicePointer(CUdeviceptr_v1 *pointer, void *host, unsigned int flags) {
-    CUdeviceptr wide = 0;
-    CUresult result = cuMemHostGetDevicePointer_v2(pointer ? &wide : NULL, host, flags);
-    if (result == CUDA_SUCCESS) {
-        *pointer = (CUdeviceptr_v1)wide;
     }
     return result;
 }

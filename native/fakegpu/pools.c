@@ -219,7 +219,8 @@ typedef struct {
     CUmemAllocationType type;
     Pool *own, *current;
 } OfLocation;
-static OfLocation of_location[32];
+enum { LOCATIONS = 64, DOMAINS = 8 }; /* pools; locality domains of a device */
+static OfLocation of_location[LOCATIONS];
 static unsigned int of_process; /* the generation of it whose pools these are */
 
 static OfLocation *find_location(const CUmemLocation *location, CUmemAllocationType type) {
@@ -228,10 +229,12 @@ static OfLocation *find_location(const CUmemLocation *location, CUmemAllocationT
         of_process = fg.generation;
     }
     bool node = location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA;
-    if ((node && location->id != 0) || location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
+    bool domain = location->type == CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN;
+    if ((node && location->id != 0) || (domain && location->id >> 8 >= DOMAINS) ||
+        location->type == CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT) {
         return NULL;
     }
-    for (int i = 0; i < 32; i++) {
+    for (int i = 0; i < LOCATIONS; i++) {
         OfLocation *it = &of_location[i];
         if (!it->own && (it->own = pool_at(location, type, 0))) {
             it->location = *location;
@@ -247,7 +250,7 @@ static OfLocation *find_location(const CUmemLocation *location, CUmemAllocationT
 
 static bool is_default(const Pool *pool) {
     bool found = pool == pool->device->default_pool;
-    for (int i = 0; i < 32 && of_process == fg.generation; i++) {
+    for (int i = 0; i < LOCATIONS && of_process == fg.generation; i++) {
         found |= pool == of_location[i].own;
     }
     return found;

@@ -34,6 +34,8 @@ typedef enum {
     CUDA_ERROR_ILLEGAL_ADDRESS = 700,
     CUDA_ERROR_PRIMARY_CONTEXT_ACTIVE = 708,
     CUDA_ERROR_CONTEXT_IS_DESTROYED = 709,
+    CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED = 712,
+    CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED = 713,
     CUDA_ERROR_LAUNCH_FAILED = 719,
     CUDA_ERROR_NOT_PERMITTED = 800,
     CUDA_ERROR_NOT_SUPPORTED = 801,
@@ -103,6 +105,8 @@ typedef struct {
     void *cigParams;
 } CUctxCreateParams;
 _Static_assert(sizeof(CUctxCreateParams) == 24, "CUctxCreateParams");
+
+#define CU_DEVICE_CPU ((CUdevice) - 1)
 
 /* Virtual memory management. */
 typedef enum {

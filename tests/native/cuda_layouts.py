@@ -54,3 +54,33 @@ class ArrayDescriptor(ctypes.Structure):
 
 class Requirements(ctypes.Structure):
     _fields_ = [("size", ctypes.c_size_t), ("rest", ctypes.c_ubyte * 24)]
+
+
+class ArrayMap(ctypes.Structure):
+    """CUarrayMapInfo."""
+
+    _fields_ = [
+        ("resource_type", ctypes.c_int),
+        ("resource", ctypes.c_uint64),
+        ("part_type", ctypes.c_int),
+        ("part", ctypes.c_uint64 * 4),
+        ("operation", ctypes.c_int),
+        ("handle_type", ctypes.c_int),
+        ("handle", ctypes.c_uint64),
+        ("offset", ctypes.c_uint64),
+        ("devices", ctypes.c_uint),
+        ("flags", ctypes.c_uint),
+        ("reserved", ctypes.c_uint * 2),
+    ]
+
+
+class ChildParams(ctypes.Structure):
+    """CUgraphNodeParams of a graph in a graph."""
+
+    _fields_ = [
+        ("type", ctypes.c_int),
+        ("reserved", ctypes.c_int * 3),
+        ("graph", ctypes.c_uint64),
+        ("ownership", ctypes.c_int),
+        ("rest", ctypes.c_ubyte * 228),
+    ]

@@ -10,6 +10,7 @@ from tests.native.cuda_layouts import (
     AllocationProp,
     AllocNodeParams,
     ArrayDescriptor,
+    ChildParams,
     PoolProps,
     Requirements,
 )
@@ -395,3 +396,79 @@ def of_an_unknown_location(kind: str) -> int:
             break
         taken += 1
     return taken
+
+
+def host_memory() -> list[Any]:
+    """Answers for memory that is registered twice, let go twice; what of the device it took."""
+    cuda, memory = Cuda(), ctypes.create_string_buffer(64 * MIB)
+    before, at = cuda.free_mib(), ctypes.addressof(memory)
+    answers = [
+        cuda.cuMemHostRegister_v2(at, 64 * MIB, 2),
+        cuda.cuMemHostRegister(at + MIB, MIB, 0),
+        cuda.cuMemHostGetDevicePointer_v2(Number(), at, 0),
+    ]
+    taken = before - cuda.free_mib()
+    return [*answers, cuda.cuMemHostUnregister(at), cuda.cuMemHostUnregister(at), taken]
+
+
+def hints(managed: bool) -> dict[str, Any]:
+    """Answers to advice and prefetching, and what both took of the device."""
+    cuda, mib = Cuda(), 64 * MIB
+    if managed:
+        pointer = cuda.get("cuMemAllocManaged", mib, MANAGED_GLOBAL)
+    else:
+        pointer = cuda.allocate(64)
+    before = cuda.free_mib()
+
+    class Location(ctypes.Structure):
+        _fields_ = [("type", ctypes.c_int), ("id", ctypes.c_int)]
+
+    def at(kind: int, number: int) -> Location:
+        return Location(kind, number)
+
+    driver, where = cuda.library, ctypes.c_uint64(pointer)
+    size, null = ctypes.c_size_t(mib), ctypes.c_void_p()
+    answers = {
+        "to the device": cuda.cuMemPrefetchAsync(pointer, mib, 0, 0),
+        "by thread": cuda.cuMemPrefetchAsync_ptsz(pointer, mib, 0, 0),
+        "to the machine": cuda.cuMemPrefetchAsync(pointer, mib, -1, 0),
+        "to a location": driver.cuMemPrefetchAsync_v2(where, size, at(1, 0), 0, null),
+        "to no device": driver.cuMemPrefetchAsync_v2_ptsz(where, size, at(1, 7), 0, null),
+        "too much": cuda.cuMemPrefetchAsync(pointer, 2 * mib, 0, 0),
+        "advice": cuda.cuMemAdvise(pointer, mib, 3, 0),
+        "advice at a location": driver.cuMemAdvise_v2(where, size, 3, at(2, 0)),
+        "no advice": cuda.cuMemAdvise(pointer, mib, 9, 0),
+    }
+    return answers | {"taken": before - cuda.free_mib()}
+
+
+def graph_in_a_graph(mib: int, depth: int) -> list[int]:
+    """What instantiating and launching answer for a graph with allocations so far within."""
+    cuda = Cuda()
+    made = cuda.get("cuGraphCreate", 0)
+    for _ in range(mib // 64):
+        alloc_node(cuda, made, 64)
+    for _ in range(depth):
+        outer = cuda.get("cuGraphCreate", 0)
+        child = ChildParams(4, graph=made, ownership=1)
+        cuda.ok("cuGraphAddNode", Number(), outer, None, 0, ctypes.byref(child))
+        made = outer
+    ready = Number()
+    answer = cuda.cuGraphInstantiateWithFlags(ready, made, 0)
+    return [answer, answer or cuda.cuGraphLaunch(int(ready), 0)]
+
+
+def of_location(location: int, number: int, kind: int, own: int) -> dict[str, float]:
+    """Take 64 MiB from a pool there, one that is the location's own or made; what is free of each
+    device then.
+    """
+    cuda = Cuda()
+    if own:
+        where = (ctypes.c_int * 2)(location, number)
+        pool = cuda.get("cuMemGetDefaultMemPool", where, kind)
+    else:
+        pool = cuda.get("cuMemPoolCreate", ctypes.byref(PoolProps(kind, 0, location, number)))
+    cuda.ok("cuMemAllocFromPoolAsync", Number(), 64 * MIB, pool, 0)
+    seen = {"device 0": cuda.free_mib()}
+    cuda.ok("cuCtxCreate_v2", Number(), 0, 1)
+    return seen | {"device 1": cuda.free_mib()}

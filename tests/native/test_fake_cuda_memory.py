@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from tests.native.cuda import INVALID_VALUE, SUCCESS
+from tests.native.cuda import INVALID_DEVICE, INVALID_VALUE, SUCCESS
 from tests.native.fake_gpu import FakeGPU
 
 HERE = "tests.native.memory_cases"
@@ -69,6 +69,28 @@ def test_an_imported_handle_shows_the_same_bytes_and_costs_nothing(gpu: FakeGPU)
 
 def test_a_multicast_object_costs_nothing_beyond_what_is_bound(gpu: FakeGPU) -> None:
     assert gpu.call(f"{HERE}:multicast") == 2
+
+
+ALREADY_REGISTERED, NOT_REGISTERED = 712, 713
+
+
+def test_registered_memory_is_the_machines_own_and_registered_once(gpu: FakeGPU) -> None:
+    assert gpu.call(f"{HERE}:host_memory") == [0, ALREADY_REGISTERED, 0, 0, NOT_REGISTERED, 0]
+
+
+GOOD_HINTS = ["to the device", "by thread", "to the machine", "to a location", "advice"]
+GOOD_HINTS += ["advice at a location"]
+
+
+@pytest.mark.parametrize("managed", [True, False])
+def test_hints_are_for_managed_memory_and_take_nothing(gpu: FakeGPU, managed: bool) -> None:
+    found = gpu.call(f"{HERE}:hints", managed)
+    assert {name: found[name] for name in GOOD_HINTS} == dict.fromkeys(
+        GOOD_HINTS, SUCCESS if managed else INVALID_VALUE
+    )
+    assert found["to no device"] == (INVALID_DEVICE if managed else INVALID_VALUE)
+    assert found["too much"] == found["no advice"] == INVALID_VALUE
+    assert found["taken"] == 0
 
 
 def test_an_array_costs_more_than_its_shape_and_only_a_deferred_one_tells(gpu: FakeGPU) -> None:

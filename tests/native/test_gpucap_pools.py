@@ -4,8 +4,10 @@ from collections.abc import Callable
 
 import pytest
 from tests.native.container import Container
+from tests.native.fake_gpu import FakeGPU
 
 CASES = "tests.native.pool_cases"
+MEMORY = "tests.native.memory_cases"
 CONTEXT_MIB = 300  # of the pretended driver
 MOST_POOLS = 1024  # that the library knows at once
 
@@ -62,3 +64,39 @@ def test_exported_memory_counts_until_its_descriptors_are_closed(
     box = container(cap_mib=1024)
     assert box.call(f"{CASES}:export_and_release", 128) == [8, 0, 896]
     assert box.gpu.peak_mib() <= 1024 + CONTEXT_MIB
+
+
+DEVICE, HOST, NUMA, PART_OF_DEVICE = 1, 2, 3, 6
+PINNED, MANAGED = 1, 2
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["the location's own", "made"])
+@pytest.mark.parametrize(
+    ("location", "number", "kind", "payer"),
+    [
+        (DEVICE, 0, PINNED, 0),
+        (DEVICE, 1, PINNED, 1),
+        (DEVICE, 1, MANAGED, 1),
+        (PART_OF_DEVICE, 1 + (5 << 8), PINNED, 1),
+        (HOST, 0, PINNED, None),
+        (NUMA, 0, PINNED, None),
+        (HOST, 0, MANAGED, 0),
+        (NUMA, 0, MANAGED, 0),
+    ],
+)
+def test_a_pool_is_charged_where_its_memory_is(
+    container: Callable[..., Container],
+    fake_gpu: Callable[..., FakeGPU],
+    location: int,
+    number: int,
+    kind: int,
+    payer: int | None,
+    own: bool,
+) -> None:
+    """And managed memory by a device, for it moves there when it is used."""
+    box = container(cap_mib=1024)
+    box.gpu = fake_gpu(devices=2)
+    chunk = 64  # in which the pools grow
+    assert box.call(f"{MEMORY}:of_location", location, number, kind, int(own)) == {
+        f"device {each}": 1024 - (chunk if each == payer else 0) for each in range(2)
+    }

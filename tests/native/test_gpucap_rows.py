@@ -89,6 +89,22 @@ def test_a_location_that_is_not_known_counts_as_a_device(box: Container, kind: s
     assert box.call("tests.native.memory_cases:of_an_unknown_location", kind) == CAP_MIB // 64
 
 
+def test_pinned_memory_and_hints_are_charged_to_nobody(box: Container) -> None:
+    """Managed memory was, where it was allocated: moving it is free."""
+    assert box.call("tests.native.memory_cases:host_memory")[-1] == 0
+    found = box.call("tests.native.memory_cases:hints", True)
+    assert (found["to the device"], found["taken"]) == (0, 0)
+
+
+@pytest.mark.parametrize("depth", [1, 3])
+def test_a_graph_in_a_graph_counts_as_its_nodes(box: Container, depth: int) -> None:
+    box.gpu.configure(context_mib=0)
+    for mib, answer in ((CAP_MIB + 64, OUT_OF_MEMORY), (CAP_MIB, 0)):
+        found = box.call("tests.native.memory_cases:graph_in_a_graph", mib, depth)
+        assert found == [answer, answer]
+    assert box.gpu.peak_mib() <= CAP_MIB
+
+
 def test_a_pitch_is_above_the_cap_not_even_for_a_moment(box: Container) -> None:
     box.gpu.configure(context_mib=0, module_mib=0)
     rows = 4096 * MIB // 512

@@ -4,6 +4,7 @@
  * says what it needs for one (cuArrayGetMemoryRequirements) that is charged instead. Sparse arrays
  * and those with deferred mapping have no memory of their own: it comes from cuMemCreate.
  */
+#include "bound.h"
 #include "charge.h"
 
 #define WITHOUT_MEMORY (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)
@@ -90,6 +91,7 @@ static uint64_t shape_bytes(const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int l
 }
 
 struct array {
+    bool noted; /* once it is made */
     struct place place;
     uint64_t charged;
 };
@@ -97,8 +99,8 @@ struct array {
 /* false with OUT_OF_MEMORY to return; true: go on (charged or, without memory, not). */
 static bool begin(struct array *array, const CUDA_ARRAY3D_DESCRIPTOR *shape, unsigned int levels) {
     *array = (struct array){0};
-    if (!shape || (shape->Flags & WITHOUT_MEMORY) || !shape->Width ||
-        !charge_current(&array->place))
+    array->noted = shape && shape->Width && charge_current(&array->place);
+    if (!array->noted || (shape->Flags & WITHOUT_MEMORY))
         return true;
     uint64_t bytes = shape_bytes(shape, levels);
     if (!charge_reserve(&array->place, bytes))
@@ -107,38 +109,37 @@ static bool begin(struct array *array, const CUDA_ARRAY3D_DESCRIPTOR *shape, uns
     return true;
 }
 
-/* Keeps the charge, corrected to `needed` if the driver said it (0: it did not). */
-static void keep(struct array *array, enum owned_kind kind, const void *handle, uint64_t needed) {
+/* Notes it, with the charge corrected to `needed` if the driver said it (0: it did not). */
+static CUresult note(struct array *array, CUresult answer, enum owned_kind kind, const void *handle,
+                     uint64_t needed) {
+    if (answer != CUDA_SUCCESS) {
+        charge_return(array->place.device, array->charged);
+        return answer;
+    }
     if (needed) {
         account_settle(array->place.device, needed, array->charged);
         array->charged = needed;
     }
-    owned_put(kind, (uint64_t)(uintptr_t)handle,
-              (struct owned){.bytes = array->charged,
-                             .owner = array->place.context,
-                             .device = array->place.device});
+    if (array->noted)
+        owned_put(kind, (uint64_t)(uintptr_t)handle,
+                  (struct owned){.bytes = array->charged,
+                                 .owner = array->place.context,
+                                 .device = array->place.device});
+    return answer;
 }
 
 static CUresult end(struct array *array, CUresult answer, CUarray *out) {
-    if (array->charged && answer == CUDA_SUCCESS) {
-        CUDA_ARRAY_MEMORY_REQUIREMENTS needs = {0};
+    CUDA_ARRAY_MEMORY_REQUIREMENTS needs = {0};
+    if (array->charged && answer == CUDA_SUCCESS)
         CALL_DRIVER(cuArrayGetMemoryRequirements, &needs, *out, array->place.ordinal);
-        keep(array, OWNED_ARRAY, *out, needs.size);
-    } else if (array->charged) {
-        charge_return(array->place.device, array->charged);
-    }
-    return answer;
+    return note(array, answer, OWNED_ARRAY, out ? *out : NULL, needs.size);
 }
 
 static CUresult end_mipmap(struct array *array, CUresult answer, CUmipmappedArray *out) {
-    if (array->charged && answer == CUDA_SUCCESS) {
-        CUDA_ARRAY_MEMORY_REQUIREMENTS needs = {0};
+    CUDA_ARRAY_MEMORY_REQUIREMENTS needs = {0};
+    if (array->charged && answer == CUDA_SUCCESS)
         CALL_DRIVER(cuMipmappedArrayGetMemoryRequirements, &needs, *out, array->place.ordinal);
-        keep(array, OWNED_MIPMAP, *out, needs.size);
-    } else if (array->charged) {
-        charge_return(array->place.device, array->charged);
-    }
-    return answer;
+    return note(array, answer, OWNED_MIPMAP, out ? *out : NULL, needs.size);
 }
 
 CUresult cuArrayCreate_v2(CUarray *out, const CUDA_ARRAY_DESCRIPTOR *shape) {
@@ -202,6 +203,13 @@ CUresult cuMipmappedArrayCreate(CUmipmappedArray *out, const CUDA_ARRAY3D_DESCRI
     return end_mipmap(&array, CALL_DRIVER(cuMipmappedArrayCreate, out, shape, levels), out);
 }
 
+static void destroyed(CUresult answer, enum owned_kind kind, uint64_t key,
+                      const struct owned *entry) {
+    charge_released(answer, kind, key, entry);
+    if (answer == CUDA_SUCCESS)
+        bound_target_gone(entry->serial);
+}
+
 CUresult cuArrayDestroy(CUarray array) {
     ENTER(cuArrayDestroy, array);
     struct owned entry;
@@ -209,7 +217,7 @@ CUresult cuArrayDestroy(CUarray array) {
     bool ours = owned_take(OWNED_ARRAY, key, &entry);
     CUresult answer = CALL_DRIVER(cuArrayDestroy, array);
     if (ours)
-        charge_released(answer, OWNED_ARRAY, key, &entry);
+        destroyed(answer, OWNED_ARRAY, key, &entry);
     return answer;
 }
 
@@ -220,6 +228,6 @@ CUresult cuMipmappedArrayDestroy(CUmipmappedArray array) {
     bool ours = owned_take(OWNED_MIPMAP, key, &entry);
     CUresult answer = CALL_DRIVER(cuMipmappedArrayDestroy, array);
     if (ours)
-        charge_released(answer, OWNED_MIPMAP, key, &entry);
+        destroyed(answer, OWNED_MIPMAP, key, &entry);
     return answer;
 }

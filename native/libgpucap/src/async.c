@@ -78,7 +78,7 @@ CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *properties) {
     struct place place;
     if (answer != CUDA_SUCCESS)
         return answer;
-    if (!charge_location(&properties->location, &place)) {
+    if (!charge_location(&properties->location, properties->allocType, &place)) {
         if (properties->location.type == CU_MEM_LOCATION_TYPE_DEVICE)
             return answer;
         place = (struct place){.device = -1}; /* host memory: never to be taken for a device's */

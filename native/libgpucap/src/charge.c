@@ -70,17 +70,22 @@ bool charge_current(struct place *out) {
     return true;
 }
 
-bool charge_location(const CUmemLocation *location, struct place *out) {
+bool charge_location(const CUmemLocation *location, CUmemAllocationType type, struct place *out) {
     switch (location->type) {
+    case CU_MEM_LOCATION_TYPE_DEVICE:
+        return charge_ordinal(location->id, out);
+    case CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN:
+        return charge_ordinal(location->id & 0xff, out);
     case CU_MEM_LOCATION_TYPE_HOST:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA:
     case CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT:
-        return false;
-    case CU_MEM_LOCATION_TYPE_DEVICE:
-        return charge_ordinal(location->id, out);
+        if (type == CU_MEM_ALLOCATION_TYPE_PINNED)
+            return false;
+        break;
     default:
-        return charge_current(out) || charge_ordinal(0, out);
+        break;
     }
+    return charge_current(out) || charge_ordinal(0, out);
 }
 
 uint64_t charge_whole(uint64_t bytes, uint64_t step) {

@@ -48,9 +48,10 @@ bool charge_ordinal(CUdevice ordinal, struct place *out);
 /* This process is a forked child. */
 void charge_forget(void);
 
-/* The device that pays for memory at a location; false: it is the host's, or no device that can be
- * charged. A type that is not known counts as the current context's device, or the first. */
-bool charge_location(const CUmemLocation *location, struct place *out);
+/* The device that pays for memory of this type at a location; false: it is the host's, or no device
+ * that can be charged. A location that is not known counts as the current context's device, or the
+ * first, and so does the host for managed memory, which moves to where it is used. */
+bool charge_location(const CUmemLocation *location, CUmemAllocationType type, struct place *out);
 
 /* What the driver takes for an allocation of so many bytes: it maps large ones in pages of 2 MiB
  * and cuts small ones from such a page in steps of 512 bytes. */

@@ -1,6 +1,7 @@
 #include "fork.h"
 
 #include "account.h"
+#include "bound.h"
 #include "charge.h"
 #include "contexts.h"
 #include "limit.h"
@@ -39,6 +40,7 @@ void fork_check_slow(void) {
         charge_forget();
         owned_forget();
         vmm_forget();
+        bound_forget();
         pools_forget();
         contexts_forget();
     }

@@ -44,56 +44,89 @@ static bool begin(struct need need[ACCOUNT_DEVICES]) {
 
 /* One allocation node: false: it is not on a device that can be charged. */
 static bool place_of(const CUDA_MEM_ALLOC_NODE_PARAMS *params, struct place *out) {
-    return charge_location(&params->poolProps.location, out);
+    return charge_location(&params->poolProps.location, params->poolProps.allocType, out);
 }
 
-/* false: the driver does not say what it is. */
-static bool add_node(struct need need[ACCOUNT_DEVICES], uint64_t live[ACCOUNT_DEVICES],
-                     CUgraphNode node) {
-    int type = -1;
+/* What the nodes seen so far hold on each device: now, and at most. */
+struct sum {
+    struct need *need;
+    uint64_t live[ACCOUNT_DEVICES];
+};
+
+static bool add_alloc(struct sum *sum, CUgraphNode node) {
     CUDA_MEM_ALLOC_NODE_PARAMS params;
-    CUdeviceptr freed;
     struct place place;
-    struct owned entry;
     memset(&params, 0, sizeof params);
-    if (CALL_DRIVER(cuGraphNodeGetType, node, &type) != CUDA_SUCCESS)
+    if (CALL_DRIVER(cuGraphMemAllocNodeGetParams, node, &params) != CUDA_SUCCESS)
         return false;
-    if (type == CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
-        if (CALL_DRIVER(cuGraphMemAllocNodeGetParams, node, &params) != CUDA_SUCCESS)
-            return false;
-        if (!place_of(&params, &place))
-            return true;
-        if (place.device == ACCOUNT_BEYOND)
-            return limit_bytes() == LIMIT_NONE;
-        struct need *of = &need[place.device];
-        *of = (struct need){.used = true, .place = place, .most = of->most};
-        live[place.device] += charge_rounded(params.bytesize);
-        if (live[place.device] > of->most)
-            of->most = live[place.device];
-        owned_put(OWNED_NODE, params.dptr,
-                  (struct owned){.bytes = params.bytesize, .device = place.device});
-    } else if (type == CU_GRAPH_NODE_TYPE_MEM_FREE &&
-               CALL_DRIVER(cuGraphMemFreeNodeGetParams, node, &freed) == CUDA_SUCCESS &&
-               owned_look_up(OWNED_NODE, freed, &entry)) {
-        uint64_t bytes = charge_rounded(entry.bytes);
-        live[entry.device] -= bytes < live[entry.device] ? bytes : live[entry.device];
-    }
+    if (!place_of(&params, &place))
+        return true;
+    if (place.device == ACCOUNT_BEYOND)
+        return limit_bytes() == LIMIT_NONE;
+    struct need *of = &sum->need[place.device];
+    uint64_t *live = &sum->live[place.device];
+    *of = (struct need){.used = true, .place = place, .most = of->most};
+    *live += charge_rounded(params.bytesize);
+    of->most = *live > of->most ? *live : of->most;
+    owned_put(OWNED_NODE, params.dptr,
+              (struct owned){.bytes = params.bytesize, .device = place.device});
     return true;
 }
 
-/* false: what it holds could not be told. A graph that the driver does not know is its affair. */
-static bool measure(CUgraph graph, struct need need[ACCOUNT_DEVICES]) {
-    uint64_t live[ACCOUNT_DEVICES] = {0};
+static bool add_free(struct sum *sum, CUgraphNode node) {
+    CUdeviceptr freed;
+    struct owned entry;
+    if (CALL_DRIVER(cuGraphMemFreeNodeGetParams, node, &freed) != CUDA_SUCCESS ||
+        !owned_look_up(OWNED_NODE, freed, &entry))
+        return true;
+    uint64_t *live = &sum->live[entry.device];
+    *live = charge_less(*live, charge_rounded(entry.bytes));
+    return true;
+}
+
+static bool add_graph(struct sum *sum, CUgraph graph);
+
+/* A graph that was moved into this one may have memory nodes. */
+static bool add_child(struct sum *sum, CUgraphNode node) {
+    CUgraph child;
+    return CALL_DRIVER(cuGraphChildGraphNodeGetGraph, node, &child) == CUDA_SUCCESS &&
+           add_graph(sum, child);
+}
+
+/* false: the driver does not say what it is. */
+static bool add_node(struct sum *sum, CUgraphNode node) {
+    int type = -1;
+    if (CALL_DRIVER(cuGraphNodeGetType, node, &type) != CUDA_SUCCESS)
+        return false;
+    switch (type) {
+    case CU_GRAPH_NODE_TYPE_MEM_ALLOC:
+        return add_alloc(sum, node);
+    case CU_GRAPH_NODE_TYPE_MEM_FREE:
+        return add_free(sum, node);
+    case CU_GRAPH_NODE_TYPE_GRAPH:
+        return add_child(sum, node);
+    default:
+        return true;
+    }
+}
+
+static bool add_graph(struct sum *sum, CUgraph graph) {
     size_t count = 0;
-    memset(need, 0, ACCOUNT_DEVICES * sizeof *need);
-    if (!graph || CALL_DRIVER(cuGraphGetNodes, graph, NULL, &count) != CUDA_SUCCESS || !count)
+    if (CALL_DRIVER(cuGraphGetNodes, graph, NULL, &count) != CUDA_SUCCESS || !count)
         return true;
     CUgraphNode *nodes = malloc(count * sizeof *nodes);
     bool known = nodes && CALL_DRIVER(cuGraphGetNodes, graph, nodes, &count) == CUDA_SUCCESS;
     for (size_t i = 0; known && i < count; i++)
-        known = add_node(need, live, nodes[i]);
+        known = add_node(sum, nodes[i]);
     free(nodes);
     return known;
+}
+
+/* false: what it holds could not be told. A graph that the driver does not know is its affair. */
+static bool measure(CUgraph graph, struct need need[ACCOUNT_DEVICES]) {
+    struct sum sum = {.need = need};
+    memset(need, 0, ACCOUNT_DEVICES * sizeof *need);
+    return !graph || add_graph(&sum, graph);
 }
 
 /* The handle of an executable graph is an address aligned to at least 16: the device fits below. */

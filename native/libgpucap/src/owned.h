@@ -14,6 +14,7 @@ enum owned_kind {
     OWNED_POOLED,     /* a device pointer from a pool: the pool is charged; owner: its serial */
     OWNED_HANDLE,     /* physical memory of the VMM functions; charged until no one refers to it */
     OWNED_MAPPING,    /* an address at which such memory is mapped; owner: the handle */
+    OWNED_BOUND,      /* a place in something that it is bound to (bound.c); owner: the handle */
     OWNED_EXPORT,     /* a descriptor for such memory (+ 1); owner: its inode; references: 1 if the
                        * memory is charged for this descriptor alone */
     OWNED_ARRAY,
@@ -29,9 +30,10 @@ struct owned {
     uint64_t bytes;
     uint64_t owner; /* the context it was made in: destroying that frees it; or as said above */
     int device;
-    uint32_t references; /* OWNED_HANDLE: handles out, plus mappings */
+    uint32_t references; /* OWNED_HANDLE: handles out, and what else keeps it */
     uint64_t serial;     /* owned_serial() when it was noted, where it is not given;
                           * OWNED_EXPORT: that of the memory */
+    uint64_t target;     /* OWNED_BOUND: the serial of what it is bound to */
 };
 
 void owned_put(enum owned_kind kind, uint64_t key, struct owned entry);

@@ -11,6 +11,7 @@
 #define CHUNK_MOST       (64u << 20)
 #define CHUNK_USUAL      (32u << 20)
 #define WAITS_FOR_OTHERS 1000
+#define DEFAULT_POOLS    64 /* of one kind of location that are looked at */
 
 struct pool {
     CUmemoryPool handle; /* NULL: a free entry */
@@ -224,6 +225,48 @@ void pools_made(CUmemoryPool handle, const struct place *place) {
     lock_free(&state.lock);
 }
 
+/* Whether it is the default pool for memory of this type at such a location. The id counts up, by
+ * `step` from the first one, as far as the driver has such locations. */
+static bool is_default(CUmemoryPool handle, CUmemLocation *location, CUmemAllocationType type,
+                       int step) {
+    CUmemoryPool own = NULL;
+    while (CALL_DRIVER(cuMemGetDefaultMemPool, &own, location, type) == CUDA_SUCCESS) {
+        if (own == handle)
+            return true;
+        if (!step || location->id > DEFAULT_POOLS * step)
+            break;
+        location->id += step;
+    }
+    return false;
+}
+
+/* Where the memory of a pool is that the program did not make; false: nobody knows. */
+static bool place_of_default(CUmemoryPool handle, struct place *out) {
+    static const struct {
+        CUmemLocationType location;
+        CUmemAllocationType type;
+        int step;
+    } kinds[] = {{CU_MEM_LOCATION_TYPE_HOST, CU_MEM_ALLOCATION_TYPE_PINNED, 0},
+                 {CU_MEM_LOCATION_TYPE_HOST_NUMA, CU_MEM_ALLOCATION_TYPE_PINNED, 1},
+                 {CU_MEM_LOCATION_TYPE_DEVICE, CU_MEM_ALLOCATION_TYPE_MANAGED, 1}};
+    CUmemoryPool own;
+    for (CUdevice ordinal = 0;
+         CALL_DRIVER(cuDeviceGetDefaultMemPool, &own, ordinal) == CUDA_SUCCESS; ordinal++) {
+        CUmemLocation part = {.type = CU_MEM_LOCATION_TYPE_DEVICE_LOCALITY_DOMAIN, .id = ordinal};
+        if (own == handle || is_default(handle, &part, CU_MEM_ALLOCATION_TYPE_PINNED, 1 << 8))
+            return charge_ordinal(ordinal, out);
+    }
+    for (unsigned i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+        CUmemLocation location = {.type = kinds[i].location};
+        if (!is_default(handle, &location, kinds[i].type, kinds[i].step))
+            continue;
+        if (!charge_location(&location, kinds[i].type, out))
+            *out = (struct place){.device = -1}; /* the machine's memory */
+        return true;
+    }
+    return false;
+}
+
 bool pools_place(CUmemoryPool handle, struct place *out) {
     lock_take(&state.lock);
     struct pool *pool = find(handle);
@@ -232,14 +275,10 @@ bool pools_place(CUmemoryPool handle, struct place *out) {
     lock_free(&state.lock);
     if (pool)
         return true;
-    /* A pool that the program did not make: a device's default one. */
-    for (CUdevice ordinal = 0;; ordinal++) {
-        CUmemoryPool own = NULL;
-        if (CALL_DRIVER(cuDeviceGetDefaultMemPool, &own, ordinal) != CUDA_SUCCESS)
-            return false;
-        if (own == handle)
-            return charge_ordinal(ordinal, out);
-    }
+    if (!place_of_default(handle, out))
+        return false;
+    pools_made(handle, out);
+    return true;
 }
 
 struct pools_end_of pools_destroying(CUmemoryPool handle) {

@@ -6,6 +6,7 @@
  */
 #include "vmm.h"
 
+#include "bound.h"
 #include "charge.h"
 #include "os.h"
 
@@ -21,13 +22,19 @@ static bool exported(uint64_t serial) {
     return descriptors && owned_pay_by_export(serial);
 }
 
+/* Nothing keeps it any more. A multicast object has no memory, but may have some bound to it. */
+static void give_back(const struct owned *memory) {
+    charge_return(memory->device, memory->bytes);
+    bound_target_gone(memory->serial);
+}
+
 /* A reference less is noted before the driver's call, for afterwards the handle's number may be
  * that of another thread's new memory. What the memory costs is given back after it. */
 static void released(CUresult answer, uint64_t handle, const struct owned *memory) {
     if (answer != CUDA_SUCCESS)
         owned_raise(OWNED_HANDLE, handle);
     else if (owned_end(OWNED_HANDLE, handle, memory->serial) && !exported(memory->serial))
-        charge_return(memory->device, memory->bytes);
+        give_back(memory);
 }
 
 static uint64_t inode_of(int descriptor) {
@@ -43,7 +50,7 @@ static bool closed(uint64_t key) {
     descriptors--;
     bool free = export.references && !exported(export.serial);
     if (free)
-        charge_return(export.device, export.bytes);
+        give_back(&export);
     return free;
 }
 
@@ -57,33 +64,70 @@ bool vmm_look_for_closed(void) {
     return any;
 }
 
-/* By then the handle's number may be that of memory which was made after the mapping. */
-static void unmapped(const struct owned *mapping) {
+struct vmm_keeper vmm_keep(CUmemGenericAllocationHandle handle) {
+    return (struct vmm_keeper){.handle = handle, .ours = owned_raise(OWNED_HANDLE, handle)};
+}
+
+/* By then the handle's number may be that of memory which was made after it was kept. */
+void vmm_let_go(const struct owned *kept) {
     struct owned memory;
-    if (owned_lower(OWNED_HANDLE, mapping->owner, mapping->serial, &memory))
-        released(CUDA_SUCCESS, mapping->owner, &memory);
+    if (owned_lower(OWNED_HANDLE, kept->owner, kept->serial, &memory))
+        released(CUDA_SUCCESS, kept->owner, &memory);
+}
+
+bool vmm_kept(const struct vmm_keeper *keeper, CUresult answer, enum owned_kind kind, uint64_t key,
+              struct owned entry) {
+    struct owned old;
+    entry.owner = keeper->handle;
+    entry.serial = owned_serial();
+    if (answer != CUDA_SUCCESS) {
+        if (keeper->ours)
+            vmm_let_go(&entry);
+        return false;
+    }
+    bool another = owned_replace(kind, key, entry, &old);
+    if (another)
+        vmm_let_go(&old);
+    return !another;
 }
 
 void vmm_forget(void) {
     descriptors = 0;
 }
 
+/* A new handle; one of the same number that is still noted was let go before we noted that. */
+static void made(CUmemGenericAllocationHandle handle, int device, uint64_t bytes) {
+    struct owned memory = {
+        .bytes = bytes, .device = device, .references = 1, .serial = owned_serial()};
+    struct owned old;
+    if (owned_replace(OWNED_HANDLE, handle, memory, &old) && !exported(old.serial))
+        give_back(&old);
+}
+
 CUresult cuMemCreate(CUmemGenericAllocationHandle *handle, size_t bytes,
                      const CUmemAllocationProp *properties, unsigned long long flags) {
     ENTER(cuMemCreate, handle, bytes, properties, flags);
     struct place place;
-    if (!handle || !bytes || !properties || !charge_location(&properties->location, &place))
+    if (!handle || !bytes || !properties ||
+        !charge_location(&properties->location, properties->type, &place))
         return CALL_DRIVER(cuMemCreate, handle, bytes, properties, flags);
     if (!charge_reserve(&place, bytes))
         return CUDA_ERROR_OUT_OF_MEMORY;
     CUresult answer = CALL_DRIVER(cuMemCreate, handle, bytes, properties, flags);
-    struct owned memory = {
-        .bytes = bytes, .device = place.device, .references = 1, .serial = owned_serial()};
-    struct owned old;
-    if (answer != CUDA_SUCCESS)
+    if (answer == CUDA_SUCCESS)
+        made(*handle, place.device, bytes);
+    else
         charge_return(place.device, bytes);
-    else if (owned_replace(OWNED_HANDLE, *handle, memory, &old) && !exported(old.serial))
-        charge_return(old.device, old.bytes);
+    return answer;
+}
+
+/* Noted, so that what is bound to it goes with it. */
+CUresult cuMulticastCreate(CUmemGenericAllocationHandle *handle,
+                           const CUmulticastObjectProp *properties) {
+    ENTER(cuMulticastCreate, handle, properties);
+    CUresult answer = CALL_DRIVER(cuMulticastCreate, handle, properties);
+    if (answer == CUDA_SUCCESS)
+        made(*handle, 0, 0);
     return answer;
 }
 
@@ -131,13 +175,9 @@ CUresult cuMemRetainAllocationHandle(CUmemGenericAllocationHandle *handle, void 
 CUresult cuMemMap(CUdeviceptr pointer, size_t bytes, size_t offset,
                   CUmemGenericAllocationHandle handle, unsigned long long flags) {
     ENTER(cuMemMap, pointer, bytes, offset, handle, flags);
-    bool ours = owned_raise(OWNED_HANDLE, handle);
+    struct vmm_keeper keeper = vmm_keep(handle);
     CUresult answer = CALL_DRIVER(cuMemMap, pointer, bytes, offset, handle, flags);
-    struct owned mapping = {.bytes = bytes, .owner = handle, .serial = owned_serial()}, old;
-    if (answer != CUDA_SUCCESS && ours)
-        unmapped(&mapping);
-    else if (answer == CUDA_SUCCESS && owned_replace(OWNED_MAPPING, pointer, mapping, &old))
-        unmapped(&old);
+    vmm_kept(&keeper, answer, OWNED_MAPPING, pointer, (struct owned){.bytes = bytes});
     return answer;
 }
 
@@ -153,7 +193,7 @@ CUresult cuMemUnmap(CUdeviceptr pointer, size_t bytes) {
     for (CUdeviceptr at = pointer; at - pointer < bytes;) {
         bool known = owned_take_older(OWNED_MAPPING, at, before, &mapping);
         if (known)
-            unmapped(&mapping);
+            vmm_let_go(&mapping);
         at += known ? mapping.bytes : GRANULE;
     }
     return answer;

@@ -18,7 +18,7 @@ struct item {
     CUresult (*drop)(struct item *item); /* NULL: a free place */
     CUdeviceptr pointer;
     size_t bytes;
-    CUmemGenericAllocationHandle handle;
+    CUmemGenericAllocationHandle handle, object;
     CUarray array;
     CUmipmappedArray mipmap;
     CUgraph graph;
@@ -74,6 +74,12 @@ static CUresult drop_mapping(struct item *item) {
         SURE(cuMemAddressFree(item->pointer, item->bytes));
     return answer;
 }
+/* With its object, which may have let it go before. */
+static CUresult drop_bound(struct item *item) {
+    if (item->bytes & (2 * MIB))
+        SURE(cuMulticastUnbind(item->object, 0, 0, item->bytes));
+    return cuMemRelease(item->object);
+}
 static CUresult drop_descriptor(struct item *item) {
     size_t free_bytes, total;
     close(item->descriptor);
@@ -122,6 +128,13 @@ static CUresult take_physical(struct worker *worker, struct item *item) {
                                      CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR, 0) == CUDA_SUCCESS) {
         SURE(cuMemRelease(item->handle));
         item->drop = drop_descriptor;
+    } else if (!any(worker, 3)) {
+        CUmulticastObjectProp properties = {.numDevices = 1, .size = item->bytes};
+        SURE(cuMulticastCreate(&item->object, &properties));
+        SURE(cuMulticastAddDevice(item->object, 0));
+        SURE(cuMulticastBindMem(item->object, 0, item->handle, 0, item->bytes, 0));
+        SURE(cuMemRelease(item->handle));
+        item->drop = drop_bound;
     } else if (any(worker, 2)) {
         SURE(cuMemAddressReserve(&item->pointer, item->bytes, 0, 0, 0));
         CUresult mapped = cuMemMap(item->pointer, item->bytes, 0, item->handle, 0);
