@@ -1,9 +1,12 @@
 """Looks of the agent at real processes on pretended devices: layers, watchdog, kill, true-up."""
 
+import ctypes
+import struct
 import subprocess
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -16,6 +19,7 @@ from tests.native.fake_gpu import MIB, FakeGPU
 from gpu_scheduler.agent import ledger
 
 Start = Callable[..., "subprocess.Popen[str]"]
+DYNAMIC_SYMBOLS = 11  # a kind of section
 
 
 def hold(mib: int) -> None:
@@ -23,6 +27,45 @@ def hold(mib: int) -> None:
     cuda.allocate(mib)
     ready()
     time.sleep(60)
+
+
+def load_by_itself(counted_mib: int, mib: int) -> None:
+    """Call the driver at an address that no loader was asked for."""
+    cuda = Cuda()
+    cuda.allocate(counted_mib)
+    file, start = driver_in_memory()
+    own = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t)(
+        start + symbol(Path(file), b"cuMemAlloc_v2")
+    )
+    place = ctypes.c_uint64()
+    assert own(ctypes.addressof(place), mib * MIB) == 0
+    ready()
+    time.sleep(60)
+
+
+def driver_in_memory() -> tuple[str, int]:
+    for line in Path("/proc/self/maps").read_text().splitlines():
+        if "libcuda" in line:
+            return line.split()[-1], int(line.partition("-")[0], 16)
+    raise AssertionError("the driver is not loaded")
+
+
+def symbol(file: Path, name: bytes) -> int:
+    """Its address in an ELF file of 64 bits, from the dynamic symbols."""
+    elf = file.read_bytes()
+    at, size, count = (
+        struct.unpack_from(f, elf, o)[0] for f, o in (("Q", 40), ("H", 58), ("H", 60))
+    )
+    for section in range(count):
+        kind, _, _, offset, length, link = struct.unpack_from("=4xIQQQQI", elf, at + section * size)
+        if kind != DYNAMIC_SYMBOLS:
+            continue
+        (names,) = struct.unpack_from("=Q", elf, at + link * size + 24)
+        for entry in range(offset, offset + length, 24):
+            text, _, _, _, value, _ = struct.unpack_from("=IBBHQQ", elf, entry)
+            if elf[names + text :].startswith(name + b"\0"):
+                return int(value)
+    raise AssertionError(f"{file} has no {name!r}")
 
 
 class Tenants:
@@ -33,13 +76,20 @@ class Tenants:
         self.children: list[subprocess.Popen[str]] = []
 
     def capped(self, mib: int, *, cap_mib: int) -> int:
+        return self._capped("hold", mib, cap_mib=cap_mib)
+
+    def loading_by_itself(self, mib: int, *, cap_mib: int) -> int:
+        """A program whose driver the library knows, and which calls it past the library as well."""
+        return self._capped("load_by_itself", cap_mib // 2, mib, cap_mib=cap_mib)
+
+    def _capped(self, what: str, *mib: int, cap_mib: int) -> int:
         root = self.root(len(self.children))
         state = root.joinpath(*ledger.FOLDER)
         state.mkdir(parents=True)
         return self._started(
             self.gpu.start_call(
-                "tests.native.test_agent_look:hold",
-                mib,
+                f"tests.native.test_agent_look:{what}",
+                *mib,
                 LD_PRELOAD=str(self.gpu.build.folder / "libgpucap.so"),
                 GPU_MEMORY_LIMIT_MIB=str(cap_mib),
                 GPUCAP_STATE_DIR=str(state),
@@ -83,12 +133,15 @@ def tenants(gpu: FakeGPU, tmp_path: Path) -> Iterator[Tenants]:
         child.communicate()
 
 
-def shown(pods: dict[str, int], caps: dict[str, int], looks: int, kills: bool) -> dict[str, Any]:
+def shown(
+    pods: dict[str, int], caps: dict[str, int], looks: int, kills: bool, roots: dict[str, str]
+) -> dict[str, Any]:
     """What the last of some looks says; JSON has turned the numbers of pids into text."""
     node = AgentNode(
         {int(pid): pod for pid, pod in pods.items()},
         {int(pod): cap for pod, cap in caps.items()},
         kills=kills,
+        roots={int(pid): root for pid, root in roots.items()},
     )
     found = node.look(looks)
     return {
@@ -102,9 +155,17 @@ def shown(pods: dict[str, int], caps: dict[str, int], looks: int, kills: bool) -
 
 
 def look(
-    gpu: FakeGPU, pods: dict[int, int], caps: dict[int, int], *, looks: int = 1, kills: bool = False
+    gpu: FakeGPU,
+    pods: dict[int, int],
+    caps: dict[int, int],
+    *,
+    looks: int = 1,
+    kills: bool = False,
+    roots: Mapping[int, str] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    found: dict[str, Any] = gpu.call("tests.native.test_agent_look:shown", pods, caps, looks, kills)
+    found: dict[str, Any] = gpu.call(
+        "tests.native.test_agent_look:shown", pods, caps, looks, kills, dict(roots)
+    )
     return found
 
 
@@ -132,6 +193,33 @@ def test_an_evader_is_over_its_cap_within_three_looks_and_its_neighbour_is_not(
     assert list(over) == [pod_uid(1)]
     assert "holds 8300 MiB" in over[pod_uid(1)]
     assert "its cap is 1000 MiB" in over[pod_uid(1)]
+
+
+@pytest.mark.parametrize("how", ["static driver", "own loader"])
+def test_who_gets_past_the_library_is_called_unprotected_within_three_looks(
+    gpu: FakeGPU, tenants: Tenants, how: str
+) -> None:
+    """Though every process has it mapped, and the library knows one of the two as its own."""
+    if how == "static driver":
+        evader, root = tenants.evading(8000), {}
+    else:
+        evader = tenants.loading_by_itself(8000, cap_mib=1000)
+        root = {evader: str(tenants.root(0))}
+    neighbour = tenants.capped(1000, cap_mib=4000)
+    root[neighbour] = str(tenants.root(1))
+    found = look(gpu, {evader: 1, neighbour: 2}, {1: 1000, 2: 4000}, looks=3, roots=root)
+    assert found["isolation"] == {pod_uid(1): "unprotected", pod_uid(2): "interposer"}
+    assert "got past libgpucap" in found["messages"][pod_uid(1)]
+    assert list(found["over"]) == [pod_uid(1)]
+
+
+def test_a_cap_that_is_lowered_below_what_is_held_leaves_the_layer_in_place(
+    gpu: FakeGPU, tenants: Tenants
+) -> None:
+    pid = tenants.capped(3000, cap_mib=4000)
+    found = look(gpu, {pid: 1}, {1: 1000}, looks=3, roots={pid: str(tenants.root(0))})
+    assert list(found["over"]) == [pod_uid(1)]
+    assert found["isolation"] == {pod_uid(1): "interposer"}
 
 
 def test_the_policy_kill_ends_the_evader_and_nobody_else(gpu: FakeGPU, tenants: Tenants) -> None:

@@ -2,7 +2,8 @@
 
 The promise (libgpucap is mounted) is believed only until a process of the container is on a GPU:
 from then on every one of these processes must have the library mapped, or the container is reported
-as unprotected, with the first such process. Called by the agent after each sample.
+as unprotected, with the first such process. So is one that is above its cap by memory which the
+library, though mapped, did not count. Called by the agent after each sample.
 """
 
 from collections.abc import Callable
@@ -24,7 +25,11 @@ class Verdict:
 
 
 def verdict(
-    use: ContainerUse, *, kernel: bool, has_library: Callable[[Seen], bool | None]
+    use: ContainerUse,
+    *,
+    kernel: bool,
+    has_library: Callable[[Seen], bool | None],
+    got_past: bool = False,
 ) -> Verdict:
     """The layer that enforces a container's cap.
 
@@ -32,6 +37,7 @@ def verdict(
         use: The container and its processes on GPUs.
         kernel: The driver holds a limit for it on each of its devices.
         has_library: Whether a process has libgpucap mapped; None when that cannot be read.
+        got_past: It is above its cap by memory that libgpucap did not count.
     """
     if use.beside:
         return _beside(use)
@@ -49,6 +55,13 @@ def verdict(
             "unprotected",
             f"container {use.container.name}: process {seen.pid} ({command}) is on the GPU and "
             f"{why}: nothing but the watchdog holds it to its cap",
+        )
+    if got_past:
+        return Verdict(
+            "unprotected",
+            f"container {use.container.name}: a program got past libgpucap, which did not count "
+            "what it holds (an own loader, a static driver): nothing but the watchdog holds it to "
+            "its cap",
         )
     return Verdict("interposer")
 

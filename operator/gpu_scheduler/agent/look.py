@@ -89,7 +89,7 @@ class Looker:
             key = (use.container.uid, use.container.index)
             try:
                 killed += self._kill(use, over.get(key))
-                verdicts[key] = self._verdict(use)
+                verdicts[key] = self._verdict(use, key in over)
             except Exception:
                 unexpected("look", f"{use.container.namespace}/{use.container.pod}")
                 verdicts.setdefault(key, Verdict("unprotected", "the agent cannot judge it"))
@@ -118,12 +118,13 @@ class Looker:
         doomed = [process for process in use.processes if process.pid in over.pids]
         return kill(self._procfs, use.container.uid, doomed)
 
-    def _verdict(self, use: ContainerUse) -> Verdict:
+    def _verdict(self, use: ContainerUse, over: bool) -> Verdict:
         before = self._verdicts.get((use.container.uid, use.container.index))
         if before is not None and not all(each.readable for each in use.uses):
             return before  # no process was seen because the device did not answer
         kernel = self.kernel is not None and self.kernel.holds(use)
-        return verdict(use, kernel=kernel, has_library=self._has_library)
+        got_past = over and self._watchdog.is_too_much(use, self._true_up.uncounted_mib(use))
+        return verdict(use, kernel=kernel, has_library=self._has_library, got_past=got_past)
 
     def _has_library(self, seen: Seen) -> bool | None:
         if seen.process is None:

@@ -66,6 +66,16 @@ class TrueUp:
             del self._looks[key]
         self._complained &= {key[:2] for key in seen}
 
+    def uncounted_mib(self, use: ContainerUse) -> int:
+        """What the container holds, by the last looks, and libgpucap has not counted."""
+        total = 0
+        for each in use.uses:
+            for seen in each.processes:
+                started = seen.process.started if seen.process is not None else 0
+                looks = self._looks.get((seen.pid, started, each.uuid))
+                total += min(looks.estimates) if looks is not None else seen.used_bytes or 0
+        return total // MIB
+
     def _one(self, seen: Seen, uuid: str, pod: str) -> Key | None:
         if seen.process is None or seen.used_bytes is None:
             return None

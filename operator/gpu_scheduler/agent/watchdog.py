@@ -6,7 +6,7 @@ changes nothing. The tolerance is per process, since each has a context that the
 only after the first sample; it does not grow without end. Called by the agent after each sample.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from dataclasses import dataclass
 
 from gpu_scheduler.agent.pods import GpuContainer
@@ -73,8 +73,14 @@ class Watchdog:
     def is_above(self, use: Use) -> bool:
         """Whether this look shows more than cap and tolerance."""
         used = use.used_mib
-        contexts = max(1, min(len(use.processes), MOST_CONTEXTS))
-        return used is not None and used > use.cap_mib + self._tolerance_mib * contexts
+        return used is not None and used > use.cap_mib + self._tolerance(use.processes)
+
+    def is_too_much(self, use: ContainerUse, mib: int) -> bool:
+        """Whether so much cannot be what contexts and libraries of the container take."""
+        return mib > sum(self._tolerance(each.processes) for each in use.uses)
+
+    def _tolerance(self, processes: Sized) -> int:
+        return self._tolerance_mib * max(1, min(len(processes), MOST_CONTEXTS))
 
     def _above(self, state: _State, use: ContainerUse, excess: list[Use], now: str) -> None:
         state.below = 0
