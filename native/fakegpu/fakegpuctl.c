@@ -65,10 +65,10 @@ static void show(FgState *state) {
     for (uint32_t d = 0; d < shared->devices; d++) {
         const FgDevice *device = &shared->device[d];
         printf("%s{\"uuid\": \"%s\", \"total\": %llu, \"reserved\": %llu, \"used\": %llu, "
-               "\"peak\": %llu}",
+               "\"beside\": %llu, \"peak\": %llu}",
                d ? ", " : "", device->uuid, (unsigned long long)device->total,
                (unsigned long long)device->reserved, (unsigned long long)device->used,
-               (unsigned long long)device->peak);
+               (unsigned long long)device->beside, (unsigned long long)device->peak);
     }
     printf("], \"processes\": [");
     const char *comma = "";

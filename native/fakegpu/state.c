@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static const uint64_t MAGIC = 0x32307570676b6166; /* fakgpu02 */
+static const uint64_t MAGIC = 0x33307570676b6166; /* fakgpu03 */
 
 /* Containers run as various users, so files are everybody's. O_CREAT comes second because the
  * kernel refuses it on another user's file in some folders (fs.protected_regular). */
@@ -71,9 +71,12 @@ static int map_state(FgState *state) {
 
 static void recount(FgShared *shared) {
     for (uint32_t d = 0; d < shared->devices; d++) {
-        shared->device[d].used = 0;
+        FgDevice *device = &shared->device[d];
+        device->used = device->beside = 0;
         for (uint32_t s = 0; s < shared->high_slot; s++) {
-            shared->device[d].used += fg_slot_bytes(&shared->slot[s], (int)d);
+            uint64_t bytes = fg_slot_bytes(&shared->slot[s], (int)d);
+            device->used += bytes;
+            device->beside += shared->slot[s].beside ? bytes : 0;
         }
     }
 }
@@ -140,7 +143,8 @@ static void take_slot(FgState *state) {
         shared->slot[s] = (FgSlot){.used = 1,
                                    .pid = getpid(),
                                    .pid_namespace = own_pid_namespace(),
-                                   .start_time = own_start_time()};
+                                   .start_time = own_start_time(),
+                                   .beside = getenv("FAKEGPU_BESIDE") != NULL};
         fg_own_cgroups(shared->slot[s].cgroups);
         if (shared->high_slot <= (uint32_t)s) {
             shared->high_slot = (uint32_t)s + 1;
@@ -241,13 +245,18 @@ bool fg_charge(FgState *state, int device, FgKind kind, uint64_t bytes) {
         }
     }
     FgDevice *shared = &state->shared->device[device];
+    FgSlot *slot = &state->shared->slot[state->slot];
     shared->used += bytes;
-    shared->peak = shared->used > shared->peak ? shared->used : shared->peak;
-    state->shared->slot[state->slot].bytes[device][kind] += bytes;
+    shared->beside += slot->beside ? bytes : 0;
+    uint64_t others = shared->used - shared->beside;
+    shared->peak = others > shared->peak ? others : shared->peak;
+    slot->bytes[device][kind] += bytes;
     return true;
 }
 
 void fg_release(FgState *state, int device, FgKind kind, uint64_t bytes) {
+    FgSlot *slot = &state->shared->slot[state->slot];
     state->shared->device[device].used -= bytes;
-    state->shared->slot[state->slot].bytes[device][kind] -= bytes;
+    state->shared->device[device].beside -= slot->beside ? bytes : 0;
+    slot->bytes[device][kind] -= bytes;
 }

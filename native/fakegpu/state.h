@@ -58,7 +58,8 @@ typedef struct {
     uint32_t retired_pages, remapped_rows, remap_pending, remap_failed;
     uint64_t xid_count; /* ever; the last FG_XIDS are kept */
     uint64_t xids[FG_XIDS];
-    uint64_t peak; /* the most that `used` ever was */
+    uint64_t beside; /* of `used`: what processes with FAKEGPU_BESIDE hold */
+    uint64_t peak;   /* the most that the others ever held */
 } FgDevice;
 
 typedef struct {
@@ -66,7 +67,7 @@ typedef struct {
     int32_t pid; /* in the process's own namespace */
     uint64_t pid_namespace, start_time;
     uint64_t cgroups[FG_ANCESTORS]; /* inodes: its cgroup, then its ancestors; 0 ends */
-    uint32_t sm_percent, padding;
+    uint32_t sm_percent, beside;
     uint64_t bytes[FG_DEVICES][FG_KINDS];
 } FgSlot;
 

@@ -1,11 +1,11 @@
 """The C parts, built once, and folders of pretended devices. Needs gcc and make, nothing else."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.native.build import NativeBuild, build
-from tests.native.container import Container, build_programs
+from tests.native.container import Container, Neighbour, build_programs
 from tests.native.fake_gpu import FakeGPU
 
 
@@ -44,8 +44,14 @@ def programs(native: NativeBuild) -> Path:
 
 
 @pytest.fixture
-def container(gpu: FakeGPU, programs: Path, tmp_path: Path) -> Callable[..., Container]:
-    """Make a container on the device: ``container(cap_mib=1024, context_mib=0)``."""
+def container(
+    gpu: FakeGPU, programs: Path, tmp_path: Path, request: pytest.FixtureRequest
+) -> Iterator[Callable[..., Container]]:
+    """Make a container on the device: ``container(cap_mib=1024, context_mib=0)``.
+
+    Beside them runs a neighbour, in a container of its own, which must get its whole share all the
+    while; not where a test is marked ``alone``.
+    """
     made = 0
 
     def make(**options: object) -> Container:
@@ -53,4 +59,10 @@ def container(gpu: FakeGPU, programs: Path, tmp_path: Path) -> Callable[..., Con
         made += 1
         return Container(gpu, tmp_path / f"container-{made}", **options)  # type: ignore[arg-type]
 
-    return make
+    if request.node.get_closest_marker("alone") or gpu.build.sanitizer:
+        yield make
+        return
+    neighbour = Neighbour(make(cap_mib=Neighbour.SHARE_MIB, context_mib=0))
+    yield make
+    rounds, refused = neighbour.end()
+    assert rounds > 0 and refused == 0, f"the neighbour was refused {refused} of {rounds} times"

@@ -221,6 +221,25 @@ class Holder:
         self.process.communicate()
 
 
+class Neighbour:
+    """A program in a container of its own that takes and releases its share until it is ended."""
+
+    SHARE_MIB = 24  # what programs/neighbour.c takes at a time
+
+    def __init__(self, box: Container) -> None:
+        self._process = box.start([box.programs / "neighbour"], FAKEGPU_BESIDE="1")
+        assert self._process.stdout
+        line = self._process.stdout.readline()
+        assert line == "ready\n", f"the neighbour ended with {self._process.wait()}"
+
+    def end(self) -> tuple[int, int]:
+        """How often it took its share, and how often it was refused."""
+        said, errors = self._process.communicate(timeout=60)
+        assert self._process.returncode == 0, f"the neighbour ended: {errors}"
+        rounds, refused = said.split()
+        return int(rounds), int(refused)
+
+
 def offsets(build_folder: Path) -> dict[str, str]:
     """What the C compiler says of the ledger's layout."""
     done = subprocess.run(

@@ -150,8 +150,9 @@ class FakeGPU:
 
     def used_mib(self, index: int = 0) -> float:
         """What all processes hold of a device."""
-        used: int = self.state()["devices"][index]["used"]
-        return used / MIB
+        device = self.state()["devices"][index]
+        held: int = device["used"] - device["beside"]
+        return held / MIB
 
     def peak_mib(self, index: int = 0) -> float:
         """The most that all processes ever held of a device, if only for a moment."""

@@ -45,6 +45,7 @@ def test_arrays_end_at_the_cap_and_not_long_before(
         process.communicate()
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("levels", [0, 1, 9])
 def test_every_format_costs_what_the_driver_takes(
     box: Container, gpu: FakeGPU, levels: int

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.native.container import OUT_OF_MEMORY, Container, seen
+from tests.native.container import OUT_OF_MEMORY, Container, Neighbour, seen
 from tests.native.cuda import MIB
 
 CAP_MIB, PIECE_MIB = 1024, 128
@@ -127,3 +127,9 @@ def test_the_neighbour_goes_on(container: Callable[..., Container], row: str) ->
         found = neighbour.probe("linked", row, PIECE_MIB)
         assert found.pieces == 4096 // PIECE_MIB
         assert (found.free_mib, found.total_mib) == (0, 4096)
+
+
+def test_a_neighbour_that_is_refused_is_noticed(container: Callable[..., Container]) -> None:
+    neighbour = Neighbour(container(cap_mib=Neighbour.SHARE_MIB - 8, context_mib=0))
+    rounds, refused = neighbour.end()
+    assert refused == rounds > 0

@@ -48,6 +48,7 @@ def test_views_show_the_cap(box: Container, allocated: int) -> None:
     }
 
 
+@pytest.mark.alone
 def test_a_cap_above_the_device_shows_the_device(box: Container) -> None:
     box.cap_mib = 10_000_000
     found = box.call(f"{__name__}:views", 0)
@@ -56,6 +57,7 @@ def test_a_cap_above_the_device_shows_the_device(box: Container) -> None:
     assert found["cuMemGetInfo"] == [box.gpu.usable_mib - 300, box.gpu.usable_mib]  # its context
 
 
+@pytest.mark.alone
 def test_free_is_what_the_neighbours_left(container: Callable[..., Container]) -> None:
     big, small = container(cap_mib=40000), container(cap_mib=1024)
     with big.hold("alloc", 1300) as holder:
