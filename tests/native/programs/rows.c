@@ -133,6 +133,17 @@ static CUresult take_pool_ptsz(size_t bytes) {
     KEEP(p_cuMemAllocFromPoolAsync_ptsz(&TAKEN.pointer, bytes, own_pool(), NULL));
 }
 
+/* From a pool of managed memory that prefers the machine. */
+static CUresult take_pool_managed(size_t bytes) {
+    static CUmemoryPool pool;
+    CUmemPoolProps properties = {.allocType = CU_MEM_ALLOCATION_TYPE_MANAGED,
+                                 .location = {CU_MEM_LOCATION_TYPE_HOST, 0}};
+    CUresult result = pool ? CUDA_SUCCESS : p_cuMemPoolCreate(&pool, &properties);
+    if (result != CUDA_SUCCESS)
+        return result;
+    KEEP(p_cuMemAllocFromPoolAsync(&TAKEN.pointer, bytes, pool, NULL));
+}
+
 static CUresult take_vmm(size_t bytes) {
     CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
                                       .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
@@ -140,6 +151,23 @@ static CUresult take_vmm(size_t bytes) {
 }
 static CUresult drop_vmm(void) {
     DROP(p_cuMemRelease(TAKEN.handle));
+}
+/* Bound to a multicast object, which alone is kept. */
+static CUresult take_vmm_bound(size_t bytes) {
+    CUmemGenericAllocationHandle handle;
+    CUmulticastObjectProp object = {.numDevices = 1, .size = bytes};
+    CUmemAllocationProp properties = {.type = CU_MEM_ALLOCATION_TYPE_PINNED,
+                                      .location = {CU_MEM_LOCATION_TYPE_DEVICE, 0}};
+    CUresult result = p_cuMemCreate(&handle, bytes, &properties, 0);
+    if (result != CUDA_SUCCESS)
+        return result;
+    result = p_cuMulticastCreate(&TAKEN.handle, &object);
+    if (result == CUDA_SUCCESS)
+        result = p_cuMulticastAddDevice(TAKEN.handle, 0);
+    if (result == CUDA_SUCCESS)
+        result = p_cuMulticastBindMem(TAKEN.handle, 0, handle, 0, bytes, 0);
+    p_cuMemRelease(handle);
+    KEEP(result);
 }
 /* Mapped, and its handle released at once: the memory lives until it is
  * unmapped. */
@@ -249,6 +277,18 @@ static CUresult graph_by_node(size_t bytes) {
     TAKEN.graph.pointer = params.u.alloc.dptr;
     return result;
 }
+/* In a graph that is moved into another one. */
+static CUresult graph_inner(size_t bytes) {
+    CUgraphNode node;
+    CUresult result = graph_of(bytes);
+    CUgraphNodeParams params = {.type = CU_GRAPH_NODE_TYPE_GRAPH};
+    params.u.child.graph = TAKEN.graph.graph;
+    params.u.child.ownership = CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE;
+    if (result == CUDA_SUCCESS)
+        result = p_cuGraphCreate(&TAKEN.graph.graph, 0);
+    return result == CUDA_SUCCESS ? p_cuGraphAddNode(&node, TAKEN.graph.graph, NULL, 0, &params)
+                                  : result;
+}
 static CUresult graph_captured(size_t bytes) {
     static CUstream stream;
     if (!stream && p_cuStreamCreate(&stream, 0) != CUDA_SUCCESS)
@@ -279,6 +319,7 @@ TAKE_GRAPH(take_graph_params, graph_of, p_cuGraphInstantiateWithParams(EXEC, &pa
 TAKE_GRAPH(take_graph_ptsz, graph_of, p_cuGraphInstantiateWithParams_ptsz(EXEC, &params),
            p_cuGraphLaunch_ptsz)
 TAKE_GRAPH(take_graph_node, graph_by_node, p_cuGraphInstantiateWithFlags(EXEC, 0), p_cuGraphLaunch)
+TAKE_GRAPH(take_graph_inner, graph_inner, p_cuGraphInstantiateWithFlags(EXEC, 0), p_cuGraphLaunch)
 TAKE_GRAPH(take_graph_captured, graph_captured, p_cuGraphInstantiateWithFlags(EXEC, 0),
            p_cuGraphLaunch)
 static CUresult drop_graph(void) {
@@ -321,9 +362,11 @@ const struct row rows[] = {
     {"async_stream", take_async_stream, drop_async},
     {"pool", take_pool, drop_async},
     {"pool_ptsz", take_pool_ptsz, drop_async_ptsz},
+    {"pool_managed", take_pool_managed, drop_async},
     {"vmm", take_vmm, drop_vmm},
     {"vmm_mapped", take_vmm_mapped_noted, drop_vmm_mapped},
     {"vmm_exported", take_vmm_exported, drop_vmm_exported},
+    {"vmm_bound", take_vmm_bound, drop_vmm},
     {"array", take_array, drop_array},
     {"array_v1", take_array_v1, drop_array},
     {"array3d", take_array3d, drop_array},
@@ -335,6 +378,7 @@ const struct row rows[] = {
     {"graph_params", take_graph_params, drop_graph},
     {"graph_ptsz", take_graph_ptsz, drop_graph},
     {"graph_node", take_graph_node, drop_graph},
+    {"graph_inner", take_graph_inner, drop_graph},
     {"graph_captured", take_graph_captured, drop_graph},
     {"heap", take_heap, drop_heap},
     {"context", take_context, drop_context},
