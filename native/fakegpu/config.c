@@ -60,6 +60,8 @@ static int read_line(FgConfig *config, const char *line) {
         config->memory_limits = number != 0;
     } else if (!strcmp(key, "na") && !strcmp(value, "used")) {
         config->na_used = true;
+    } else if (!strcmp(key, "na") && !strcmp(value, "busy")) {
+        config->na_busy = true;
     } else {
         return EINVAL;
     }

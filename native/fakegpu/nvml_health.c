@@ -32,6 +32,7 @@ nvmlReturn_t nvmlDeviceGetProcessUtilization(nvmlDevice_t device,
                                              unsigned int *number, unsigned long long since) {
     NVML_ENTER(device, shared);
     NVML_REQUIRE(number, NVML_ERROR_INVALID_ARGUMENT);
+    NVML_REQUIRE(!nvml_state.config.na_busy, NVML_ERROR_NOT_SUPPORTED);
     unsigned int room = samples ? *number : 0, found = 0;
     unsigned long long now = microseconds();
     fg_reap(&nvml_state);

@@ -45,7 +45,7 @@ typedef struct {
     uint64_t granularity, pool_granularity, context, module; /* bytes */
     uint32_t pool_delay;    /* microseconds before an allocation from a pool */
     uint32_t context_delay; /* and before a context is made */
-    bool memory_limits, na_used;
+    bool memory_limits, na_used, na_busy;
 } FgConfig;
 
 /* A device as all processes see it; everything below `used` is set by fakegpuctl. */

@@ -103,11 +103,12 @@ def test_processes_are_told_with_their_pid_and_memory_if_it_is_known(
     assert gpu.call("tests.native.test_agent_nvml:holders") == []
 
 
-def busy(pid: int) -> float | None:
+def busy() -> list[list[float]] | None:
+    """Pids and shares; None where the driver cannot tell."""
     driver = NvmlDriver()
     driver.open()
     found, _ = driver.busy_by_pid(0, 0)
-    return found.get(pid)
+    return None if found is None else [[pid, share] for pid, share in found.items()]
 
 
 def test_how_busy_a_process_is(gpu: FakeGPU) -> None:
@@ -115,9 +116,11 @@ def test_how_busy_a_process_is(gpu: FakeGPU) -> None:
     try:
         assert child.stdout is not None
         child.stdout.readline()
-        assert gpu.call("tests.native.test_agent_nvml:busy", child.pid) is None
+        assert gpu.call("tests.native.test_agent_nvml:busy") == [], "nobody is: known, and nothing"
         gpu.control("busy", child.pid, 42)
-        assert gpu.call("tests.native.test_agent_nvml:busy", child.pid) == 0.42
+        assert gpu.call("tests.native.test_agent_nvml:busy") == [[child.pid, 0.42]]
+        gpu.configure(na="busy")
+        assert gpu.call("tests.native.test_agent_nvml:busy") is None
     finally:
         child.kill()
         child.communicate()

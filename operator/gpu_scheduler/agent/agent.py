@@ -130,7 +130,13 @@ class Agent:
 
         self._report(
             report.status(
-                look.sample, lasting, look.over, verdict, self.self_test, look.contexts_mib
+                look.sample,
+                lasting,
+                look.over,
+                verdict,
+                self.self_test,
+                look.contexts_mib,
+                look.compute_percent,
             )
         )
 

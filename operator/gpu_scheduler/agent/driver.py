@@ -20,6 +20,10 @@ class UnsupportedError(DriverError):
     """This driver or this device does not have that."""
 
 
+class NothingFoundError(DriverError):
+    """There is nothing of what was asked for."""
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """Device memory; ``reserved`` is the driver's own part of ``total`` (0 when not told)."""
@@ -106,8 +110,11 @@ class Driver(Protocol):
     def load(self, index: int) -> Load:
         """Its gauges; what is not supported is None."""
 
-    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float], int]:
-        """Share of the device's time per pid since ``since_us``, and the newest sample's time."""
+    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float] | None, int]:
+        """Share of time per pid with a kernel, and when that was sampled, after ``since_us``.
+
+        A pid that is not in it did nothing. None: the driver cannot tell.
+        """
 
     def vitals(self, index: int) -> Vitals:
         """Signs of broken hardware."""

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from gpu_scheduler.agent.compute_share import ComputeShares
 from gpu_scheduler.agent.isolation import Verdict, verdict
 from gpu_scheduler.agent.kernel_limits import KernelLimits
 from gpu_scheduler.agent.kill import kill
@@ -40,6 +41,7 @@ class Look:
     verdicts: dict[Key, Verdict]
     killed: tuple[int, ...]
     contexts_mib: Mapping[str, int]  # what a context takes, by device
+    compute_percent: Mapping[Key, int]  # of time, by container
     seconds: float
 
 
@@ -57,7 +59,7 @@ class Looker:
     ) -> None:
         self.sampler, self._procfs, self._watchdog = sampler, procfs, watchdog
         self.kernel = kernel
-        self._true_up = TrueUp(procfs)
+        self._true_up, self._shares = TrueUp(procfs), ComputeShares()
         self._verdicts: dict[Key, Verdict] = {}
         self._reported: set[Key] = set()  # above their cap at the last look
         self._loaded: set[tuple[int, int]] = set()  # a library that is mapped stays mapped
@@ -81,6 +83,7 @@ class Looker:
         if sample.problem is None:
             self.limit(found)
             self._true_up.look(found.containers)
+            self._shares.look(found.containers, now)
         over = self._watchdog.look(found.containers, wall) if sample.problem is None else {}
         over = {key: _with_policy(each) for key, each in over.items()}
         killed: list[int] = []
@@ -103,7 +106,8 @@ class Looker:
         }
         contexts = self._true_up.costs.mib()
         took = time.perf_counter() - began
-        return Look(sample, found, over, verdicts, tuple(killed), contexts, took)
+        shares = self._shares.percent()
+        return Look(sample, found, over, verdicts, tuple(killed), contexts, shares, took)
 
     def limit(self, found: Usage) -> None:
         """Let the driver hold the containers to their caps, where it can."""

@@ -109,8 +109,8 @@ class Metrics:
                 if each.used_mib is not None:
                     held = sum(p.used_bytes or 0 for p in each.processes)
                     used[key] = used.get(key, 0.0) + held
-                shares = [p.busy_ratio for p in each.processes if p.busy_ratio is not None]
-                busy.setdefault(key, []).append(min(1.0, sum(shares)))
+                if each.busy_ratio is not None:
+                    busy.setdefault(key, []).append(each.busy_ratio)
         mean = {key: sum(values) / len(values) for key, values in busy.items()}
         for name, text, totals in (
             ("job_gpu_memory_used_bytes", "Device memory that its pods here hold.", used),

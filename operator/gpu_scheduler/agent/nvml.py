@@ -19,6 +19,7 @@ from gpu_scheduler.agent.driver import (
     GpuProcess,
     Load,
     Memory,
+    NothingFoundError,
     UnsupportedError,
     Vitals,
     Xid,
@@ -46,6 +47,7 @@ def call(function: Callable[..., T], *arguments: Any) -> T:
     Raises:
         DeviceLostError: the device is gone.
         UnsupportedError: not on this driver or device.
+        NothingFoundError: there is nothing of what was asked for.
         DriverError: anything else.
     """
     try:
@@ -53,6 +55,7 @@ def call(function: Callable[..., T], *arguments: Any) -> T:
     except pynvml.NVMLError as error:
         code = error.value
         kind = DeviceLostError if code in _LOST else DriverError
+        kind = NothingFoundError if code == pynvml.NVML_ERROR_NOT_FOUND else kind
         kind = UnsupportedError if code in _UNSUPPORTED else kind
         raise kind(str(error)) from None
     except (ValueError, UnicodeDecodeError) as error:
@@ -168,21 +171,26 @@ class NvmlDriver:
             temperature_celsius=None if heat is None else float(heat),
         )
 
-    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float], int]:
-        """See ``Driver``."""
+    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float] | None, int]:
+        """See ``Driver``.
+
+        Source: nvmlDeviceGetProcessUtilization, one sample for each process that ran in the last
+        sample period; an error where none did.
+        """
         try:
             samples = call(pynvml.nvmlDeviceGetProcessUtilization, self._handle(index), since_us)
+        except NothingFoundError:
+            return {}, since_us
         except DeviceLostError:
             raise
-        except DriverError:  # not found: no sample since then
-            return {}, since_us
-        busy: dict[int, float] = {}
-        newest = since_us
-        for sample in samples:
-            if sample.timeStamp > since_us:
-                busy[sample.pid] = max(busy.get(sample.pid, 0.0), min(sample.smUtil, 100) / 100)
-                newest = max(newest, sample.timeStamp)
-        return busy, newest
+        except DriverError:  # not on this driver or device: vGPU, MIG
+            return None, since_us
+        new = [sample for sample in samples if sample.timeStamp > since_us]
+        found: dict[int, list[float]] = {}
+        for sample in new:
+            found.setdefault(sample.pid, []).append(min(sample.smUtil, 100) / 100)
+        busy = {pid: sum(each) / len(each) for pid, each in found.items()}
+        return busy, max((sample.timeStamp for sample in new), default=since_us)
 
     def vitals(self, index: int) -> Vitals:
         """See ``Driver``."""

@@ -27,6 +27,7 @@ def status(
     verdict: Callable[[ContainerUse], Verdict],
     self_test: SelfTest | None,
     contexts_mib: Mapping[str, int] = MappingProxyType({}),
+    compute_percent: Mapping[Key, int] = MappingProxyType({}),
 ) -> GPUNodeStatus:
     """The status after a sample.
 
@@ -37,6 +38,7 @@ def status(
         verdict: The layer in place for a container.
         self_test: None when there was none.
         contexts_mib: What a context takes, by device; nothing where none was seen.
+        compute_percent: Share of time by container; nothing where it is not known.
     """
     devices = [
         device(
@@ -48,8 +50,9 @@ def status(
         for each in sample.devices
     ]
     containers = [
-        container_report(use, verdict(use), over.get((use.container.uid, use.container.index)))
+        container_report(use, verdict(use), over.get(key), compute_percent.get(key))
         for use in usage.containers
+        for key in ((use.container.uid, use.container.index),)
     ]
     containers.sort(key=lambda c: (c.namespace, c.pod, c.uid, c.container))
     return _status(sample.driver_version, devices, containers, self_test)
@@ -64,7 +67,9 @@ def unreadable(known: GPUNodeStatus, problem: str) -> GPUNodeStatus:
     return known.model_copy(update={"devices": devices})
 
 
-def container_report(use: ContainerUse, verdict: Verdict, over: OverCap | None) -> ContainerReport:
+def container_report(
+    use: ContainerUse, verdict: Verdict, over: OverCap | None, compute_percent: int | None = None
+) -> ContainerReport:
     """One container; being above the cap is told before a missing layer."""
     messages = [text for text in (over.message if over else None, verdict.message) if text]
     return ContainerReport(
@@ -73,6 +78,7 @@ def container_report(use: ContainerUse, verdict: Verdict, over: OverCap | None) 
         uid=use.container.uid,
         container=use.container.index,
         isolation=verdict.isolation,
+        compute_percent=compute_percent,
         over_cap_since=over.since if over else None,
         message="; ".join(messages)[:_MESSAGE] or None,
     )

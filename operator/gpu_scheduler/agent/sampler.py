@@ -7,7 +7,7 @@ reset.
 """
 
 import logging
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from gpu_scheduler.agent import plausible
 from gpu_scheduler.agent.driver import (
@@ -38,7 +38,7 @@ class Seen:
     pid: int
     used_bytes: int | None
     process: Process | None  # None: NVML knows it, /proc does not
-    busy_ratio: float | None = None
+    busy_ratio: float | None = None  # of its time; None: the driver cannot tell
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +68,12 @@ class _Known:
     facts: Facts
     vitals: Vitals = Vitals()
     load: Load = Load()
-    busy: dict[int, float] = field(default_factory=dict)
+    busy: dict[int, float] | None = None  # by pid; None: the driver cannot tell
     busy_since_us: int = 0
     slow_at: float = float("-inf")
+
+    def busy_ratio(self, pid: int) -> float | None:
+        return None if self.busy is None else self.busy.get(pid, 0.0)
 
 
 class Sampler:
@@ -143,7 +146,7 @@ class Sampler:
                 self._look_closer(index, known)
                 known.slow_at = now
             processes = tuple(
-                Seen(p.pid, p.used_bytes, self._procfs.process(p.pid), known.busy.get(p.pid))
+                Seen(p.pid, p.used_bytes, self._procfs.process(p.pid), known.busy_ratio(p.pid))
                 for p in plausible.processes(self._driver.processes(index))
             )
         except Exception as error:
@@ -159,7 +162,7 @@ class Sampler:
         known.vitals = plausible.vitals(self._driver.vitals(index))
         known.load = plausible.load(self._driver.load(index))
         busy, newest = self._driver.busy_by_pid(index, known.busy_since_us)
-        known.busy = plausible.busy(busy)
+        known.busy = None if busy is None else plausible.busy(busy)
         known.busy_since_us = plausible.whole(newest, _MOST_US) or 0
 
     def _facts(self, index: int) -> Facts:

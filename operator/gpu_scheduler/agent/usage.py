@@ -38,6 +38,14 @@ class Use:
             return None
         return -(-sum(known) // MIB)
 
+    @property
+    def busy_ratio(self) -> float | None:
+        """Share of time in which a kernel of it ran, 0 to 1; None when the driver cannot tell."""
+        shares = [p.busy_ratio for p in self.processes if p.busy_ratio is not None]
+        if not self.readable or len(shares) < len(self.processes):
+            return None
+        return min(1.0, sum(shares))
+
 
 @dataclass(frozen=True, slots=True)
 class Beside:
@@ -60,6 +68,13 @@ class ContainerUse:
     def processes(self) -> tuple[Seen, ...]:
         """Its processes on any device, each once."""
         return tuple({p.pid: p for use in self.uses for p in use.processes}.values())
+
+    @property
+    def busy_ratio(self) -> float | None:
+        """The mean over its devices; None when the driver cannot tell for one of them."""
+        shares = [use.busy_ratio for use in self.uses]
+        known = [each for each in shares if each is not None]
+        return sum(known) / len(known) if known and len(known) == len(shares) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -263,6 +263,13 @@ class Placement(ApiModel):
         description="What enforces the caps of its containers now, of several the weakest: kernel, "
         "interposer, framework, none, unprotected; absent where no agent reports.",
     )
+    compute_percent: int | None = Field(
+        None,
+        description="Share of time, in tens of percent, in which its containers had kernels run on "
+        "its GPUs: the mean of five minutes, of several containers the sum, at most 100. Measured, "
+        "not enforced: other pods on the same GPU take turns with it. Absent where no agent "
+        "reports, in the first minute, and where the driver cannot tell.",
+    )
 
 
 class GPUJobStatus(ApiModel):

@@ -63,6 +63,14 @@ class ContainerReport(ApiModel):
     isolation: Literal["kernel", "interposer", "framework", "none", "unprotected"] = Field(
         description="What enforces its cap now; unprotected: the promised layer is not in place."
     )
+    compute_percent: int | None = Field(
+        None,
+        ge=0,
+        le=100,
+        description="Share of time, in tens of percent, in which a kernel of it ran on its GPUs "
+        "(the mean of them): the mean of five minutes, at first of one. Measured, not enforced; "
+        "absent where the driver cannot tell.",
+    )
     over_cap_since: str | None = Field(
         None, max_length=32, description="Above its cap since then; absent when it is not."
     )

@@ -22,7 +22,7 @@ from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.runtime.states import NOTHING, Facts, Known, Said, is_victim
 from gpu_scheduler.runtime.sweeps.status import Judged
-from gpu_scheduler.state.agents import worst
+from gpu_scheduler.state.agents import compute_percent, worst
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
 
@@ -212,12 +212,14 @@ def _placement(pod: PodRecord, watched: Watched) -> Placement:
     per_device: dict[str, int] = {}
     for grant in grants:
         per_device[grant.device] = per_device.get(grant.device, 0) + grant.mib
+    reports = watched.reports(pod) if pod.stage is Stage.RUNNING else ()
     return Placement(
         pod=pod.name,
         node=pod.node,
         devices=list(per_device),
         memory_mib=max(per_device.values(), default=0),
-        isolation=(worst(watched.reports(pod)) or None) if pod.stage is Stage.RUNNING else None,
+        isolation=worst(reports) or None,
+        compute_percent=compute_percent(reports),
     )
 
 

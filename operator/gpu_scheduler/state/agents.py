@@ -22,12 +22,14 @@ class Report:
     """One GPU container as its agent saw it last.
 
     ``isolation``: what enforces its cap now. ``over_cap_since``: a time, or empty.
+    ``compute_percent``: share of time with a kernel; None where it is not known.
     """
 
     container: int
     isolation: str
     over_cap_since: str = ""
     message: str = ""
+    compute_percent: int | None = None
 
 
 Reports = Mapping[PodUID, tuple[Report, ...]]
@@ -43,6 +45,7 @@ def reports_from_gpunode(status: Mapping[str, Any]) -> dict[PodUID, tuple[Report
                 str(entry["isolation"]),
                 str(entry.get("overCapSince") or ""),
                 str(entry.get("message") or ""),
+                percent if isinstance(percent := entry.get("computePercent"), int) else None,
             )
             found.setdefault(PodUID(str(entry["uid"])), []).append(report)
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -57,6 +60,12 @@ def worst(reports: Iterable[Report]) -> str:
     """The layer of the container that is worst off; empty without a report."""
     known = [r.isolation for r in reports if r.isolation in _LAYERS]
     return max(known, key=_LAYERS.index, default="")
+
+
+def compute_percent(reports: Iterable[Report]) -> int | None:
+    """The share of time of a pod: the sum over its containers; None where none is known."""
+    known = [r.compute_percent for r in reports if r.compute_percent is not None]
+    return min(100, sum(known)) if known else None
 
 
 class AgentBook:

@@ -35,7 +35,7 @@ class FakeDriver:
     vital: dict[str, Vitals] = field(default_factory=dict)
     events: list[Xid] = field(default_factory=list)
     gauges: Load = Load(0.5, 250.0, 60.0)
-    busy: dict[int, float] = field(default_factory=dict)
+    busy: dict[int, float] | None = field(default_factory=dict)
     opened: int = 0
     closed: int = 0
     listed: list[Facts] = field(default_factory=list)
@@ -68,8 +68,8 @@ class FakeDriver:
     def load(self, index: int) -> Load:
         return self.gauges
 
-    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float], int]:
-        return dict(self.busy), since_us + 1
+    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float] | None, int]:
+        return None if self.busy is None else dict(self.busy), since_us + 1
 
     def vitals(self, index: int) -> Vitals:
         return self.vital.get(self._at(index).uuid, Vitals())

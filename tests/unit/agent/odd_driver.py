@@ -39,7 +39,7 @@ class OddDriver(FakeDriver):
     def load(self, index: int) -> Load:
         return self.draw("load", super().load(index))
 
-    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float], int]:
+    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float] | None, int]:
         return self.draw("busy", super().busy_by_pid(index, since_us))
 
     def vitals(self, index: int) -> Vitals:

@@ -86,11 +86,16 @@ def stage(tmp_path: Path) -> Stage:
     return Stage(tmp_path)
 
 
-async def test_a_quiet_node_is_written_once(stage: Stage) -> None:
+async def test_a_quiet_node_is_written_once_and_once_more_when_it_is_known_to_be_quiet(
+    stage: Stage,
+) -> None:
     stage.run_container(1000)
-    await stage.look(100)
+    await stage.look(20)
     assert len(stage.api.statuses()) == 1
-    assert stage.metrics.counts.samples == 100
+    await stage.look(480)
+    assert len(stage.api.statuses()) == 2
+    assert [each.compute_percent for each in stage.reports] == [0]
+    assert stage.metrics.counts.samples == 500
 
 
 async def test_an_evader_is_found_within_ten_seconds(stage: Stage) -> None:

@@ -41,11 +41,19 @@ def test_devices_processes_and_gauges(stage: Stage, tmp_path: Path) -> None:
     assert (sample.driver_version, sample.problem) == ("570.86.15", None)
     assert [(p.pid, p.used_bytes, p.busy_ratio) for p in first.processes] == [
         (5, 7 * MIB, 0.25),
-        (6, None, None),
+        (6, None, 0.0),
     ]
     assert first.processes[0].process is not None
     assert first.processes[1].process is None
     assert (first.load.busy_ratio, second.processes) == (0.5, ())
+
+
+def test_a_driver_that_cannot_tell_who_is_busy_is_not_taken_for_idle(
+    stage: Stage, tmp_path: Path
+) -> None:
+    proc(tmp_path, 5)
+    stage.driver.on, stage.driver.busy = {gpu(0): [GpuProcess(5, 7 * MIB)]}, None
+    assert [p.busy_ratio for p in stage.sampler.sample(0.0).devices[0].processes] == [None]
 
 
 def test_an_xid_makes_its_device_unhealthy_at_the_next_look(stage: Stage) -> None:

@@ -65,6 +65,14 @@ def test_a_job_is_protected_when_all_reports_say_so() -> None:
     assert {p.pod: p.isolation for p in status.placements} == {"job-0": "interposer", "job-1": None}
 
 
+def test_placements_say_how_much_time_a_pod_had() -> None:
+    busy = (Report(0, "kernel", compute_percent=40), Report(1, "kernel", compute_percent=20))
+    status = judged({"job-0": busy, "job-1": (Report(0, "kernel"),)})
+    assert {p.pod: p.compute_percent for p in status.placements} == {"job-0": 60, "job-1": None}
+    ended = judged({"job-0": busy}, phase="Pending")
+    assert [p.compute_percent for p in ended.placements] == [None]
+
+
 def test_a_layer_that_only_asks_is_called_that() -> None:
     _, reason, message = shown(judged({"job-0": (Report(0, "framework"),)}))["Protected"]
     assert reason == "Framework" and message.startswith("nothing enforces the memory cap")

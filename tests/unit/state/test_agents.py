@@ -1,5 +1,6 @@
 """What agents report counts for the pods of their own node, and only while they are heard of."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ from tests.unit.state.builders import half, make_node, make_pod
 from tests.unit.state.test_world import free, make_world
 
 from gpu_scheduler.core.request import PodUID
-from gpu_scheduler.state.agents import Report, reports_from_gpunode, worst
+from gpu_scheduler.state.agents import Report, compute_percent, reports_from_gpunode, worst
 from gpu_scheduler.state.devices import Device
 from gpu_scheduler.state.world import World
 
@@ -36,10 +37,10 @@ def entry(**changes: Any) -> dict[str, Any]:
 
 def test_reports_are_read_by_pod_in_the_order_of_containers() -> None:
     second = entry(container=0, overCapSince="2026-01-01T00:00:00Z", message="too much")
-    status = {"containers": [entry(), second, entry(uid="v")]}
+    status = {"containers": [entry(), second, entry(uid="v", computePercent=40)]}
     assert reports_from_gpunode(status) == {
         "u": (Report(0, "kernel", "2026-01-01T00:00:00Z", "too much"), Report(1, "kernel")),
-        "v": (Report(1, "kernel"),),
+        "v": (Report(1, "kernel", compute_percent=40),),
     }
 
 
@@ -63,6 +64,17 @@ def test_a_pod_is_as_well_off_as_its_worst_container(layers: list[str], shown: s
     assert worst(Report(i, layer) for i, layer in enumerate(layers)) == shown
 
 
+@pytest.mark.parametrize(
+    ("shares", "of_the_pod"),
+    [([], None), ([None], None), ([0], 0), ([None, 30], 30), ([40, 30], 70), ([80, 90], 100)],
+)
+def test_the_shares_of_time_of_a_pods_containers_add_up(
+    shares: list[int | None], of_the_pod: int | None
+) -> None:
+    reports = [Report(i, "kernel", compute_percent=share) for i, share in enumerate(shares)]
+    assert compute_percent(reports) == of_the_pod
+
+
 def test_news_of_a_pod_touch_its_job_once() -> None:
     world = reported(FINE)
     assert world.touched == {KEY}
@@ -79,6 +91,9 @@ def test_nothing_is_planned_anew_for_a_report() -> None:
     before = world.version
     world.gpunode_changed("a", devices(), {POD: (OVER,)})
     assert world.version == before
+    world.touched.clear()
+    world.gpunode_changed("a", devices(), {POD: (replace(OVER, compute_percent=40),)})
+    assert (world.version, world.touched) == (before, {KEY}), "its status is written, no more"
 
 
 def test_an_agent_has_no_say_about_pods_of_other_nodes() -> None:
