@@ -18,6 +18,7 @@ FIRST_SECONDS = 60.0
 WINDOW_SECONDS = 300.0  # one for all containers of the node
 STEP_PERCENT = 10
 LEAST_CHANGE_PERCENT = 7.5  # from what was told
+LEAST_LOOKS = 5  # that the driver answered; of fewer nothing is told
 
 
 @dataclass(slots=True)
@@ -34,8 +35,8 @@ class _Share:
             self.looks += 1
 
     def tell(self) -> None:
-        if not self.looks:
-            self.told = None  # the driver does not know
+        if self.looks < LEAST_LOOKS:
+            self.told = None  # the driver does not know, or hardly
             return
         percent = 100 * self.total / self.looks
         if self.told is None or abs(percent - self.told) > LEAST_CHANGE_PERCENT:

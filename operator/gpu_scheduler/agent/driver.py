@@ -4,6 +4,7 @@ One implementation speaks to NVML (``nvml``), another is the tests' own. Memory 
 a figure that the driver does not know is None, never 0. Used by everything that samples.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -110,10 +111,12 @@ class Driver(Protocol):
     def load(self, index: int) -> Load:
         """Its gauges; what is not supported is None."""
 
-    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float] | None, int]:
+    def busy_by_pid(
+        self, index: int, since_us: int
+    ) -> tuple[Mapping[int, float | None] | None, int]:
         """Share of time per pid with a kernel, and when that was sampled, after ``since_us``.
 
-        A pid that is not in it did nothing. None: the driver cannot tell.
+        A pid that is not in it did nothing. None: the driver cannot tell, of one or of all.
         """
 
     def vitals(self, index: int) -> Vitals:

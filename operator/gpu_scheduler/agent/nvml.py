@@ -7,7 +7,7 @@ NVML marks as not available, or a device does not support, are None. Called by t
 
 import contextlib
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import pynvml
@@ -38,6 +38,7 @@ _UNSUPPORTED = frozenset(
     }
 )
 _EVENT_WAIT_MS = 1  # events are queued; this only asks for those that are there
+_MOST_PERCENT = 100
 _MOST_EVENTS = 256  # taken at once; the rest comes with the next sample
 
 
@@ -171,26 +172,38 @@ class NvmlDriver:
             temperature_celsius=None if heat is None else float(heat),
         )
 
-    def busy_by_pid(self, index: int, since_us: int) -> tuple[dict[int, float] | None, int]:
+    def busy_by_pid(
+        self, index: int, since_us: int
+    ) -> tuple[Mapping[int, float | None] | None, int]:
         """See ``Driver``.
 
-        Source: nvmlDeviceGetProcessUtilization, one sample for each process that ran in the last
-        sample period; an error where none did.
+        Source: nvmlDeviceGetProcessUtilization, one sample for each process that ran; an error
+        where none did. Real drivers also fill samples with numbers that cannot be (nvtop #110).
         """
         try:
-            samples = call(pynvml.nvmlDeviceGetProcessUtilization, self._handle(index), since_us)
-        except NothingFoundError:
-            return {}, since_us
+            samples = self._samples(index, since_us)
+            if not samples and since_us:
+                newest = _newest(self._samples(index, 0), 0)
+                if newest < since_us:  # NVML's clock was set back, or nothing is kept any more
+                    return (None if newest else {}), newest
         except DeviceLostError:
             raise
         except DriverError:  # not on this driver or device: vGPU, MIG
             return None, since_us
-        new = [sample for sample in samples if sample.timeStamp > since_us]
         found: dict[int, list[float]] = {}
-        for sample in new:
-            found.setdefault(sample.pid, []).append(min(sample.smUtil, 100) / 100)
-        busy = {pid: sum(each) / len(each) for pid, each in found.items()}
-        return busy, max((sample.timeStamp for sample in new), default=since_us)
+        for sample in samples:
+            shares = found.setdefault(sample.pid, [])
+            if sample.smUtil <= _MOST_PERCENT:
+                shares.append(sample.smUtil / 100)
+        busy = {pid: sum(each) / len(each) if each else None for pid, each in found.items()}
+        return busy, _newest(samples, since_us)
+
+    def _samples(self, index: int, since_us: int) -> list[Any]:
+        try:
+            found = call(pynvml.nvmlDeviceGetProcessUtilization, self._handle(index), since_us)
+        except NothingFoundError:
+            return []
+        return [sample for sample in found if sample.timeStamp > since_us]
 
     def vitals(self, index: int) -> Vitals:
         """See ``Driver``."""
@@ -255,6 +268,10 @@ def _first_supported(names: tuple[str, ...], handle: Any) -> list[Any] | None:
         if found is not None:
             return found
     return None
+
+
+def _newest(samples: list[Any], otherwise: int) -> int:
+    return max((s.timeStamp for s in samples if s.smUtil <= _MOST_PERCENT), default=otherwise)
 
 
 def _recovery_action(handle: Any) -> int | None:

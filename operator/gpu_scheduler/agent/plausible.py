@@ -92,10 +92,9 @@ def load(found: Load) -> Load:
     )
 
 
-def busy(found: Mapping[int, float]) -> dict[int, float]:
-    """Shares of time by process, those that can be."""
-    known = ((pid, gauge(share, 1.0)) for pid, share in found.items() if whole(pid, _MOST_PID))
-    return {pid: share for pid, share in known if share is not None}
+def busy(found: Mapping[int, float | None]) -> dict[int, float | None]:
+    """Shares of time by process; None for one that cannot be."""
+    return {pid: gauge(share, 1.0) for pid, share in found.items() if whole(pid, _MOST_PID)}
 
 
 def vitals(found: Vitals) -> Vitals:

@@ -68,7 +68,7 @@ class _Known:
     facts: Facts
     vitals: Vitals = Vitals()
     load: Load = Load()
-    busy: dict[int, float] | None = None  # by pid; None: the driver cannot tell
+    busy: dict[int, float | None] | None = None  # by pid; None: the driver cannot tell
     busy_since_us: int = 0
     slow_at: float = float("-inf")
 

@@ -45,7 +45,7 @@ def reports_from_gpunode(status: Mapping[str, Any]) -> dict[PodUID, tuple[Report
                 str(entry["isolation"]),
                 str(entry.get("overCapSince") or ""),
                 str(entry.get("message") or ""),
-                percent if isinstance(percent := entry.get("computePercent"), int) else None,
+                _percent(entry.get("computePercent")),
             )
             found.setdefault(PodUID(str(entry["uid"])), []).append(report)
         except (KeyError, TypeError, ValueError, AttributeError):
@@ -54,6 +54,10 @@ def reports_from_gpunode(status: Mapping[str, Any]) -> dict[PodUID, tuple[Report
         uid: tuple(sorted(reports, key=lambda report: report.container))
         for uid, reports in found.items()
     }
+
+
+def _percent(value: object) -> int | None:
+    return value if type(value) is int and 0 <= value <= 100 else None
 
 
 def worst(reports: Iterable[Report]) -> str:

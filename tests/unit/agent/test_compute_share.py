@@ -112,6 +112,17 @@ def test_what_the_driver_cannot_tell_any_more_is_not_told_any_more() -> None:
     assert node.look(3 * WINDOW_SECONDS, working(None)) is None
 
 
+def test_of_one_look_nothing_is_told() -> None:
+    node = Node()
+    node.look(100, working(0.5))
+    node.look(2 * WINDOW_SECONDS, working(None))
+    assert node.look(2 * SLOW_SECONDS, working(1.0)) is None, "it is known again since just now"
+    assert node.look(FIRST_SECONDS, working(1.0)) == 100
+    other = Node()
+    other.look(FIRST_SECONDS + SLOW_SECONDS, working(None))
+    assert other.look(2 * SLOW_SECONDS, working(1.0)) is None
+
+
 def test_a_container_that_started_again_is_another_one() -> None:
     node = Node()
     first = container(container_id="")

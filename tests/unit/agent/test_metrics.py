@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 from prometheus_client import generate_latest
 from tests.unit.agent.builders import container, sample, seen, use
 from tests.unit.agent.fake_driver import MIB, gpu
@@ -37,6 +39,13 @@ def test_the_pods_of_a_job_are_summed_up() -> None:
     (limit,) = (ln for ln in lines if ln.startswith(f"gpusched_job_gpu_memory_limit_bytes{JOB}"))
     assert float(limit.split()[-1]) == 2 * 20000 * MIB
     assert "gpusched_memory_limit_violations_total 2.0" in lines
+
+
+def test_how_busy_a_job_is_is_told_only_where_the_driver_can_tell() -> None:
+    name = "gpusched_job_gpu_utilization_ratio{"
+    assert f"{name[:-1]}{JOB} 0.5" in shown(use(replace(seen(), busy_ratio=0.5)))
+    assert f"{name[:-1]}{JOB} 0.0" in shown(use())
+    assert not [line for line in shown(use(seen())) if line.startswith(name)]
 
 
 def test_no_label_is_a_trial() -> None:

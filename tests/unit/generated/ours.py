@@ -194,6 +194,7 @@ def hostile_gpunodes(draw: st.DrawFn) -> Obj:
         "container": draw(integers),
         "isolation": draw(texts),
         "overCapSince": draw(texts),
+        "computePercent": draw(st.one_of(integers, texts, st.booleans())),
         "message": draw(texts),
     }
     good: Obj = {

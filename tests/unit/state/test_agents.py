@@ -75,6 +75,12 @@ def test_the_shares_of_time_of_a_pods_containers_add_up(
     assert compute_percent(reports) == of_the_pod
 
 
+@pytest.mark.parametrize("odd", [True, -50, 101, 10**30, "40", 40.0, None, []])
+def test_a_share_of_time_that_cannot_be_is_not_known(odd: object) -> None:
+    ((report,),) = reports_from_gpunode({"containers": [entry(computePercent=odd)]}).values()
+    assert report == Report(1, "kernel")
+
+
 def test_news_of_a_pod_touch_its_job_once() -> None:
     world = reported(FINE)
     assert world.touched == {KEY}
