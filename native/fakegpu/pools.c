@@ -260,27 +260,24 @@ static bool is_devices(const CUmemLocation *location, CUmemAllocationType type) 
     return location->type == CU_MEM_LOCATION_TYPE_DEVICE && type == CU_MEM_ALLOCATION_TYPE_PINNED;
 }
 
-CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
-                                CUmemAllocationType type) {
-    if (location && is_devices(location, type)) {
-        return cuDeviceGetDefaultMemPool(pool, location->id);
-    }
+static CUresult pool_of_location(CUmemoryPool *pool, const CUmemLocation *location,
+                                 CUmemAllocationType type, bool current) {
     FG_ENTER();
     OfLocation *of = pool && location ? find_location(location, type) : NULL;
     FG_REQUIRE(of, CUDA_ERROR_INVALID_VALUE);
-    *pool = of->own;
+    *pool = current ? of->current : of->own;
     return fg_leave(CUDA_SUCCESS);
 }
 
+CUresult cuMemGetDefaultMemPool(CUmemoryPool *pool, CUmemLocation *location,
+                                CUmemAllocationType type) {
+    return location && is_devices(location, type) ? cuDeviceGetDefaultMemPool(pool, location->id)
+                                                  : pool_of_location(pool, location, type, false);
+}
+
 CUresult cuMemGetMemPool(CUmemoryPool *pool, CUmemLocation *location, CUmemAllocationType type) {
-    if (location && is_devices(location, type)) {
-        return cuDeviceGetMemPool(pool, location->id);
-    }
-    FG_ENTER();
-    OfLocation *of = pool && location ? find_location(location, type) : NULL;
-    FG_REQUIRE(of, CUDA_ERROR_INVALID_VALUE);
-    *pool = of->current;
-    return fg_leave(CUDA_SUCCESS);
+    return location && is_devices(location, type) ? cuDeviceGetMemPool(pool, location->id)
+                                                  : pool_of_location(pool, location, type, true);
 }
 
 CUresult cuMemSetMemPool(CUmemLocation *location, CUmemAllocationType type, CUmemoryPool pool) {

@@ -4,29 +4,19 @@ import ctypes
 from collections.abc import Callable
 
 from tests.native.cuda import MIB, OUT_OF_MEMORY, Cuda, Number
-from tests.native.cuda_layouts import AccessDesc, AllocationProp, ArrayDescriptor, ArrayMap
+from tests.native.cuda_layouts import (
+    AccessDesc,
+    AllocationProp,
+    ArrayDescriptor,
+    ArrayMap,
+    EndpointProp,
+    MulticastProp,
+)
 
 PIECE_MIB, MOST = 64, 64
 SPARSE, MAP, UNMAP = 0x40, 1, 2
 
 Bind = Callable[[Cuda, int, int], None]  # with the handle, and where in what it is bound to
-
-
-class MulticastProp(ctypes.Structure):
-    """CUmulticastObjectProp."""
-
-    _fields_ = [("devices", ctypes.c_uint), ("size", ctypes.c_size_t), ("rest", Number * 2)]
-
-
-class EndpointProp(ctypes.Structure):
-    """CUlogicalEndpointProp."""
-
-    _fields_ = [
-        ("type", ctypes.c_int),
-        ("devices", ctypes.c_uint),
-        ("size", ctypes.c_uint64),
-        ("rest", ctypes.c_uint * 2),
-    ]
 
 
 def memory(cuda: Cuda) -> int | None:

@@ -84,3 +84,24 @@ class ChildParams(ctypes.Structure):
         ("ownership", ctypes.c_int),
         ("rest", ctypes.c_ubyte * 228),
     ]
+
+
+class MulticastProp(ctypes.Structure):
+    """CUmulticastObjectProp."""
+
+    _fields_ = [
+        ("devices", ctypes.c_uint),
+        ("size", ctypes.c_size_t),
+        ("rest", ctypes.c_uint64 * 2),
+    ]
+
+
+class EndpointProp(ctypes.Structure):
+    """CUlogicalEndpointProp."""
+
+    _fields_ = [
+        ("type", ctypes.c_int),
+        ("devices", ctypes.c_uint),
+        ("size", ctypes.c_uint64),
+        ("rest", ctypes.c_uint * 2),
+    ]

@@ -11,6 +11,7 @@ from tests.native.cuda_layouts import (
     AllocNodeParams,
     ArrayDescriptor,
     ChildParams,
+    MulticastProp,
     PoolProps,
     Requirements,
 )
@@ -234,12 +235,9 @@ def shared_handle() -> list[Any]:
 
 
 def multicast() -> float:
-    class Properties(ctypes.Structure):
-        _fields_ = [("devices", ctypes.c_uint), ("size", ctypes.c_size_t), ("rest", Number * 2)]
-
     cuda = Cuda()
     before = cuda.free_mib()
-    made = cuda.get("cuMulticastCreate", ctypes.byref(Properties(1, 64 * MIB)))
+    made = cuda.get("cuMulticastCreate", ctypes.byref(MulticastProp(1, 64 * MIB)))
     cuda.ok("cuMulticastAddDevice", made, 0)
     handle = cuda.get("cuMemCreate", 2 * MIB, pinned(), 0)
     cuda.ok("cuMulticastBindMem", made, 0, handle, 0, 2 * MIB, 0)

@@ -126,7 +126,7 @@ class Agent:
         lasting = Usage(look.usage.containers, foreign)
 
         def verdict(use: ContainerUse) -> Verdict:
-            return look.verdicts[use.container.uid, use.container.index]
+            return look.verdicts[use.key]
 
         self._report(
             report.status(

@@ -63,7 +63,7 @@ class ComputeShares:
         self._looked_at = now
         seen: set[Key] = set()
         for use in uses:
-            key = (use.container.uid, use.container.index)
+            key = use.key
             seen.add(key)
             share = self._shares.get(key)
             if share is None or share.container_id not in ("", use.container.container_id):

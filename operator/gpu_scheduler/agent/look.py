@@ -89,7 +89,7 @@ class Looker:
         killed: list[int] = []
         verdicts: dict[Key, Verdict] = {}
         for use in found.containers:
-            key = (use.container.uid, use.container.index)
+            key = use.key
             try:
                 killed += self._kill(use, over.get(key))
                 verdicts[key] = self._verdict(use, key in over)
@@ -116,14 +116,14 @@ class Looker:
 
     def _kill(self, use: ContainerUse, over: OverCap | None) -> list[int]:
         """Kill by policy, one look after the report: whose process dies must be able to see why."""
-        key = (use.container.uid, use.container.index)
+        key = use.key
         if over is None or key not in self._reported or not use.container.kill:
             return []
         doomed = [process for process in use.processes if process.pid in over.pids]
         return kill(self._procfs, use.container.uid, doomed)
 
     def _verdict(self, use: ContainerUse, over: bool) -> Verdict:
-        before = self._verdicts.get((use.container.uid, use.container.index))
+        before = self._verdicts.get(use.key)
         if before is not None and not all(each.readable for each in use.uses):
             return before  # no process was seen because the device did not answer
         kernel = self.kernel is not None and self.kernel.holds(use)

@@ -50,9 +50,8 @@ def status(
         for each in sample.devices
     ]
     containers = [
-        container_report(use, verdict(use), over.get(key), compute_percent.get(key))
+        container_report(use, verdict(use), over.get(use.key), compute_percent.get(use.key))
         for use in usage.containers
-        for key in ((use.container.uid, use.container.index),)
     ]
     containers.sort(key=lambda c: (c.namespace, c.pod, c.uid, c.container))
     return _status(sample.driver_version, devices, containers, self_test)

@@ -65,6 +65,11 @@ class ContainerUse:
     beside: tuple[Beside, ...] = ()
 
     @property
+    def key(self) -> tuple[str, int]:
+        """UID of its pod, and its number there."""
+        return self.container.uid, self.container.index
+
+    @property
     def processes(self) -> tuple[Seen, ...]:
         """Its processes on any device, each once."""
         return tuple({p.pid: p for use in self.uses for p in use.processes}.values())

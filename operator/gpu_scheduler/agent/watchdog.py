@@ -55,7 +55,7 @@ class Watchdog:
         over: dict[Key, OverCap] = {}
         seen: set[Key] = set()
         for use in uses:
-            key = (use.container.uid, use.container.index)
+            key = use.key
             seen.add(key)
             state = self._states.setdefault(key, _State())
             excess = [each for each in use.uses if self.is_above(each)]
