@@ -1,0 +1,350 @@
+"""Random work with every feature of the planner on a random cluster, one history per seed.
+
+Projects with quotas, limits, weights and quotas of models; pods and gangs of all kinds of requests,
+rules about nodes and about each other; nodes of one or several models that close and open, and GPUs
+that fall ill; pods that fail and avoid nodes, gangs that lose a member, strangers on GPUs. Called
+by ``record``.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from tests.unit.builders import A30, A100, GIB, ClusterBuilder, project, projects, shape
+from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
+from tests.unit.core.play import Play, Pod
+
+from gpu_scheduler.core.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.cluster import Cluster, Taint
+from gpu_scheduler.core.decision import EvictReason, Grant, Plan
+from gpu_scheduler.core.occupants import Occupant
+from gpu_scheduler.core.packing.mix import DEFAULT
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.peers import PodPeers
+from gpu_scheduler.core.request import (
+    DeviceRequest,
+    Gang,
+    NodeFilter,
+    Project,
+    Shape,
+    Term,
+    Toleration,
+    Topology,
+    WaitingJob,
+    WaitingPod,
+)
+from gpu_scheduler.core.requirement import Requirement
+from gpu_scheduler.core.session import Session
+
+T4 = "Tesla-T4"
+ZONE = "zone"
+DEDICATED = Taint("dedicated", "train", "NoSchedule")
+CATALOGUE = Catalogue(
+    (
+        GPUKind("big", "a100", 3_000_000),
+        GPUKind("middle", "a30", 1_000_000, (1, 2, 4)),
+        GPUKind("small", "t4", 500_000),
+    )
+)
+ANYWHERE = NodeFilter()
+WHERES = (
+    NodeFilter(selector=((ZONE, "z1"),)),
+    NodeFilter(terms=(Term(labels=(Requirement(HOST, "NotIn", ("n0",)),)),)),
+    NodeFilter(tolerations=(Toleration("dedicated", "Exists"),)),
+)
+SHAPES = (
+    (shape(125), 2),
+    (shape(300), 2),
+    (shape(500), 6),
+    (shape(500, cpu_milli=6_000, memory_bytes=20 * GIB), 2),
+    (shape(1000), 8),
+    (shape(1000, cpu_milli=20_000), 2),
+    (shape(1000, count=2), 4),
+    (shape(1000, count=4), 2),
+    (shape(250, count=2), 2),
+    (shape(mib=9_000), 2),
+    (shape(mib=12_000, count=2), 1),
+    (shape(700, models=("a100",)), 2),
+    (shape(1000, models=("a30",)), 2),
+    (shape(1000, models=("a100", "a30")), 2),
+    (shape(600, min_compute=(8, 0)), 1),
+    (shape(containers=[DeviceRequest(0, 1, 600), DeviceRequest(1, 1, 300)]), 1),
+    (shape(containers=[DeviceRequest(0, 1, 500), DeviceRequest(1, 1, 0, 8_000)]), 1),
+    (shape(containers=[DeviceRequest(0, 2, 1000), DeviceRequest(1, 1, 200)]), 1),
+    (shape(cpu_milli=8_000, memory_bytes=GIB), 2),
+)
+FRACTIONS = (1, 2, 4, 6, 7)  # and who needs several GPUs: consolidation has something to do
+PRIORITIES = (50, 50, 50, 50, 10, 90)
+PEERS = (
+    peers(app="x"),
+    peers(app="y"),
+    peers(apart(app="x"), app="x"),
+    peers(near(ZONE, app="x"), app="y"),
+    peers(near(HOST, app="y"), app="y"),
+    peers(spread(app="y"), app="y"),
+    peers(spread(ZONE, app="x"), app="x"),
+)
+
+
+@dataclass
+class _Machine:
+    """A node, and what of it changes."""
+
+    models: tuple[str, ...]
+    zone: str
+    taints: tuple[Taint, ...]
+    cpu_milli: int
+    pods: int
+    closed: str = ""
+    sick: set[int] = field(default_factory=set)
+
+
+@dataclass
+class History(Play):
+    """One history; ``plans`` yields each plan before it is carried out."""
+
+    who: dict[str, PodPeers] = field(default_factory=dict)
+    avoided: dict[str, frozenset[str]] = field(default_factory=dict)
+    spared: set[str] = field(default_factory=set)
+
+    @classmethod
+    def of(cls, seed: int) -> "History":
+        """The history of a seed."""
+        random = Random(seed)
+        teams = [_team(random, name) for name in ("a", "b", "c", "d")[: random.randint(2, 4)]]
+        mix = random.choice((None, DEFAULT))
+        session = Session(random.choice((Packing.FRAGMENTATION, Packing.BEST_FIT)), mix)
+        found = cls((), projects(*teams), session=session, anew=random.random() < 0.7)
+        found.reserve_after_seconds = random.choice((0.0, 10.0, 60.0))
+        found.consolidate = random.random() < 0.7
+        found._start(random)
+        return found
+
+    def _start(self, random: Random) -> None:
+        self._random, self._jobs = random, 0
+        self._machines = [_machine(random) for _ in range(random.randint(1, 7))]
+        self._catalogue = random.choice((Catalogue(), Catalogue(), CATALOGUE))
+        self._strangers: dict[str, int] = {}
+        self._late: list[Pod] = []
+        self._rules = random.random() < 0.25
+        self._gangs = random.choice((0.0, 0.3, 0.7))
+        some = random.sample(range(len(SHAPES)), 5) if random.random() < 0.5 else FRACTIONS
+        self._shapes = [what for i in some for what in [SHAPES[i][0]] * SHAPES[i][1]]
+        self._build()
+        if random.random() < 0.15 and self._empty.dev_id:
+            self._strangers[random.choice(self._empty.dev_id)] = random.choice((300, 1000, 1300))
+        if random.random() < 0.3:
+            self._scatter()
+
+    def _scatter(self) -> None:
+        """Fractions run already, as those leave them that have ended: one on every other GPU."""
+        random, c = self._random, self._empty
+        for d, device in enumerate(c.dev_id):
+            if random.random() < 0.5 or device in self._strangers:
+                continue
+            milli, name = random.choice((300, 500)), f"s{d}"
+            pod = Pod(name, random.choice(sorted(self.projects)), shape(milli))
+            if self._rules:
+                self.who[name] = PEERS[0]
+            grants = (Grant(0, device, milli, milli * c.dev_usable_mib[d] // 1000),)
+            self.running[pod.uid] = pod, self._occupant(pod, device.split("/")[0], grants)
+
+    def _build(self) -> None:
+        """The empty cluster, as its nodes are at present."""
+        builder = ClusterBuilder()
+        for n, each in enumerate(self._machines):
+            builder.node(
+                f"n{n}",
+                models=each.models,
+                labels={ZONE: each.zone},
+                taints=each.taints,
+                closed=each.closed,
+                cpu_milli=each.cpu_milli,
+                pods=each.pods,
+                unhealthy=each.sick,
+            )
+        self._empty = builder.obj()
+        self._empty.catalogue = self._catalogue
+
+    def cluster(self) -> Cluster:
+        """What is free now; a stranger may have taken what was given out."""
+        c = self._empty.copy()
+        devices = {device: d for d, device in enumerate(c.dev_id)}
+        numbers = {node.name: n for n, node in enumerate(c.nodes)}
+        c.held_by_model = {}
+        for _, occupant in self.running.values():
+            name, node = occupant.project, numbers[occupant.node]
+            c.free_cpu_milli[node] -= occupant.cpu_milli
+            c.free_memory_bytes[node] -= occupant.memory_bytes
+            c.free_pods[node] -= 1
+            c.allocated_milli[name] = c.allocated_milli.get(name, 0) + occupant.milli
+            for grant in occupant.grants:
+                d = devices[grant.device]
+                c.free_milli[d] -= grant.milli
+                c.free_mib[d] -= grant.mib
+                key = name, c.dev_model[d]
+                c.held_by_model[key] = c.held_by_model.get(key, 0) + grant.milli
+        for device, milli in self._strangers.items():
+            c.free_milli[devices[device]] -= milli
+        if self._rules:
+            c.neighbours = self._standing()
+        return c
+
+    def _standing(self) -> Standing:
+        found = Standing()
+        for uid, (pod, occupant) in self.running.items():
+            found.on(occupant.node, self.who[pod.name], ending=uid in self.going, uid=uid)
+        return found
+
+    def jobs(self) -> list[WaitingJob]:
+        """What waits, with what each pod avoids and who it is to others."""
+        found = []
+        for job in super().jobs():
+            pods = tuple(self._told(pod) for pod in job.pods)
+            ruled = any(pod.peers is not None and pod.peers.rules is not None for pod in pods)
+            found.append(replace(job, pods=pods, ruled=ruled))
+        return found
+
+    def _told(self, pod: WaitingPod) -> WaitingPod:
+        avoid = self.avoided.get(pod.name, frozenset())
+        return replace(pod, avoid=avoid, peers=self.who.get(pod.name))
+
+    def _gang(self, pods: list[Pod]) -> Gang | None:
+        """As in ``Play``, but that some of its members may run already."""
+        gang, first = super()._gang(pods), pods[0]
+        if gang is None:
+            return None
+        mates = [occupant for pod, occupant in self.running.values() if pod.key == first.key]
+        nodes = frozenset(mate.node for mate in mates)
+        devices = frozenset(grant.device for mate in mates for grant in mate.grants)
+        missing = max(1, first.size - len(mates))
+        return replace(gang, missing=missing, nodes=nodes, devices=devices)
+
+    def _occupant(self, pod: Pod, node: str, grants: tuple[Grant, ...]) -> Occupant:  # type: ignore[override]
+        found = super()._occupant(pod, node, grants)
+        moved = self.moved.get(pod.name, 0.0)  # type: ignore[call-overload]
+        return replace(found, moved=moved, spared=pod.name in self.spared)
+
+    def plans(self, most: int) -> Iterator[Plan]:
+        """So many plans, each with what has happened since the one before."""
+        random = self._random
+        for _ in range(most):
+            self.grace = random.randint(1, 3)
+            self._change()
+            self._arrive()
+            result = self.plan()
+            yield result
+            self.carry_out(self._as_it_went(result))
+            self.tick(random.choice((0.0, 1.0, 5.0, 20.0)))
+
+    def _as_it_went(self, result: Plan) -> Plan:
+        """A pod in twelve does not start, and avoids the node; who moved is known as such."""
+        for evict in result.evicts:
+            if evict.reason is EvictReason.CONSOLIDATE:
+                self.moved[self.running[evict.pod][0].name] = self.now  # type: ignore[index]
+        if self._random.random() < 0.92 or not result.places:
+            return result
+        failed, waiting = self._random.choice(result.places), {p.uid: p for p in self.waiting}
+        if not waiting[failed.pod].gang:
+            name = waiting[failed.pod].name
+            self.avoided[name] = self.avoided.get(name, frozenset()) | {failed.node}
+            return replace(result, places=tuple(p for p in result.places if p is not failed))
+        return result
+
+    def _change(self) -> None:
+        """Now and then a node closes or opens, a GPU falls ill or a member of a gang is lost."""
+        random = self._random
+        what = random.choice(("", "", "", "", "", "close", "sick", "member", "end", "end"))
+        machine = random.choice(self._machines)
+        if what == "close":
+            machine.closed = "" if machine.closed else "is cordoned"
+            self._build()
+        elif what == "sick" and machine.models:
+            machine.sick ^= {random.randrange(len(machine.models))}
+            self._build()
+        elif what == "end" and self.waiting:
+            key = random.choice(self.waiting).key
+            self.waiting = [pod for pod in self.waiting if pod.key != key]
+        elif what == "member":
+            members = [uid for uid, (pod, _) in self.running.items() if pod.gang]
+            if members and (uid := random.choice(members)) not in self.going:
+                pod = self.running.pop(uid)[0]
+                self.waiting.append(replace(pod, again=pod.again + 1, since=self.now))
+
+    def _arrive(self) -> None:
+        """New jobs as long as there are few, and the last member of one that came in part."""
+        random = self._random
+        self.wait(*self._late)
+        self._late = []
+        for _ in range(random.choice((0, 1, 2, 2, 4))):
+            if len(self.waiting) < 30:
+                pods = self._job()
+                if pods[0].gang and len(pods) > 1 and random.random() < 0.1:
+                    self._late.append(pods.pop())
+                self.wait(*pods)
+
+    def _job(self) -> list[Pod]:
+        random, self._jobs = self._random, self._jobs + 1
+        names = [*sorted(self.projects)] * 8 + ["nobody"]
+        name, gang = f"j{self._jobs}", random.random() < self._gangs
+        count = random.randint(2, 5) if gang else random.choice((1, 1, 1, 2, 3, 6))
+        seconds = [random.choice((None, 10, 30, 60, 200)) for _ in range(count)]
+        about = {
+            "project": random.choice(names),
+            "interactive": random.random() < 0.15,
+            "priority": random.choice(PRIORITIES),
+            "created": self.now,
+            "limit": random.random() < 0.4,
+        }
+        first = self._shape()
+        shapes = [first] * count
+        if gang:
+            topology = random.choice((None, None, Topology(ZONE), Topology(ZONE, required=False)))
+            about |= {"gang": name, "size": count, "distinct": random.random() < 0.7}
+            about |= {"topology": topology}
+            seconds = seconds[:1] * count
+            shapes = random.choice((shapes, [first, *[self._shape()] * (count - 1)]))
+        else:
+            about["job"] = name
+        who, spared = random.choice(PEERS), random.random() < 0.05
+        for i in range(count):
+            if self._rules:
+                self.who[f"{name}-{i}"] = who
+            if spared:
+                self.spared.add(f"{name}-{i}")
+        found = zip(shapes, seconds, strict=True)
+        return [Pod(f"{name}-{i}", shape=w, seconds=s, **about) for i, (w, s) in enumerate(found)]  # type: ignore[arg-type]
+
+    def _shape(self) -> Shape:
+        found = self._random.choice(self._shapes)
+        if self._random.random() < 0.15:
+            return replace(found, where=self._random.choice(WHERES))
+        return found
+
+
+def _machine(random: Random) -> _Machine:
+    count = random.choice((0, 1, 2, 2, 4, 4, 8))
+    models = (random.choice((A100, A100, A100, A30, T4)),) * count
+    if random.random() < 0.25:
+        models = tuple(random.choice((A100, A30, T4)) for _ in range(count))
+    return _Machine(
+        models,
+        random.choice(("z0", "z1")),
+        random.choice(((), (), (), (), (), (DEDICATED,))),
+        random.choice((16_000, 64_000, 128_000)),
+        random.choice((6, 110, 110)),
+    )
+
+
+def _team(random: Random, name: str) -> Project:
+    found = project(
+        name,
+        random.choice((0, 0, 2000, 4000, 8000, 16_000)),
+        random.choice((None, None, None, 5000)),
+        random.choice((0, 1, 1, 2)),
+    )
+    by_model = {"a100": random.choice((0, 500, 2000)), "a30": random.choice((1000, 4000))}
+    if random.random() < 0.3:
+        some = random.choice((["a100"], ["a30"], ["a100", "a30"]))
+        return replace(found, quota_by_model={model: by_model[model] for model in some})
+    return found
