@@ -156,6 +156,7 @@ def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
     """CPU milliseconds of the first cycle and of the next ones, and what was decided."""
     scene, session = make(), Session()
     seconds, result = [], Plan((), ())
+    gc.set_threshold(50_000, 20, 100)  # as the operator has it
     gc.collect()
     gc.freeze()
     for n in range(1 + (scene.cycles or repeat)):

@@ -2,111 +2,72 @@
 
 Pods that are about to go count no longer; room that is kept for a pod counts already. A project
 is never taken below its quota, of GPUs and of a model that its quota names, and below its fair
-share only for a pod that is guaranteed (ADR 0025). Called by ``reclaim``.
+share only for a group that is guaranteed (ADR 0025). Called by ``preemption``.
 """
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from copy import copy
+from dataclasses import dataclass
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.blocks import Blocks
-from gpu_scheduler.core.demand import Demand, Demands
+from gpu_scheduler.core.budget import Budget
 from gpu_scheduler.core.departures import Departures
-from gpu_scheduler.core.eviction import Ranked
 from gpu_scheduler.core.fairshare import fair_shares, model_shares
-from gpu_scheduler.core.gangs.cycle import Gangs
-from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.pools import Allowance, Pool, Pools
+from gpu_scheduler.core.pod_group import Needs
+from gpu_scheduler.core.pools import Pool, Pools
 from gpu_scheduler.core.queues import Queue
-from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
-from gpu_scheduler.core.snapshot import Picks, Snapshot
+from gpu_scheduler.core.request import Project, ProjectName
+from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.core.wording import gpus
 
 
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Fair shares at the start of a cycle, in milli-GPU: of what there is."""
+
+    projects: Mapping[ProjectName, Project]
+    of_all: Mapping[ProjectName, int]
+    by_model: Mapping[Pool, Mapping[ProjectName, int]]
+    """Of each model that a project names: of pods that can run on no other."""
+
+
 def shares_now(
     snapshot: Snapshot,
-    demands: Demands,
     projects: Mapping[ProjectName, Project],
     queues: Iterable[Queue],
-    gangs: Gangs,
     pools: Pools,
-) -> dict[ProjectName, int]:
-    """Fair shares at the start of a cycle: what is held and waited for, of what there is.
-
-    Pods and gangs that no node can ever hold, or that can never fit their project, ask for nothing.
-    """
-    held = {name: snapshot.allocated_milli(name) for name in projects}
-    free = sum(snapshot.node_free_milli) - sum(
-        snapshot.node_free_milli[n] for n, node in enumerate(snapshot.cluster.nodes) if node.closed
-    )
-    asked = dict(held)
+) -> Shares:
+    """Fair shares; groups that can never start ask for nothing."""
+    asked = {name: snapshot.allocated_milli(name) for name in projects}
+    capacity = _free_milli(snapshot) + sum(asked.values())
+    of_model = {(n, pool): pools.held_milli(n, pool) for pool in pools.models for n in projects}
     for queue in queues:
         name = queue.project.name
-        asked[name] += _waiting_milli(queue, demands, gangs, pools)
-    return fair_shares(free + sum(held.values()), projects, asked)
-
-
-def _waiting_milli(queue: Queue, demands: Demands, gangs: Gangs, pools: Pools) -> int:
-    total, shape, milli = 0, None, 0
-    last: JobKey | None = None
-    for job, pod in queue.pending:
-        if job.gang is not None:
-            if job.key != last:
-                last = job.key
-                total += _gang_milli(job, queue.project, gangs, pools)
-            continue
-        if pod.shape is not shape:
-            shape = pod.shape
-            demand = demands.of(shape)
-            ever = demand.could and _may_ever(queue.project, demand, pools)
-            milli = demand.least_milli if ever else 0
-        total += milli
-    return total
-
-
-def _may_ever(project: Project, demand: Demand, pools: Pools) -> bool:
-    return demand.least_milli <= pools.ceiling_milli(project, demand)
-
-
-def _gang_milli(job: WaitingJob, project: Project, gangs: Gangs, pools: Pools) -> int:
-    request = gangs.of(job)
-    never = (
-        request.least_milli > quota.ceiling_milli(project)
-        or pools.never_enough(project, request.counts.items())
-        or gangs.refusal(request)
-    )
-    return 0 if never else request.least_milli
-
-
-def model_shares_now(
-    pools: Pools,
-    demands: Demands,
-    projects: Mapping[ProjectName, Project],
-    queues: Iterable[Queue],
-) -> dict[Pool, dict[ProjectName, int]]:
-    """Fair shares of each model that a project names: of pods that can run on no other."""
-    if not pools.models:
-        return {}
-    asked = {
-        (name, pool): pools.held_milli(name, pool) for name in projects for pool in pools.models
-    }
-    for queue in queues:
-        for _, pod in queue.pending:
-            demand = demands.of(pod.shape)
-            pool = pools.only(demand)
-            if pool and _may_ever(queue.project, demand, pools):
-                asked[queue.project.name, pool] += demand.least_milli
-    return {
+        for group in queue.pending:
+            if group.never is not None:
+                continue
+            asked[name] += group.needs.least_milli
+            for demand, count in group.needs.counts.items() if pools.models else ():
+                if pool := pools.only(demand):
+                    of_model[name, pool] += demand.least_milli * count
+    by_model = {
         pool: model_shares(
             pool,
             pools.capacity_milli(pool),
             projects,
-            {name: asked[name, pool] for name in projects},
+            {name: of_model[name, pool] for name in projects},
         )
         for pool in pools.models
     }
+    return Shares(projects, fair_shares(capacity, projects, asked), by_model)
+
+
+def _free_milli(snapshot: Snapshot) -> int:
+    """What is free on nodes that take pods."""
+    closed = (n for n, node in enumerate(snapshot.cluster.nodes) if node.closed)
+    return sum(snapshot.node_free_milli) - sum(snapshot.node_free_milli[n] for n in closed)
 
 
 class Balance:
@@ -116,34 +77,32 @@ class Balance:
         self,
         snapshot: Snapshot,
         departures: Departures,
-        projects: Mapping[ProjectName, Project],
-        shares_milli: Mapping[ProjectName, int],
-        pools: Pools,
-        by_model: Mapping[Pool, Mapping[ProjectName, int]],
         blocks: Blocks,
+        pools: Pools,
+        shares: Shares,
     ) -> None:
-        self._blocks = blocks
-        self._snapshot, self._departures = snapshot, departures
-        self._projects, self.shares_milli = projects, shares_milli
-        self._pools, self._by_model = pools, by_model
-        self.beyond = Allowance(pools, above=True)
+        self._snapshot, self._departures, self._blocks = snapshot, departures, blocks
+        self.pools, self._shares = pools, shares
+        self._projects, self.shares_milli = shares.projects, shares.of_all
+        self.beyond = Budget(snapshot, pools, above=True)
         self._keeps_shares = True
 
     def down_to_quotas(self) -> "Balance":
-        """The same for a pod inside its project's quota: others keep theirs, and nothing else."""
+        """The same for a group inside its project's quota: others keep theirs, and nothing else."""
         twin = copy(self)
         twin._keeps_shares = False
         return twin
 
-    def of(self, demand: Demand) -> "Balance":
-        """The balance that decides about a demand: that of a model, where one alone will do."""
-        pool = self._pools.only(demand)
+    def of(self, needs: Needs) -> "Balance":
+        """The balance that decides about a group: that of a model, where one alone will do."""
+        pools = {self.pools.only(demand) for demand in needs.counts if demand.least_milli}
+        pool = pools.pop() if len(pools) == 1 else ""
         return ModelBalance(self, pool) if pool else self
 
     def anyone_over(self) -> bool:
         """Whether something can be taken from anybody."""
         return bool(self.most_over()) or any(
-            ModelBalance(self, pool).most_over() for pool in self._pools.models
+            ModelBalance(self, pool).most_over() for pool in self.pools.models
         )
 
     def stand(self, name: ProjectName) -> str:
@@ -151,28 +110,8 @@ class Balance:
         held, share = self.held_milli(name), self.shares_milli[name]
         return f"project {name} holds {gpus(held)}, its fair share is {gpu_from_milli(share)}"
 
-    def outside_model_quota(
-        self,
-        ranked: Ranked,
-        party: Callable[[Occupant], Iterable[Occupant]],
-        picks: Callable[[Occupant], Picks],
-    ) -> Ranked:
-        """Of victims in their order, those that leave each project its quota of each model."""
-        if not self._pools.models:
-            return ranked
-        given: Counter[tuple[ProjectName, Pool]] = Counter()
-        found = []
-        for rank, pod in sorted(ranked, key=lambda each: each[0]):
-            costs: Counter[tuple[ProjectName, Pool]] = Counter()
-            for member in party(pod):
-                for _, device, milli, _ in picks(member):
-                    costs[pod.project, self._pools.of_device(device)] += milli
-            if all(given[k] + cost <= self._beyond_milli(*k) for k, cost in costs.items()):
-                given.update(costs)
-                found.append((rank, pod))
-        return found
-
-    def _beyond_milli(self, name: ProjectName, pool: Pool) -> int:
+    def spare_of_model_milli(self, name: ProjectName, pool: Pool) -> int:
+        """How much of a model can be taken from a project, for its quota of it; not negative."""
         quota_milli = self._projects[name].quota_by_model.get(pool)
         if quota_milli is None:
             return quota.UNBOUNDED
@@ -182,15 +121,19 @@ class Balance:
         leaving = sum(
             milli
             for (project, product), milli in self._departures.by_model.items()
-            if project == name and self._pools.of_product(product) == pool
+            if project == name and self.pools.of_product(product) == pool
         )
-        return self._pools.held_milli(name, pool) - leaving
+        return self.pools.held_milli(name, pool) - leaving
 
     def _taken_of(self, name: ProjectName, pool: Pool) -> int:
         """The same, less what is only reserved: nothing that can be taken from a project."""
         reserved = self._blocks.charged_by_model[name]
-        of_pool = (n for product, n in reserved.items() if self._pools.of_product(product) == pool)
+        of_pool = (n for product, n in reserved.items() if self.pools.of_product(product) == pool)
         return self._held_of(name, pool) - sum(of_pool)
+
+    def quota_milli(self, name: ProjectName) -> int:
+        """What a project is guaranteed."""
+        return self._projects[name].quota_milli
 
     def held_milli(self, name: ProjectName) -> int:
         """What a project will hold once those that leave are gone."""
@@ -218,6 +161,10 @@ class Balance:
         bound = max(project.quota_milli, held, self.shares_milli[project.name])
         return min(quota.ceiling_milli(project), bound) - held
 
+    def inside_milli(self, project: Project) -> int:
+        """What a pod may cost inside its project's quota; may be negative."""
+        return quota.inside_milli(project) - self.held_milli(project.name)
+
     def ceiling_milli(self, project: Project) -> int:
         """What a pod may cost if nobody else wants anything; may be negative."""
         return quota.ceiling_milli(project) - self.held_milli(project.name)
@@ -232,14 +179,9 @@ class ModelBalance(Balance):
 
     def __init__(self, whole: Balance, pool: Pool) -> None:
         super().__init__(
-            whole._snapshot,
-            whole._departures,
-            whole._projects,
-            whole._by_model[pool],
-            whole._pools,
-            whole._by_model,
-            whole._blocks,
+            whole._snapshot, whole._departures, whole._blocks, whole.pools, whole._shares
         )
+        self.shares_milli = whole._shares.by_model[pool]
         self._whole, self._pool = whole, pool
         self._keeps_shares = whole._keeps_shares
 

@@ -10,19 +10,16 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gpu_scheduler.core.decision import Grant, Hold, HoldKind, Place
-from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.decision import Grant, Hold, HoldKind
 from gpu_scheduler.core.departures import Departures, Room
-from gpu_scheduler.core.devices import Choice
-from gpu_scheduler.core.gangs.cycle import Gangs
-from gpu_scheduler.core.gangs.placing import Flags, Placement
-from gpu_scheduler.core.gangs.request import GangRequest, Member
 from gpu_scheduler.core.order import job_rank
-from gpu_scheduler.core.pools import Purse
-from gpu_scheduler.core.queues import Entry
-from gpu_scheduler.core.request import PodUID, Project, ProjectName, WaitingJob, WaitingPod
+from gpu_scheduler.core.peer_masks import Peers
+from gpu_scheduler.core.placement import Placement, milli_of
+from gpu_scheduler.core.pod_group import PodGroup
+from gpu_scheduler.core.request import PodUID, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 
+Starter = Callable[[PodGroup], bool]  # starts a group where there is room; False = there is none
 _NOTHING: tuple[Room, Picks] = (Room(), ())
 
 
@@ -31,8 +28,7 @@ class Block:
     """What is kept for one pod."""
 
     hold: Hold
-    job: WaitingJob
-    demand: Demand
+    group: PodGroup
     pod: WaitingPod
     node: int
     room: Room  # wanted beside GPUs
@@ -67,10 +63,10 @@ class Blocks:
     """All that is kept in one cycle, by pod."""
 
     def __init__(
-        self, snapshot: Snapshot, departures: Departures, gangs: Gangs, now: float
+        self, snapshot: Snapshot, departures: Departures, peers: Peers | None, now: float
     ) -> None:
         self._snapshot, self._departures = snapshot, departures
-        self._gangs, self._now = gangs, now
+        self._peers, self._now = peers, now
         self.by_pod: dict[PodUID, Block] = {}
         self.charged_milli: Counter[ProjectName] = Counter()
         """What projects are charged for room that is only reserved for their pods."""
@@ -87,39 +83,24 @@ class Blocks:
 
     def keep(
         self,
-        job: WaitingJob,
-        project: Project,
+        group: PodGroup,
         placement: Placement,
         kind: HoldKind,
         start: float | None = None,
         *,
         new: bool = False,
     ) -> None:
-        """Keep room for a pod, or for all members of a gang."""
-        cost = sum(pick[2] for _, _, choice in placement for pick in choice.picks)
-        held = self._snapshot.allocated_milli(project.name) + cost
-        for member, node, choice in placement:
-            block = self.block(job, member, node, choice.picks, kind, start)
-            block.borrowed, block.new = held > project.quota_milli, new
-            self.by_pod.pop(block.hold.pod, None)
-            self.lower(block)
-
-    def block(
-        self,
-        job: WaitingJob,
-        member: Member,
-        node: int,
-        picks: Picks,
-        kind: HoldKind,
-        start: float | None = None,
-    ) -> Block:
-        """A block that is not in force yet."""
-        pod, demand = member
-        cluster, shape = self._snapshot.cluster, pod.shape
-        grants = tuple(Grant(c, cluster.dev_id[d], milli, mib) for c, d, milli, mib in picks)
-        hold = Hold(pod.uid, job.key, cluster.nodes[node].name, kind, start, grants)
-        room = Room(shape.cpu_milli, shape.memory_bytes, shape.ephemeral_bytes)
-        return Block(hold, job, demand, pod, node, room, picks)
+        """Keep room for all members of a group."""
+        cluster, project = self._snapshot.cluster, group.project
+        held = self._snapshot.allocated_milli(project.name) + milli_of(placement)
+        for (pod, _), node, choice in placement:
+            picks, shape = choice.picks, pod.shape
+            grants = tuple(Grant(c, cluster.dev_id[d], milli, mib) for c, d, milli, mib in picks)
+            hold = Hold(pod.uid, group.job.key, cluster.nodes[node].name, kind, start, grants)
+            room = Room(shape.cpu_milli, shape.memory_bytes, shape.ephemeral_bytes)
+            borrowed = held > project.quota_milli
+            self.by_pod.pop(pod.uid, None)
+            self.lower(Block(hold, group, pod, node, room, picks, borrowed, new))
 
     def lower(self, block: Block) -> None:
         """Put a block in force: as much of what it wants as comes, or is free."""
@@ -140,14 +121,14 @@ class Blocks:
             free[device] = (left[0] - part[0], left[1] - part[1])
             picks.append((container, device, *part))
         block.taken = room, tuple(picks)
-        self._snapshot.take(node, *block.taken, block.job.project, block.charge_milli)
+        self._snapshot.take(node, *block.taken, block.group.job.project, block.charge_milli)
         block.in_force = True
         self._count(block, 1)
         self.by_pod[block.hold.pod] = block
 
     def lift(self, block: Block) -> None:
         """Take a block out of force for a while; it keeps its place among the others."""
-        project, charge = block.job.project, block.charge_milli
+        project, charge = block.group.job.project, block.charge_milli
         self._snapshot.release(block.node, *block.taken, project, charge)
         self._departures.give_back(block.node, *block.comes)
         block.in_force = False
@@ -159,9 +140,11 @@ class Blocks:
         for block in blocks:
             if not block.in_force:
                 self.lower(block)
-        broken = {b.job.key if b.job.gang else b.hold.pod for b in blocks if self._broken(b)}
+        broken = {
+            b.group.job.key if b.group.job.gang else b.hold.pod for b in blocks if self._broken(b)
+        }
         for block in list(self.by_pod.values()) if broken else ():
-            if block.hold.pod in broken or block.job.key in broken:
+            if block.hold.pod in broken or block.group.job.key in broken:
                 self.drop(block)
 
     def drop(self, block: Block) -> None:
@@ -170,14 +153,14 @@ class Blocks:
             self.lift(block)
         del self.by_pod[block.hold.pod]
 
-    def mine(self, pods: Iterable[PodUID]) -> list[Block]:
-        """What is kept for these pods."""
-        return [self.by_pod[pod] for pod in pods if pod in self.by_pod]
+    def of_group(self, group: PodGroup) -> list[Block]:
+        """What is kept for a group."""
+        found = (self.by_pod.get(pod.uid) for pod, _ in group.members)
+        return [block for block in found if block is not None]
 
-    def freed_for(self, pod: PodUID) -> bool:
-        """Whether freed room is kept for a pod."""
-        block = self.by_pod.get(pod)
-        return block is not None and block.hold.kind is HoldKind.FREED
+    def freed_for(self, group: PodGroup) -> bool:
+        """Whether freed room is kept for a group."""
+        return any(block.hold.kind is HoldKind.FREED for block in self.of_group(group))
 
     def open_to(self, job: WaitingJob, *, inside: bool) -> list[Block]:
         """Those that pods of a job may use; ``inside``: they are inside their quota."""
@@ -189,10 +172,10 @@ class Blocks:
 
     def may_use(self, job: WaitingJob, block: Block, inside: bool) -> bool:
         """Whether a pod ranks before the one for which room is kept, or ends before that starts."""
-        if job.key == block.job.key or block.new:
+        if job.key == block.group.job.key or block.new:
             return False
-        if job.project == block.job.project:
-            if job_rank(job) < job_rank(block.job):
+        if job.project == block.group.job.project:
+            if job_rank(job) < job_rank(block.group.job):
                 return True
         elif inside and block.borrowed:
             return True
@@ -201,59 +184,23 @@ class Blocks:
 
     def backfill(
         self,
-        entry: Entry,
-        demand: Demand,
-        room_milli: Callable[[], int],
-        may: Callable[[Choice], bool] | None,
-        forbidden: Flags | None,
+        group: PodGroup,
+        start: Starter,
         *,
         inside: bool,
-    ) -> tuple[int, Choice, list[Block]] | None:
-        """A place in kept room for a pod that may use it; ``settle`` the blocks once it is there.
+    ) -> bool:
+        """Start a group in room that is kept for others and that it may use, if it can.
 
-        ``room_milli``: what it may cost, as of the moment at which it is asked; ``forbidden``:
-        [nodes] where it may not go because of other pods.
+        ``inside``: it is inside its project's quota.
         """
-        job, pod = entry
-        by_node: dict[int, list[Block]] = {}
-        for block in self.open_to(job, inside=inside):
-            by_node.setdefault(block.node, []).append(block)
-        names = self._snapshot.cluster.nodes
-        for node, blocks in by_node.items():
-            if names[node].name in pod.avoid or node not in demand.usable:
-                continue
-            if forbidden is not None and forbidden[node]:
-                continue
-            for block in blocks:
-                self.lift(block)
-            choice = None
-            if self._snapshot.has_room(node, demand.shape):
-                choice = demand.chooser.choose(node)
-            cost = sum(pick[2] for pick in choice.picks) if choice else 0
-            if choice is not None and cost <= room_milli() and (may is None or may(choice)):
-                return node, choice, blocks
-            self.settle(blocks)
-        return None
-
-    def backfill_gang(
-        self,
-        request: GangRequest,
-        room_milli: Callable[[], int],
-        barred: Flags | None,
-        purse: Purse | None,
-        *,
-        inside: bool,
-    ) -> list[Place] | None:
-        """The same for all members of a gang, which then start."""
-        blocks = self.open_to(request.job, inside=inside)
+        blocks = self.open_to(group.job, inside=inside)
         if not blocks:
-            return None
+            return False
         for block in blocks:
             self.lift(block)
-        placement = self._gangs.placer.place(request, room_milli(), barred, purse)
-        places = None if placement is None else self._gangs.start(request, placement)
+        started = start(group)
         self.settle(blocks)
-        return places
+        return started
 
     def _broken(self, block: Block) -> bool:
         return block.hold.kind is HoldKind.FREED and not block.whole
@@ -261,10 +208,10 @@ class Blocks:
     def _count(self, block: Block, sign: int) -> None:
         """Others keep away from where room was freed for a pod; of a reservation: its charge."""
         if block.hold.kind is HoldKind.FREED:
-            if self._gangs.peers is not None:
-                self._gangs.peers.add(block.pod, block.node, sign, held=True)
+            if self._peers is not None:
+                self._peers.add(block.pod, block.node, sign, held=True)
             return
-        charge, project = sign * block.charge_milli, block.job.project
+        charge, project = sign * block.charge_milli, block.group.job.project
         self.charged_milli[project] += charge
         if block.picks:  # all of one model
             model = self._snapshot.cluster.dev_model[block.picks[0][1]]

@@ -10,26 +10,22 @@ from collections.abc import Iterable, Iterator, Sequence
 from heapq import nlargest
 from itertools import permutations
 
-from gpu_scheduler.core import quota, wording
+from gpu_scheduler.core import wording
 from gpu_scheduler.core.blocks import Blocks
+from gpu_scheduler.core.budget import Budget, Purse
 from gpu_scheduler.core.decision import Evict, EvictReason, HoldKind
-from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.departures import Departures, Locator
+from gpu_scheduler.core.departures import Departures
 from gpu_scheduler.core.devices import Choice
-from gpu_scheduler.core.gangs.cycle import Gangs
-from gpu_scheduler.core.gangs.placing import Flags, Placement
-from gpu_scheduler.core.gangs.request import GangRequest
-from gpu_scheduler.core.gangs.reserving import fewest
-from gpu_scheduler.core.occupants import Occupant, Occupants
-from gpu_scheduler.core.pools import Allowance, Purse
-from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import Project, Shape
-from gpu_scheduler.core.scores import Candidates
-from gpu_scheduler.core.session import Session
+from gpu_scheduler.core.occupants import Occupant
+from gpu_scheduler.core.placement import Placement, Placer
+from gpu_scheduler.core.pod_group import PodGroup
+from gpu_scheduler.core.queues import Queue
+from gpu_scheduler.core.request import Project
+from gpu_scheduler.core.solver import Scope, Solver
 from gpu_scheduler.core.units import DEVICE_MILLI
 
 REST_SECONDS = 3600.0  # between two moves of the same pod
-MOST_HELPED = 4  # pods or gangs per cycle
+MOST_HELPED = 4  # groups per cycle
 MOST_ASKED = 4  # of one project
 MOST_NODES = 64  # looked at for one of them
 MOST_MOVED = 4  # for one of them: they are tried in all orders
@@ -42,21 +38,19 @@ class Consolidation:
 
     def __init__(
         self,
-        session: Session,
-        occupants: Occupants,
+        placer: Placer,
+        solver: Solver,
         departures: Departures,
-        locator: Locator,
         blocks: Blocks,
-        gangs: Gangs,
-        within: Allowance,
+        within: Budget,
         now: float,
     ) -> None:
+        """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
         self.evicts: list[Evict] = []
         self.again_at: float | None = None
         """When a pod that stays only because it moved lately may move again, epoch seconds."""
-        self._session, self._snapshot = session, session.snapshot
-        self._occupants, self._departures, self._locator = occupants, departures, locator
-        self._blocks, self._gangs, self._now = blocks, gangs, now
+        self._placer, self._solver, self._snapshot = placer, solver, placer.snapshot
+        self._departures, self._blocks, self._now = departures, blocks, now
         self._within = within
         self._projects: dict[str, Project] = {}
 
@@ -65,68 +59,52 @@ class Consolidation:
         self._projects = {project.name: project for project in projects}
         helped = 0
         for queue in queues:
-            for request in self._deserving(queue):
+            for group in self._deserving(queue):
                 if helped == MOST_HELPED:
                     return
-                if self._help(queue.project, request):
-                    helped += 1
+                helped += self._help(group)
 
-    def _deserving(self, queue: Queue) -> Iterator[GangRequest]:
-        """The first few that need several GPUs and wait, in order."""
+    def _deserving(self, queue: Queue) -> Iterator[PodGroup]:
+        """The first few that need several GPUs and wait, in order; one of a job."""
         asked, last = 0, ""
-        for job, pod in queue.pending:
+        for group in queue.pending:
             if asked == MOST_ASKED:
                 return
-            if job.key == last or self._blocks.freed_for(pod.uid):
+            if group.job.key == last or self._blocks.freed_for(group) or not group.startable:
                 continue
-            request = self._request((job, pod))
-            if request is not None:
-                last = job.key
+            if sum(r.count for pod, _ in group.members for r in pod.shape.devices) > 1:
+                last = group.job.key
                 asked += 1
-                yield request
+                yield group
 
-    def _request(self, entry: Entry) -> GangRequest | None:
-        job, pod = entry
-        if job.gang is None:
-            several = sum(request.count for request in pod.shape.devices) > 1
-            request = self._gangs.lone(job, pod)
-        else:
-            request = self._gangs.of(job)
-            several = sum(r.count for p in job.pods for r in p.shape.devices) > 1
-        return request if several and self._gangs.startable(request) else None
-
-    def _help(self, project: Project, request: GangRequest) -> bool:
-        lifted = self._blocks.mine(pod.uid for pod, _ in request.members)
+    def _help(self, group: PodGroup) -> bool:
+        lifted = self._blocks.of_group(group)
         for block in lifted:
             self._blocks.lift(block)
+        project = group.project
         held = self._snapshot.allocated_milli(project.name) - self._departures.milli[project.name]
-        room = quota.room_inside_milli(project, held)
-        if request.least_milli <= room:
-            for pods, mask in self._attempts(request):
-                found = self._attempt(request, pods, mask, room, self._within.purse(project))
-                if found is not None:
-                    self._decide(project, request, *found)
-                    return True
+        room, purse = self._within.room_milli(project, held), self._within.purse(project)
+        for pods, scope in self._attempts(group) if group.needs.least_milli <= room else ():
+            found = self._attempt(group, scope, pods, room, purse)
+            if found is not None:
+                self._decide(group, *found)
+                return True
         self._blocks.settle(lifted)
         return False
 
-    def _attempts(self, request: GangRequest) -> Iterator[tuple[list[Occupant], Flags | None]]:
+    def _attempts(self, group: PodGroup) -> Iterator[tuple[list[Occupant], Scope]]:
         """Pods that might move: of one node for a single pod, of whole domains for a gang."""
         free = self._snapshot.node_free_milli
-        usable = {n for demand in request.counts for n in demand.usable}
+        usable = {n for demand in group.needs.counts for n in demand.usable}
         nodes = nlargest(MOST_NODES, usable, key=lambda n: (free[n], -n))
-        on = {n: pods for n in nodes if (pods := self._movable(n, request))}
+        on = {n: pods for n in nodes if (pods := self._movable(n, group))}
         order = sorted(on, key=lambda n: (sum(pod.milli for pod in on[n]), n))
-        if len(request.members) == 1:
-            for n in order:
-                yield on[n], None
-            return
-        for mask in self._gangs.placer.masks(request, None, hopeful=False):
-            yield [p for n in order if mask is None or not mask[n] for p in on[n]], mask
+        for scope in self._solver.scopes(group, order, None):
+            yield [pod for n in order if scope.has(n) for pod in on[n]], scope
 
-    def _movable(self, node: int, request: GangRequest) -> list[Occupant]:
-        pods = self._occupants.on(self._snapshot.cluster.nodes[node].name)
-        found = [pod for pod in pods if pod.job != request.job.key and self._may_move(pod)]
+    def _movable(self, node: int, group: PodGroup) -> list[Occupant]:
+        pods = self._departures.staying_on(node)
+        found = [pod for pod in pods if pod.job != group.job.key and self._may_move(pod)]
         return sorted(found, key=lambda pod: (pod.milli, pod.uid))
 
     def _may_move(self, pod: Occupant) -> bool:
@@ -135,9 +113,8 @@ class Consolidation:
             bool(pod.grants)
             and all(grant.milli < DEVICE_MILLI for grant in pod.grants)
             and not (pod.interactive or pod.gang or pod.leaving or pod.spared)
-            and (self._gangs.peers is None or not self._gangs.peers.concerns(pod.uid))
+            and (self._placer.peers is None or not self._placer.peers.concerns(pod.uid))
             and pod.shape is not None
-            and pod.uid not in self._departures.pods
             and project is not None
             and self._snapshot.allocated_milli(pod.project) <= project.quota_milli
             and self._has_rested(pod)
@@ -152,35 +129,26 @@ class Consolidation:
 
     def _attempt(
         self,
-        request: GangRequest,
+        group: PodGroup,
+        scope: Scope,
         pods: list[Occupant],
-        mask: Flags | None,
         room_milli: int,
         purse: Purse | None,
     ) -> tuple[Placement, list[Move]] | None:
         """Places for those who wait and for all that would move, with as few moves as needed."""
-        snapshot = self._snapshot
-        mark = snapshot.mark()
-        for node in sorted(self._departures.nodes):
-            self._departures.release(node)
-
-        def after(count: int) -> Placement | None:
-            before = snapshot.mark()
-            self._release(pods[:count])
-            found = self._gangs.placer.place(request, room_milli, mask, purse)
-            snapshot.rollback(before)
-            return found
-
-        count, placement = fewest(len(pods), after)
-        found = None
-        if placement is not None and count:
-            found = self._rehome(request, pods[:count], placement, room_milli, purse)
-        snapshot.rollback(mark)
+        parties = [(pod,) for pod in pods]
+        fewest = self._solver.fewest(group, scope, parties, lambda given: room_milli, purse)
+        if fewest is None or not fewest[0]:
+            return None
+        mark = self._snapshot.mark()
+        self._departures.release_all()
+        found = self._rehome(group, pods[: fewest[0]], fewest[1], room_milli, purse)
+        self._snapshot.rollback(mark)
         return found
 
     def _rehome(
         self,
-        request: GangRequest,
+        group: PodGroup,
         pods: list[Occupant],
         placement: Placement,
         room_milli: int,
@@ -190,7 +158,7 @@ class Consolidation:
         snapshot = self._snapshot
         mark = snapshot.mark()
         self._release(pods)
-        self._start(request, placement)
+        self._start(group, placement)
         homeless = [pod for pod in reversed(pods) if not self._back(pod)]
         snapshot.rollback(mark)
         if not 0 < len(homeless) <= MOST_MOVED:
@@ -198,24 +166,23 @@ class Consolidation:
         # Those who wait get their places node by node once all have gone: see ``holds``.
         self._release(homeless)
         nodes = {member[0].uid: node for member, node, _ in placement}
-        final = self._gangs.placer.place_at(request, room_milli, nodes, purse)
+        final = self._placer.place_at(group, room_milli, nodes, purse)
         if final is None:
             return None
-        self._start(request, final)
+        self._start(group, final)
         moves = [self._places(order) for order in permutations(homeless)]
         first = moves[0]
         return None if first is None or None in moves else (final, first)
 
-    def _start(self, request: GangRequest, placement: Placement) -> None:
+    def _start(self, group: PodGroup, placement: Placement) -> None:
         for member, node, choice in placement:
-            self._snapshot.take(node, member[0].shape, choice.picks, request.job.project)
+            self._snapshot.take(node, member[0].shape, choice.picks, group.job.project)
 
     def _back(self, pod: Occupant) -> bool:
         """Leave a pod where it was, if its place is still free."""
-        node, picks = self._node(pod), self._locator.picks(pod)
-        fits = self._snapshot.has_room(node, pod) and self._snapshot.has_free(picks)
+        fits = self._snapshot.fits_back(pod)
         if fits:
-            self._snapshot.take(node, pod, picks, pod.project)
+            self._snapshot.put_back(pod)
         return fits
 
     def _places(self, order: Sequence[Occupant]) -> list[Move] | None:
@@ -224,22 +191,19 @@ class Consolidation:
         mark = snapshot.mark()
         moves: list[Move] = []
         for pod in order:
-            shape, demand = self._asked(pod)
-            may = self._within.judge(self._projects[pod.project])
-            table = Candidates(demand, snapshot, self._session.table)
-            found = table.best(most_milli=pod.milli, may=may)
+            assert pod.shape is not None  # others do not move
+            purse = self._within.purse(self._projects[pod.project])
+            found = self._placer.place_one(pod.shape, pod.milli, purse)
             if found is None:
                 break
-            snapshot.take(found[0], shape, found[1].picks, pod.project)
+            snapshot.take(found[0], pod.shape, found[1].picks, pod.project)
             moves.append((pod, *found))
         snapshot.rollback(mark)
         return moves if len(moves) == len(order) else None
 
-    def _decide(
-        self, project: Project, request: GangRequest, placement: Placement, moves: list[Move]
-    ) -> None:
-        job, nodes = request.job, self._snapshot.cluster.nodes
-        needs = f"{wording.gpus(request.least_milli)} in {wording.pods(len(request.members))}"
+    def _decide(self, group: PodGroup, placement: Placement, moves: list[Move]) -> None:
+        job, nodes = group.job, self._snapshot.cluster.nodes
+        needs = f"{wording.gpus(group.needs.least_milli)} in {wording.pods(len(group.members))}"
         for pod, node, _ in moves:
             where = nodes[node].name if nodes[node].name != pod.node else "another GPU there"
             fits = f"{pod.name} moves from {pod.node} and fits on {where}"
@@ -247,18 +211,8 @@ class Consolidation:
             self.evicts.append(Evict(pod.uid, pod.job, job.key, EvictReason.CONSOLIDATE, message))
         for pod, _, _ in moves:
             self._departures.add(pod)
-        self._blocks.keep(job, project, placement, HoldKind.FREED)
+        self._blocks.keep(group, placement, HoldKind.FREED)
 
     def _release(self, pods: Iterable[Occupant]) -> None:
         for pod in pods:
-            picks = self._locator.picks(pod)
-            self._snapshot.release(self._node(pod), pod, picks, pod.project)
-
-    def _node(self, pod: Occupant) -> int:
-        node = self._locator.node(pod.node)
-        assert node is not None  # it was found on a node of the snapshot
-        return node
-
-    def _asked(self, pod: Occupant) -> tuple[Shape, Demand]:
-        assert pod.shape is not None  # others do not move
-        return pod.shape, self._session.demands.of(pod.shape)
+            self._snapshot.release_pod(pod)

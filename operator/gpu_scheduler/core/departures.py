@@ -9,9 +9,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.core.occupants import Occupant
+from gpu_scheduler.core.occupants import Occupant, Occupants
 from gpu_scheduler.core.request import PodUID, ProjectName
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 
@@ -57,54 +55,18 @@ class _Coming:
     devices: dict[int, tuple[int, int]] = field(default_factory=dict)  # milli, MiB
 
 
-class Locator:
-    """Indexes of nodes and devices by their names."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self._cluster = cluster
-        self._nodes: dict[str, int] = {}
-        self._picks: dict[PodUID, Picks] = {}
-
-    def node(self, name: str) -> int | None:
-        """The index of a node; None when it is unknown."""
-        if not self._nodes:
-            self._nodes = {node.name: n for n, node in enumerate(self._cluster.nodes)}
-        return self._nodes.get(name)
-
-    def picks(self, pod: Occupant) -> Picks:
-        """The devices that a pod holds, as far as they are known."""
-        picks = self._picks.get(pod.uid)
-        if picks is None:
-            picks = self._picks[pod.uid] = self._find(pod)
-        return picks
-
-    def _find(self, pod: Occupant) -> Picks:
-        node = self.node(pod.node)
-        return () if node is None else self.picks_of(node, pod.grants)
-
-    def picks_of(self, node: int, grants: Iterable[Grant]) -> Picks:
-        """Devices of a node, as far as it has them."""
-        first, last = self._cluster.first[node], self._cluster.first[node + 1]
-        at = {self._cluster.dev_id[device]: device for device in range(first, last)}
-        return tuple(
-            (grant.container, at[grant.device], grant.milli, grant.mib)
-            for grant in grants
-            if grant.device in at
-        )
-
-
 class Departures:
     """Room that will be there, by node."""
 
-    def __init__(self, snapshot: Snapshot, locator: Locator, leaving: Iterable[Occupant]) -> None:
-        self._snapshot, self._locator = snapshot, locator
+    def __init__(self, snapshot: Snapshot, occupants: Occupants) -> None:
+        self._snapshot, self._occupants = snapshot, occupants
         self._coming: dict[int, _Coming] = {}
         self.by_model: Counter[tuple[ProjectName, str]] = Counter()  # the same by product
         self.milli: Counter[ProjectName] = Counter()
         """Charged to projects until the pods are gone."""
         self.pods: set[PodUID] = set()
         """Those that are about to go."""
-        for pod in leaving:
+        for pod in occupants.leaving():
             self.add(pod)
 
     @property
@@ -117,20 +79,30 @@ class Departures:
         coming = self._coming.get(node)
         return sum(milli for milli, _ in coming.devices.values()) if coming else 0
 
+    def staying_on(self, node: int) -> list[Occupant]:
+        """The pods on a node that are not about to go."""
+        on = self._occupants.on(self._snapshot.cluster.nodes[node].name)
+        return [pod for pod in on if pod.uid not in self.pods]
+
     def add(self, pod: Occupant) -> None:
         """One more pod is about to go."""
-        node = self._locator.node(pod.node)
+        node = self._snapshot.number_of(pod.node)
         self.pods.add(pod.uid)
         self.milli[pod.project] += pod.milli
         if node is None:
             return
         coming = self._coming.setdefault(node, _Coming())
         coming.room += Room(pod.cpu_milli, pod.memory_bytes, pod.ephemeral_bytes)
-        for _, device, milli, mib in self._locator.picks(pod):
+        for _, device, milli, mib in self._snapshot.held_by(pod):
             self.by_model[pod.project, self._snapshot.cluster.dev_model[device]] += milli
             if device not in self._snapshot.barred:
                 before = coming.devices.get(device, (0, 0))
                 coming.devices[device] = (before[0] + milli, before[1] + mib)
+
+    def release_all(self) -> None:
+        """All of it is there, on the snapshot; to be rolled back."""
+        for node in sorted(self._coming):
+            self.release(node)
 
     def release(self, node: int) -> None:
         """Put what will be free on a node into the snapshot; to be rolled back."""

@@ -40,6 +40,11 @@ class Choice(NamedTuple):
     left_milli: int  # free on the touched devices afterwards
     rank: int  # the sum of those of the touched devices, 0 unless the request is in MiB
 
+    @property
+    def milli(self) -> int:
+        """Milli-GPU that it costs."""
+        return sum([pick[2] for pick in self.picks])
+
 
 class Chooser:
     """Chooses devices for pods of one shape, on any node of one snapshot."""

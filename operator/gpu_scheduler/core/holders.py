@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from gpu_scheduler.core import wording
-from gpu_scheduler.core.decision import Hold, HoldKind
+from gpu_scheduler.core.decision import Hold
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.occupants import Occupant, Occupants
 from gpu_scheduler.core.request import JobKey, ProjectName
@@ -43,14 +43,6 @@ def of_project(project: ProjectName, occupants: Occupants) -> str:
     """The jobs that hold a project's share: 'held by a/x (2), a/y (0.5, until … at the latest)'."""
     pods = [pod for pod in occupants.of(project) if pod.grants]
     return _held_by(pods, _part)
-
-
-def kept_for(hold: Hold, demand: Demand) -> str:
-    """What a pod for which room is kept waits for."""
-    needs = f"needs {wording.needs(demand.shape)}"
-    if hold.kind is HoldKind.FREED:
-        return f"{needs}; room on {hold.node} is kept for it and pods there are ending"
-    return f"{needs}; room on {hold.node} is reserved for it{until(hold.start)}"
 
 
 def until(start: float | None) -> str:

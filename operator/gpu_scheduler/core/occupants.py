@@ -42,6 +42,9 @@ class Occupant:
         return sum(grant.milli for grant in self.grants)
 
 
+Party = tuple[Occupant, ...]  # who goes together: a pod alone, or all pods of a gang
+
+
 class Occupants(Protocol):
     """All occupants, by node and by project."""
 

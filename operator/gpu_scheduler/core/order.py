@@ -6,11 +6,24 @@ one place that says what a fair order between projects is. Called by ``plan``.
 """
 
 import math
+from collections.abc import Iterator, Mapping, Sequence
+from heapq import heapify, heappop, heapreplace
+from typing import Protocol, TypeVar
 
-from gpu_scheduler.core.request import ProjectName, WaitingJob
+from gpu_scheduler.core.request import Project, ProjectName, WaitingJob
+from gpu_scheduler.core.snapshot import Snapshot
 
 JobRank = tuple[bool, int, float, str]
 ProjectRank = tuple[float, int, str]
+Done = TypeVar("Done")
+
+
+class HasProject(Protocol):
+    """What belongs to a project."""
+
+    @property
+    def project(self) -> Project:
+        """Whose it is."""
 
 
 def job_rank(job: WaitingJob) -> JobRank:
@@ -22,3 +35,29 @@ def project_rank(name: ProjectName, allocated_milli: int, share_milli: int) -> P
     """Sort key of a project; grows with what the project holds."""
     share = allocated_milli / share_milli if share_milli > 0 else math.inf
     return (share, allocated_milli, name)
+
+
+class FairOrder:
+    """The order of projects within one cycle, as it changes with what they get."""
+
+    def __init__(self, snapshot: Snapshot, shares_milli: Mapping[ProjectName, int]) -> None:
+        self._snapshot, self.shares_milli = snapshot, shares_milli
+
+    def by_turns(
+        self, queues: Sequence[HasProject], turns: Sequence[Iterator[Done]]
+    ) -> Iterator[Done]:
+        """What the turns of the queues' projects do; who has the smallest part goes next."""
+        order = [(self._rank(queue), i) for i, queue in enumerate(queues)]
+        heapify(order)
+        while order:
+            at = order[0][1]
+            done = next(turns[at], None)
+            if done is None:
+                heappop(order)
+            else:
+                yield done
+                heapreplace(order, (self._rank(queues[at]), at))
+
+    def _rank(self, queue: HasProject) -> ProjectRank:
+        name = queue.project.name
+        return project_rank(name, self._snapshot.allocated_milli(name), self.shares_milli[name])

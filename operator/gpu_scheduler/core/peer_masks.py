@@ -15,7 +15,6 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.gangs.domains import Division, Domains
 from gpu_scheduler.core.node_masks import NodeMasks
 from gpu_scheduler.core.peer_counts import Ints, PeerCounts, Tally
 from gpu_scheduler.core.peers import (
@@ -28,6 +27,7 @@ from gpu_scheduler.core.peers import (
 )
 from gpu_scheduler.core.request import NodeFilter, PodUID, WaitingJob, WaitingPod
 from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.topology import Division, Domains
 
 Flags = npt.NDArray[np.bool_]
 _NO_RULES = PodRules()

@@ -5,30 +5,38 @@ equal plans whatever the order of the jobs. Called by the planner loop each cycl
 simulator.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from gpu_scheduler.core.balance import Balance, model_shares_now, shares_now
+from gpu_scheduler.core.balance import Balance, shares_now
 from gpu_scheduler.core.blocks import Blocks
+from gpu_scheduler.core.budget import Budget
+from gpu_scheduler.core.claims import Claims
 from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.consolidation import Consolidation
-from gpu_scheduler.core.decision import Hold, Place, Plan, Reason, Wait
-from gpu_scheduler.core.departures import Departures, Locator
-from gpu_scheduler.core.gangs.cycle import Gangs
+from gpu_scheduler.core.decision import Hold, HoldKind, Plan, Reason, Wait
+from gpu_scheduler.core.departures import Departures
+from gpu_scheduler.core.feasibility import Feasibility
 from gpu_scheduler.core.holds import Holds
 from gpu_scheduler.core.occupants import Occupants, Roll
-from gpu_scheduler.core.pools import Allowance, Pools
+from gpu_scheduler.core.order import FairOrder
+from gpu_scheduler.core.placement import Placer
+from gpu_scheduler.core.pod_group import PodGroups, Position
+from gpu_scheduler.core.pools import Pools
+from gpu_scheduler.core.preemption import Preemption
 from gpu_scheduler.core.queues import Queue, queue_up
-from gpu_scheduler.core.quota import room_above_milli, room_inside_milli
 from gpu_scheduler.core.reasons import Explainer
-from gpu_scheduler.core.reclaim import Reclaim
-from gpu_scheduler.core.request import JobKey, Project, ProjectName, Shape, WaitingJob
+from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.reservation import Reservations
-from gpu_scheduler.core.rounds import Round, Tables
+from gpu_scheduler.core.rounds import Round
 from gpu_scheduler.core.session import Session
+from gpu_scheduler.core.solver import Solver
 from gpu_scheduler.core.started import Started
+from gpu_scheduler.core.victims import Victims
 
 RESERVE_AFTER_SECONDS = 60.0
 NOBODY = Roll()
+MOST_ATTEMPTS = 8  # whole cycles, each of which found that some had their turn too early
 
 
 def plan(
@@ -56,106 +64,134 @@ def plan(
         session: what is kept from cycle to cycle, and the packing policy; None = nothing is.
         consolidate: fractional pods may be moved together for who needs several GPUs.
     """
-    # 1. Copy what will be consumed, and line up the pods of each project.
-    session = session or Session()
-    session.begin(cluster, jobs)
-    snapshot, demands = session.snapshot, session.demands
-    tables, locator = Tables(session), Locator(snapshot.cluster)
-    gangs = Gangs(session, locator)
-    queues, orphans = queue_up(projects, jobs)
-    pools = Pools(snapshot, projects)
-    shares = shares_now(snapshot, demands, projects, queues, gangs, pools)
-    by_model = model_shares_now(pools, demands, projects, queues)
-
-    within, beyond = Allowance(pools, above=False), Allowance(pools, above=True)
-
-    # 2. Use, or go on keeping, the room that was kept for pods.
-    leaving = occupants.leaving() if queues else ()
-    departures = Departures(snapshot, locator, leaving)
-    blocks = Blocks(snapshot, departures, gangs, now)
-    reservations = Reservations(
-        snapshot, demands, occupants, departures, locator, blocks, gangs, within, now
+    given = _Given(
+        cluster,
+        projects,
+        jobs,
+        occupants,
+        holds,
+        now,
+        reserve_after_seconds,
+        session or Session(),
+        consolidate,
     )
-    held = Holds(
-        snapshot, demands, departures, locator, blocks, reservations, tables.open, gangs, beyond
-    )
-    places = held.honour(holds, queues) if holds else []
-    promised = len(places)
+    turns: dict[ProjectName, Position] = {}
+    for _ in range(MOST_ATTEMPTS - 1):
+        found = _attempt(given, turns, last=False)
+        if isinstance(found, Plan):
+            return found
+        turns |= found
+    found = _attempt(given, turns, last=True)
+    assert isinstance(found, Plan)
+    return found
 
-    # 3. Start pods inside their project's quota.
-    common = snapshot, demands, shares, blocks
-    inside = Round(
-        *common, room_inside_milli, tables.open, gangs, lambda: None, within, inside=True
-    )
-    places += inside.run(queues)
 
-    # 4. Keep borrowers away from the nodes for which such pods still wait.
-    blocked = [blocked for blocked in inside.blocked() if blocked[0].least_milli]
-    tables.claim(blocked, inside.blocked_nodes())
-    tables.claim(reservations.wanted)
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """The arguments of ``plan``."""
+
+    cluster: Cluster
+    projects: Mapping[ProjectName, Project]
+    jobs: Sequence[WaitingJob]
+    occupants: Occupants
+    holds: Sequence[Hold]
+    now: float
+    reserve_after_seconds: float
+    session: Session
+    consolidate: bool
+
+
+def _attempt(
+    given: _Given, turns: Mapping[ProjectName, Position], *, last: bool
+) -> Plan | dict[ProjectName, Position]:
+    """The plan; or from where on groups of which projects are only in the way before step 6.
+
+    ``turns``: those that are known already; ``last``: who starts before step 6 stays.
+    """
+    projects, occupants, session, now = given.projects, given.occupants, given.session, given.now
+    # 1. Copy what will be consumed, and line up the groups of pods of each project.
+    session.begin(given.cluster, given.jobs)
+    snapshot, placer, pools = session.snapshot, Placer(session), Pools(session.snapshot, projects)
+    feasibility = Feasibility(placer, pools)
+    queues, orphans = queue_up(projects, given.jobs, PodGroups(session.demands, feasibility))
+    shares = shares_now(snapshot, projects, queues, pools)
+    order = FairOrder(snapshot, shares.of_all)
+    within, beyond = (Budget(snapshot, pools, above=above) for above in (False, True))
+
+    # 2. Use, or go on keeping, the room that was kept for groups.
+    departures = Departures(snapshot, occupants if queues else NOBODY)
+    blocks = Blocks(snapshot, departures, session.peers, now)
+    solver = Solver(placer, snapshot, departures)
+    reservations = Reservations(placer, solver, departures, blocks, within, now)
+    held = Holds(placer, snapshot, departures, blocks, reservations)
+    budgets = {HoldKind.FREED: beyond, HoldKind.RESERVED: within}
+    started = held.honour(given.holds, queues, budgets) if given.holds else []
+    promised = len(started)
+
+    # 3. Start groups inside their project's quota, but those that would only be in the way.
+    for queue in queues:
+        if queue.project.name in turns:
+            queue.hold_back(turns[queue.project.name])
+    inside = Round(placer, blocks, order, within)
+    started += inside.run(queues)
+
+    # 4. Keep borrowers away from the nodes for which such groups still wait.
+    claims = Claims(len(snapshot.kind))
+    inside.claim(claims)
+    reservations.claim(claims)
 
     # 5. Let projects with a weight borrow what is left.
-    above = Round(
-        *common, room_above_milli, tables.unclaimed, gangs, tables.barred, beyond, inside=False
-    )
-    places += above.run(queues)
+    above = Round(placer, blocks, order, beyond, claims)
+    started += above.run(queues)
 
     # 6. Make room for those below their fair share, and for higher priorities.
-    balance = Balance(snapshot, departures, projects, shares, pools, by_model, blocks)
-    started = Started(occupants, places, promised, jobs, queues, snapshot, locator, gangs.peers)
-    reclaim = Reclaim(
-        snapshot, demands, started, departures, locator, balance, blocks, gangs, projects, tables
-    )
-    reclaim.run(queues)
-    if started.undone:  # what they leave may be more than was needed
-        places += inside.run(queues) + above.run(queues)
+    balance = Balance(snapshot, departures, blocks, pools, shares)
+    mine = Started(occupants, placer, started, len(started) if last else promised)
+    victims = Victims(mine, snapshot, departures, balance)
+    preemption = Preemption(placer, solver, victims, balance, blocks, claims)
+    preemption.run(queues, order)
+    if preemption.in_the_way:
+        return preemption.in_the_way
+    if turns:  # those have it now
+        for queue in queues:
+            queue.let_in()
+        started += inside.run(queues) + above.run(queues)
 
     # 7. Move fractional pods together, for those who need several GPUs.
-    moves = Consolidation(session, occupants, departures, locator, blocks, gangs, within, now)
-    if consolidate:
+    moves = Consolidation(placer, solver, departures, blocks, within, now)
+    if given.consolidate:
         moves.run(projects.values(), queues)
 
     # 8. Reserve room for those who have waited too long.
-    reserve_at = reservations.make(queues, reserve_after_seconds)
+    reserve_at = reservations.make(queues, given.reserve_after_seconds)
     soon = now if session.peers is not None and session.peers.unsettled else None
     times = (reserve_at, moves.again_at, soon)
     again_at = min((at for at in times if at is not None), default=None)
 
     # 9. Say why each other job waits.
-    explainer = Explainer(snapshot, demands, tables, occupants, blocks.holds(), gangs, pools)
+    explainer = Explainer(placer, pools, feasibility, occupants, blocks.holds())
     waits = [wait for queue in queues for wait in _waits(queue, explainer)]
-    session.note(_started(places, jobs))
+    session.note(pod.shape for group in started for pod, _ in group.members)
     return Plan(
-        tuple(places),
+        tuple([place for group in started for place in group.places]),
         tuple(waits) + _without_project(orphans),
-        (*reclaim.evicts, *moves.evicts),
+        (*preemption.evicts, *moves.evicts),
         blocks.holds(),
-        shares,
+        shares.of_all,
         again_at,
-        by_model,
+        shares.by_model,
     )
 
 
-def _started(places: Sequence[Place], jobs: Sequence[WaitingJob]) -> Iterator[Shape]:
-    """The shapes of the pods that were placed."""
-    pods = {place.pod for place in places}
-    keys = {place.job for place in places}
-    return (pod.shape for job in jobs if job.key in keys for pod in job.pods if pod.uid in pods)
-
-
 def _waits(queue: Queue, explainer: Explainer) -> list[Wait]:
-    """One wait per job: for its first pod that did not start."""
+    """One wait per job: for its first group that did not start."""
     waits: list[Wait] = []
     last: JobKey | None = None
-    for job, pod in queue.pending:
-        if job.key != last:
-            last = job.key
+    for group in queue.pending:
+        if group.job.key != last:
+            last = group.job.key
             position = len(waits) + 1
-            if job.gang is None:
-                reason, message = explainer.explain(pod, queue.project, position)
-            else:
-                reason, message = explainer.explain_gang(job, queue.project, position)
-            waits.append(Wait(job.key, reason, message, position))
+            waits.append(Wait(last, *explainer.explain(group, position), position))
     return waits
 
 

@@ -9,16 +9,12 @@ places pods, by ``balance`` and by the reasons.
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from itertools import combinations
 
 from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.products import means
-from gpu_scheduler.core.quota import UNBOUNDED, ceiling_milli
 from gpu_scheduler.core.request import Project, ProjectName
 from gpu_scheduler.core.snapshot import Picks, Snapshot
 
-MOST_MODELS = 6  # looked at together
 Pool = str  # the model, lower case, see ``products``; empty = devices that nobody names
 
 
@@ -84,23 +80,6 @@ class Pools:
         pools = self.of(demand)
         return next(iter(pools)) if len(pools) == 1 else ""
 
-    def ceiling_milli(self, project: Project, demand: Demand) -> int:
-        """The most that one pod can ever cost a project, whatever that holds."""
-        most = ceiling_milli(project)
-        if project.weight or not project.quota_by_model:
-            return most
-        named = (project.quota_by_model.get(pool, UNBOUNDED) for pool in self.of(demand))
-        return min(most, max(named, default=UNBOUNDED))
-
-    def never_enough(
-        self, project: Project, counts: Iterable[tuple[Demand, int]]
-    ) -> frozenset[Pool]:
-        """Models of which a project names less than pods need together, if it never borrows."""
-        if project.weight or not project.quota_by_model:
-            return frozenset()
-        named = Purse(self, lambda pool: project.quota_by_model.get(pool, UNBOUNDED))
-        return named.short_of(counts)
-
     def held_milli(self, name: ProjectName, pool: Pool) -> int:
         """What a project holds of a model."""
         return self._held[name, pool]
@@ -123,105 +102,3 @@ class Pools:
             return
         for _, device, part, _ in picks:
             self._held[project, self.of_device(device)] += sign * part
-
-
-class Allowance:
-    """What projects may still take by model: inside their quota, or (``above``) by borrowing."""
-
-    def __init__(self, pools: Pools, *, above: bool) -> None:
-        self._pools, self._above = pools, above
-
-    def milli(self, project: Project, demand: Demand) -> int:
-        """The most that a pod may cost, on the model of which most is left."""
-        if self._free(project):
-            return UNBOUNDED
-        return max((self._left(project, p) for p in self._pools.of(demand)), default=UNBOUNDED)
-
-    def permits(self, project: Project, demand: Demand, node: int) -> bool:
-        """Whether enough is left of a model that the node has for a pod."""
-        return self._free(project) or self._pools.any_of(
-            demand, node, lambda pool, least: least <= self._left(project, pool)
-        )
-
-    def judge(self, project: Project) -> Callable[[Choice], bool] | None:
-        """Says of devices whether the project may have them; None = any."""
-        if self._free(project):
-            return None
-
-        return Spending(Purse(self._pools, lambda pool: self._left(project, pool)), ()).may
-
-    def purse(self, project: Project) -> "Purse | None":
-        """What the pods of a gang may cost together by model; None = anything."""
-        if self._free(project):
-            return None
-        return Purse(self._pools, lambda pool: self._left(project, pool))
-
-    def _free(self, project: Project) -> bool:
-        return not project.quota_by_model or (self._above and project.weight > 0)
-
-    def _left(self, project: Project, pool: Pool) -> int:
-        most = project.quota_by_model.get(pool)
-        if most is None:
-            return UNBOUNDED
-        return max(0, most - self._pools.held_milli(project.name, pool))
-
-
-class Purse:
-    """What is left for a project of each model, as of the moment at which it is asked."""
-
-    def __init__(self, pools: Pools, left_milli: Callable[[Pool], int]) -> None:
-        self.pools, self.left_milli = pools, left_milli
-
-    def spending(self, demands: Iterable[Demand]) -> "Spending":
-        """Pods with these demands are about to be placed for trial, one by one, in this order."""
-        return Spending(self, demands)
-
-    def short_of(self, counts: Iterable[tuple[Demand, int]]) -> frozenset[Pool]:
-        """Models of which less is left than pods ask for that can run on no others.
-
-        Empty where that is so of no few models: then they may fit if the devices are free.
-        """
-        asks = [(self.pools.of(demand), demand.least_milli * n) for demand, n in counts]
-        named = sorted({pool for pools, _ in asks for pool in pools if self._bound(pool)})
-        for size in range(1, min(len(named), MOST_MODELS) + 1):
-            for some in map(frozenset, combinations(named, size)):
-                asked = sum(milli for pools, milli in asks if pools <= some)
-                if asked > sum(self.left_milli(pool) for pool in some):
-                    return some
-        return frozenset()
-
-    def _bound(self, pool: Pool) -> bool:
-        return self.left_milli(pool) < UNBOUNDED
-
-
-class Spending:
-    """What the pods of a gang cost by model, and what is kept for those that have no choice."""
-
-    def __init__(self, purse: Purse, demands: Iterable[Demand]) -> None:
-        self._purse = purse
-        self._spent: Counter[Pool] = Counter()
-        self._kept: Counter[Pool] = Counter()
-        for demand in demands:
-            self._kept[purse.pools.only(demand)] += demand.least_milli
-
-    def turn_of(self, demand: Demand) -> None:
-        """The next pod is to be placed: nothing is kept for it any longer."""
-        self._kept[self._purse.pools.only(demand)] -= demand.least_milli
-
-    def may(self, choice: Choice) -> bool:
-        """Whether the pod may have these devices."""
-        return all(
-            self._spent[pool] + milli + (self._kept[pool] if pool else 0)
-            <= self._purse.left_milli(pool)
-            for pool, milli in self._costs(choice).items()
-        )
-
-    def spend(self, choice: Choice) -> None:
-        """The pod gets these devices."""
-        self._spent.update(self._costs(choice))
-
-    def _costs(self, choice: Choice) -> Counter[Pool]:
-        costs: Counter[Pool] = Counter()
-        for _, device, milli, _ in choice.picks:
-            costs[self._purse.pools.of_device(device)] += milli
-        return costs

@@ -1,27 +1,37 @@
-"""Each project's waiting pods, in the order in which they are tried.
+"""Each project's waiting groups of pods, in the order in which they are tried.
 
-Called by ``plan``; ``rounds`` takes pods off ``pending``, the reasons speak of what stays.
+Called by ``plan``; what starts is taken off ``pending``, the reasons speak of what stays.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gpu_scheduler.core.order import job_rank
-from gpu_scheduler.core.request import Project, ProjectName, WaitingJob, WaitingPod
-
-Entry = tuple[WaitingJob, WaitingPod]
+from gpu_scheduler.core.pod_group import PodGroup, PodGroups, Position
+from gpu_scheduler.core.request import Project, ProjectName, WaitingJob
 
 
 @dataclass(slots=True)
 class Queue:
-    """The waiting pods of one project: its jobs in order, the pods of a job in theirs."""
+    """What waits of one project: its jobs in order, the groups of a job in theirs."""
 
     project: Project
-    pending: list[Entry]
+    pending: list[PodGroup]
+    later: list[PodGroup] = field(default_factory=list)  # those whose turn comes later
+
+    def hold_back(self, position: Position) -> None:
+        """The groups from a position on have their turn later."""
+        self.later = [group for group in self.pending if group.position >= position]
+        self.pending = [group for group in self.pending if group.position < position]
+
+    def let_in(self) -> None:
+        """Those have their turn now."""
+        self.pending += self.later
+        self.later = []
 
 
 def queue_up(
-    projects: Mapping[ProjectName, Project], jobs: Sequence[WaitingJob]
+    projects: Mapping[ProjectName, Project], jobs: Sequence[WaitingJob], groups: PodGroups
 ) -> tuple[list[Queue], list[WaitingJob]]:
     """Queues by project name, and the jobs whose project does not exist."""
     queues: dict[ProjectName, Queue] = {}
@@ -34,5 +44,5 @@ def queue_up(
         queue = queues.get(job.project)
         if queue is None:
             queue = queues[job.project] = Queue(project, [])
-        queue.pending.extend((job, pod) for pod in job.pods)
+        queue.pending += groups.of(job, project)
     return [queues[name] for name in sorted(queues)], orphans

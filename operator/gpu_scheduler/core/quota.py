@@ -22,11 +22,6 @@ def ceiling_milli(project: Project) -> int:
     return min(project.quota_milli, limit_milli(project))
 
 
-def room_inside_milli(project: Project, allocated_milli: int) -> int:
-    """What the project may take inside its quota; never negative."""
-    return max(0, min(project.quota_milli, limit_milli(project)) - allocated_milli)
-
-
-def room_above_milli(project: Project, allocated_milli: int) -> int:
-    """What the project may take when it borrows; never negative."""
-    return max(0, ceiling_milli(project) - allocated_milli)
+def inside_milli(project: Project) -> int:
+    """The most that the project can hold inside its quota."""
+    return min(project.quota_milli, limit_milli(project))

@@ -1,30 +1,32 @@
-"""Why a job waits: the most specific reason that applies, and a sentence with numbers.
+"""Why a group waits: the most specific reason that applies, and a sentence with numbers.
 
-Asked at the end of a cycle, about what is free then, so the same question in the next cycle has
-the same answer unless something changed. Costs at most one pass over the nodes per shape and
-cycle; everything is remembered. Called by ``plan`` once per waiting job.
+What can never be was said when the group was made. The rest is asked at the end of a cycle, about
+what is free then, so the same question in the next cycle has the same answer unless something
+changed. Groups that are alike are asked about once. Called by ``plan`` for each waiting job.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable
 
 from gpu_scheduler.core import holders, quota, wording
-from gpu_scheduler.core.decision import Hold, Reason
-from gpu_scheduler.core.demand import Demand, Demands
-from gpu_scheduler.core.devices import Choice
-from gpu_scheduler.core.gangs.cycle import Gangs
-from gpu_scheduler.core.gangs.reasons import GangExplainer
-from gpu_scheduler.core.gangs.request import Signature
+from gpu_scheduler.core.budget import Budget, Purse
+from gpu_scheduler.core.decision import Hold, HoldKind, Reason
+from gpu_scheduler.core.feasibility import Feasibility
+from gpu_scheduler.core.gang_shortage import GangShortage
+from gpu_scheduler.core.group_words import cost
 from gpu_scheduler.core.occupants import Occupants
-from gpu_scheduler.core.peer_reasons import Flags, PeerExplainer
-from gpu_scheduler.core.pools import Allowance, Pool, Pools
-from gpu_scheduler.core.request import Project, ProjectName, WaitingJob, WaitingPod
-from gpu_scheduler.core.rounds import Tables
+from gpu_scheduler.core.peer_reasons import PeerExplainer
+from gpu_scheduler.core.placement import Placement, Placer, milli_of
+from gpu_scheduler.core.pod_group import Member, Needs, PodGroup
+from gpu_scheduler.core.pools import Pool, Pools
+from gpu_scheduler.core.request import Project, ProjectName
 from gpu_scheduler.core.shortage import Verdict, shortage
-from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.core.unsatisfiable import missing
 
 MOST_TOLD = 3  # jobs of a project that are told who holds what they wait for
+_NEVER_BORROWS = "(weight 0: it never borrows)"
+_NOT_NOW = "and cannot borrow now: pods inside their quota wait for the same nodes"
 
 
 class Explainer:
@@ -32,185 +34,165 @@ class Explainer:
 
     def __init__(
         self,
-        snapshot: Snapshot,
-        demands: Demands,
-        tables: Tables,
-        occupants: Occupants,
-        holds: Sequence[Hold],
-        gangs: Gangs,
+        placer: Placer,
         pools: Pools,
+        feasibility: Feasibility,
+        occupants: Occupants,
+        holds: Iterable[Hold],
     ) -> None:
-        self._gangs, self._of_gang = gangs, GangExplainer(snapshot, gangs, pools)
-        self._gang_verdicts: dict[tuple[Signature, ProjectName], Verdict] = {}
-        self._pools = pools
-        self._within = Allowance(pools, above=False)
-        self._beyond = Allowance(pools, above=True)
-        self._snapshot = snapshot
-        self._demands = demands
-        self._tables = tables
-        self._occupants = occupants
+        self._placer, self._snapshot, self._pools = placer, placer.snapshot, pools
+        self._feasibility, self._occupants = feasibility, occupants
+        self._within = Budget(placer.snapshot, pools, above=False)
+        self._beyond = Budget(placer.snapshot, pools, above=True)
         self._holds = {hold.pod: hold for hold in holds}
-        self._verdicts: dict[tuple[object, ...], Verdict] = {}
+        self._verdicts: dict[tuple[Needs, ProjectName], Verdict] = {}
         self._shortages: dict[tuple[object, ...], Verdict] = {}
-        peers = gangs.peers
-        self._of_peers = PeerExplainer(snapshot, peers) if peers is not None else None
-        self._missing: dict[Demand, str] = {}
+        peers = placer.peers
+        self._of_peers = PeerExplainer(placer.snapshot, peers) if peers is not None else None
+        self._of_gangs = GangShortage(placer, self._of_peers, self._of_pod)
         self._held: dict[tuple[object, ...], str] = {}
 
-    def explain_gang(self, job: WaitingJob, project: Project, position: int) -> Verdict:
-        """Why this gang did not start; ``position``: of its job within the project."""
-        request = self._gangs.of(job)
-        uids = {pod.uid for pod in job.pods}
-        holds = [hold for uid, hold in self._holds.items() if uid in uids] if self._holds else []
-        key = request.signature, project.name
-        verdict = self._gang_verdicts.get(key) if not holds and request.complete else None
+    def explain(self, group: PodGroup, position: int) -> Verdict:
+        """Why this group did not start; ``position``: of its job within the project."""
+        if self._holds:
+            holds = [self._holds[uid] for uid in group.uids if uid in self._holds]
+            if holds:
+                return Reason.WAITING_FOR_GPU, _kept(group, holds)
+        key = group.needs, group.project.name
+        verdict = self._verdicts.get(key) if group.complete else None
         if verdict is None:
-            verdict = self._of_gang.explain(request, project, holds, self._of_pod)
-            if not holds and request.complete:
-                self._gang_verdicts[key] = verdict
-        reason, message = verdict
-        if position > MOST_TOLD or holds:
-            return verdict
-        pod, demand = request.members[0]
-        return reason, message + self._held_by(reason, demand, pod.avoid, project.name)
-
-    def explain(self, pod: WaitingPod, project: Project, position: int) -> Verdict:
-        """Why this pod did not start; ``position``: of its job within the project."""
-        demand = self._demands.of(pod.shape)
-        hold = self._holds.get(pod.uid)
-        if hold is not None:
-            return Reason.WAITING_FOR_GPU, holders.kept_for(hold, demand)
-        forbidden = self._gangs.forbidden(pod, demand)
-        key = (demand, pod.avoid, project.name, None if forbidden is None else id(pod.peers))
-        verdict = self._verdicts.get(key)
-        if verdict is None:
-            verdict = self._verdicts[key] = (
-                self._unsatisfiable(demand)
-                or self._exceeds_quota(demand, project)
-                or self._waits_for_quota(demand, pod.avoid, project, forbidden)
-                or self._finds_no_place(pod, demand)
-            )
+            verdict = self._never(group) or self._incomplete(group) or self._for_now(group)
+            if group.complete:
+                self._verdicts[key] = verdict
         reason, message = verdict
         if position > MOST_TOLD:
             return verdict
-        return reason, message + self._held_by(reason, demand, pod.avoid, project.name)
+        return reason, message + self._held_by(reason, group)
 
-    def _held_by(
-        self, reason: Reason, demand: Demand, avoid: frozenset[str], project: ProjectName
-    ) -> str:
+    def _for_now(self, group: PodGroup) -> Verdict:
+        found = self._waits_for_quota(group)
+        if found is not None:
+            return found
+        if group.job.gang is None:
+            return self._of_pod(group.members[0])
+        return self._of_gangs.explain(group)
+
+    def _held_by(self, reason: Reason, group: PodGroup) -> str:
         """Who holds what is waited for."""
+        (pod, demand), name = group.members[0], group.project.name
         if reason is Reason.WAITING_FOR_QUOTA:
-            key: tuple[object, ...] = (project,)
+            key: tuple[object, ...] = (name,)
             if key not in self._held:
-                self._held[key] = holders.of_project(project, self._occupants)
+                self._held[key] = holders.of_project(name, self._occupants)
         elif reason in (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED, Reason.WAITING_FOR_GANG):
-            key = (demand, avoid)
+            key = (demand, pod.avoid)
             if key not in self._held:
-                self._held[key] = holders.of_devices(demand, avoid, self._snapshot, self._occupants)
+                self._held[key] = holders.of_devices(
+                    demand, pod.avoid, self._snapshot, self._occupants
+                )
         else:
             return ""
         return self._held[key]
 
-    def _unsatisfiable(self, demand: Demand) -> Verdict | None:
-        if demand.could:
-            return None
-        if demand not in self._missing:
-            self._missing[demand] = missing(demand.chooser, self._snapshot)
-        return Reason.UNSATISFIABLE, self._missing[demand]
+    def _never(self, group: PodGroup) -> Verdict | None:
+        if group.never is Reason.UNSATISFIABLE:
+            for pod, demand in group.members:
+                if not demand.could:
+                    role = f"role {pod.role} " if pod.role else ""
+                    return group.never, role + missing(demand.chooser, self._snapshot)
+            return group.never, self._placer.domains.refusal(group)
+        if group.never is Reason.EXCEEDS_QUOTA:
+            project, most = group.project, wording.ceiling(group.project)
+            if group.needs.least_milli <= quota.ceiling_milli(project):
+                models = sorted(self._feasibility.beyond_models(group))
+                both = " or " if len(group.members) == 1 else " and "
+                named = both.join(f"{_quota_of(project, model)} of {model}" for model in models)
+                most = f"its quota {named} {_NEVER_BORROWS}"
+            return (
+                group.never,
+                f"needs {cost(group)}; project {project.name} can never hold more than {most}",
+            )
+        return None
 
-    def _exceeds_quota(self, demand: Demand, project: Project) -> Verdict | None:
-        if demand.least_milli <= quota.ceiling_milli(project):
-            if demand.least_milli <= self._pools.ceiling_milli(project, demand):
-                return None
-            named = " or ".join(_entry(project, pool) for pool in sorted(self._pools.of(demand)))
-            return (
-                Reason.EXCEEDS_QUOTA,
-                f"needs {_cost(demand)}; project {project.name} can never hold more than"
-                f" its quota {named} (weight 0: it never borrows)",
-            )
-        return (
-            Reason.EXCEEDS_QUOTA,
-            f"needs {_cost(demand)}; project {project.name} can never hold more than"
-            f" {wording.ceiling(project)}",
-        )
-
-    def _waits_for_quota(
-        self,
-        demand: Demand,
-        avoid: frozenset[str],
-        project: Project,
-        forbidden: Flags | None,
-    ) -> Verdict | None:
-        if demand.least_milli == 0:
+    def _incomplete(self, group: PodGroup) -> Verdict | None:
+        gang = group.job.gang
+        if gang is None or group.complete:
             return None
-        held = self._snapshot.allocated_milli(project.name)
-        above, inside = (
-            f(project, held) for f in (quota.room_above_milli, quota.room_inside_milli)
-        )
-        if demand.least_milli > above:
-            return (
-                Reason.WAITING_FOR_QUOTA,
-                f"needs {_cost(demand)}; project {project.name} holds {gpu_from_milli(held)} of"
-                f" {wording.ceiling(project)}",
-            )
-        if demand.least_milli > self._beyond.milli(project, demand):
-            holds = self._holds_of_models(project, demand)
-            return (
-                Reason.WAITING_FOR_QUOTA,
-                f"needs {_cost(demand)}; project {project.name} holds {holds}"
-                " (weight 0: it never borrows)",
-            )
-        found = self._tables.open(demand).best(avoid, forbidden=forbidden)
-        if found is None:
+        exist = gang.size - gang.missing + len(group.members)
+        return Reason.WAITING_FOR_GANG, f"{exist} of {gang.size} pods of the gang exist"
+
+    def _waits_for_quota(self, group: PodGroup) -> Verdict | None:
+        project, least = group.project, group.needs.least_milli
+        if not least:
+            return None
+        holds = gpu_from_milli(self._snapshot.allocated_milli(project.name))
+        who = f"project {project.name} holds"
+        needs = f"needs {cost(group)}"
+        above, ceiling = self._beyond.room_milli(project), wording.ceiling(project)
+        if least > above:
+            return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {holds} of {ceiling}"
+        purse = self._beyond.purse(project)
+        short = purse.short_of(group.needs.counts.items()) if purse is not None else None
+        if short:
+            models = self._of_models(project, short)
+            return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {models} {_NEVER_BORROWS}"
+        placement = self._placer.place(group, quota.UNBOUNDED)
+        if placement is None:
             return None  # the quota is not what it lacks
-        node, choice = found
-        charge = sum(pick[2] for pick in choice.picks)
-        if not demand.exact and charge > above:
-            name = self._snapshot.cluster.nodes[node].name
-            return (
-                Reason.WAITING_FOR_QUOTA,
-                f"needs {wording.needs(demand.shape)}, {gpu_from_milli(charge)} on {name}; project"
-                f" {project.name} holds {gpu_from_milli(held)} of {wording.ceiling(project)}",
-            )
-        if charge <= inside:
-            may = self._within.judge(project)
-            if may is None or may(choice):
-                return None
-            why = " and cannot borrow now: pods inside their quota wait for the same nodes"
-            if not project.weight:
-                why = " (weight 0: it never borrows)"
-            holds = self._holds_of_models(project, demand, choice)
-            return (
-                Reason.WAITING_FOR_QUOTA,
-                f"needs {_cost(demand)}; project {project.name} holds {holds}{why}",
-            )
+        charge = milli_of(placement)
+        if charge > above:
+            where = self._where(group, placement)
+            return Reason.WAITING_FOR_QUOTA, f"needs {where}; {who} {holds} of {ceiling}"
+        if charge <= self._within.room_milli(project):
+            return self._waits_for_models(group, placement)
+        its = f"its quota {gpu_from_milli(project.quota_milli)}"
+        return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {holds} of {its} {_NOT_NOW}"
+
+    def _where(self, group: PodGroup, placement: Placement) -> str:
+        """What a group costs where it would fit."""
+        charge = gpu_from_milli(milli_of(placement))
+        if group.job.gang is not None:
+            return f"{cost(group)}, {charge} where it would fit"
+        name = self._snapshot.cluster.nodes[placement[0][1]].name
+        return f"{wording.needs(group.members[0][1].shape)}, {charge} on {name}"
+
+    def _waits_for_models(self, group: PodGroup, placement: Placement) -> Verdict | None:
+        """Where it is inside the quota of GPUs, and would fit if there were none of models."""
+        project = group.project
+        purse = self._within.purse(project)
+        if purse is None or self._placer.place(group, quota.UNBOUNDED, purse=purse):
+            return None
+        models = purse.short_of(group.needs.counts.items()) or self._beyond_purse(purse, placement)
+        if not models:
+            return None  # they would do, but not in the order in which members are tried
+        why = _NOT_NOW if project.weight else _NEVER_BORROWS
         return (
             Reason.WAITING_FOR_QUOTA,
-            f"needs {_cost(demand)}; project {project.name} holds {gpu_from_milli(held)} of its"
-            f" quota {gpu_from_milli(project.quota_milli)} and cannot borrow now: pods inside"
-            " their quota wait for the same nodes",
+            f"needs {cost(group)}; project {project.name} holds"
+            f" {self._of_models(project, models)} {why}",
         )
 
-    def _of_pod(self, pod: WaitingPod) -> Verdict:
-        return self._finds_no_place(pod, self._demands.of(pod.shape))
+    def _beyond_purse(self, purse: Purse, placement: Placement) -> frozenset[Pool]:
+        costs: Counter[Pool] = Counter()
+        for _, _, choice in placement:
+            for _, device, milli, _ in choice.picks:
+                costs[self._pools.of_device(device)] += milli
+        return frozenset(pool for pool, cost in costs.items() if cost > purse.left_milli(pool))
 
-    def _holds_of_models(
-        self, project: Project, demand: Demand, choice: Choice | None = None
-    ) -> str:
-        """What a project holds of the models that could serve, or of those of some devices."""
-        pools = self._pools.of(demand)
-        if choice is not None:
-            pools = frozenset(self._pools.of_device(pick[1]) for pick in choice.picks)
+    def _of_models(self, project: Project, models: frozenset[Pool]) -> str:
+        """What a project holds of models that its quota names."""
         return " and ".join(
-            f"{gpu_from_milli(self._pools.held_milli(project.name, pool))} of its quota"
-            f" {_entry(project, pool)}"
-            for pool in sorted(pools & project.quota_by_model.keys())
+            f"{gpu_from_milli(self._pools.held_milli(project.name, model))} of its quota"
+            f" {_quota_of(project, model)} of {model}"
+            for model in sorted(models & project.quota_by_model.keys())
         )
 
-    def _finds_no_place(self, pod: WaitingPod, demand: Demand) -> Verdict:
-        if self._of_peers is not None and self._gangs.forbidden(pod, demand) is not None:
-            open_now = self._tables.would_hold(demand, pod.avoid)
-            found = self._of_peers.explain(pod, demand, open_now)
+    def _of_pod(self, member: Member) -> Verdict:
+        """Why one pod finds no place."""
+        pod, demand = member
+        peers = self._placer.peers
+        if self._of_peers and peers and peers.forbidden(pod, demand) is not None:
+            found = self._of_peers.explain(pod, demand, self._placer.open_to(member))
             if found is not None:
                 return found
         key = (demand, pod.avoid)
@@ -221,10 +203,16 @@ class Explainer:
         return self._shortages[key]
 
 
-def _entry(project: Project, pool: Pool) -> str:
-    return f"{gpu_from_milli(project.quota_by_model.get(pool, 0))} of {pool}"
+def _kept(group: PodGroup, holds: list[Hold]) -> str:
+    """What a group for which room is kept waits for."""
+    needs = wording.needs(group.members[0][1].shape)
+    if group.job.gang is not None:
+        needs = cost(group)
+    nodes = wording.names(sorted({hold.node for hold in holds}))
+    if holds[0].kind is HoldKind.FREED:
+        return f"needs {needs}; room on {nodes} is kept for it and pods there are ending"
+    return f"needs {needs}; room on {nodes} is reserved for it{holders.until(holds[0].start)}"
 
 
-def _cost(demand: Demand) -> str:
-    text = wording.needs(demand.shape)
-    return text if demand.exact else f"{text}, at least {gpu_from_milli(demand.least_milli)} of one"
+def _quota_of(project: Project, model: Pool) -> str:
+    return gpu_from_milli(project.quota_by_model.get(model, 0))

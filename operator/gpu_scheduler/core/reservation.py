@@ -1,32 +1,35 @@
-"""Room kept for a pod that has waited long although it is first in order and inside its quota.
+"""Room kept for a group that has waited long although it is first in order and inside its quota.
 
-The room is on the node where the pod fits soonest: time limits say when pods end at the latest,
-and where they do not, the node with the least still to be freed is taken. What is free there, and
-what frees, goes to nobody ranked after it, except to pods known to end before the room is
-complete. Called by ``holds``, by ``rounds`` and by ``plan``.
+The room is where the group fits soonest: time limits say when pods end at the latest, and where
+they do not, the node with the least still to be freed is taken. What is free there, and what frees,
+goes to nobody ranked after it, except to pods known to end before the room is complete. Called by
+``holds`` and by ``plan``.
 """
 
 from collections.abc import Iterable, Mapping
 from heapq import nlargest
 
-from gpu_scheduler.core import quota
-from gpu_scheduler.core.blocks import Blocks
-from gpu_scheduler.core.decision import HoldKind
-from gpu_scheduler.core.demand import Demand, Demands
-from gpu_scheduler.core.departures import Departures, Locator
-from gpu_scheduler.core.devices import Choice
-from gpu_scheduler.core.gangs.cycle import Gangs
-from gpu_scheduler.core.gangs.placing import Placement
-from gpu_scheduler.core.gangs.request import GangRequest
-from gpu_scheduler.core.gangs.reserving import Soonest
-from gpu_scheduler.core.occupants import Occupant, Occupants
-from gpu_scheduler.core.pools import Allowance
-from gpu_scheduler.core.queues import Entry, Queue
-from gpu_scheduler.core.request import PodUID, Project, ProjectName, Shape, WaitingJob
-from gpu_scheduler.core.snapshot import Picks, Snapshot
+import numpy as np
+import numpy.typing as npt
 
-MOST_NODES = 256  # looked at to make one reservation
+from gpu_scheduler.core.blocks import Blocks
+from gpu_scheduler.core.budget import Budget
+from gpu_scheduler.core.claims import Claims
+from gpu_scheduler.core.decision import HoldKind
+from gpu_scheduler.core.departures import Departures
+from gpu_scheduler.core.occupants import Occupant
+from gpu_scheduler.core.placement import Placement, Placer, occupants_of
+from gpu_scheduler.core.pod_group import PodGroup
+from gpu_scheduler.core.queues import Queue
+from gpu_scheduler.core.quota import UNBOUNDED
+from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.solver import Scope, Solver
+
+Flags = npt.NDArray[np.bool_]
+
+MOST_NODES = 256  # looked at for one reservation, beside four per member
 NEVER = float("inf")
+Found = tuple[float, int, Placement]  # when, what must be freed by then, and where
 
 
 class Reservations:
@@ -34,151 +37,98 @@ class Reservations:
 
     def __init__(
         self,
-        snapshot: Snapshot,
-        demands: Demands,
-        occupants: Occupants,
+        placer: Placer,
+        solver: Solver,
         departures: Departures,
-        locator: Locator,
         blocks: Blocks,
-        gangs: Gangs,
-        within: Allowance,
+        within: Budget,
         now: float,
     ) -> None:
-        self._within, self._blocks = within, blocks
-        self.joined: dict[int, list[tuple[Shape, Picks, ProjectName]]] = {}
-        """Pods that this cycle put on nodes before it looked at reservations."""
-        self._snapshot, self._demands, self._occupants = snapshot, demands, occupants
-        self._departures, self._locator, self._now = departures, locator, now
-        self._gangs = gangs
-        self._ahead = Soonest(snapshot, occupants, departures, locator, gangs.placer, now)
+        """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
+        self.joined: list[PodGroup] = []
+        """Groups that this cycle started before it looked at reservations."""
+        self._placer, self._solver, self._departures = placer, solver, departures
+        self._blocks, self._within, self._now = blocks, within, now
+        self._snapshot = placer.snapshot
 
-    @property
-    def wanted(self) -> list[tuple[Demand, frozenset[str]]]:
-        """What those want for whom room is reserved, and the nodes they avoid."""
-        return [(block.demand, block.pod.avoid) for block in self._blocks.of(HoldKind.RESERVED)]
+    def claim(self, claims: Claims) -> None:
+        """Claim the nodes of those for whom room is reserved."""
+        for block in self._blocks.of(HoldKind.RESERVED):
+            claims.add(self._placer.nodes_of(block.group))
 
-    def keep(self, entry: Entry, node: int, project: Project) -> None:
-        """Reserve room for a pod on a node, if it would fit there in the end."""
-        job, pod = entry
-        demand = self._demands.of(pod.shape)
-        found = self._soonest(demand, node)
-        if found is not None:
-            self._reserve(job, project, found[0], [((pod, demand), node, found[2])])
-
-    def keep_gang(
-        self, request: GangRequest, nodes: Mapping[PodUID, int], project: Project
-    ) -> None:
-        """Reserve room for all members of a gang, each on its node; or for none."""
-        found = self._ahead.at(request, nodes, self._within.purse(project))
-        if found is not None:
-            self._reserve(request.job, project, *found)
-
-    def _reserve(
-        self, job: WaitingJob, project: Project, start: float, placement: Placement
-    ) -> None:
-        known = None if start == NEVER else start
-        self._blocks.keep(job, project, placement, HoldKind.RESERVED, known)
+    def keep(self, group: PodGroup, nodes: Mapping[PodUID, int], room_milli: int) -> None:
+        """Reserve room on these nodes, one for each member, if it would fit there in the end."""
+        if group.needs.least_milli <= room_milli:
+            self._reserve(group, self._soonest(group, Scope(nodes, None), set(nodes.values())))
 
     def make(self, queues: Iterable[Queue], after_seconds: float) -> float | None:
-        """Reserve for each project's first pod that has waited long; when to look again."""
+        """Reserve for each project's first group that has waited long; when to look again."""
         again = NEVER
         for queue in queues:
-            entry = next((e for e in queue.pending if self._deserves(queue, e)), None)
-            if entry is None or entry[1].uid in self._blocks.by_pod:
+            group = next((each for each in queue.pending if self._deserves(each)), None)
+            if group is None or self._blocks.of_group(group):
                 continue
-            due = _waits_since(entry) + after_seconds
+            due = group.since + after_seconds
             if due > self._now:
                 again = min(again, due)
-                continue
-            if entry[0].gang is not None:
-                request = self._gangs.of(entry[0])
-                purse = self._within.purse(queue.project)
-                found = self._ahead.anywhere(request, self._taken(), purse)
-                if found is not None:
-                    self._reserve(entry[0], queue.project, *found)
-                continue
-            node = self._best_node(queue, entry)
-            if node is not None:
-                self.keep(entry, node, queue.project)
+            else:
+                self._reserve(group, self._anywhere(group))
         return None if again == NEVER else again
 
-    def _deserves(self, queue: Queue, entry: Entry) -> bool:
-        """Whether a waiting pod wants GPUs, could run, and is inside its project's quota."""
-        if entry[0].gang is not None:
-            return self._gang_deserves(queue, self._gangs.of(entry[0]))
-        demand = self._demands.of(entry[1].shape)
-        held = self._snapshot.allocated_milli(queue.project.name)
-        held -= sum(block.charge_milli for block in self._blocks.mine([entry[1].uid]))
-        room = quota.room_inside_milli(queue.project, held)
-        room = min(room, self._within.milli(queue.project, demand))
-        return not self._gangs.nowhere(entry[1], demand) and 0 < demand.least_milli <= room
+    def _deserves(self, group: PodGroup) -> bool:
+        """Whether a group wants GPUs, could run, and is inside its project's quota."""
+        needs, project = group.needs, group.project
+        if not needs.least_milli or not group.startable or self._placer.nowhere(group):
+            return False
+        mine = sum(block.charge_milli for block in self._blocks.of_group(group))
+        return self._within.covers(project, needs, mine)
 
-    def _gang_deserves(self, queue: Queue, request: GangRequest) -> bool:
-        held = self._snapshot.allocated_milli(queue.project.name)
-        mine = self._blocks.mine(pod.uid for pod, _ in request.members)
-        held -= sum(block.charge_milli for block in mine)
-        room = quota.room_inside_milli(queue.project, held)
-        return 0 < request.least_milli <= room and self._gangs.startable(request)
+    def _anywhere(self, group: PodGroup) -> Found | None:
+        """Where it fits soonest, on any nodes but those of other reservations."""
+        snapshot, taken = self._snapshot, {b.node for b in self._blocks.of(HoldKind.RESERVED)}
+        nodes = {n for demand in group.needs.counts for n in demand.usable} - taken
+        if len(group.members) == 1:
+            nodes = {n for n in nodes if self._placer.may_go(group.members[0], n)}
+        free = snapshot.node_free_milli
+        most = max(MOST_NODES, 4 * len(group.members))
+        likely = nlargest(most, nodes, key=lambda n: (free[n], -n))
+        if len(group.members) == 1:
+            uid = group.first_uid
+            each = [self._soonest(group, Scope({uid: n}, None), {n}) for n in likely]
+            return min(filter(None, each), key=lambda f: (f[0], f[1], f[2][0][1]), default=None)
+        barred: Flags = np.zeros(len(snapshot.kind), dtype=np.bool_)
+        barred[list(taken)] = True
+        return self._soonest(group, Scope(None, barred), likely)
 
-    def _best_node(self, queue: Queue, entry: Entry) -> int | None:
-        demand, avoid = self._demands.of(entry[1].shape), entry[1].avoid
-        nodes, free = self._snapshot.cluster.nodes, self._snapshot.node_free_milli
-        taken = self._taken()
-        open_nodes = [
-            n
-            for n in demand.usable
-            if n not in taken
-            and nodes[n].name not in avoid
-            and self._within.permits(queue.project, demand, n)
-            and self._gangs.may(entry[1], demand, n)
-        ]
-        found = []
-        for node in nlargest(MOST_NODES, open_nodes, key=lambda n: (free[n], -n)):
-            soonest = self._soonest(demand, node)
-            if soonest is not None:
-                found.append((soonest[0], soonest[1], node))
-        return min(found)[2] if found else None
+    def _soonest(self, group: PodGroup, scope: Scope, nodes: Iterable[int]) -> Found | None:
+        """When the group fits, if pods of these nodes end one after the other."""
+        pods = self._stayers(nodes)
+        purse = self._within.purse(group.project)
+        found = self._solver.fewest(
+            group, scope, [(pod,) for pod in pods], lambda given: UNBOUNDED, purse
+        )
+        if found is None:
+            return None
+        used = {self._snapshot.cluster.nodes[node].name for _, node, _ in found[1]}
+        ended = [pod for pod in pods[: found[0]] if pod.node in used]
+        start = max([self._now, *map(_end, ended)])
+        return start, sum(pod.milli for pod in ended), found[1]
 
-    def _taken(self) -> set[int]:
-        """Nodes of other reservations."""
-        return {block.node for block in self._blocks.of(HoldKind.RESERVED)}
+    def _stayers(self, nodes: Iterable[int]) -> list[Occupant]:
+        """In the order in which they end; who started just now goes last."""
+        names = {self._snapshot.cluster.nodes[n].name: n for n in nodes}
+        on = {name: self._departures.staying_on(n) for name, n in names.items()}
+        held = {name: sum(pod.milli for pod in pods) for name, pods in on.items()}
+        found = [pod for pods in on.values() for pod in pods]
+        found.sort(key=lambda p: (_end(p), held[p.node], names[p.node], p.since, p.uid))
+        joined = (pod for group in self.joined for pod in occupants_of(group))
+        return found + [pod for pod in joined if pod.node in names]
 
-    def _soonest(self, demand: Demand, node: int) -> tuple[float, int, Choice] | None:
-        """When a pod fits on a node, the milli-GPU that must be freed by then, and its devices."""
-        snapshot = self._snapshot
-        mark = snapshot.mark()
-        self._departures.release(node)
-        choice = self._fits(demand, node)
-        start, freed = self._now, 0
-        for pod in sorted(self._stayers(node), key=_end):
-            if choice is not None:
-                break
-            snapshot.release(node, pod, self._locator.picks(pod), pod.project)
-            start, freed = max(start, _end(pod)[0]), freed + pod.milli
-            choice = self._fits(demand, node)
-        for shape, picks, project in self.joined.get(node, ()):
-            if choice is not None:
-                break
-            snapshot.release(node, shape, picks, project)
-            start, freed = NEVER, freed + sum(pick[2] for pick in picks)
-            choice = self._fits(demand, node)
-        snapshot.rollback(mark)
-        return None if choice is None else (start, freed, choice)
-
-    def _stayers(self, node: int) -> list[Occupant]:
-        name = self._snapshot.cluster.nodes[node].name
-        going = self._departures.pods
-        return [pod for pod in self._occupants.on(name) if pod.uid not in going]
-
-    def _fits(self, demand: Demand, node: int) -> Choice | None:
-        return demand.chooser.choose(node) if self._snapshot.has_room(node, demand.shape) else None
+    def _reserve(self, group: PodGroup, found: Found | None) -> None:
+        if found is not None:
+            start = None if found[0] == NEVER else found[0]
+            self._blocks.keep(group, found[2], HoldKind.RESERVED, start)
 
 
-def _waits_since(entry: Entry) -> float:
-    """A gang waits since its last member is there."""
-    job, pod = entry
-    return pod.since if job.gang is None else max(each.since for each in job.pods)
-
-
-def _end(pod: Occupant) -> tuple[float, float, str]:
-    return (NEVER if pod.ends is None else pod.ends, pod.since, pod.uid)
+def _end(pod: Occupant) -> float:
+    return NEVER if pod.ends is None else pod.ends

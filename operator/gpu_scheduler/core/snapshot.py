@@ -7,11 +7,13 @@ their capacity, have nothing free here. Invariant: ``rollback(mark())`` restores
 """
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
 from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.occupants import Occupant
+from gpu_scheduler.core.request import PodUID, ProjectName
 
 Pick = tuple[int, int, int, int]  # container, device (index in the cluster), milli, MiB
 Picks = tuple[Pick, ...]
@@ -68,6 +70,7 @@ class Snapshot:
     """A cluster being filled within one cycle."""
 
     __slots__ = (
+        "_held",
         "_log",
         "_number",
         "barred",
@@ -82,6 +85,7 @@ class Snapshot:
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster = cluster.copy()
         self._number: dict[str, int] = {}
+        self._held: dict[PodUID, Picks] = {}
         self.watcher: Watcher | None = None
         self.barred: set[int] = set()  # devices that take nothing, whoever leaves them
         for device, healthy in enumerate(cluster.dev_healthy):
@@ -110,6 +114,7 @@ class Snapshot:
         """Take over what is free now on nodes that stayed; nothing can be rolled back any more."""
         own = self.cluster
         self._log.clear()
+        self._held.clear()
         own.allocated_milli = cluster.allocated_milli.copy()
         own.dev_trouble = cluster.dev_trouble
         own.held_by_model = cluster.held_by_model
@@ -139,6 +144,41 @@ class Snapshot:
         if not self._number:
             self._number = {node.name: n for n, node in enumerate(self.cluster.nodes)}
         return self._number.get(name)
+
+    def picks_of(self, node: int, grants: Iterable[Grant]) -> Picks:
+        """Devices of a node, as far as it has them."""
+        first, last = self.cluster.first[node], self.cluster.first[node + 1]
+        at = {self.cluster.dev_id[device]: device for device in range(first, last)}
+        return tuple(
+            (grant.container, at[grant.device], grant.milli, grant.mib)
+            for grant in grants
+            if grant.device in at
+        )
+
+    def held_by(self, pod: Occupant) -> Picks:
+        """The devices that a pod on a node holds, as far as they are known."""
+        picks = self._held.get(pod.uid)
+        if picks is None:
+            node = self.number_of(pod.node)
+            picks = self._held[pod.uid] = () if node is None else self.picks_of(node, pod.grants)
+        return picks
+
+    def release_pod(self, pod: Occupant) -> None:
+        """Take a pod off the node on which it is, if that is known."""
+        node = self.number_of(pod.node)
+        if node is not None:
+            self.release(node, pod, self.held_by(pod), pod.project)
+
+    def put_back(self, pod: Occupant) -> None:
+        """Put a pod that was released back where it was."""
+        node = self.number_of(pod.node)
+        if node is not None:
+            self.take(node, pod, self.held_by(pod), pod.project)
+
+    def fits_back(self, pod: Occupant) -> bool:
+        """Whether the place of a pod that was released is still free."""
+        node = self.number_of(pod.node)
+        return node is None or (self.has_room(node, pod) and self.has_free(self.held_by(pod)))
 
     def _take_over(self, node: int, cluster: Cluster) -> None:
         own = self.cluster

@@ -2,8 +2,8 @@
 
 A gang is one victim: all of its pods go, or none. Training may always be stopped. Of a project's
 interactive pods only what they hold together above its quota may be taken; which of them go is a
-matter of order and fit. Pods that leave already, or cannot be evicted at present, are no victims.
-Called by ``reclaim``.
+matter of order and fit. Pods that leave already, or cannot be evicted at present, are no victims,
+and who was chosen once in a cycle is not chosen again. Called by ``preemption``.
 """
 
 from collections.abc import Iterable
@@ -11,87 +11,161 @@ from math import inf
 from typing import NamedTuple
 
 from gpu_scheduler.core import wording
+from gpu_scheduler.core.balance import Balance
 from gpu_scheduler.core.decision import Evict, EvictReason
-from gpu_scheduler.core.occupants import Occupant, Occupants
-from gpu_scheduler.core.request import JobKey, Project, ProjectName
+from gpu_scheduler.core.departures import Departures
+from gpu_scheduler.core.occupants import Occupant, Party
+from gpu_scheduler.core.pod_group import PodGroup
+from gpu_scheduler.core.pools import Pool
+from gpu_scheduler.core.queues import Queue
+from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, WaitingJob
+from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.started import Started
 
 
 class Rank(NamedTuple):
-    """The smaller, the sooner a pod has to go."""
+    """The smaller, the sooner a party has to go."""
 
     runs: bool  # False = this very cycle starts it
     project: int  # 0 = its project is the one most over its fair share
     priority: int
     interactive: bool
-    age: float  # minus the start: the latest first
+    age: float  # minus the start of the one that started last
     uid: str
 
 
-def rank(pod: Occupant, project: int = 0, since: float | None = None) -> Rank:
-    """The order of victims: project, priority, training first, latest started."""
-    age = -(pod.since if since is None else since)
-    return Rank(age > -inf, project, pod.priority, pod.interactive, age, pod.uid)
+Ranked = list[tuple[Rank, Party]]  # in order
 
 
-class Parties:
-    """Who goes together: a pod alone, or all pods of its gang that hold anything."""
+class Kind(NamedTuple):
+    """What a project can give only so much of: any GPU, or of interactive pods, or of a model."""
 
-    def __init__(self, occupants: Occupants) -> None:
-        self._occupants = occupants
-        self._gangs: dict[ProjectName, dict[JobKey, tuple[Occupant, ...]]] = {}
+    project: ProjectName
+    interactive: bool = False
+    model: Pool | None = None
 
-    def of(self, pod: Occupant) -> tuple[Occupant, ...]:
-        """All that go with a pod, itself included; those that leave already do not count."""
-        if not pod.gang:
-            return (pod,)
-        gangs = self._gangs.get(pod.project)
-        if gangs is None:
-            lists: dict[JobKey, list[Occupant]] = {}
-            for each in self._occupants.of(pod.project):
-                if each.gang and not each.leaving:
-                    lists.setdefault(each.job, []).append(each)
-            gangs = self._gangs[pod.project] = {
-                job: tuple(sorted(members, key=lambda each: each.uid))
-                for job, members in lists.items()
-            }
-        return gangs.get(pod.job, (pod,))
 
-    def milli(self, pod: Occupant) -> int:
-        """Milli-GPU that they hold together."""
-        return sum(each.milli for each in self.of(pod)) if pod.gang else pod.milli
+class Victims:
+    """The pods that may still be evicted in this cycle."""
 
-    def orders(self, pod: Occupant, to: JobKey, reason: EvictReason, why: str) -> list[Evict]:
-        """All that go with a pod are to go, for a job."""
-        party = self.of(pod)
-        what = f"{pod.name} gives {wording.gpus(pod.milli)} on {pod.node}"
-        if pod.gang:
-            total = wording.gpus(self.milli(pod))
-            what = f"gang {pod.job} gives {total} of its {wording.pods(len(party))}"
-        message = f"{what} to {to}: {why}"
-        return [Evict(p.uid, p.job, to, reason, message, whole_job=p.gang) for p in party]
+    def __init__(
+        self, occupants: Started, snapshot: Snapshot, departures: Departures, balance: Balance
+    ) -> None:
+        self._occupants, self._snapshot, self._departures = occupants, snapshot, departures
+        self._balance, self._pools = balance, balance.pools
+        self._parties: dict[ProjectName, list[Party]] = {}
+        self._chosen: set[PodUID] = set()
 
-    def rank(self, pod: Occupant, project: int = 0) -> Rank:
-        """The rank of a pod; that of a gang goes by its latest started member."""
-        return rank(pod, project, max(each.since for each in self.of(pod)) if pod.gang else None)
+    def of_others(self, job: WaitingJob, over: Iterable[ProjectName]) -> Ranked:
+        """Those of projects, the first most over its share, and who starts before its turn."""
+        early = [(rank(party), party) for party in self._occupants.after(job)]
+        order = {name: i for i, name in enumerate(over) if name != job.project}
+        return early + [
+            (rank(party, i), party) for name, i in order.items() for party in self._of(name)
+        ]
 
-    def preemptible(self, pods: Iterable[Occupant]) -> list[Occupant]:
-        """Those of a project's pods that may be asked to give way; of a gang one for all."""
-        found = []
-        seen: set[JobKey] = set()
-        for pod in pods:
-            if not pod.grants or pod.leaving or pod.spared:
-                continue
-            if pod.gang:
-                party = self.of(pod)
-                if pod.job in seen or any(each.spared for each in party):
-                    continue
-                seen.add(pod.job)
-                pod = next(each for each in party if each.grants)  # the same one every time
-            found.append(pod)
+    def lower(self, job: WaitingJob) -> Ranked:
+        """Those of a lower priority in a job's project, and who starts before its turn.
+
+        Of running pods only those that come after it in its queue, too.
+        """
+        early = self._occupants.after(job)
+        starting = {pod.uid for party in early for pod in party}
+        lower = [
+            party
+            for party in self._of(job.project)
+            if party[0].priority < job.priority
+            and (job.interactive or not party[0].interactive)
+            and starting.isdisjoint(pod.uid for pod in party)
+        ]
+        return [(rank(party), party) for party in early + lower]
+
+    def outranked_by(self, job: WaitingJob) -> bool:
+        """Whether a job's priority is above that of one of its project on a node."""
+        return self._occupants.outranks(job)
+
+    def started(self, party: Party) -> PodGroup | None:
+        """The group that this cycle starts with a party; None when it runs already."""
+        return self._occupants.group_of(party)
+
+    def evict(self, party: Party) -> None:
+        """A party is to go."""
+        for pod in party:
+            self._chosen.add(pod.uid)
+            self._departures.add(pod)
+
+    def start(self, queue: Queue, group: PodGroup) -> None:
+        """A group of a queue was started in room that is free."""
+        self._occupants.start(queue, group)
+
+    def gives(self, to: ProjectName, party: Party) -> dict[Kind, int]:
+        """What a party gives to a project: milli-GPU of any kind, of interactive pods, of models.
+
+        Nothing, where it is only started by the same project before its turn.
+        """
+        first, milli = party[0], milli_of(party)
+        if first.project == to and self.started(party) is not None:
+            return {}
+        found = {Kind(first.project): milli}
+        if first.interactive:
+            found[Kind(first.project, interactive=True)] = milli
+        for pod in party if self._pools.models else ():
+            for _, device, part, _ in self._snapshot.held_by(pod):
+                kind = Kind(first.project, model=self._pools.of_device(device))
+                found[kind] = found.get(kind, 0) + part
         return found
 
+    def interactive_milli(self, name: ProjectName) -> int:
+        """What may still be taken from a project's interactive pods; not negative."""
+        held = sum(
+            pod.milli
+            for pod in self._occupants.of(name)
+            if pod.interactive and not pod.leaving and pod.uid not in self._chosen
+        )
+        return max(0, held - self._balance.quota_milli(name))
 
-def interactive_spare_milli(project: Project, pods: Iterable[Occupant]) -> int:
-    """What may be taken from a project's interactive pods; not negative."""
-    held = sum(pod.milli for pod in pods if pod.interactive and not pod.leaving)
-    return max(0, held - project.quota_milli)
+    def _of(self, name: ProjectName) -> list[Party]:
+        if name not in self._parties:
+            self._parties[name] = parties(self._occupants.of(name))
+        return [party for party in self._parties[name] if party[0].uid not in self._chosen]
+
+
+def parties(pods: Iterable[Occupant]) -> list[Party]:
+    """Those of a project's pods that may be asked to give way, with who goes with them."""
+    found: list[Party] = []
+    gangs: dict[JobKey, list[Occupant]] = {}
+    for pod in pods:
+        if pod.leaving:
+            continue
+        if pod.gang:
+            gangs.setdefault(pod.job, []).append(pod)
+        elif pod.grants and not pod.spared:
+            found.append((pod,))
+    return found + [
+        tuple(sorted(members, key=lambda pod: (not pod.grants, pod.uid)))
+        for members in gangs.values()
+        if any(pod.grants for pod in members) and not any(pod.spared for pod in members)
+    ]
+
+
+def rank(party: Party, project: int = 0) -> Rank:
+    """The order of victims: project, priority, training first, latest started."""
+    first, age = party[0], -max(pod.since for pod in party)
+    return Rank(age > -inf, project, first.priority, first.interactive, age, first.uid)
+
+
+def milli_of(party: Party) -> int:
+    """Milli-GPU that they hold together."""
+    return sum([pod.milli for pod in party])
+
+
+def orders(party: Party, to: JobKey, reason: EvictReason, why: str) -> list[Evict]:
+    """All of a party are to go, for a job."""
+    first = party[0]
+    what = f"{first.name} gives {wording.gpus(first.milli)} on {first.node}"
+    if first.gang:
+        total = wording.gpus(milli_of(party))
+        what = f"gang {first.job} gives {total} of its {wording.pods(len(party))}"
+    message = f"{what} to {to}: {why}"
+    found = sorted(party, key=lambda pod: pod.uid)
+    return [Evict(p.uid, p.job, to, reason, message, whole_job=p.gang) for p in found]

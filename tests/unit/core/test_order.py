@@ -1,9 +1,19 @@
-from tests.unit.builders import job, project, shape
+from tests.unit.builders import ClusterBuilder, job, project, shape
 
+from gpu_scheduler.core.demand import Demands
 from gpu_scheduler.core.order import job_rank, project_rank
+from gpu_scheduler.core.pod_group import PodGroup, PodGroups
 from gpu_scheduler.core.queues import queue_up
+from gpu_scheduler.core.snapshot import Snapshot
 
 S = shape(500)
+
+
+class Anything:
+    """Whatever is asked for may start some day."""
+
+    def never(self, group: PodGroup) -> None:
+        return None
 
 
 def test_interactive_then_priority_then_age_then_key():
@@ -40,8 +50,9 @@ def test_queues_hold_the_pods_of_each_project_in_order():
         job("other", S, project="team-b"),
         job("orphan", S, project="gone"),
     ]
-    queues, orphans = queue_up({b.name: b, a.name: a}, jobs)
-    assert [[pod.name for _, pod in q.pending] for q in queues] == [
+    groups = PodGroups(Demands(Snapshot(ClusterBuilder().node("a").obj())), Anything())
+    queues, orphans = queue_up({b.name: b, a.name: a}, jobs, groups)
+    assert [[pod.name for group in q.pending for pod in group.pods] for q in queues] == [
         ["first-0", "second-0", "second-1"],
         ["other-0"],
     ]

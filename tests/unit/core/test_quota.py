@@ -1,7 +1,10 @@
 import pytest
-from tests.unit.builders import project
+from tests.unit.builders import ClusterBuilder, project
 
 from gpu_scheduler.core import quota
+from gpu_scheduler.core.budget import Budget
+from gpu_scheduler.core.pools import Pools
+from gpu_scheduler.core.snapshot import Snapshot
 
 
 @pytest.mark.parametrize(
@@ -20,8 +23,10 @@ def test_room_inside_and_above_a_quota_of_two_and_a_half(
     limit: int, weight: int, allocated: int, inside: int, above: int
 ):
     team = project(quota_milli=2500, limit_milli=limit, weight=weight)
-    assert quota.room_inside_milli(team, allocated) == inside
-    assert quota.room_above_milli(team, allocated) == above
+    snapshot = Snapshot(ClusterBuilder().allocated(team.name, allocated).obj())
+    pools = Pools(snapshot, {team.name: team})
+    assert Budget(snapshot, pools, above=False).room_milli(team) == inside
+    assert Budget(snapshot, pools, above=True).room_milli(team) == above
 
 
 def test_without_a_limit_only_the_quota_of_a_project_without_weight_binds():

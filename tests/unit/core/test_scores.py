@@ -8,16 +8,18 @@ from gpu_scheduler.core.request import Shape
 from gpu_scheduler.core.scores import Candidates
 from gpu_scheduler.core.snapshot import Snapshot
 
+Ask = tuple[Candidates, Demand]
 
-def candidates(builder: ClusterBuilder, what: Shape) -> Candidates:
+
+def candidates(builder: ClusterBuilder, what: Shape) -> Ask:
     snapshot = Snapshot(builder.obj())
     demand = Demand(what, snapshot)
     table = ScoreTable(snapshot, Packing.FRAGMENTATION, History().mix)
-    return Candidates(demand, snapshot, table)
+    return Candidates(snapshot, table), demand
 
 
-def named(table: Candidates, *avoid: str, most_milli: int | None = None) -> int | None:
-    found = table.best(frozenset(avoid), most_milli)
+def named(ask: Ask, *avoid: str, most_milli: int | None = None) -> int | None:
+    found = ask[0].best(ask[1], None, frozenset(avoid), most_milli)
     return found and found[0]
 
 

@@ -15,10 +15,10 @@ from gpu_scheduler.core import wording
 from gpu_scheduler.core.assign import share
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.devices import accepts
-from gpu_scheduler.core.gangs.domains import Division, Domains
-from gpu_scheduler.core.gangs.request import GangRequest, Signature
+from gpu_scheduler.core.pod_group import Needs, Signature
 from gpu_scheduler.core.products import means, spelt
 from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.topology import Division, Domains
 from gpu_scheduler.core.units import DEVICE_MILLI
 
 Ints = npt.NDArray[np.int64]
@@ -42,22 +42,22 @@ class Possible:
         self._slots: dict[tuple[Demand, bool], Ints] = {}
         self._known: dict[Signature, str] = {}
 
-    def refusal(self, request: GangRequest, allowed: Iterable[int] | None = None) -> str:
+    def refusal(self, needs: Needs, allowed: Iterable[int] | None = None) -> str:
         """Why no domain can ever hold the gang; empty when one may.
 
         ``allowed``: the only domains that come into question; None = all.
         """
-        known = self._known.get(request.signature)
+        known = self._known.get(needs.signature)
         if known is None:
             if len(self._known) >= MOST_KNOWN:
                 self._known.clear()
-            known = self._known[request.signature] = self._refusal(request, allowed)
+            known = self._known[needs.signature] = self._refusal(needs, allowed)
         return known
 
-    def _refusal(self, request: GangRequest, allowed: Iterable[int] | None) -> str:
-        topology = request.topology
+    def _refusal(self, needs: Needs, allowed: Iterable[int] | None) -> str:
+        topology = needs.topology
         if topology is None:
-            lack = self._lack(request, self._all, 0)
+            lack = self._lack(needs, self._all, 0)
             return f"the gang can never start: the cluster {lack}" if lack else ""
         division = self._domains.by(topology.key)
         if not division.names:
@@ -66,23 +66,23 @@ class Possible:
             return f"no node has the label {topology.key}, which the topology asks for{meant}"
         lacks = []
         for domain in sorted(allowed) if allowed is not None else range(len(division.names)):
-            lack = self._lack(request, division, domain)
+            lack = self._lack(needs, division, domain)
             if not lack:
                 return ""
             lacks.append(f"{division.word} {division.names[domain]} {lack}")
         return f"no {division.word} can ever hold the gang: {wording.names(lacks, '; ')}"
 
-    def _lack(self, request: GangRequest, division: Division, domain: int) -> str:
+    def _lack(self, needs: Needs, division: Division, domain: int) -> str:
         """What a domain lacks; empty when nothing."""
         mask: Flags = division.of_node == domain
         lacks = []
-        for demand, count in request.counts.items():
-            holds = int(self._slots_of(demand, request.gang.distinct)[mask].sum())
+        for demand, count in needs.counts.items():
+            holds = int(self._slots_of(demand, needs.gang.distinct)[mask].sum())
             if holds < count:
                 lacks.append(self._words(demand, count, holds, mask))
         if lacks:
             return " and ".join(dict.fromkeys(lacks))
-        return self._whole(request, mask) or self._beside(request, mask)
+        return self._whole(needs, mask) or self._beside(needs, mask)
 
     def _words(self, demand: Demand, count: int, holds: int, mask: Flags) -> str:
         shape, snapshot = demand.shape, self._snapshot
@@ -107,9 +107,9 @@ class Possible:
                     return spelt(model, device.model)
         return model
 
-    def _whole(self, request: GangRequest, mask: Flags) -> str:
+    def _whole(self, needs: Needs, mask: Flags) -> str:
         """Pods that need at least so many whole GPUs, against nodes with as many."""
-        asks = [(_whole_gpus(demand), demand, n) for demand, n in request.counts.items()]
+        asks = [(_whole_gpus(demand), demand, n) for demand, n in needs.counts.items()]
         for least in sorted({gpus for gpus, _, _ in asks if gpus}, reverse=True):
             some = [(demand, n) for gpus, demand, n in asks if gpus >= least]
             most = np.zeros(len(self._snapshot.kinds), dtype=np.int64)
@@ -126,10 +126,10 @@ class Possible:
                 return f"holds {holds} of the {count} pods that need {each} each"
         return ""
 
-    def _beside(self, request: GangRequest, mask: Flags) -> str:
+    def _beside(self, needs: Needs, mask: Flags) -> str:
         could = np.zeros(len(mask), dtype=np.bool_)
         wants = {"CPU": 0, "memory": 0, "pod slots": 0}
-        for demand, count in request.counts.items():
+        for demand, count in needs.counts.items():
             could[demand.could] = True
             wants["CPU"] += count * demand.shape.cpu_milli
             wants["memory"] += count * demand.shape.memory_bytes

@@ -1,0 +1,228 @@
+"""Who gets devices back from whom: reclaim between projects, priorities inside one.
+
+Groups inside quota come first, then those that would borrow what is theirs by fair share, then
+higher priorities inside a project. A group gets help only if it ends at most at its project's fair
+share and every victim's project stays at or above its own, or, where a group inside quota finds no
+other way, at its quota; so no plan can undo the one before. Nobody is evicted for room that is
+there or comes anyway (ADR 0038). Called by ``plan`` after both rounds.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from typing import NamedTuple
+
+from gpu_scheduler.core.balance import Balance
+from gpu_scheduler.core.blocks import Block, Blocks
+from gpu_scheduler.core.claims import Claims
+from gpu_scheduler.core.decision import Evict, EvictReason, HoldKind
+from gpu_scheduler.core.occupants import Party
+from gpu_scheduler.core.order import FairOrder
+from gpu_scheduler.core.placement import Placement, Placer, milli_of
+from gpu_scheduler.core.pod_group import Needs, PodGroup, Position
+from gpu_scheduler.core.queues import Queue
+from gpu_scheduler.core.quota import UNBOUNDED
+from gpu_scheduler.core.request import JobKey, ProjectName, WaitingJob
+from gpu_scheduler.core.solver import Solution, Solver, Terms
+from gpu_scheduler.core.victims import Kind, Victims, orders
+
+MOST_HELPED = 32  # pods per cycle; the others have their turn in the next one
+
+
+class Action(NamedTuple):
+    """One kind of help: why others have to go, and the solution for a group."""
+
+    reason: EvictReason
+    solve: Callable[[PodGroup], Solution | None]
+
+
+class Preemption:
+    """One cycle's evictions; ``evicts`` is what it decided, beside the room that it keeps."""
+
+    def __init__(
+        self,
+        placer: Placer,
+        solver: Solver,
+        victims: Victims,
+        balance: Balance,
+        blocks: Blocks,
+        claims: Claims,
+    ) -> None:
+        self.evicts: list[Evict] = []
+        self.in_the_way: dict[ProjectName, Position] = {}
+        """From where on the groups of projects should have had their turn after these."""
+        self._helped = 0
+        self._placer, self._solver, self._victims = placer, solver, victims
+        self._balance, self._blocks, self._claims = balance, blocks, claims
+
+    def run(self, queues: Sequence[Queue], order: FairOrder) -> None:
+        """Decide; the queues hold what still waits."""
+        shares, quotas = self._balance, self._balance.down_to_quotas()
+        inside, guaranteed = (
+            Action(
+                EvictReason.RECLAIM,
+                lambda group, balance=balance: self._reclaim(  # type: ignore[misc]
+                    group, balance, borrows=False
+                ),
+            )
+            for balance in (shares, quotas)
+        )
+        above = Action(
+            EvictReason.RECLAIM, lambda group: self._reclaim(group, shares, borrows=True)
+        )
+        waiting = [queue for queue in queues if queue.pending]
+        if waiting and (quotas.anyone_over() or self._solver.coming):
+            self._pass(waiting, order, inside)
+            self._pass(waiting, order, guaranteed)
+            self._pass(waiting, order, above)
+        outranked = [queue for queue in waiting if queue.pending and self._outranks(queue)]
+        higher = Action(EvictReason.PRIORITY, self._preempt)
+        self._pass(outranked, order, higher)
+
+    def _outranks(self, queue: Queue) -> bool:
+        """Whether what waits has a higher priority than one of its project on a node."""
+        highest = max((group.job for group in queue.pending), key=lambda job: job.priority)
+        return self._victims.outranked_by(highest)
+
+    def _pass(self, queues: Sequence[Queue], order: FairOrder, action: Action) -> None:
+        """Help one group after the other, the project with the smallest share first."""
+        turns = [self._turns(queue, action) for queue in queues]
+        if self._helped < MOST_HELPED and not self.in_the_way:
+            for _ in order.by_turns(queues, turns):
+                if self._helped >= MOST_HELPED or self.in_the_way:
+                    break
+
+    def _turns(self, queue: Queue, action: Action) -> Iterator[bool]:
+        """One after the other, groups that are helped."""
+        stuck: set[tuple[Needs, int, JobKey | None]] = set()
+        for group in tuple(queue.pending):
+            if (
+                group.startable
+                and group.needs.least_milli
+                and not self._blocks.freed_for(group)
+                and self._help(queue, group, action, stuck)
+            ):
+                yield True
+
+    def _help(
+        self,
+        queue: Queue,
+        group: PodGroup,
+        action: Action,
+        stuck: set[tuple[Needs, int, JobKey | None]],
+    ) -> bool:
+        """Decide on the solution for a group; if there is none, those alike are ``stuck``."""
+        job = group.job
+        own, others = self._blocks.of_group(group), self._blocks.reserved_open_to(job)
+        key = group.needs, job.priority, job.key if own or others else None
+        if key in stuck:
+            return False
+        for block in (*own, *others):
+            self._blocks.lift(block)
+        found = action.solve(group)
+        gone = [pod for party in found.victims for pod in party] if found else ()
+        if found is None or not self._placer.may_after(found.placement, gone):
+            stuck.add(key)
+            self._blocks.settle((*own, *others))
+            return False
+        if self._are_in_the_way(group, found.victims):
+            return True
+        self._evict(found.victims, group, action.reason)
+        self._promise(queue, group, found.placement, others)
+        return True
+
+    def _reclaim(self, group: PodGroup, whole: Balance, *, borrows: bool) -> Solution | None:
+        """A solution at the cost of projects from which the balance lets something be taken."""
+        project, balance = group.project, whole.of(group.needs)
+        room = balance.missing_milli(project.name)
+        if not borrows:
+            room = min(room, self._balance.inside_milli(project))
+        if group.needs.least_milli > room:
+            return None
+        purse, barred = (
+            self._balance.beyond.purse(project),
+            self._claims.barred if borrows else None,
+        )
+        placement = self._solver.without(group, room, barred, purse)
+        if placement is not None:
+            return Solution((), placement)
+        if barred is not None and self._solver.without(group, room, None, purse) is not None:
+            return None  # there is room that is only kept from those who borrow
+
+        def spare(kind: Kind) -> int:
+            if kind.interactive:
+                return self._victims.interactive_milli(kind.project)
+            if kind.model is not None:
+                return self._balance.spare_of_model_milli(kind.project, kind.model)
+            return balance.spare_milli(kind.project)
+
+        gives = partial(self._victims.gives, project.name)
+        terms = Terms(gives, spare, lambda given: room, purse, barred)
+        ranked = self._victims.of_others(group.job, balance.most_over())
+        return self._solver.best(group, ranked, terms)
+
+    def _preempt(self, group: PodGroup) -> Solution | None:
+        """A solution at the cost of pods of the same project with a lower priority."""
+        project, job = group.project, group.job
+        if not self._victims.outranked_by(job):
+            return None
+        growth, most = self._balance.growth_milli(project), self._balance.ceiling_milli(project)
+        purse = self._balance.beyond.purse(project)
+        placement = self._solver.without(group, growth, None, purse)
+        if placement is not None:
+            return Solution((), placement)
+        if self._solver.without(group, most, None, purse) is not None:
+            return None  # there is room that is only kept from those who borrow
+
+        def spare(kind: Kind) -> int:
+            return self._victims.interactive_milli(kind.project) if kind.interactive else UNBOUNDED
+
+        def fair(given: int, cost: int, nodes: Iterable[int]) -> bool:
+            """Beyond its growth a project takes no nodes for which those inside quota wait."""
+            return cost <= growth + given or not any(node in self._claims for node in nodes)
+
+        gives = partial(self._victims.gives, project.name)
+        terms = Terms(gives, spare, lambda given: most + given, purse, None, fair)
+        return self._solver.best(group, self._victims.lower(job), terms)
+
+    def _are_in_the_way(self, group: PodGroup, victims: Iterable[Party]) -> bool:
+        """Whether some are only started by this cycle: then all is planned again without them."""
+        for party in victims:
+            other = self._victims.started(party)
+            if other is not None:
+                mine = other.project is group.project
+                self.in_the_way[other.project.name] = (
+                    (*group.position, 0) if mine else other.position
+                )
+        return bool(self.in_the_way)
+
+    def _evict(self, victims: Sequence[Party], group: PodGroup, reason: EvictReason) -> None:
+        """Decide that these go."""
+        for party in victims:
+            why = self._why(group, party, reason)
+            self.evicts += orders(party, group.job.key, reason, why)
+        for party in victims:
+            self._victims.evict(party)
+
+    def _why(self, group: PodGroup, party: Party, reason: EvictReason) -> str:
+        job: WaitingJob = group.job
+        if reason is EvictReason.PRIORITY:
+            return f"its priority is {job.priority}, that of {party[0].job} {party[0].priority}"
+        balance = self._balance.of(group.needs)
+        return f"{balance.stand(job.project)}, {balance.stand(party[0].project)}"
+
+    def _promise(
+        self, queue: Queue, group: PodGroup, placement: Placement, others: Iterable[Block]
+    ) -> None:
+        """Keep the room for those for whom it was made, or start them; ``others`` keep the rest."""
+        self._helped += len(placement)
+        for block in self._blocks.of_group(group):
+            self._blocks.drop(block)
+        affordable = milli_of(placement) <= self._balance.beyond.room_milli(group.project)
+        self._blocks.keep(group, placement, HoldKind.FREED, new=True)
+        mine = self._blocks.of_group(group)
+        if affordable and all(block.here for block in mine):
+            for block in mine:
+                self._blocks.drop(block)
+            self._placer.start(group, placement)
+            self._victims.start(queue, group)
+        self._blocks.settle(others)
