@@ -6,7 +6,7 @@ down, whoever brought it up. `python -m cluster --help` is the same as commands.
 
     running = up(Settings(name="try", nodes=(Path("tests/fixtures/clusters/dell-saas.yaml"),)))
     running.kubectl("get", "nodes")
-    running.stop()
+    down(running.name)
 """
 
 from cluster.errors import ClusterError

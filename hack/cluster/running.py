@@ -191,12 +191,6 @@ class Running:
         except (ClusterError, OSError):
             return False
 
-    def stop(self) -> None:
-        """Stops the cluster and deletes its run folder."""
-        from cluster.lifecycle import down  # lifecycle builds on this module
-
-        down(self.name)
-
     @property
     def _services(self) -> Services:
         return Services(self.folder)

@@ -19,7 +19,7 @@ from tests.api.replica import LEASE_NAMESPACE, operating
 from tests.api.tenant import Tenant
 from xdist.remote import Producer
 
-from cluster import Running, Settings, up
+from cluster import Running, Settings, down, up
 
 CLUSTERS = Path(__file__).parents[1] / "fixtures" / "clusters"
 SERVERS = CLUSTERS / "dell-saas.yaml"
@@ -59,7 +59,7 @@ def own_cluster(purpose: str) -> Iterator[Running]:
         account.make(running)
         yield running
     finally:
-        running.stop()
+        down(running.name)
 
 
 @pytest.fixture

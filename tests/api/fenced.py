@@ -11,7 +11,7 @@ from tests.api.conftest import administrator, settings
 from tests.api.replica import LEASE_NAMESPACE, ROOT, Replica
 from tests.api.tenant import until
 
-from cluster import Running, up
+from cluster import Running, down, up
 from cluster.credentials import render_kubeconfig
 
 RELEASE = "gpu-scheduler"
@@ -32,7 +32,7 @@ def fenced_cluster(purpose: str) -> Iterator[Running]:
         _write_kubeconfig(running)
         yield running
     finally:
-        running.stop()
+        down(running.name)
 
 
 def operator_kubeconfig(running: Running) -> Path:

@@ -91,7 +91,7 @@ def test_up_works_after_a_start_that_was_cut_off(other: Running, name: str) -> N
 def test_down_leaves_no_process_and_no_folder(other: Running, name: str) -> None:
     other.add_nodes(fake_nodes(3))
     processes = other.processes.values()
-    other.stop()
+    down(other.name)
     assert not any(is_alive(process) for process in processes)
     assert not marked_with(other.folder)
     assert not other.folder.exists()

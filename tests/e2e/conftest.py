@@ -45,13 +45,13 @@ def real_cluster() -> Iterator[Running]:
     demo = connect(environment.NAME)
     if demo is not None and demo.state.real_node:
         say("the demo has this machine's real node: stopping it, `make demo` brings it back")
-        demo.stop()
+        lifecycle.down(demo.name)
     settings = Settings(name=CLUSTER, real_node=True, owner=os.getpid())
     running = lifecycle.up(settings, recreate=True)
     try:
         yield running
     finally:
-        running.stop()
+        lifecycle.down(running.name)
 
 
 @pytest.fixture(scope="session")

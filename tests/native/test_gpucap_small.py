@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+import pytest
 from tests.native.container import Container
 from tests.native.cuda import MIB
 
@@ -30,6 +31,7 @@ def test_threads_that_share_a_page_leave_nothing(container: Callable[..., Contai
     assert box.call(f"{CASES}:in_threads", 8, 2000) == 8
 
 
+@pytest.mark.alone  # the failure meets whoever calls next
 def test_an_allocation_is_charged_when_the_driver_cannot_say_for_which_device(
     container: Callable[..., Container],
 ) -> None:

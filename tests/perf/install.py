@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.perf.settings import GPUS_PER_NODE, ROOT
 from tests.perf.workload import NAMESPACE
 
-from cluster import Running, Settings, fake_nodes, up
+from cluster import Running, Settings, down, fake_nodes, up
 from cluster.api_client import ApiClient, Object
 from cluster.credentials import render_kubeconfig
 
@@ -55,7 +55,7 @@ def cluster(name: str, *, nodes: int, qps: int | None, audit: bool = False) -> I
         yield running
     finally:
         say(f"cluster {name}: stopping")
-        running.stop()
+        down(running.name)
 
 
 def operator_kubeconfig(running: Running) -> Path:

@@ -44,7 +44,7 @@ def main() -> int:
                     say(f"{look.family}: {look.problem}\n  {look.row}\n  {look.message}")
         text = report(looks, options.seed, time.monotonic() - began)
     finally:
-        running.stop()
+        lifecycle.down(running.name)
     sys.stdout.write(text)
     if options.output is not None:
         options.output.write_text(text)

@@ -4,8 +4,8 @@
  * says what it needs for one (cuArrayGetMemoryRequirements) that is charged instead. Sparse arrays
  * and those with deferred mapping have no memory of their own: it comes from cuMemCreate.
  */
-#include "bound.h"
 #include "charge.h"
+#include "keep.h"
 
 #define WITHOUT_MEMORY (CUDA_ARRAY3D_SPARSE | CUDA_ARRAY3D_DEFERRED_MAPPING)
 
@@ -207,7 +207,7 @@ static void destroyed(CUresult answer, enum owned_kind kind, uint64_t key,
                       const struct owned *entry) {
     charge_released(answer, kind, key, entry);
     if (answer == CUDA_SUCCESS)
-        bound_target_gone(entry->serial);
+        keep_target_gone(entry->serial);
 }
 
 CUresult cuArrayDestroy(CUarray array) {

@@ -9,20 +9,11 @@
 #include "bound.h"
 
 #include "charge.h"
-#include "vmm.h"
+#include "keep.h"
 
-#include <stdatomic.h>
 #include <stdlib.h>
 
-#define EVERY_DEVICE -1
-#define ENDPOINT     (UINT64_C(1) << 63) /* a target that is one, with its number */
-
-static _Atomic(int) bindings; /* more or less: none where it is 0 */
-
-/* The key of what is bound to a target on a device at an offset. */
-static uint64_t place_of(uint64_t target, int device, uint64_t offset) {
-    return (target ^ (uint64_t)device << 56) * 0x9e3779b97f4a7c15u + offset;
-}
+#define ENDPOINT (UINT64_C(1) << 63) /* a target that is one, with its number */
 
 /* A target by what is never another's: its age. One that is not known here goes by its handle. */
 static uint64_t target_of(enum owned_kind kind, uint64_t handle) {
@@ -31,7 +22,7 @@ static uint64_t target_of(enum owned_kind kind, uint64_t handle) {
 }
 
 struct binding {
-    struct vmm_keeper keeper;
+    struct keeper keeper;
     uint64_t target, offset;
     uint64_t memory; /* its serial */
     int device;
@@ -44,34 +35,14 @@ static struct binding begin(uint64_t target, uint64_t offset, CUmemGenericAlloca
         binding.device = memory.device;
         binding.memory = memory.serial;
     }
-    binding.keeper = vmm_keep(handle);
+    binding.keeper = keep_begin(handle);
     return binding;
 }
 
 static CUresult end(const struct binding *binding, CUresult answer, uint64_t bytes) {
-    uint64_t key = place_of(binding->target, binding->device, binding->offset);
     struct owned entry = {.bytes = bytes, .device = binding->device, .target = binding->target};
-    if (binding->keeper.ours)
-        bindings += vmm_kept(&binding->keeper, answer, OWNED_BOUND, key, entry);
+    keep_bound(&binding->keeper, answer, &entry, binding->offset);
     return answer;
-}
-
-static void unbind(uint64_t target, int device, uint64_t offset, uint64_t bytes, uint64_t before) {
-    struct owned entry;
-    uint64_t at = 0, key;
-    while (bindings && owned_next(OWNED_BOUND, &at, &key, &entry)) {
-        if (entry.target != target || (device != EVERY_DEVICE && entry.device != device) ||
-            key - place_of(target, entry.device, offset) >= bytes ||
-            !owned_take_older(OWNED_BOUND, key, before, &entry))
-            continue;
-        at--; /* another entry may be there now */
-        bindings--;
-        vmm_let_go(&entry);
-    }
-}
-
-void bound_target_gone(uint64_t serial) {
-    unbind(serial, EVERY_DEVICE, 0, UINT64_MAX, UINT64_MAX);
 }
 
 void bound_context_gone(uint64_t context, uint64_t serial) {
@@ -79,13 +50,9 @@ void bound_context_gone(uint64_t context, uint64_t serial) {
     struct owned array;
     uint64_t key;
     for (int i = 0; i < 2; i++)
-        for (uint64_t at = 0; bindings && owned_next(kinds[i], &at, &key, &array);)
+        for (uint64_t at = 0; keep_any_bound() && owned_next(kinds[i], &at, &key, &array);)
             if (array.owner == context && array.serial < serial)
-                bound_target_gone(array.serial);
-}
-
-void bound_forget(void) {
-    bindings = 0;
+                keep_target_gone(array.serial);
 }
 
 /* The memory that is mapped at an address, which stays while it is; 0: none of ours. */
@@ -111,7 +78,7 @@ static CUmemGenericAllocationHandle memory_at(void *address) {
         uint64_t before = owned_serial();                                                          \
         CUresult answer = CALL_DRIVER(symbol, __VA_ARGS__);                                        \
         if (answer == CUDA_SUCCESS && charge_ordinal(device, &place))                              \
-            unbind(target, place.device, offset, bytes, before);                                   \
+            keep_unbound(target, place.device, offset, bytes, before);                             \
         return answer;                                                                             \
     }
 
@@ -160,7 +127,7 @@ CUresult cuLogicalEndpointDestroy(CUlogicalEndpointId endpoint) {
     uint64_t before = owned_serial();
     CUresult answer = CALL_DRIVER(cuLogicalEndpointDestroy, endpoint);
     if (answer == CUDA_SUCCESS)
-        unbind(ENDPOINT | endpoint, EVERY_DEVICE, 0, UINT64_MAX, before);
+        keep_unbound(ENDPOINT | endpoint, KEEP_EVERY_DEVICE, 0, UINT64_MAX, before);
     return answer;
 }
 

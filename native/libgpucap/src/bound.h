@@ -4,13 +4,7 @@
 
 #include <stdint.h>
 
-/* The object or array with this serial is gone, and with it what was bound to it. */
-void bound_target_gone(uint64_t serial);
-
-/* The same for the arrays of a context that were made before `serial`. */
+/* The arrays of a context that were made before `serial` are gone, and what was bound to them. */
 void bound_context_gone(uint64_t context, uint64_t serial);
-
-/* This process is a forked child. */
-void bound_forget(void);
 
 #endif

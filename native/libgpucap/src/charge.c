@@ -1,8 +1,8 @@
 #include "charge.h"
 
+#include "keep.h"
 #include "lock.h"
 #include "pools.h"
-#include "vmm.h"
 
 #include <string.h>
 
@@ -122,7 +122,7 @@ static bool take_linear(int device, uint64_t bytes) {
 static bool reserve(const struct place *place, uint64_t bytes, bool (*take_some)(int, uint64_t)) {
     if (take_some(place->device, bytes))
         return true;
-    bool more = vmm_look_for_closed();
+    bool more = keep_look_for_closed();
     more |= pools_trim(place);
     return more && take_some(place->device, bytes);
 }

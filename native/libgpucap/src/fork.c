@@ -1,14 +1,13 @@
 #include "fork.h"
 
 #include "account.h"
-#include "bound.h"
 #include "charge.h"
 #include "contexts.h"
+#include "keep.h"
 #include "limit.h"
 #include "log.h"
 #include "owned.h"
 #include "pools.h"
-#include "vmm.h"
 
 #include <stdatomic.h>
 #include <sys/mman.h>
@@ -39,8 +38,7 @@ void fork_check_slow(void) {
         account_forget();
         charge_forget();
         owned_forget();
-        vmm_forget();
-        bound_forget();
+        keep_forget();
         pools_forget();
         contexts_forget();
     }

@@ -6,9 +6,9 @@
 #include "views.h"
 
 #include "charge.h"
+#include "keep.h"
 #include "limit.h"
 #include "pools.h"
-#include "vmm.h"
 
 static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
@@ -22,7 +22,7 @@ uint64_t views_free(int device, uint64_t physically_free) {
     uint64_t cap = limit_bytes();
     if (cap == LIMIT_NONE)
         return physically_free;
-    vmm_look_for_closed();
+    keep_look_for_closed();
     uint64_t held = account_held(device);
     return least(cap > held ? cap - held : 0, physically_free);
 }
