@@ -36,11 +36,6 @@ def device_requests(spec: GPUJobSpec) -> tuple[DeviceRequest, ...]:
     return tuple(sorted(found, key=lambda request: request.container))
 
 
-def pod_milli(spec: GPUJobSpec) -> int:
-    """Milli-GPU of one pod; what is asked for in memory counts 0, as no device is known yet."""
-    return sum(r.count * r.milli for r in device_requests(spec))
-
-
 def compute_capability(spec: GPUJobSpec) -> tuple[int, int]:
     """Lowest accepted compute capability as (major, minor); (0, 0) = any."""
     if spec.min_compute_capability is None:

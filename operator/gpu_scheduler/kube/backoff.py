@@ -1,7 +1,7 @@
-"""How long to wait before trying again: exponential, capped, with jitter.
+"""How long to wait before trying again: exponential, capped, with jitter where it is asked for.
 
-The jitter keeps many clients that lost one server from coming back at the same instant. Used by
-the client between retries and by the reflector between connections.
+The jitter keeps many clients that lost one server from coming back at the same instant. Used
+wherever something is tried again.
 """
 
 from collections.abc import Callable
@@ -13,14 +13,15 @@ class Backoff:
     """Delays that double from ``first_seconds`` up to ``most_seconds``.
 
     Attributes:
-        random: Returns a number in [0, 1); each delay is between half and all of its step.
+        random: Returns a number in [0, 1); each delay is between half and all of its step. None:
+            all of it.
     """
 
     first_seconds: float
     most_seconds: float
-    random: Callable[[], float]
+    random: Callable[[], float] | None = None
 
     def delay_seconds(self, attempt: int) -> float:
         """Delay after failed attempt number ``attempt`` (0 is the first)."""
         step = min(self.most_seconds, self.first_seconds * 2.0 ** min(attempt, 30))
-        return step * (0.5 + 0.5 * self.random())
+        return step if self.random is None else step * (0.5 + 0.5 * self.random())

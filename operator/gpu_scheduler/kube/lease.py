@@ -130,11 +130,6 @@ class Elector:
         self._lease: _Lease = {}  # as of our last write
         self._sighting: _Sighting | None = None
 
-    @property
-    def is_leader(self) -> bool:
-        """Whether a write may start now."""
-        return self.remaining() > 0
-
     def remaining(self) -> float:
         """Seconds within which a write may start and must have ended; 0: none may start.
 

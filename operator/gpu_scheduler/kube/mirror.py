@@ -3,7 +3,7 @@
 Keeps uid and resourceVersion per namespace/name, no objects. Invariants: the sink hears ``gone``
 exactly once for every uid that it heard ``changed`` for and that is no more, and before anything
 about a new object of the same name; after ``replace`` it knows what the list held and nothing
-else. A sink that raises is logged and counted, it never stops the stream. Called by the
+else. A sink that raises is logged, it never stops the stream. Called by the
 reflector.
 """
 
@@ -44,8 +44,6 @@ class Mirror(Generic[T]):
     """Tells a sink about objects, each change once."""
 
     def __init__(self, sink: Sink[T]) -> None:
-        self.sink_errors = 0
-        """Calls in which the sink raised."""
         self._sink = sink
         self._known: dict[tuple[str, str], tuple[str, str]] = {}
 
@@ -108,5 +106,4 @@ class Mirror(Generic[T]):
             self._failed(key)
 
     def _failed(self, key: tuple[str, str]) -> None:
-        self.sink_errors += 1
         unexpected(type(self._sink).__name__, "/".join(key))

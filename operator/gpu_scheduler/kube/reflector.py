@@ -128,16 +128,6 @@ class Reflector(Generic[T]):
         """Objects that the sink knows of."""
         return len(self._mirror)
 
-    @property
-    def sink_errors(self) -> int:
-        """Calls in which the sink raised."""
-        return self._mirror.sink_errors
-
-    @property
-    def silence_seconds(self) -> float:
-        """Time since the server was last heard of; above the inactivity limit it is away."""
-        return self._clock() - self._heard_at
-
     async def run(self) -> None:
         """List and watch until cancelled."""
         while True:

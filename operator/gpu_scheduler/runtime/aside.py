@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from gpu_scheduler.core.blame import Kind, Suspect
 from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.state.world import World
 
-FIRST_SECONDS, MOST_SECONDS = 60.0, 1800.0
+_SECONDS = Backoff(60.0, 1800.0)
 REASON = "SetAside"
 _MOST_CHARS = 300  # of an exception, in a sentence
 
@@ -32,7 +33,7 @@ class _Entry:
     why: str
     content: object  # of the object when it was set aside
     until: float  # monotonic seconds
-    seconds: float
+    times: int  # that it was set aside before this one
 
 
 class Aside:
@@ -61,10 +62,11 @@ class Aside:
     def put(self, suspect: Suspect, error: BaseException) -> None:
         """Set an object aside, for longer each time."""
         before = self._entries.get(suspect)
-        seconds = min(MOST_SECONDS, 2 * before.seconds) if before is not None else FIRST_SECONDS
+        times = before.times + 1 if before is not None else 0
         why = _why(error)
         content = self._content(suspect)
-        self._entries[suspect] = _Entry(why, content, self._clock() + seconds, seconds)
+        until = self._clock() + _SECONDS.delay_seconds(times)
+        self._entries[suspect] = _Entry(why, content, until, times)
         self._touch(suspect)
         if subject := self._subject(suspect):
             self._say(subject, REASON, why)

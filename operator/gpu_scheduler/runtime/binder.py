@@ -28,6 +28,7 @@ from gpu_scheduler.jobs.place import Pin, obstacle, place
 from gpu_scheduler.jobs.touch import touch
 from gpu_scheduler.jobs.write import NotPlaceableError, Write
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.kube.paths import pod as pod_path
@@ -38,7 +39,7 @@ from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
-_FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
+_LOOK_AGAIN = Backoff(0.5, 30.0)
 _AVOID_SECONDS = 10.0
 _GANG_AVOIDS_SECONDS = 60.0  # its other pods first have to go and come again
 _SLOW_SECONDS = 1.0  # from then on the job's status says what it waits for
@@ -241,10 +242,10 @@ class Binder:
             The pod as it is now, if its write is to be tried again.
         """
         meta = pod.metadata
-        delay = _FIRST_DELAY_SECONDS if result in ("failed", "fenced") else 0.0
+        times = 0 if result in ("failed", "fenced") else -1  # … at once
         while True:
-            await asyncio.sleep(delay)
-            delay = min(max(delay, _FIRST_DELAY_SECONDS / 2) * 2, _MAX_DELAY_SECONDS)
+            await asyncio.sleep(_LOOK_AGAIN.delay_seconds(times) if times >= 0 else 0.0)
+            times += 1
             try:
                 now = await (self._touch(meta) if unknown else self._read(meta))
             except errors.NotLeader:

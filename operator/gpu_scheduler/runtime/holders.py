@@ -13,6 +13,7 @@ from typing import NoReturn
 
 from gpu_scheduler.jobs.holder import HolderSettings, Owner, holder
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import RawObject
 from gpu_scheduler.kube.paths import core, of_group
@@ -26,7 +27,7 @@ log = logging.getLogger(__name__)
 
 _LOOK_SECONDS = 1.0
 _MOST_WRITES = 100  # in one look, so that a look is not long
-_FIRST_PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 5.0, 300.0
+_PAUSE = Backoff(5.0, 300.0)
 
 
 class Holders:
@@ -61,7 +62,7 @@ class Holders:
         self._owner_name, self._clock = owner, clock
         self._owner: Owner | None = None
         self._idle_since: dict[str, float] = {}
-        self._paused: dict[str, tuple[float, float]] = {}  # name -> until, and how long it was
+        self._paused: dict[str, tuple[float, int]] = {}  # name -> until, and how often
         self._slots: dict[str, Slot] = {}
         self._seen_version = -1
         self.counts: Counter[str] = Counter()
@@ -165,9 +166,8 @@ class Holders:
 
     def _pause(self, name: str) -> None:
         """Leave a device alone for a while, each time for longer."""
-        _, before = self._paused.get(name, (0.0, 0.0))
-        pause = min(max(before * 2, _FIRST_PAUSE_SECONDS), _MAX_PAUSE_SECONDS)
-        self._paused[name] = (self._clock() + pause, pause)
+        _, times = self._paused.get(name, (0.0, 0))
+        self._paused[name] = (self._clock() + _PAUSE.delay_seconds(times), times + 1)
 
     async def _find_owner(self) -> Owner | None:
         """The Deployment, read once: holders go when it goes."""

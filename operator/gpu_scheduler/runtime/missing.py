@@ -17,6 +17,7 @@ from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.jobs.nudge import nudge
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import ResourceQuota
 from gpu_scheduler.kube.times import utc_now
@@ -33,7 +34,8 @@ log = logging.getLogger(__name__)
 ASK_AFTER_SECONDS = 1.0
 _LOOK_SECONDS = 0.25
 _ASKED_AT_ONCE = 3  # jobs in a look
-_DOUBLINGS = 6  # of the time between two questions about pods that are missing and not refused
+# Between two questions about pods that are missing and not refused.
+_ASK_AGAIN = Backoff(ASK_AFTER_SECONDS, 64 * ASK_AFTER_SECONDS)
 
 
 class MissingPods:
@@ -123,7 +125,7 @@ class MissingPods:
             return self._refusals.refused(key, about)
         was_refused = self._refused.pop(key, None) is not None
         self._refusals.accepted(key)
-        self._again(key, ASK_AFTER_SECONDS * 2.0 ** min(self._asked[key], _DOUBLINGS))
+        self._again(key, _ASK_AGAIN.delay_seconds(self._asked[key]))
         if was_refused:
             self._world.touched.add(key)
             await self._nudge(own)

@@ -9,6 +9,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from gpu_scheduler.kube.backoff import Backoff
+
 K = TypeVar("K", bound=str)
 
 _LEAST_SECONDS = 0.001
@@ -26,7 +28,7 @@ class WorkQueue(Generic[K]):
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._failures: dict[K, int] = {}
         self._wake = asyncio.Event()
-        self._base, self._max = base_seconds, max_seconds
+        self._backoff = Backoff(base_seconds, max_seconds)
 
     def __len__(self) -> int:
         """Keys that are ready."""
@@ -61,7 +63,7 @@ class WorkQueue(Generic[K]):
         """Ask for the key again after a delay that grows with its failures; returns the delay."""
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
-        delay = min(self._base * 2.0 ** min(count, 16), self._max)
+        delay = self._backoff.delay_seconds(count)
         self.add_after(key, delay)
         return delay
 

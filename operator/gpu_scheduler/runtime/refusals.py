@@ -12,11 +12,12 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
 from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.kube.backoff import Backoff
 
 FIRST_SECONDS = 30.0
 MOST_SECONDS = 600.0
 SPACING_SECONDS = 0.1  # between two jobs of a namespace
-_DOUBLINGS = 6
+_DELAY = Backoff(FIRST_SECONDS, MOST_SECONDS)
 
 
 @dataclass(slots=True)
@@ -96,7 +97,7 @@ class Refusals:
 
 
 def _delay(times: int) -> float:
-    return float(min(FIRST_SECONDS * 2 ** min(times, _DOUBLINGS), MOST_SECONDS))
+    return _DELAY.delay_seconds(times)
 
 
 def _namespace(key: JobKey) -> str:

@@ -18,6 +18,7 @@ from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
 from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.times import timestamp
@@ -34,11 +35,10 @@ from gpu_scheduler.state.world import World
 log = logging.getLogger(__name__)
 
 ASK_AFTER_SECONDS = 5.0
-MOST_BACK_OFF_SECONDS = 3600.0
-_BACK_OFF_SECONDS = 60.0
+_ASK_AGAIN = Backoff(ASK_AFTER_SECONDS, 64 * ASK_AFTER_SECONDS)
+_BACK_OFF = Backoff(60.0, 3600.0)
 _LOOK_SECONDS = 1.0
 _ASKED_AT_ONCE = 5  # pods a second whose Events are read
-_DOUBLINGS = 6
 
 
 @dataclass(slots=True)
@@ -168,7 +168,7 @@ class Starting:
         if slow is None:
             return
         slow.asked += 1
-        slow.ask_at = self._clock() + ASK_AFTER_SECONDS * 2 ** min(slow.asked, _DOUBLINGS)
+        slow.ask_at = self._clock() + _ASK_AGAIN.delay_seconds(slow.asked)
         try:
             found = await self._events.trouble(pod)
         except errors.NotLeader:
@@ -198,7 +198,7 @@ class Starting:
                 known.why, known.explained = f"{known.said}: {why}", True
         else:
             times = known.times + 1 if known is not None and known.uid == job.uid else 0
-            seconds = min(_BACK_OFF_SECONDS * 2 ** min(times, _DOUBLINGS), MOST_BACK_OFF_SECONDS)
+            seconds = _BACK_OFF.delay_seconds(times)
             again = timestamp(datetime.fromtimestamp(self._now() + seconds, UTC))
             said = f"{message} and is tried again at {again}"
             until, explained = self._clock() + seconds, trouble is not None

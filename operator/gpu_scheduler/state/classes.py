@@ -12,7 +12,6 @@ from decimal import Decimal
 
 from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUJobSpec
-from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.catalogue import Catalogue, GPUKind
 from gpu_scheduler.core.request import Project
 from gpu_scheduler.core.wording import names
@@ -174,5 +173,4 @@ def settle(job: GPUJobRecord, classes: ClassBook) -> bool:
     if unknown or job.problem == job.unknown:
         job.problem = unknown
     job.spec, job.unknown = spec, unknown
-    job.requests = () if spec.roles is not None else device_requests(spec)
     return True

@@ -9,7 +9,6 @@ from gpu_scheduler.api.requests import (
     container_numbers,
     device_requests,
     models,
-    pod_milli,
 )
 from gpu_scheduler.core.request import DeviceRequest
 
@@ -56,18 +55,6 @@ def test_no_amount_cannot_be_requested():
         device_requests(spec(gpu=None))
 
 
-@pytest.mark.parametrize(
-    ("fields", "milli"),
-    [
-        ({"gpu": 0.3, "gpuDevices": 3}, 900),
-        ({"gpu": 2}, 2000),
-        ({"gpu": None, "gpuMemory": "1Gi"}, 0),
-    ],
-)
-def test_milli_of_a_pod(fields, milli):
-    assert pod_milli(spec(**fields)) == milli
-
-
 def test_container_names_of_both_forms():
     assert container_numbers(spec()) == {"main": 0}
     assert container_numbers(GPUJobSpec.model_validate(long_job(pod("a", "b")))) == {"a": 0, "b": 1}
@@ -83,7 +70,6 @@ def test_sidecars_are_numbered_after_all_containers_by_their_place_among_the_ini
     parsed = GPUJobSpec.model_validate(long_job(template, gpu=None, containers=asked))
     assert container_numbers(parsed) == {"a": 0, "b": 1, "cache": 65}
     assert device_requests(parsed) == (DeviceRequest(1, 1, 500), DeviceRequest(65, 1, 250))
-    assert pod_milli(parsed) == 750
 
 
 def test_compute_capability_orders_as_numbers():

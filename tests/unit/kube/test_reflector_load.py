@@ -110,13 +110,3 @@ async def test_a_long_list_lets_other_tasks_run(
         turns += 1
         await asyncio.sleep(0)  # noqa: ASYNC110  (turns of the loop are what is counted)
     assert turns >= 5
-
-
-async def test_silence_is_measured(stage: Stage) -> None:
-    now = [0.0]
-    await stage.start_watching(clock=lambda: now[0])
-    now[0] = 30.0
-    assert stage.reflector.silence_seconds == 30.0
-    stage.server.put(f"{PODS}/a", on_node())
-    await stage.sink.until_told("changed a uid-1 n1")
-    assert stage.reflector.silence_seconds == 0.0

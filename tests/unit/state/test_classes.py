@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.state.builders import gpujob_body
 
+from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.catalogue import GPUKind
 from gpu_scheduler.core.request import DeviceRequest, JobKey
 from gpu_scheduler.runtime.intake import Intake, gpuclass_record, gpujob_record
@@ -37,7 +38,7 @@ def shaped(shape: str = "complex_model_m_v100", **spec: Any) -> Any:
 
 def asks(record: GPUJobRecord) -> tuple[tuple[DeviceRequest, ...], list[str] | None]:
     assert record.spec is not None
-    return record.requests, record.spec.gpu_models
+    return device_requests(record.spec), record.spec.gpu_models
 
 
 def test_a_shape_equals_its_number_of_gpus_of_its_class():
@@ -136,12 +137,12 @@ def test_a_job_that_waits_for_a_shape_is_looked_at_when_it_appears_changes_and_g
     told.intake.gpuclass(body("v100", **V100))
     assert told.changed == [KEY]
     assert (told.job.problem, told.job.unknown) == ("", "")
-    assert told.job.requests == (DeviceRequest(0, 4, 1000),)
+    assert device_requests(told.job.spec) == (DeviceRequest(0, 4, 1000),)
     assert told.world.version > version
     told.intake.gpuclass(
         body("v100", version=2, **(V100 | {"shapes": {"complex_model_m_v100": 8}}))
     )
-    assert told.job.requests == (DeviceRequest(0, 8, 1000),)
+    assert device_requests(told.job.spec) == (DeviceRequest(0, 8, 1000),)
     told.intake.gpuclass_gone("v100", "another uid")
     assert told.job.problem == ""
     told.intake.gpuclass_gone("v100", "class-v100")

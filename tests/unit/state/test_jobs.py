@@ -3,7 +3,6 @@ import pytest
 from tests.unit.state.builders import make_gpujob, make_job
 
 from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
-from gpu_scheduler.core.request import DeviceRequest
 from gpu_scheduler.state.jobs import epoch_seconds, job_record
 from gpu_scheduler.state.world import World
 
@@ -37,10 +36,8 @@ def test_an_end_has_a_time() -> None:
     assert complete.finished == "2026-01-01T01:00:00Z"
 
 
-def test_a_gpujobs_request_is_parsed_once() -> None:
-    record = make_gpujob(gpu=0.3, minComputeCapability="8.0")
-    assert record.requests == (DeviceRequest(0, 1, 300),)
-    assert record.min_compute == (8, 0)
+def test_the_least_compute_capability_of_a_gpujob_is_parsed_once() -> None:
+    assert make_gpujob(gpu=0.3, minComputeCapability="8.0").min_compute == (8, 0)
 
 
 @pytest.mark.parametrize(("text", "count"), [("", 0), ("1", 1), ("0,2-4,9", 5)])

@@ -40,27 +40,6 @@ def following(existing: Sequence[Segment], completions: int) -> Segment | None:
     return Segment(len(existing), first, min(SEGMENT_TRIALS, completions - first))
 
 
-def to_open(
-    existing: Sequence[Segment], unfinished: int, completions: int, parallelism: int
-) -> list[Segment]:
-    """Segments to open now, so that ``parallelism`` trials can run.
-
-    Args:
-        existing: segments that are open or done, in order.
-        unfinished: trials of theirs that have not ended.
-        completions: trials of the sweep in all.
-        parallelism: trials at once.
-    """
-    opened: list[Segment] = []
-    while unfinished < parallelism:
-        segment = following([*existing, *opened], completions)
-        if segment is None:
-            break
-        opened.append(segment)
-        unfinished += segment.size
-    return opened
-
-
 def widths(unfinished: Sequence[int], parallelism: int) -> list[int]:
     """How many pods each segment may have, earlier segments first; together ``parallelism``."""
     result = []

@@ -4,11 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.sweeps.segments import SEGMENT_TRIALS, Segment, to_open, widths
+from gpu_scheduler.core.sweeps.segments import SEGMENT_TRIALS, Segment, following, widths
 
 
 def all_segments(completions: int) -> list[Segment]:
-    return to_open([], 0, completions, parallelism=10**6)
+    return opened([], completions)
+
+
+def opened(existing: list[Segment], completions: int) -> list[Segment]:
+    """All segments that come behind those that exist."""
+    found: list[Segment] = []
+    while (segment := following([*existing, *found], completions)) is not None:
+        found.append(segment)
+    return found
 
 
 def test_ten_thousand_trials_are_ten_segments_of_a_thousand():
@@ -27,25 +35,15 @@ def test_every_trial_is_in_one_segment_however_often_trials_are_added(rises):
     completions = 0
     for rise in rises:
         completions += rise
-        existing += to_open(existing, 0, completions, parallelism=10**6)
+        existing += opened(existing, completions)
     assert [s.number for s in existing] == list(range(len(existing)))
     trials = [segment.trial(i) for segment in existing for i in range(segment.size)]
     assert trials == list(range(completions))
     assert all(1 <= s.size <= SEGMENT_TRIALS for s in existing)
 
 
-@pytest.mark.parametrize(("left", "opens"), [(1000, 0), (9, 0), (8, 0), (7, 1), (0, 1)])
-def test_the_next_opens_when_fewer_are_left_than_may_run(left, opens):
-    first = Segment(0, 0, 1000)
-    assert len(to_open([first], left, 3000, parallelism=8)) == opens
-
-
-def test_as_many_open_as_a_wide_sweep_needs():
-    assert len(to_open([], 0, 10_000, parallelism=2500)) == 3
-
-
 def test_nothing_opens_behind_the_last_trial():
-    assert to_open([Segment(0, 0, 40)], 0, 40, parallelism=8) == []
+    assert following([Segment(0, 0, 40)], 40) is None
 
 
 @given(st.lists(st.integers(0, 1000), max_size=8), st.integers(1, 3000))
