@@ -1,4 +1,4 @@
-# Everything a developer does, by name. The work is in hack/ and in the Python packages; this file
+# Everything a developer does, by name. The work is in hack/, tools/ and in the Python packages; this file
 # only says what depends on what. `make` alone lists the targets.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -8,7 +8,7 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.requirements
-export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/hack
+export PYTHONPATH := $(CURDIR)/operator:$(CURDIR)/hack:$(CURDIR)/tools
 export PYTHONDONTWRITEBYTECODE ?=
 
 CHART := charts/gpu-scheduler
@@ -49,7 +49,7 @@ HISTORIES ?= 20000
 HISTORIES_SEED ?= 1
 .PHONY: histories
 histories: setup ## Generated histories in a long setting: HISTORIES=20000 HISTORIES_SEED=1
-	@HISTORIES=$(HISTORIES) HISTORIES_SEED=$(HISTORIES_SEED) PYTHONPATH=$(CURDIR)/operator:$(CURDIR)/hack \
+	@HISTORIES=$(HISTORIES) HISTORIES_SEED=$(HISTORIES_SEED) PYTHONPATH=$(CURDIR)/operator:$(CURDIR)/hack:$(CURDIR)/tools \
 	  $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_histories.py
 
 PLANS ?= 30000

@@ -8,7 +8,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
-export PYTHONPATH="$PWD/operator:$PWD/hack"
+export PYTHONPATH="$PWD/operator:$PWD/hack:$PWD/tools"
 
 tiers=("$@")
 [ ${#tiers[@]} -gt 0 ] || tiers=(unit native chart api e2e)

@@ -25,7 +25,7 @@ from gpu_check.probes import RESOLUTIONS, ProbeError, ProbeStarter
 from gpu_check.report import all_held
 from gpu_check.rows import ROWS, RowCheck
 
-HACK = Path(__file__).parents[2] / "hack"
+TOOLS = Path(__file__).parents[2] / "tools"
 TOGETHER = {"sum", "sum by NVML", "sigkill", "live limit"}
 COSTS = {
     ("cost of alloc", "alloc and free"),
@@ -40,7 +40,7 @@ COSTS = {
 def gpu_check(*options: object, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "gpu_check", *map(str, options)],
-        env={**os.environ, "PYTHONPATH": str(HACK), **environment},
+        env={**os.environ, "PYTHONPATH": str(TOOLS), **environment},
         capture_output=True,
         text=True,
         timeout=300,
