@@ -36,7 +36,7 @@ def shortage(demand: Demand, avoid: frozenset[str], snapshot: Snapshot) -> Verdi
         return Reason.WAITING_FOR_GPU, f"{needs}; {_tried_next(open_now, snapshot)}"
     if gpus_fit:
         return Reason.WAITING_FOR_RESOURCES, f"{needs}; {_lacking(demand, gpus_fit, snapshot)}"
-    stocks = [_stock(demand, n, snapshot) for n in usable]
+    stocks = _stocks(demand, usable, snapshot)
     total = sum(stock.total for stock in stocks)
     wanted = shape.devices[0].count * shape.devices[0].mib if _in_mib(demand) else 0
     if shape.devices and total >= (wanted or demand.least_milli):
@@ -64,6 +64,21 @@ def _tried_next(numbers: list[int], snapshot: Snapshot) -> str:
 def _in_mib(demand: Demand) -> bool:
     devices = demand.shape.devices
     return len(devices) == 1 and devices[0].mib > 0
+
+
+def _stocks(demand: Demand, nodes: list[int], snapshot: Snapshot) -> list[Stock]:
+    """Worked out once for all nodes in the same state."""
+    cluster, kinds, first = snapshot.cluster, snapshot.kind, snapshot.cluster.first
+    known: dict[tuple[int, ...], Stock] = {}
+    found = []
+    for n in nodes:
+        a, b = first[n], first[n + 1]
+        state = (kinds[n], *cluster.free_milli[a:b], *cluster.free_mib[a:b])
+        stock = known.get(state)
+        if stock is None:
+            stock = known[state] = _stock(demand, n, snapshot)
+        found.append(Stock(stock.fitting, stock.largest, stock.total, -n))
+    return found
 
 
 def _stock(demand: Demand, node: int, snapshot: Snapshot) -> Stock:

@@ -9,6 +9,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
+from gpu_scheduler.kube.client import Client
+
 JSON = "application/json"
 STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
@@ -21,6 +25,17 @@ class Write:
     path: str
     body: Mapping[str, Any]
     content_type: str = JSON
+
+
+async def send(client: Client, write: Write, *, retry: bool = True) -> bytes:
+    """Write it; the answer. Raises what the client raises; ``retry``: as for its requests."""
+    return await client.request(
+        write.method,
+        write.path,
+        body=orjson.dumps(write.body),
+        content_type=write.content_type,
+        retry=retry,
+    )
 
 
 class NotPlaceableError(ValueError):

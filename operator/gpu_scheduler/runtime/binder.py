@@ -17,8 +17,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn
 
-import orjson
-
 from gpu_scheduler.api.allocation import contexts
 from gpu_scheduler.api.names import TERM
 from gpu_scheduler.core.decision import Place
@@ -26,7 +24,7 @@ from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.jobs.gate import HOSTNAME_LABEL
 from gpu_scheduler.jobs.place import Pin, obstacle, place
 from gpu_scheduler.jobs.touch import touch
-from gpu_scheduler.jobs.write import NotPlaceableError, Write
+from gpu_scheduler.jobs.write import NotPlaceableError, Write, send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
@@ -172,12 +170,7 @@ class Binder:
             unexpected("binder", f"{name} on {decision.node}")
             return await self._resolve(decision, pod, "unexpected", refused=repr(error))
         try:
-            await self._client.request(
-                write.method,
-                write.path,
-                body=orjson.dumps(write.body),
-                content_type=write.content_type,
-            )
+            await send(self._client, write)
         except errors.NotLeader:
             raise
         except errors.ApiError as error:

@@ -11,11 +11,10 @@ import logging
 from collections.abc import Callable, Hashable, Iterable
 from typing import NoReturn
 
-import orjson
-
 from gpu_scheduler.core.request import JobKey, ProjectName
 from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.jobs.nudge import nudge
+from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
@@ -135,12 +134,7 @@ class MissingPods:
             if not (job.complete or job.failure or job.suspend or job.deleting):
                 write = nudge(job.namespace, job.name, job.uid, self._now())
                 try:
-                    await self._client.request(
-                        write.method,
-                        write.path,
-                        body=orjson.dumps(write.body),
-                        content_type=write.content_type,
-                    )
+                    await send(self._client, write)
                 except (errors.NotFound, errors.Conflict, errors.Unprocessable):
                     continue  # it is gone, or another one
 

@@ -13,11 +13,10 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-import orjson
-
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.jobs.conflicts import MAX_GRACE_SECONDS
 from gpu_scheduler.jobs.evict import remove
+from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta
@@ -88,6 +87,6 @@ class Overdue:
         meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
         write = remove(meta, grace_seconds=MAX_GRACE_SECONDS)
         try:
-            await self._client.request(write.method, write.path, body=orjson.dumps(write.body))
+            await send(self._client, write)
         except (errors.NotFound, errors.Conflict):
             return  # it is gone, or another one has its name

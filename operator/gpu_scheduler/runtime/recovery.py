@@ -21,7 +21,7 @@ from gpu_scheduler.core.request import JobKey, PodUID
 from gpu_scheduler.core.units import DEVICE_MILLI
 from gpu_scheduler.core.verify import Holder, overbooked
 from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_time_limit, remove
-from gpu_scheduler.jobs.write import Write
+from gpu_scheduler.jobs.write import Write, send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta
@@ -383,14 +383,9 @@ class Recovery:
         attempt = 0
         while True:
             try:
-                return await self._client.request(
-                    write.method,
-                    write.path,
-                    body=orjson.dumps(write.body),
-                    content_type=write.content_type,
-                    # A budget's no says to wait ten seconds, as the client would, several times.
-                    retry=not write.path.endswith("/eviction"),
-                )
+                # A budget's no says to wait ten seconds, as the client would, several times.
+                retry = not write.path.endswith("/eviction")
+                return await send(self._client, write, retry=retry)
             except (errors.NotFound, errors.Unprocessable):
                 return None
             except errors.TooManyRequests:

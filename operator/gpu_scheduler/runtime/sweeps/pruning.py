@@ -12,11 +12,9 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NoReturn
 
-import orjson
-
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.jobs.evict import evict, mark_pruned
-from gpu_scheduler.jobs.write import Write
+from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta
@@ -120,7 +118,7 @@ class Pruning:
 
     async def _evict(self, pod: PodRecord, why: str) -> None:
         try:
-            await self._send(evict(_meta(pod), grace_seconds=GOODBYE_SECONDS))
+            await send(self._client, evict(_meta(pod), grace_seconds=GOODBYE_SECONDS))
             self._say(pod, why)
         except (errors.NotFound, errors.Conflict):
             pass  # it went by itself
@@ -141,21 +139,13 @@ class Pruning:
 
     async def _mark(self, pod: PodRecord, why: str) -> bool:
         try:
-            await self._send(mark_pruned(_meta(pod), why, self._now()))
+            await send(self._client, mark_pruned(_meta(pod), why, self._now()))
         except errors.ApiError as error:
             # Also when it is gone, or we lead no more: then nobody is told, and nothing is lost.
             log.info("not told to stop: %s/%s: %s", pod.namespace, pod.name, error)
             return False
         self._told[pod.uid] = self._clock()
         return True
-
-    async def _send(self, write: Write) -> None:
-        await self._client.request(
-            write.method,
-            write.path,
-            body=orjson.dumps(write.body),
-            content_type=write.content_type,
-        )
 
 
 def _meta(pod: PodRecord) -> Meta:
