@@ -65,11 +65,24 @@ def program_name(process: Process) -> str:
 
 
 def is_alive(process: Process) -> bool:
-    """Whether `process` still runs; one that has ended and waits to be reaped does not."""
+    """Whether `process` still runs; one that has ended and waits to be reaped does not.
+
+    A process reads as a zombie as soon as its first thread has ended, for example after SIGKILL:
+    until the others have, too, it keeps its ports.
+    """
     with suppress(ChildProcessError):
         os.waitpid(process.pid, os.WNOHANG)
     state, start = _stat(process.pid)
-    return start == process.start and state not in ("Z", "X")
+    if start != process.start or state == "X":
+        return False
+    return state != "Z" or _threads(process.pid) > 1
+
+
+def _threads(pid: int) -> int:
+    try:
+        return len(os.listdir(f"/proc/{pid}/task"))
+    except OSError:
+        return 0
 
 
 def send(process: Process, number: signal.Signals) -> None:

@@ -1,6 +1,9 @@
 import os
 import signal
+import socket
 import subprocess
+import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -66,3 +69,27 @@ def test_a_program_is_its_own_session(tmp_path: Path) -> None:
     session = subprocess.check_output(["ps", "-o", "sid=", "-p", str(process.pid)], text=True)
     assert int(session) == process.pid
     stop([process], grace_seconds=10)
+
+
+# Its first thread has ended, and another one still has the port: as after SIGKILL, for a moment.
+HALF_ENDED = """
+import ctypes, socket, threading, time
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+threading.Thread(target=time.sleep, args=(60,)).start()
+ctypes.CDLL(None).pthread_exit(None)
+"""
+
+
+def test_a_program_lives_as_long_as_one_of_its_threads(tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = spawn([sys.executable, "-c", HALF_ENDED], log=log, mark=tmp_path)
+    stat = Path(f"/proc/{process.pid}/stat")
+    deadline = time.monotonic() + 10
+    while ") Z " not in stat.read_text() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert ") Z " in stat.read_text()
+    assert is_alive(process)
+    stop([process], grace_seconds=5)
+    assert not is_alive(process)
+    socket.create_server(("127.0.0.1", int(log.read_text()))).close()
