@@ -91,10 +91,6 @@ class Purse:
                     return some
         return frozenset()
 
-    def permits(self, demand: Demand, node: int) -> bool:
-        """Whether enough is left of a model that the node has for a pod."""
-        return self._pools.any_of(demand, node, lambda pool, least: least <= self.left_milli(pool))
-
     def most_milli(self, demand: Demand) -> int:
         """The most that a pod may cost, on the model of which most is left."""
         return max(map(self.left_milli, self._pools.of(demand)), default=UNBOUNDED)

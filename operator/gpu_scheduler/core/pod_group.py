@@ -63,6 +63,7 @@ class PodGroup:
     project: Project
     members: Order
     needs: Needs
+    index: int  # of its first pod among the waiting ones of the job
     never: Reason | None = None
     """Why it can never start, as far as that is so."""
     startable: bool = False
@@ -93,7 +94,7 @@ class PodGroup:
     @property
     def position(self) -> Position:
         """Its place in the queue of its project."""
-        return (*job_rank(self.job), self.job.pods.index(self.pods[0]))
+        return (*job_rank(self.job), self.index)
 
     @property
     def since(self) -> float:
@@ -137,16 +138,17 @@ class PodGroups:
             return [self._gang(job, project, job.gang)] if job.pods else []
         found: list[PodGroup] = []
         shape = avoid = peers = None
-        for pod in job.pods:
+        for index, pod in enumerate(job.pods):
             if pod.shape is not shape or pod.avoid != avoid or pod.peers is not peers:
                 shape, avoid, peers = pod.shape, pod.avoid, pod.peers
                 demand = self._demands.of(shape)
                 needs = self._lone(pod, demand)
-                group = self._judged(PodGroup(job, project, ((pod, demand),), needs))
+                group = self._judged(PodGroup(job, project, ((pod, demand),), needs, index))
                 never, startable = group.never, group.startable
                 found.append(group)
             else:
-                found.append(PodGroup(job, project, ((pod, demand),), needs, never, startable))
+                one = ((pod, demand),)
+                found.append(PodGroup(job, project, one, needs, index, never, startable))
         return found
 
     def _lone(self, pod: WaitingPod, demand: Demand) -> Needs:
@@ -173,7 +175,7 @@ class PodGroups:
             least = sum(demand.least_milli for _, demand in members)
             counts = Counter(demand for _, demand in members)
             needs = self._needs[signature] = Needs(signature, gang, counts, least)
-        return self._judged(PodGroup(job, project, _ordered(members, _size), needs))
+        return self._judged(PodGroup(job, project, _ordered(members, _size), needs, 0))
 
     def _judged(self, group: PodGroup) -> PodGroup:
         key = group.needs, group.project.name

@@ -8,7 +8,7 @@ places pods, by ``balance`` and by the reasons.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 
 from gpu_scheduler.core.demand import Demand
 from gpu_scheduler.core.products import means
@@ -65,13 +65,6 @@ class Pools:
                 for offset in chooser.eligible(kind)
             )
         return pools
-
-    def any_of(self, demand: Demand, node: int, suits: Callable[[Pool, int], bool]) -> bool:
-        """Whether a model of the node suits, given it and what a pod costs there at least."""
-        kind = self._snapshot.kind[node]
-        devices, least = self._snapshot.kinds[kind], demand.chooser.least_milli(kind)
-        pools = {self.of_product(devices[o].model) for o in demand.chooser.eligible(kind)}
-        return not pools or any(suits(pool, least) for pool in pools)
 
     def only(self, demand: Demand) -> Pool:
         """The one model that could serve a demand; empty when there is none, or several could."""

@@ -3,6 +3,7 @@
 Called by ``plan``; what starts is taken off ``pending``, the reasons speak of what stays.
 """
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -21,8 +22,8 @@ class Queue:
 
     def hold_back(self, position: Position) -> None:
         """The groups from a position on have their turn later."""
-        self.later = [group for group in self.pending if group.position >= position]
-        self.pending = [group for group in self.pending if group.position < position]
+        at = bisect_left(self.pending, position, key=lambda group: group.position)
+        self.pending, self.later = self.pending[:at], self.pending[at:]
 
     def let_in(self) -> None:
         """Those have their turn now."""

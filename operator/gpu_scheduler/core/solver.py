@@ -296,7 +296,8 @@ class Solver:
             stay = self._untouched(group, gone, placement, terms)
             self._put_back(stay)
             given -= _sum(stay)
-            gone = [party for party in gone if party not in stay]
+            stayed = set(map(id, stay))
+            gone = [party for party in gone if id(party) not in stayed]
         needed = list(gone)
         for party in gone[-2::-1][:MOST_SPARED]:  # the last one was needed
             milli = victims.milli_of(party)
@@ -382,11 +383,10 @@ def _may_go(ranked: Ranked, terms: Terms) -> list[Party]:
 
 def _cost(solution: Solution, ranked: Ranked) -> Cost:
     """The project and priority of the last to go, then how many that run, then how long."""
-    gone = {id(party) for party in solution.victims}
-    ranks = [rank for rank, party in ranked if id(party) in gone]
-    if not ranks:
+    ids = set(map(id, solution.victims))
+    gone = [(rank, party) for rank, party in ranked if id(party) in ids]
+    if not gone:
         return (False, -1, 0, False, 0, 0.0)
-    last = max(ranks)
-    running = (party for party in solution.victims if victims.rank(party).runs)
-    count = sum(map(len, running))
+    last = max(rank for rank, _ in gone)
+    count = sum(len(party) for rank, party in gone if rank.runs)
     return (last.runs, last.project, last.priority, last.interactive, count, last.age)

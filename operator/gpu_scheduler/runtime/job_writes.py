@@ -11,6 +11,7 @@ from typing import Any
 
 from gpu_scheduler.core.request import JobKey
 from gpu_scheduler.jobs.drift import TemplatedJob, edited, steps
+from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.kube.paths import job as job_path
@@ -18,7 +19,7 @@ from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.world import World
 
 _AT_ONCE = 3  # times that something is put back without delay
-_MOST_SECONDS = 60.0
+_AGAIN = Backoff(1.0, 60.0)
 _QUIET_SECONDS = 120.0  # without a change by somebody else, and the struggle is over
 _REMEMBERED = 10_000  # Jobs, before those that are gone are forgotten
 
@@ -34,7 +35,7 @@ class _Written:
         """When the same may be written again."""
         if self.again < _AT_ONCE:
             return self.at
-        return self.at + min(2.0 ** (self.again - _AT_ONCE), _MOST_SECONDS)
+        return self.at + _AGAIN.delay_seconds(self.again - _AT_ONCE)
 
 
 class JobWrites:

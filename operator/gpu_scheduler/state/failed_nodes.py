@@ -9,8 +9,9 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.kube.backoff import Backoff
 
-_DOUBLINGS = 6  # of the time that a job avoids a node: at most 64 times as long
+_MOST_TIMES = 64  # as long as at first a job avoids a node
 _MOST_CHARS = 300  # of what was said
 
 
@@ -34,7 +35,7 @@ class FailedNodes:
         A new leader learns of earlier times one after the other, in any order.
         """
         failure = self._failures.setdefault(key, {}).setdefault(node, _Failure())
-        until = now + seconds * 2.0 ** min(failure.times, _DOUBLINGS)
+        until = now + Backoff(seconds, _MOST_TIMES * seconds).delay_seconds(failure.times)
         failure.until = max(until, failure.until or until)
         failure.times += 1
         failure.why = why if len(why) <= _MOST_CHARS else f"{why[:_MOST_CHARS]}…"
