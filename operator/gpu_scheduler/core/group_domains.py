@@ -44,8 +44,7 @@ class GroupDomains:
 
     def allowed(self, group: PodGroup, division: Division) -> Container[int]:
         """The domains that members which run already leave to the others."""
-        numbers = (self._snapshot.number_of(name) for name in group.needs.gang.nodes)
-        nodes = [n for n in numbers if n is not None]
+        nodes = self._snapshot.numbers_of(group.needs.gang.nodes)
         return division.values_at(nodes) if nodes else range(len(division.names))
 
     def inside(self, group: PodGroup, nodes: Flags) -> Flags:

@@ -19,7 +19,6 @@ from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.reservation import Reservations
-from gpu_scheduler.core.snapshot import Snapshot
 
 
 @dataclass(slots=True)
@@ -37,12 +36,11 @@ class Holds:
     def __init__(
         self,
         placer: Placer,
-        snapshot: Snapshot,
         departures: Departures,
         blocks: Blocks,
         reservations: Reservations,
     ) -> None:
-        self._placer, self._snapshot = placer, snapshot
+        self._placer, self._snapshot = placer, placer.snapshot
         self._departures, self._blocks, self._reservations = departures, blocks, reservations
 
     def honour(

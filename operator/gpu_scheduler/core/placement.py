@@ -171,9 +171,7 @@ class Placer:
     def open_to(self, member: Member) -> Flags:
         """[nodes] Whether they have the room for a pod now, whatever rules about others say."""
         found = self._session.table.open(member[1])
-        for node in map(self.snapshot.number_of, member[0].avoid):
-            if node is not None:
-                found[node] = False
+        found[self.snapshot.numbers_of(member[0].avoid)] = False
         return found
 
     def start(self, group: PodGroup, placement: Placement) -> None:
@@ -203,9 +201,7 @@ class Placer:
                 continue
             could = np.zeros_like(found)
             could[demand.could] = True
-            for node in map(self.snapshot.number_of, pod.avoid):
-                if node is not None:
-                    could[node] = False
+            could[self.snapshot.numbers_of(pod.avoid)] = False
             forbidden = self._forbidden((pod, demand))
             if forbidden is not None:
                 could &= ~forbidden
@@ -291,10 +287,7 @@ class Placer:
         if not gang.distinct or not gang.devices:
             return
         cluster = self.snapshot.cluster
-        for name in gang.nodes:
-            node = self.snapshot.number_of(name)
-            if node is None:
-                continue
+        for node in self.snapshot.numbers_of(gang.nodes):
             devices = range(cluster.first[node], cluster.first[node + 1])
             mine = [(0, d, 0, 0) for d in devices if cluster.dev_id[d] in gang.devices]
             self.snapshot.block(node, self._whole(tuple(mine)))

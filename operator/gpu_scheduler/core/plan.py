@@ -121,9 +121,9 @@ def _attempt(
     # 2. Use, or go on keeping, the room that was kept for groups.
     departures = Departures(snapshot, occupants if queues else NOBODY)
     blocks = Blocks(snapshot, departures, session.peers, now)
-    solver = Solver(placer, snapshot, departures)
+    solver = Solver(placer, departures)
     reservations = Reservations(placer, solver, departures, blocks, within, now)
-    held = Holds(placer, snapshot, departures, blocks, reservations)
+    held = Holds(placer, departures, blocks, reservations)
     budgets = {HoldKind.FREED: beyond, HoldKind.RESERVED: within}
     started = held.honour(given.holds, queues, budgets) if given.holds else []
     promised = len(started)

@@ -88,10 +88,7 @@ class Candidates:
             found = barred.copy()
         else:
             found = np.zeros(len(snapshot.kind), dtype=np.bool_)
-        for name in avoid:
-            node = snapshot.number_of(name)
-            if node is not None:
-                found[node] = True
+        found[snapshot.numbers_of(avoid)] = True
         return found
 
     def _charged_alike(self, node: int) -> "npt.NDArray[np.int64] | int":

@@ -145,6 +145,10 @@ class Snapshot:
             self._number = {node.name: n for n, node in enumerate(self.cluster.nodes)}
         return self._number.get(name)
 
+    def numbers_of(self, names: Iterable[str]) -> list[int]:
+        """The indexes of those nodes that are known."""
+        return [node for node in map(self.number_of, names) if node is not None]
+
     def picks_of(self, node: int, grants: Iterable[Grant]) -> Picks:
         """Devices of a node, as far as it has them."""
         first, last = self.cluster.first[node], self.cluster.first[node + 1]

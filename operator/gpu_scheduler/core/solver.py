@@ -21,7 +21,6 @@ from gpu_scheduler.core.occupants import Party
 from gpu_scheduler.core.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.request import PodUID
-from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.victims import Kind, Ranked
 
 Flags = npt.NDArray[np.bool_]
@@ -76,9 +75,9 @@ class Terms:
 class Solver:
     """Searches on one snapshot; ``trials`` is what is left of the cycle's budget."""
 
-    def __init__(self, placer: Placer, snapshot: Snapshot, departures: Departures) -> None:
+    def __init__(self, placer: Placer, departures: Departures) -> None:
         self.trials = TRIALS
-        self._placer, self._snapshot, self._departures = placer, snapshot, departures
+        self._placer, self._snapshot, self._departures = placer, placer.snapshot, departures
 
     @property
     def coming(self) -> bool:
