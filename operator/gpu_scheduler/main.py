@@ -119,7 +119,7 @@ def simulate(
             min=0.01, max=10, help="Trace: demand that arrives, in clusters; 1.3 if not given."
         ),
     ] = None,
-    departures: Annotated[
+    releasing: Annotated[
         float | None,
         typer.Option(min=0.01, max=10, help="Trace: let pods come and go at this load instead."),
     ] = None,
@@ -150,7 +150,7 @@ def simulate(
     """
     from gpu_scheduler.simulate.arguments import Arguments, run
 
-    of_trace = seed, arrive, departures, plot
+    of_trace = seed, arrive, releasing, plot
     of_cluster = add, remove, operator_namespace, consolidation
     arguments = Arguments(nodes, pods, policy, output, *of_trace, *of_cluster)
     try:

@@ -18,7 +18,7 @@ from tests.api.test_simulate import Simulator, gpujob
 from cluster import Running
 from gpu_scheduler.api import moved
 from gpu_scheduler.core.consolidation import REST_SECONDS
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.times import timestamp
 
 SETTINGS = {**CALM_LEASE, "packing": "spread", "consolidation": "true"}

@@ -19,7 +19,7 @@ from tests.faultproxy import BINDING, POD, Fault, FaultProxy, Rule
 
 from cluster import Running
 from gpu_scheduler.api.names import TERM
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 GPUS = 8
 LEADER = f"/api/v1/namespaces/{LEASE_NAMESPACE}/limitranges/gpu-scheduler-leader"

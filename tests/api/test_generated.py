@@ -25,7 +25,7 @@ from tests.unit.generated.histories import Step, hostile_steps
 from tests.unit.generated.values import Obj
 
 from cluster import Running
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 log = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from tests.api.replica import QUICK_LEASE, Replica
 from tests.api.tenant import Json, Tenant, runs, template, until
 
 from cluster import Running
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 KILLS = 20
 USABLE_MIB = 40960

@@ -19,13 +19,13 @@ from tests.unit.jobs.golden_jobs import CASES, make_input
 
 from cluster import Running
 from gpu_scheduler.api import allocation
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.drift import changes, steps
 from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_time_limit
-from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.place import Pin, place
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.write import Write
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube.objects import Job, Pod
 
 T = TypeVar("T")
@@ -203,7 +203,7 @@ def exists(key: str) -> dict[str, Any]:
 def gated(api: Caller, namespace: str, **spec: Any) -> Pod:
     container = {"name": "main", "image": "registry.example/quickstart:1"}
     template = {"spec": {"containers": [container], **spec}}
-    return create(api, namespace, {"template": template, "gpu": 0.5}, path=Path.GATE)
+    return create(api, namespace, {"template": template, "gpu": 0.5}, path=WritePath.GATE)
 
 
 def test_ungating_pins_every_term_and_kube_scheduler_follows(api: Caller, namespace: str) -> None:
@@ -291,7 +291,7 @@ def test_marking_another_pod_of_that_name_is_refused(api: Caller, namespace: str
 
 
 def test_an_evicted_pod_is_replaced_without_a_charge(api: Caller, namespace: str) -> None:
-    pod = create(api, namespace, {**SHORT, "retries": 0}, path=Path.GATE)
+    pod = create(api, namespace, {**SHORT, "retries": 0}, path=WritePath.GATE)
     assert send(api, evict(with_meta(pod, uid="another").metadata)).status == 409
     answer = send(api, evict(pod.metadata))
     assert answer.ok, answer.message

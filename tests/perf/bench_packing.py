@@ -77,7 +77,7 @@ class Run:
             pods=TRACE / f"openb_pod_list_{self.variant}.csv.xz",
             packing=self.policy,
             seed=self.seed,
-            departures=self.load,
+            releasing=self.load,
         )
         found = simulate(request, sys.stderr).to_json()
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -120,7 +120,7 @@ def published() -> dict[tuple[str, str], float]:
 
 
 def runs(policies: Sequence[Packing], variants: Sequence[str], seeds: Sequence[int]) -> list[Run]:
-    """The runs of a table, and those with departures."""
+    """The runs of a table, and those with releasing."""
     filling = [Run(p, v, s) for p in policies for v in variants for s in seeds]
     going = [
         Run(policy, "default", seed, load)
@@ -169,7 +169,7 @@ def page(found: dict[Run, dict[str, float | None]], seeds: Sequence[int], where:
     ]
     if churn:
         head = ["load", "policy", "GPU demand lost, %", "of pods with several GPUs, %"]
-        parts += ["With departures, default variant:", table(head, churn)]
+        parts += ["With releasing, default variant:", table(head, churn)]
     return "\n\n".join(parts)
 
 

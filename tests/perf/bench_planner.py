@@ -22,12 +22,12 @@ from tests.perf.report import planner
 from tests.unit.builders import ClusterBuilder, job, project, projects, shape
 from tests.unit.core.peer_builders import apart, peers, spread
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Plan
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Plan
+from gpu_scheduler.core.model.peers import PodRules
+from gpu_scheduler.core.model.request import DeviceRequest, Shape, WaitingJob
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.peers import PodRules
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import DeviceRequest, Shape, WaitingJob
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.simulate.arrivals import arriving, in_random_order
 from gpu_scheduler.simulate.run import Player

@@ -19,8 +19,8 @@ from tests.unit.generated.stage import ROOT, Stage
 from tests.unit.runtime.virtual_loop import VirtualLoop
 
 from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.request import JobKey
 
 NODES, PODS = 63, 1000
 

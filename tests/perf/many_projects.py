@@ -56,7 +56,7 @@ def main(projects: int) -> None:
             world.snapshot(),
             world.planner_projects(),
             world.waiting_jobs(),
-            occupants=world.occupants,
+            running_pods=world.running_pods,
             session=session,
         )
 

@@ -13,8 +13,8 @@ from tests.perf.bound import BoundWatch
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import API_VERSION, GROUP, VERSION
-from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, job, of_group, pod
@@ -57,7 +57,7 @@ def rendered_job(name: str, pods: int, *, scheduler: str) -> tuple[str, Any]:
             uid="none",
             spec=spec,
             project=NAMESPACE,
-            path=Path.BIND,
+            path=WritePath.BIND,
             has_runtime_class=False,
             has_priority_class=True,
         )

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable
 
-from gpu_scheduler.core.cluster import Cluster, NodeInfo, Taint
-from gpu_scheduler.core.request import (
+from gpu_scheduler.core.model.cluster import Cluster, NodeInfo, Taint
+from gpu_scheduler.core.model.request import (
     DeviceRequest,
     JobKey,
     NodeFilter,

@@ -9,7 +9,7 @@ that is loaded, as this memory does: the agent keeps its driver's library until 
 
 from statistics import median_high
 
-from gpu_scheduler.core.units import MIB
+from gpu_scheduler.core.model.units import MIB
 
 PODS = 9  # the last ones, per device
 LEAST_MIB, MOST_MIB = 16, 512  # MOST: CONTEXT_MIB of native/libgpucap/src/limit.c

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from gpu_scheduler.agent.driver import Facts, Memory
 from gpu_scheduler.api.gpunode import Device, ForeignProcess
-from gpu_scheduler.core.units import MIB
+from gpu_scheduler.core.model.units import MIB
 
 MOST_FOREIGN = 16  # as many as GPUNode holds of them per device
 

@@ -20,7 +20,7 @@ from typing import Any, Protocol
 
 from gpu_scheduler.agent import cgroup_tree
 from gpu_scheduler.agent.usage import ContainerUse
-from gpu_scheduler.core.units import MIB
+from gpu_scheduler.core.model.units import MIB
 from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from pathlib import Path
 from gpu_scheduler.agent import cgroup_tree
 from gpu_scheduler.agent.kernel_limits import LIMIT_MAX, LimitError, Limits
 from gpu_scheduler.agent.selftest import LIMIT_MIB, Layer, Run, judge
-from gpu_scheduler.core.units import MIB
+from gpu_scheduler.core.model.units import MIB
 
 
 def kernel_layer(limits: Limits, root: Path, uuid: str, run: Run) -> Layer:

@@ -13,7 +13,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from gpu_scheduler import __version__
 from gpu_scheduler.agent.sampler import DeviceSample, Sample
 from gpu_scheduler.agent.usage import Usage
-from gpu_scheduler.core.units import MIB
+from gpu_scheduler.core.model.units import MIB
 from gpu_scheduler.web.unexpected import unexpected_errors
 
 _DEVICE = ("node", "gpu", "uuid", "model")

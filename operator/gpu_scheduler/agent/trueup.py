@@ -16,7 +16,7 @@ from gpu_scheduler.agent.ledger import LedgerError, open_inside
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.sampler import Seen
 from gpu_scheduler.agent.usage import ContainerUse
-from gpu_scheduler.core.units import MIB
+from gpu_scheduler.core.model.units import MIB
 from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)

@@ -13,7 +13,7 @@ from gpu_scheduler.agent.cgroup import owner
 from gpu_scheduler.agent.pods import GpuContainer, OtherPod
 from gpu_scheduler.agent.sampler import Sample, Seen
 from gpu_scheduler.api.gpunode import ForeignProcess
-from gpu_scheduler.core.units import MIB
+from gpu_scheduler.core.model.units import MIB
 
 _ROUND_MIB = 64  # what is reported of foreign memory, so that small changes are no news
 _NAME_LENGTH = 64

@@ -17,8 +17,8 @@ from gpu_scheduler.api.names import (
     memory_bytes_annotation,
     memory_mib_annotation,
 )
-from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.core.units import DEVICE_MILLI, MIB
+from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB
 
 
 class BadAllocationError(ValueError):

@@ -10,7 +10,7 @@ from typing import Literal
 from pydantic import Field
 
 from gpu_scheduler.api.model import ApiModel
-from gpu_scheduler.core.units import MOST_MIB
+from gpu_scheduler.core.model.units import MOST_MIB
 
 Tier = Literal["kernel", "interposer", "framework", "none"]
 

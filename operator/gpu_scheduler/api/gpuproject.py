@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, WithJsonSchema
 from gpu_scheduler.api.condition import Condition
 from gpu_scheduler.api.model import ApiModel, ExactNumber, rules
 from gpu_scheduler.api.rules import AMOUNT, GPU_PROJECT_SPEC
-from gpu_scheduler.core.units import milli_from_gpu
+from gpu_scheduler.core.model.units import milli_from_gpu
 
 START_TIMEOUT_SECONDS = 600
 _MOST_GPUS = 1_000_000

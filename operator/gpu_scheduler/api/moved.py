@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from gpu_scheduler.api.names import MOVED_PREFIX
 from gpu_scheduler.api.numbers import number
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 
 NEVER: Mapping[int, "Mark"] = {}
 

@@ -25,8 +25,8 @@ from gpu_scheduler.api.requests import container_numbers
 from gpu_scheduler.api.roles import Role
 from gpu_scheduler.api.sweep_problems import sweep_problems
 from gpu_scheduler.api.validate_gang import gang_problems
+from gpu_scheduler.core.model.units import MIB, MOST_MIB
 from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
-from gpu_scheduler.core.units import MIB, MOST_MIB
 
 _LABEL_LENGTH = 63  # of a DNS label, and of a label's value
 

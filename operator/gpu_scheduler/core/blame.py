@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
-from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.core.model.request import JobKey, ProjectName
 
 _SAMPLE = 8  # of the others that are asked about one by one
 

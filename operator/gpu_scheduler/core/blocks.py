@@ -1,6 +1,6 @@
 """Room that is kept for pods: on which devices, and what of it is blocked at present.
 
-A block takes what it wants from what comes (see ``departures``), and for the rest blocks what is
+A block takes what it wants from what comes (see ``releasing``), and for the rest blocks what is
 free. Freed room is kept on the devices for which others had to go, so that what was promised to
 several pods keeps fitting; a reservation blocks what there is of it. Kept room is nobody else's,
 except for those who rank before its pod: see ``may_use``. Called by all who keep or use such room.
@@ -10,14 +10,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gpu_scheduler.core.decision import Grant, Hold, HoldKind
-from gpu_scheduler.core.departures import Departures, Room
+from gpu_scheduler.core.model.decision import Grant, Hold, HoldKind
+from gpu_scheduler.core.model.request import PodUID, ProjectName, WaitingJob, WaitingPod
+from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 from gpu_scheduler.core.order import job_rank
 from gpu_scheduler.core.peer_masks import Peers
 from gpu_scheduler.core.placement import Placement, milli_of
 from gpu_scheduler.core.pod_group import PodGroup
-from gpu_scheduler.core.request import PodUID, ProjectName, WaitingJob, WaitingPod
-from gpu_scheduler.core.snapshot import Picks, Snapshot
+from gpu_scheduler.core.releasing import ReleasingResources, Room
 
 Starter = Callable[[PodGroup], bool]  # starts a group where there is room; False = there is none
 _NOTHING: tuple[Room, Picks] = (Room(), ())
@@ -63,9 +63,9 @@ class Blocks:
     """All that is kept in one cycle, by pod."""
 
     def __init__(
-        self, snapshot: Snapshot, departures: Departures, peers: Peers | None, now: float
+        self, snapshot: Snapshot, releasing: ReleasingResources, peers: Peers | None, now: float
     ) -> None:
-        self._snapshot, self._departures = snapshot, departures
+        self._snapshot, self._releasing = snapshot, releasing
         self._peers, self._now = peers, now
         self.by_pod: dict[PodUID, Block] = {}
         self.charged_milli: Counter[ProjectName] = Counter()
@@ -105,7 +105,7 @@ class Blocks:
     def lower(self, block: Block) -> None:
         """Put a block in force: as much of what it wants as comes, or is free."""
         c, node = self._snapshot.cluster, block.node
-        block.comes = self._departures.take(node, block.room, block.picks)
+        block.comes = self._releasing.take(node, block.room, block.picks)
         rest = block.room - block.comes[0]
         room = Room(
             max(0, min(rest.cpu_milli, c.free_cpu_milli[node])),
@@ -130,7 +130,7 @@ class Blocks:
         """Take a block out of force for a while; it keeps its place among the others."""
         project, charge = block.group.job.project, block.charge_milli
         self._snapshot.release(block.node, *block.taken, project, charge)
-        self._departures.give_back(block.node, *block.comes)
+        self._releasing.give_back(block.node, *block.comes)
         block.in_force = False
         self._count(block, -1)
 

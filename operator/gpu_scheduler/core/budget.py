@@ -10,13 +10,13 @@ from collections.abc import Callable, Iterable
 from itertools import combinations
 
 from gpu_scheduler.core import quota
-from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.request import Project, ProjectName
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.pod_group import Needs
 from gpu_scheduler.core.pools import Pool, Pools
 from gpu_scheduler.core.quota import UNBOUNDED
-from gpu_scheduler.core.request import Project, ProjectName
-from gpu_scheduler.core.snapshot import Snapshot
 
 MOST_MODELS = 6  # looked at together
 

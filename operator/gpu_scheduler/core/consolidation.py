@@ -13,16 +13,16 @@ from itertools import permutations
 from gpu_scheduler.core import wording
 from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.budget import Budget, Purse
-from gpu_scheduler.core.decision import Evict, EvictReason, HoldKind
-from gpu_scheduler.core.departures import Departures
-from gpu_scheduler.core.devices import Choice
-from gpu_scheduler.core.occupants import Occupant
+from gpu_scheduler.core.model.decision import Evict, EvictReason, HoldKind
+from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.request import Project
+from gpu_scheduler.core.model.running_pods import RunningPod
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.placement import Placement, Placer
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.queues import Queue
-from gpu_scheduler.core.request import Project
+from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.solver import Scope, Solver
-from gpu_scheduler.core.units import DEVICE_MILLI
 
 REST_SECONDS = 3600.0  # between two moves of the same pod
 MOST_HELPED = 4  # groups per cycle
@@ -30,7 +30,7 @@ MOST_ASKED = 4  # of one project
 MOST_NODES = 64  # looked at for one of them
 MOST_MOVED = 4  # for one of them: they are tried in all orders
 
-Move = tuple[Occupant, int, Choice]  # who, and where it would go
+Move = tuple[RunningPod, int, Choice]  # who, and where it would go
 
 
 class Consolidation:
@@ -40,7 +40,7 @@ class Consolidation:
         self,
         placer: Placer,
         solver: Solver,
-        departures: Departures,
+        releasing: ReleasingResources,
         blocks: Blocks,
         within: Budget,
         now: float,
@@ -50,7 +50,7 @@ class Consolidation:
         self.again_at: float | None = None
         """When a pod that stays only because it moved lately may move again, epoch seconds."""
         self._placer, self._solver, self._snapshot = placer, solver, placer.snapshot
-        self._departures, self._blocks, self._now = departures, blocks, now
+        self._releasing, self._blocks, self._now = releasing, blocks, now
         self._within = within
         self._projects: dict[str, Project] = {}
 
@@ -82,7 +82,7 @@ class Consolidation:
         for block in lifted:
             self._blocks.lift(block)
         project = group.project
-        held = self._snapshot.allocated_milli(project.name) - self._departures.milli[project.name]
+        held = self._snapshot.allocated_milli(project.name) - self._releasing.milli[project.name]
         room, purse = self._within.room_milli(project, held), self._within.purse(project)
         for pods, scope in self._attempts(group) if group.needs.least_milli <= room else ():
             found = self._attempt(group, scope, pods, room, purse)
@@ -92,7 +92,7 @@ class Consolidation:
         self._blocks.settle(lifted)
         return False
 
-    def _attempts(self, group: PodGroup) -> Iterator[tuple[list[Occupant], Scope]]:
+    def _attempts(self, group: PodGroup) -> Iterator[tuple[list[RunningPod], Scope]]:
         """Pods that might move: of one node for a single pod, of whole domains for a gang."""
         free = self._snapshot.node_free_milli
         usable = {n for demand in group.needs.counts for n in demand.usable}
@@ -102,12 +102,12 @@ class Consolidation:
         for scope in self._solver.scopes(group, order, None):
             yield [pod for n in order if scope.has(n) for pod in on[n]], scope
 
-    def _movable(self, node: int, group: PodGroup) -> list[Occupant]:
-        pods = self._departures.staying_on(node)
+    def _movable(self, node: int, group: PodGroup) -> list[RunningPod]:
+        pods = self._releasing.staying_on(node)
         found = [pod for pod in pods if pod.job != group.job.key and self._may_move(pod)]
         return sorted(found, key=lambda pod: (pod.milli, pod.uid))
 
-    def _may_move(self, pod: Occupant) -> bool:
+    def _may_move(self, pod: RunningPod) -> bool:
         project = self._projects.get(pod.project)
         return (
             bool(pod.grants)
@@ -120,7 +120,7 @@ class Consolidation:
             and self._has_rested(pod)
         )
 
-    def _has_rested(self, pod: Occupant) -> bool:
+    def _has_rested(self, pod: RunningPod) -> bool:
         until = pod.moved + REST_SECONDS
         if not pod.moved or until <= self._now:
             return True
@@ -131,7 +131,7 @@ class Consolidation:
         self,
         group: PodGroup,
         scope: Scope,
-        pods: list[Occupant],
+        pods: list[RunningPod],
         room_milli: int,
         purse: Purse | None,
     ) -> tuple[Placement, list[Move]] | None:
@@ -141,7 +141,7 @@ class Consolidation:
         if fewest is None or not fewest[0]:
             return None
         mark = self._snapshot.mark()
-        self._departures.release_all()
+        self._releasing.release_all()
         found = self._rehome(group, pods[: fewest[0]], fewest[1], room_milli, purse)
         self._snapshot.rollback(mark)
         return found
@@ -149,7 +149,7 @@ class Consolidation:
     def _rehome(
         self,
         group: PodGroup,
-        pods: list[Occupant],
+        pods: list[RunningPod],
         placement: Placement,
         room_milli: int,
         purse: Purse | None,
@@ -178,14 +178,14 @@ class Consolidation:
         for member, node, choice in placement:
             self._snapshot.take(node, member[0].shape, choice.picks, group.job.project)
 
-    def _back(self, pod: Occupant) -> bool:
+    def _back(self, pod: RunningPod) -> bool:
         """Leave a pod where it was, if its place is still free."""
         fits = self._snapshot.fits_back(pod)
         if fits:
             self._snapshot.put_back(pod)
         return fits
 
-    def _places(self, order: Sequence[Occupant]) -> list[Move] | None:
+    def _places(self, order: Sequence[RunningPod]) -> list[Move] | None:
         """Where pods go that come back in this order."""
         snapshot = self._snapshot
         mark = snapshot.mark()
@@ -210,9 +210,9 @@ class Consolidation:
             message = f"{fits}: {job.key} needs {needs}"
             self.evicts.append(Evict(pod.uid, pod.job, job.key, EvictReason.CONSOLIDATE, message))
         for pod, _, _ in moves:
-            self._departures.add(pod)
+            self._releasing.add(pod)
         self._blocks.keep(group, placement, HoldKind.FREED)
 
-    def _release(self, pods: Iterable[Occupant]) -> None:
+    def _release(self, pods: Iterable[RunningPod]) -> None:
         for pod in pods:
             self._snapshot.release_pod(pod)

@@ -5,13 +5,13 @@ numbers only. CPU, memory and node selection of the pod are counted in, so what 
 really fit on an empty node. Called by ``unsatisfiable``.
 """
 
-from gpu_scheduler.core import fit
-from gpu_scheduler.core.catalogue import either
-from gpu_scheduler.core.demand import holds
-from gpu_scheduler.core.devices import qualifies
-from gpu_scheduler.core.products import means, spelt
-from gpu_scheduler.core.request import Shape
-from gpu_scheduler.core.snapshot import NodeKind, Snapshot
+from gpu_scheduler.core.model import fit
+from gpu_scheduler.core.model.catalogue import either
+from gpu_scheduler.core.model.demand import holds
+from gpu_scheduler.core.model.devices import qualifies
+from gpu_scheduler.core.model.products import means, spelt
+from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.snapshot import NodeKind, Snapshot
 
 
 def possible(shape: Shape, snapshot: Snapshot) -> list[int]:

@@ -9,8 +9,8 @@ nobody's share is cut to whole GPUs. Called by ``plan`` once per cycle and by th
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.quota import ceiling_milli
-from gpu_scheduler.core.request import Project, ProjectName
 
 EXACT = 1 << 64  # above the product of any two weights or quotas
 

@@ -6,7 +6,7 @@ tried and waits until the cluster or its project changes. Called by ``pod_group`
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.budget import Purse
-from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.placement import Placer
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.pools import Pool, Pools

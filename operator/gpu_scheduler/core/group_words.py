@@ -1,8 +1,8 @@
 """What a group asks for, in words: of a lone pod what it wants, of a gang the sum."""
 
 from gpu_scheduler.core import wording
+from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.pod_group import PodGroup
-from gpu_scheduler.core.units import gpu_from_milli
 
 
 def cost(group: PodGroup) -> str:

@@ -11,13 +11,13 @@ from dataclasses import dataclass, field
 
 from gpu_scheduler.core.blocks import Block, Blocks
 from gpu_scheduler.core.budget import Budget
-from gpu_scheduler.core.decision import Hold, HoldKind
-from gpu_scheduler.core.departures import Departures
-from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.model.decision import Hold, HoldKind
+from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.placement import Placement, Placer
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.queues import Queue
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.reservation import Reservations
 
 
@@ -36,12 +36,12 @@ class Holds:
     def __init__(
         self,
         placer: Placer,
-        departures: Departures,
+        releasing: ReleasingResources,
         blocks: Blocks,
         reservations: Reservations,
     ) -> None:
         self._placer, self._snapshot = placer, placer.snapshot
-        self._departures, self._blocks, self._reservations = departures, blocks, reservations
+        self._releasing, self._blocks, self._reservations = releasing, blocks, reservations
 
     def honour(
         self, holds: Sequence[Hold], queues: Iterable[Queue], budgets: Mapping[HoldKind, Budget]
@@ -99,7 +99,7 @@ class Holds:
                 group, self._nodes(ward), budget.room_milli(group.project, held)
             )
         else:
-            held -= self._departures.milli[group.project.name]
+            held -= self._releasing.milli[group.project.name]
             self._go_on(ward, blocks, budget.room_milli(group.project, held))
         return started
 
@@ -129,7 +129,7 @@ class Holds:
         mark = self._snapshot.mark()
         nodes = self._nodes(ward)
         for node in sorted(set(nodes.values())):
-            self._departures.release(node)
+            self._releasing.release(node)
         placement = self._placer.place_at(ward.group, room_milli, nodes)
         self._snapshot.rollback(mark)
         return placement

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core import fit
-from gpu_scheduler.core.cluster import NodeInfo
-from gpu_scheduler.core.request import NodeFilter, Toleration
+from gpu_scheduler.core.model import fit
+from gpu_scheduler.core.model.cluster import NodeInfo
+from gpu_scheduler.core.model.request import NodeFilter, Toleration
 
 Flags = npt.NDArray[np.bool_]
 _MOST_KNOWN = 1_000

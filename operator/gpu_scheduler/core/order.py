@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from heapq import heapify, heappop, heapreplace
 from typing import Protocol, TypeVar
 
-from gpu_scheduler.core.request import Project, ProjectName, WaitingJob
-from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.model.request import Project, ProjectName, WaitingJob
+from gpu_scheduler.core.model.snapshot import Snapshot
 
 JobRank = tuple[bool, int, float, str]
 ProjectRank = tuple[float, int, str]

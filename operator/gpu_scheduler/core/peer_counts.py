@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, Selectors
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.peer_index import PodIndex, SelectorIndex
-from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodSelector, Selectors
-from gpu_scheduler.core.snapshot import Snapshot
 
 Ints = npt.NDArray[np.int64]
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Generic, TypeVar
 
-from gpu_scheduler.core.peers import PodPeers, Selectors
+from gpu_scheduler.core.model.peers import PodPeers, Selectors
 
 T = TypeVar("T")
 _Handle = tuple[str | None, str, str]  # namespace (None = any), label, value

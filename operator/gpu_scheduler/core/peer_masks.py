@@ -14,10 +14,8 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.node_masks import NodeMasks
-from gpu_scheduler.core.peer_counts import Ints, PeerCounts, Tally
-from gpu_scheduler.core.peers import (
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.peers import (
     AffinityTerm,
     PodPeers,
     PodRules,
@@ -25,8 +23,10 @@ from gpu_scheduler.core.peers import (
     Selectors,
     SpreadConstraint,
 )
-from gpu_scheduler.core.request import NodeFilter, PodUID, WaitingJob, WaitingPod
-from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.model.request import NodeFilter, PodUID, WaitingJob, WaitingPod
+from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.node_masks import NodeMasks
+from gpu_scheduler.core.peer_counts import Ints, PeerCounts, Tally
 from gpu_scheduler.core.topology import Division, Domains
 
 Flags = npt.NDArray[np.bool_]

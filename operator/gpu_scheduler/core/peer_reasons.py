@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_scheduler.core import wording
-from gpu_scheduler.core.decision import Reason
-from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
+from gpu_scheduler.core.model.request import WaitingPod
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.peer_masks import Kind, Peers, Verdict
-from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
-from gpu_scheduler.core.request import WaitingPod
 from gpu_scheduler.core.shortage import Verdict as Answer
-from gpu_scheduler.core.snapshot import Snapshot
 
 Flags = npt.NDArray[np.bool_]
 _MOST_TOLD = 3  # rules in one sentence

@@ -13,17 +13,17 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_scheduler.core.budget import Purse, Spending
-from gpu_scheduler.core.decision import Grant, Place
-from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.devices import Choice
 from gpu_scheduler.core.group_domains import GroupDomains
-from gpu_scheduler.core.occupants import Occupant, Party
+from gpu_scheduler.core.model.decision import Grant, Place
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.request import Gang, PodUID, ProjectName, Shape, WaitingPod
+from gpu_scheduler.core.model.running_pods import Party, RunningPod
+from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.pod_group import Member, Order, PodGroup
 from gpu_scheduler.core.quota import UNBOUNDED
-from gpu_scheduler.core.request import Gang, PodUID, ProjectName, Shape, WaitingPod
 from gpu_scheduler.core.scores import NOBODY, Candidates
 from gpu_scheduler.core.session import Session
-from gpu_scheduler.core.snapshot import Picks
 
 Flags = npt.NDArray[np.bool_]
 Placement = list[tuple[Member, int, Choice]]  # member, node, devices
@@ -142,7 +142,7 @@ class Placer:
             return False
         return self.peers is None or self.peers.allows(pod, demand, node)
 
-    def may_after(self, placement: Placement, gone: Iterable[Occupant]) -> bool:
+    def may_after(self, placement: Placement, gone: Iterable[RunningPod]) -> bool:
         """Whether pods may go to their places once these are gone, on whom they may depend."""
         if self.peers is None:
             return True
@@ -316,15 +316,15 @@ def milli_of(placement: Placement) -> int:
     return sum(choice.milli for _, _, choice in placement)
 
 
-def occupants_of(group: PodGroup) -> Party:
+def running_pods_of(group: PodGroup) -> Party:
     """The pods of a group that starts, as if they had been there, started last of all."""
     pods = {pod.uid: pod for pod, _ in group.members}
-    return tuple(_occupant(group, pods[place.pod], place) for place in group.places)
+    return tuple(_running_pod(group, pods[place.pod], place) for place in group.places)
 
 
-def _occupant(group: PodGroup, pod: WaitingPod, place: Place) -> Occupant:
+def _running_pod(group: PodGroup, pod: WaitingPod, place: Place) -> RunningPod:
     job = group.job
-    return Occupant(
+    return RunningPod(
         pod.uid,
         pod.name,
         job.key,

@@ -8,17 +8,17 @@ simulator.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpu_scheduler.core.balance import Balance, shares_now
 from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.budget import Budget
 from gpu_scheduler.core.claims import Claims
-from gpu_scheduler.core.cluster import Cluster
 from gpu_scheduler.core.consolidation import Consolidation
-from gpu_scheduler.core.decision import Hold, HoldKind, Plan, Reason, Wait
-from gpu_scheduler.core.departures import Departures
+from gpu_scheduler.core.fair_share_state import FairShareState, shares_now
 from gpu_scheduler.core.feasibility import Feasibility
 from gpu_scheduler.core.holds import Holds
-from gpu_scheduler.core.occupants import Occupants, Roll
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Hold, HoldKind, Plan, Reason, Wait
+from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.model.running_pods import Roll, RunningPods
 from gpu_scheduler.core.order import FairOrder
 from gpu_scheduler.core.placement import Placer
 from gpu_scheduler.core.pod_group import PodGroups, Position
@@ -26,7 +26,7 @@ from gpu_scheduler.core.pools import Pools
 from gpu_scheduler.core.preemption import Preemption
 from gpu_scheduler.core.queues import Queue, queue_up
 from gpu_scheduler.core.reasons import Explainer
-from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.reservation import Reservations
 from gpu_scheduler.core.rounds import Round
 from gpu_scheduler.core.session import Session
@@ -44,7 +44,7 @@ def plan(
     projects: Mapping[ProjectName, Project],
     jobs: Sequence[WaitingJob],
     *,
-    occupants: Occupants = NOBODY,
+    running_pods: RunningPods = NOBODY,
     holds: Sequence[Hold] = (),
     now: float = 0.0,
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
@@ -57,7 +57,7 @@ def plan(
         cluster: what is free now; not changed.
         projects: quotas by name; a job of a project that is not there is ``Invalid``.
         jobs: jobs with waiting pods, in any order.
-        occupants: the pods that hold what is not free; without them nobody is evicted.
+        running_pods: the pods that hold what is not free; without them nobody is evicted.
         holds: those of the plan before, so that room once promised stays kept.
         now: epoch seconds.
         reserve_after_seconds: a pod first in order that has waited so long gets room reserved.
@@ -68,7 +68,7 @@ def plan(
         cluster,
         projects,
         jobs,
-        occupants,
+        running_pods,
         holds,
         now,
         reserve_after_seconds,
@@ -93,7 +93,7 @@ class _Given:
     cluster: Cluster
     projects: Mapping[ProjectName, Project]
     jobs: Sequence[WaitingJob]
-    occupants: Occupants
+    running_pods: RunningPods
     holds: Sequence[Hold]
     now: float
     reserve_after_seconds: float
@@ -108,7 +108,12 @@ def _attempt(
 
     ``turns``: those that are known already; ``last``: who starts before step 6 stays.
     """
-    projects, occupants, session, now = given.projects, given.occupants, given.session, given.now
+    projects, running_pods, session, now = (
+        given.projects,
+        given.running_pods,
+        given.session,
+        given.now,
+    )
     # 1. Copy what will be consumed, and line up the groups of pods of each project.
     session.begin(given.cluster, given.jobs)
     snapshot, placer, pools = session.snapshot, Placer(session), Pools(session.snapshot, projects)
@@ -119,11 +124,11 @@ def _attempt(
     within, beyond = (Budget(snapshot, pools, above=above) for above in (False, True))
 
     # 2. Use, or go on keeping, the room that was kept for groups.
-    departures = Departures(snapshot, occupants if queues else NOBODY)
-    blocks = Blocks(snapshot, departures, session.peers, now)
-    solver = Solver(placer, departures)
-    reservations = Reservations(placer, solver, departures, blocks, within, now)
-    held = Holds(placer, departures, blocks, reservations)
+    releasing = ReleasingResources(snapshot, running_pods if queues else NOBODY)
+    blocks = Blocks(snapshot, releasing, session.peers, now)
+    solver = Solver(placer, releasing)
+    reservations = Reservations(placer, solver, releasing, blocks, within, now)
+    held = Holds(placer, releasing, blocks, reservations)
     budgets = {HoldKind.FREED: beyond, HoldKind.RESERVED: within}
     started = held.honour(given.holds, queues, budgets) if given.holds else []
     promised = len(started)
@@ -145,9 +150,9 @@ def _attempt(
     started += above.run(queues)
 
     # 6. Make room for those below their fair share, and for higher priorities.
-    balance = Balance(snapshot, departures, blocks, pools, shares)
-    mine = Started(occupants, placer, started, len(started) if last else promised)
-    victims = Victims(mine, snapshot, departures, balance)
+    balance = FairShareState(snapshot, releasing, blocks, pools, shares)
+    mine = Started(running_pods, placer, started, len(started) if last else promised)
+    victims = Victims(mine, snapshot, releasing, balance)
     preemption = Preemption(placer, solver, victims, balance, blocks, claims)
     preemption.run(queues, order)
     if preemption.in_the_way:
@@ -158,7 +163,7 @@ def _attempt(
         started += inside.run(queues) + above.run(queues)
 
     # 7. Move fractional pods together, for those who need several GPUs.
-    moves = Consolidation(placer, solver, departures, blocks, within, now)
+    moves = Consolidation(placer, solver, releasing, blocks, within, now)
     if given.consolidate:
         moves.run(projects.values(), queues)
 
@@ -169,7 +174,7 @@ def _attempt(
     again_at = min((at for at in times if at is not None), default=None)
 
     # 9. Say why each other job waits.
-    explainer = Explainer(placer, pools, feasibility, occupants, blocks.holds())
+    explainer = Explainer(placer, pools, feasibility, running_pods, blocks.holds())
     waits = [wait for queue in queues for wait in _waits(queue, explainer)]
     session.note(pod.shape for group in started for pod, _ in group.members)
     return Plan(

@@ -10,10 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gpu_scheduler.core.decision import Place, Reason
-from gpu_scheduler.core.demand import Demand, Demands
-from gpu_scheduler.core.order import job_rank
-from gpu_scheduler.core.request import (
+from gpu_scheduler.core.model.decision import Place, Reason
+from gpu_scheduler.core.model.demand import Demand, Demands
+from gpu_scheduler.core.model.request import (
     Gang,
     PodUID,
     Project,
@@ -22,6 +21,7 @@ from gpu_scheduler.core.request import (
     WaitingJob,
     WaitingPod,
 )
+from gpu_scheduler.core.order import job_rank
 
 Member = tuple[WaitingPod, Demand]
 Order = tuple[Member, ...]

@@ -10,10 +10,10 @@ places pods, by ``balance`` and by the reasons.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.products import means
-from gpu_scheduler.core.request import Project, ProjectName
-from gpu_scheduler.core.snapshot import Picks, Snapshot
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.products import means
+from gpu_scheduler.core.model.request import Project, ProjectName
+from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 
 Pool = str  # the model, lower case, see ``products``; empty = devices that nobody names
 

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_scheduler.core import wording
-from gpu_scheduler.core.assign import share
-from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.devices import accepts
+from gpu_scheduler.core.model.assign import share
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.devices import accepts
+from gpu_scheduler.core.model.products import means, spelt
+from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.pod_group import Needs, Signature
-from gpu_scheduler.core.products import means, spelt
-from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.topology import Division, Domains
-from gpu_scheduler.core.units import DEVICE_MILLI
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

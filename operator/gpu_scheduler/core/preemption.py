@@ -11,17 +11,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
-from gpu_scheduler.core.balance import Balance
 from gpu_scheduler.core.blocks import Block, Blocks
 from gpu_scheduler.core.claims import Claims
-from gpu_scheduler.core.decision import Evict, EvictReason, HoldKind
-from gpu_scheduler.core.occupants import Party
+from gpu_scheduler.core.fair_share_state import FairShareState
+from gpu_scheduler.core.model.decision import Evict, EvictReason, HoldKind
+from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
+from gpu_scheduler.core.model.running_pods import Party
 from gpu_scheduler.core.order import FairOrder
 from gpu_scheduler.core.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.pod_group import Needs, PodGroup, Position
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
-from gpu_scheduler.core.request import JobKey, ProjectName, WaitingJob
 from gpu_scheduler.core.solver import Solution, Solver, Terms
 from gpu_scheduler.core.victims import Kind, Victims, orders
 
@@ -43,7 +43,7 @@ class Preemption:
         placer: Placer,
         solver: Solver,
         victims: Victims,
-        balance: Balance,
+        balance: FairShareState,
         blocks: Blocks,
         claims: Claims,
     ) -> None:
@@ -130,7 +130,7 @@ class Preemption:
         self._promise(queue, group, found.placement, others)
         return True
 
-    def _reclaim(self, group: PodGroup, whole: Balance, *, borrows: bool) -> Solution | None:
+    def _reclaim(self, group: PodGroup, whole: FairShareState, *, borrows: bool) -> Solution | None:
         """A solution at the cost of projects from which the balance lets something be taken."""
         project, balance = group.project, whole.of(group.needs)
         room = balance.missing_milli(project.name)

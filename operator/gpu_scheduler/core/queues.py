@@ -7,9 +7,9 @@ from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from gpu_scheduler.core.model.request import Project, ProjectName, WaitingJob
 from gpu_scheduler.core.order import job_rank
 from gpu_scheduler.core.pod_group import PodGroup, PodGroups, Position
-from gpu_scheduler.core.request import Project, ProjectName, WaitingJob
 
 
 @dataclass(slots=True)

@@ -5,7 +5,7 @@ charged + request <= quota. Above it only with a weight above 0. A limit holds a
 Called by ``plan`` before each placement and by the reasons.
 """
 
-from gpu_scheduler.core.request import Project
+from gpu_scheduler.core.model.request import Project
 
 UNBOUNDED = 1 << 62  # milli-GPU; stands for "no limit"
 

@@ -8,20 +8,20 @@ changed. Groups that are alike are asked about once. Called by ``plan`` for each
 from collections import Counter
 from collections.abc import Iterable
 
-from gpu_scheduler.core import holders, quota, wording
+from gpu_scheduler.core import occupied_by, quota, wording
 from gpu_scheduler.core.budget import Budget, Purse
-from gpu_scheduler.core.decision import Hold, HoldKind, Reason
 from gpu_scheduler.core.feasibility import Feasibility
 from gpu_scheduler.core.gang_shortage import GangShortage
 from gpu_scheduler.core.group_words import cost
-from gpu_scheduler.core.occupants import Occupants
+from gpu_scheduler.core.model.decision import Hold, HoldKind, Reason
+from gpu_scheduler.core.model.request import Project, ProjectName
+from gpu_scheduler.core.model.running_pods import RunningPods
+from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.peer_reasons import PeerExplainer
 from gpu_scheduler.core.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.pod_group import Member, Needs, PodGroup
 from gpu_scheduler.core.pools import Pool, Pools
-from gpu_scheduler.core.request import Project, ProjectName
 from gpu_scheduler.core.shortage import Verdict, shortage
-from gpu_scheduler.core.units import gpu_from_milli
 from gpu_scheduler.core.unsatisfiable import missing
 
 MOST_TOLD = 3  # jobs of a project that are told who holds what they wait for
@@ -37,11 +37,11 @@ class Explainer:
         placer: Placer,
         pools: Pools,
         feasibility: Feasibility,
-        occupants: Occupants,
+        running_pods: RunningPods,
         holds: Iterable[Hold],
     ) -> None:
         self._placer, self._snapshot, self._pools = placer, placer.snapshot, pools
-        self._feasibility, self._occupants = feasibility, occupants
+        self._feasibility, self._running_pods = feasibility, running_pods
         self._within = Budget(placer.snapshot, pools, above=False)
         self._beyond = Budget(placer.snapshot, pools, above=True)
         self._holds = {hold.pod: hold for hold in holds}
@@ -83,12 +83,12 @@ class Explainer:
         if reason is Reason.WAITING_FOR_QUOTA:
             key: tuple[object, ...] = (name,)
             if key not in self._held:
-                self._held[key] = holders.of_project(name, self._occupants)
+                self._held[key] = occupied_by.of_project(name, self._running_pods)
         elif reason in (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED, Reason.WAITING_FOR_GANG):
             key = (demand, pod.avoid)
             if key not in self._held:
-                self._held[key] = holders.of_devices(
-                    demand, pod.avoid, self._snapshot, self._occupants
+                self._held[key] = occupied_by.of_devices(
+                    demand, pod.avoid, self._snapshot, self._running_pods
                 )
         else:
             return ""
@@ -198,7 +198,7 @@ class Explainer:
         key = (demand, pod.avoid)
         if key not in self._shortages:
             reason, message = shortage(demand, pod.avoid, self._snapshot)
-            kept = holders.others(self._holds.values(), demand, self._snapshot)
+            kept = occupied_by.others(self._holds.values(), demand, self._snapshot)
             self._shortages[key] = reason, message + kept
         return self._shortages[key]
 
@@ -211,7 +211,7 @@ def _kept(group: PodGroup, holds: list[Hold]) -> str:
     nodes = wording.names(sorted({hold.node for hold in holds}))
     if holds[0].kind is HoldKind.FREED:
         return f"needs {needs}; room on {nodes} is kept for it and pods there are ending"
-    return f"needs {needs}; room on {nodes} is reserved for it{holders.until(holds[0].start)}"
+    return f"needs {needs}; room on {nodes} is reserved for it{occupied_by.until(holds[0].start)}"
 
 
 def _quota_of(project: Project, model: Pool) -> str:

@@ -15,14 +15,14 @@ import numpy.typing as npt
 from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.budget import Budget
 from gpu_scheduler.core.claims import Claims
-from gpu_scheduler.core.decision import HoldKind
-from gpu_scheduler.core.departures import Departures
-from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.placement import Placement, Placer, occupants_of
+from gpu_scheduler.core.model.decision import HoldKind
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.running_pods import RunningPod
+from gpu_scheduler.core.placement import Placement, Placer, running_pods_of
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.solver import Scope, Solver
 
 Flags = npt.NDArray[np.bool_]
@@ -39,7 +39,7 @@ class Reservations:
         self,
         placer: Placer,
         solver: Solver,
-        departures: Departures,
+        releasing: ReleasingResources,
         blocks: Blocks,
         within: Budget,
         now: float,
@@ -47,7 +47,7 @@ class Reservations:
         """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
         self.joined: list[PodGroup] = []
         """Groups that this cycle started before it looked at reservations."""
-        self._placer, self._solver, self._departures = placer, solver, departures
+        self._placer, self._solver, self._releasing = placer, solver, releasing
         self._blocks, self._within, self._now = blocks, within, now
         self._snapshot = placer.snapshot
 
@@ -114,14 +114,14 @@ class Reservations:
         start = max([self._now, *map(_end, ended)])
         return start, sum(pod.milli for pod in ended), found[1]
 
-    def _stayers(self, nodes: Iterable[int]) -> list[Occupant]:
+    def _stayers(self, nodes: Iterable[int]) -> list[RunningPod]:
         """In the order in which they end; who started just now goes last."""
         names = {self._snapshot.cluster.nodes[n].name: n for n in nodes}
-        on = {name: self._departures.staying_on(n) for name, n in names.items()}
+        on = {name: self._releasing.staying_on(n) for name, n in names.items()}
         held = {name: sum(pod.milli for pod in pods) for name, pods in on.items()}
         found = [pod for pods in on.values() for pod in pods]
         found.sort(key=lambda p: (_end(p), held[p.node], names[p.node], p.since, p.uid))
-        joined = (pod for group in self.joined for pod in occupants_of(group))
+        joined = (pod for group in self.joined for pod in running_pods_of(group))
         return found + [pod for pod in joined if pod.node in names]
 
     def _reserve(self, group: PodGroup, found: Found | None) -> None:
@@ -130,5 +130,5 @@ class Reservations:
             self._blocks.keep(group, found[2], HoldKind.RESERVED, start)
 
 
-def _end(pod: Occupant) -> float:
+def _end(pod: RunningPod) -> float:
     return NEVER if pod.ends is None else pod.ends

@@ -13,12 +13,12 @@ import numpy.typing as npt
 from gpu_scheduler.core.blocks import Blocks, Starter
 from gpu_scheduler.core.budget import Budget
 from gpu_scheduler.core.claims import Claims
+from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.order import FairOrder
 from gpu_scheduler.core.placement import Placer
 from gpu_scheduler.core.pod_group import Needs, PodGroup
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
-from gpu_scheduler.core.request import JobKey, Project, ProjectName
 
 Flags = npt.NDArray[np.bool_]
 

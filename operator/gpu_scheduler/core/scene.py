@@ -1,18 +1,18 @@
 """What one planning cycle plans with, whole or without some of its objects.
 
-A node that is left out takes its occupants and holds with it, a job its own, a project those of its
-jobs. What they hold stays taken: it is in the cluster's arrays and in what projects are charged.
-Called by ``runtime.planning``, for each cycle and for the search of a culprit.
+A node that is left out takes its running pods and holds with it, a job its own, a project those of
+its jobs. What they hold stays taken: it is in the cluster's arrays and in what projects are
+charged. Called by ``runtime.planning``, for each cycle and for the search of a culprit.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.core.blame import Kept, Kind, Suspect
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Hold
-from gpu_scheduler.core.occupants import Occupant, Occupants, Roll
-from gpu_scheduler.core.request import JobKey, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Hold
+from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.model.running_pods import Roll, RunningPod, RunningPods
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +22,18 @@ class Scene:
     cluster: Cluster
     projects: Mapping[ProjectName, Project]
     jobs: Sequence[WaitingJob]
-    occupants: Occupants
+    running_pods: RunningPods
     holds: Sequence[Hold] = ()
 
     def frozen(self) -> "Scene":
         """The same, whatever happens to the cluster and its pods meanwhile."""
-        on = (each for node in self.cluster.nodes for each in self.occupants.on(node.name))
-        everybody = {each.uid: each for each in (*on, *self.occupants.leaving())}
-        return replace(self, cluster=self.cluster.copy(), occupants=Roll(everybody.values()))
+        on = (each for node in self.cluster.nodes for each in self.running_pods.on(node.name))
+        everybody = {each.uid: each for each in (*on, *self.running_pods.leaving())}
+        return replace(self, cluster=self.cluster.copy(), running_pods=Roll(everybody.values()))
 
     def owners(self) -> dict[JobKey, ProjectName]:
         """Jobs that wait or hold anything, with their projects, by name."""
-        held = (each for node in self.cluster.nodes for each in self.occupants.on(node.name))
+        held = (each for node in self.cluster.nodes for each in self.running_pods.on(node.name))
         found = {each.job: each.project for each in held}
         found |= {job.key: job.project for job in self.jobs}
         return dict(sorted(found.items()))
@@ -60,7 +60,7 @@ class Scene:
             thinner.thin(self.cluster, nodes),
             {name: each for name, each in self.projects.items() if name not in projects},
             jobs,
-            Some(self.occupants, nodes, keys, projects),
+            Some(self.running_pods, nodes, keys, projects),
             [h for h in self.holds if h.node not in nodes and h.pod in uids],
         )
 
@@ -70,30 +70,30 @@ def _left_out(kind: Kind, names: Iterable[str], kept: Sequence[str]) -> set[Susp
 
 
 class Some:
-    """Occupants without those of some nodes, jobs and projects."""
+    """RunningPods without those of some nodes, jobs and projects."""
 
     def __init__(
         self,
-        everybody: Occupants,
+        everybody: RunningPods,
         nodes: Collection[str],
         jobs: Collection[str],
         projects: Collection[str],
     ) -> None:
         self._all, self._nodes, self._jobs, self._projects = everybody, nodes, jobs, projects
 
-    def on(self, node: str) -> Iterable[Occupant]:
-        """See ``Occupants``."""
+    def on(self, node: str) -> Iterable[RunningPod]:
+        """See ``RunningPods``."""
         return self._some(self._all.on(node))
 
-    def of(self, project: ProjectName) -> Iterable[Occupant]:
-        """See ``Occupants``."""
+    def of(self, project: ProjectName) -> Iterable[RunningPod]:
+        """See ``RunningPods``."""
         return self._some(self._all.of(project))
 
-    def leaving(self) -> Iterable[Occupant]:
-        """See ``Occupants``."""
+    def leaving(self) -> Iterable[RunningPod]:
+        """See ``RunningPods``."""
         return self._some(self._all.leaving())
 
-    def _some(self, them: Iterable[Occupant]) -> list[Occupant]:
+    def _some(self, them: Iterable[RunningPod]) -> list[RunningPod]:
         return [
             each
             for each in them

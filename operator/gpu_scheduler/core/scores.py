@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.table import ScoreTable
-from gpu_scheduler.core.snapshot import Snapshot
 
 Flags = npt.NDArray[np.bool_]
 

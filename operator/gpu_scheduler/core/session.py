@@ -9,8 +9,10 @@ Called by ``plan``; the operator and the simulator keep one.
 from collections import Counter
 from collections.abc import Iterable
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.demand import Demands
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.demand import Demands
+from gpu_scheduler.core.model.request import Shape, WaitingJob
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.node_masks import NodeMasks
 from gpu_scheduler.core.packing.history import History
 from gpu_scheduler.core.packing.mix import Mix
@@ -18,8 +20,6 @@ from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.table import ScoreTable
 from gpu_scheduler.core.peer_masks import Peers, peers_of
 from gpu_scheduler.core.possible import Possible
-from gpu_scheduler.core.request import Shape, WaitingJob
-from gpu_scheduler.core.snapshot import Snapshot
 from gpu_scheduler.core.topology import Domains
 
 MOST_SHAPES = 4_000  # distinct ones remembered

@@ -16,11 +16,11 @@ import numpy.typing as npt
 
 from gpu_scheduler.core import victims
 from gpu_scheduler.core.budget import Purse
-from gpu_scheduler.core.departures import Departures
-from gpu_scheduler.core.occupants import Party
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.running_pods import Party
 from gpu_scheduler.core.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.pod_group import PodGroup
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.victims import Kind, Ranked
 
 Flags = npt.NDArray[np.bool_]
@@ -75,14 +75,14 @@ class Terms:
 class Solver:
     """Searches on one snapshot; ``trials`` is what is left of the cycle's budget."""
 
-    def __init__(self, placer: Placer, departures: Departures) -> None:
+    def __init__(self, placer: Placer, releasing: ReleasingResources) -> None:
         self.trials = TRIALS
-        self._placer, self._snapshot, self._departures = placer, placer.snapshot, departures
+        self._placer, self._snapshot, self._releasing = placer, placer.snapshot, releasing
 
     @property
     def coming(self) -> bool:
         """Whether room comes on any node."""
-        return bool(self._departures.nodes)
+        return bool(self._releasing.nodes)
 
     def without(
         self, group: PodGroup, room_milli: int, barred: Flags | None, purse: Purse | None
@@ -91,7 +91,7 @@ class Solver:
         found = self._placer.place(group, room_milli, barred, purse)
         if found is None and self.coming:
             mark = self._snapshot.mark()
-            self._departures.release_all()
+            self._releasing.release_all()
             found = self._placer.place(group, room_milli, barred, purse)
             self._snapshot.rollback(mark)
         return found
@@ -134,7 +134,7 @@ class Solver:
             return found
 
         mark = self._snapshot.mark()
-        self.await_departures(scope)
+        self.await_releasing(scope)
         low, high, best = -1, len(parties), after(len(parties))
         while best is not None and high - low > 1:  # does not fit with low, fits with high
             middle = 0 if low < 0 else (low + high) // 2
@@ -168,13 +168,13 @@ class Solver:
                 Scope(None, m) for m in self._placer.domains.masks(group, barred, hopeful=False)
             )
 
-    def await_departures(self, scope: Scope) -> None:
+    def await_releasing(self, scope: Scope) -> None:
         """Those that leave anyway are gone, on the snapshot."""
         if scope.at is None:
-            self._departures.release_all()
+            self._releasing.release_all()
             return
         for node in sorted(set(scope.at.values())):
-            self._departures.release(node)
+            self._releasing.release(node)
 
     def _scopes(
         self, group: PodGroup, ranked: Ranked, terms: Terms
@@ -199,7 +199,7 @@ class Solver:
         (member,) = group.members
         if terms.barred is not None and terms.barred[node]:
             return False
-        free = self._snapshot.node_free_milli[node] + self._departures.coming_milli(node)
+        free = self._snapshot.node_free_milli[node] + self._releasing.coming_milli(node)
         if free + sum(victims.milli_of(party) for _, party in ranked) < member[1].least_milli:
             return False
         return self._placer.may_go(member, node)
@@ -289,7 +289,7 @@ class Solver:
     ) -> Solution:
         """Of those who went, the ones without whom the group does not fit."""
         mark = self._snapshot.mark()
-        self.await_departures(scope)
+        self.await_releasing(scope)
         given = self._release(gone)
         if len(gone) > MOST_SPARED:
             stay = self._untouched(group, gone, placement, terms)

@@ -1,4 +1,4 @@
-"""Pods that this very cycle starts, as occupants: nobody is started only to give way at once.
+"""Pods that this very cycle starts, as running_pods: nobody is started only to give way at once.
 
 Who makes room finds them among the other victims, and first of all: they have done no work. Where
 one of them is in the way, the cycle is planned again and they have their turn later in it. Not so
@@ -8,45 +8,45 @@ they may not. Called by ``preemption``.
 
 from collections.abc import Iterable
 
-from gpu_scheduler.core.occupants import Occupant, Occupants, Party
+from gpu_scheduler.core.model.request import PodUID, ProjectName, WaitingJob
+from gpu_scheduler.core.model.running_pods import Party, RunningPod, RunningPods
 from gpu_scheduler.core.order import job_rank
-from gpu_scheduler.core.placement import Placer, occupants_of
+from gpu_scheduler.core.placement import Placer, running_pods_of
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.queues import Queue
-from gpu_scheduler.core.request import PodUID, ProjectName, WaitingJob
 
 
 class Started:
-    """Occupants, with those that are started; ``started`` is the plan's list of those."""
+    """RunningPods, with those that are started; ``started`` is the plan's list of those."""
 
     def __init__(
         self,
-        occupants: Occupants,
+        running_pods: RunningPods,
         placer: Placer,
         started: list[PodGroup],
         promised: int,
     ) -> None:
         """``promised``: so many of the first use room that was kept, and stay."""
         self._some = slice(promised, len(started))
-        self._occupants, self._started, self._placer = occupants, started, placer
+        self._running_pods, self._started, self._placer = running_pods, started, placer
         self._by_project: dict[ProjectName, dict[PodUID, tuple[PodGroup, Party]]] | None = None
 
-    def on(self, node: str) -> Iterable[Occupant]:
-        """See ``Occupants``."""
-        return self._occupants.on(node)
+    def on(self, node: str) -> Iterable[RunningPod]:
+        """See ``RunningPods``."""
+        return self._running_pods.on(node)
 
-    def of(self, project: ProjectName) -> Iterable[Occupant]:
-        """See ``Occupants``."""
+    def of(self, project: ProjectName) -> Iterable[RunningPod]:
+        """See ``RunningPods``."""
         mine = (party for _, party in self._of(project) if not self._is_leaned_on(party))
-        return [*self._occupants.of(project), *(pod for party in mine for pod in party)]
+        return [*self._running_pods.of(project), *(pod for party in mine for pod in party)]
 
-    def leaving(self) -> Iterable[Occupant]:
-        """See ``Occupants``."""
-        return self._occupants.leaving()
+    def leaving(self) -> Iterable[RunningPod]:
+        """See ``RunningPods``."""
+        return self._running_pods.leaving()
 
     def outranks(self, job: WaitingJob) -> bool:
         """Whether a job's priority is above that of one of its project on a node."""
-        if any(pod.priority < job.priority for pod in self._occupants.of(job.project)):
+        if any(pod.priority < job.priority for pod in self._running_pods.of(job.project)):
             return True
         return any(group.job.priority < job.priority for group, _ in self._of(job.project))
 
@@ -78,7 +78,7 @@ class Started:
         if self._by_project is None:
             self._by_project = {}
             for group in self._started[self._some]:
-                party = occupants_of(group)
+                party = running_pods_of(group)
                 known = self._by_project.setdefault(group.project.name, {})
                 known |= {pod.uid: (group, party) for pod in party}
         return self._by_project

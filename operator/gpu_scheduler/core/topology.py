@@ -12,7 +12,7 @@ from difflib import get_close_matches
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core.cluster import NodeInfo
+from gpu_scheduler.core.model.cluster import NodeInfo
 
 Ints = npt.NDArray[np.int64]
 

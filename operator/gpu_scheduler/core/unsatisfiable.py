@@ -8,13 +8,14 @@ GPUs would do, the nearest ones are named. Called by ``reasons`` for shapes that
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from gpu_scheduler.core import counts, fit, wording
-from gpu_scheduler.core.cluster import NodeInfo
-from gpu_scheduler.core.devices import Chooser, qualifies
-from gpu_scheduler.core.products import means
-from gpu_scheduler.core.request import Shape
-from gpu_scheduler.core.snapshot import DeviceKind, Snapshot
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core import counts, wording
+from gpu_scheduler.core.model import fit
+from gpu_scheduler.core.model.cluster import NodeInfo
+from gpu_scheduler.core.model.devices import Chooser, qualifies
+from gpu_scheduler.core.model.products import means
+from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.snapshot import DeviceKind, Snapshot
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 
 def missing(chooser: Chooser, snapshot: Snapshot) -> str:

@@ -9,10 +9,10 @@ before it places anything there. Invariant: without the evicted pods every devic
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.core.request import PodUID
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,15 +11,15 @@ from math import inf
 from typing import NamedTuple
 
 from gpu_scheduler.core import wording
-from gpu_scheduler.core.balance import Balance
-from gpu_scheduler.core.decision import Evict, EvictReason
-from gpu_scheduler.core.departures import Departures
-from gpu_scheduler.core.occupants import Occupant, Party
+from gpu_scheduler.core.fair_share_state import FairShareState
+from gpu_scheduler.core.model.decision import Evict, EvictReason
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob
+from gpu_scheduler.core.model.running_pods import Party, RunningPod
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.pools import Pool
 from gpu_scheduler.core.queues import Queue
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, WaitingJob
-from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.started import Started
 
 
@@ -49,16 +49,20 @@ class Victims:
     """The pods that may still be evicted in this cycle."""
 
     def __init__(
-        self, occupants: Started, snapshot: Snapshot, departures: Departures, balance: Balance
+        self,
+        running_pods: Started,
+        snapshot: Snapshot,
+        releasing: ReleasingResources,
+        balance: FairShareState,
     ) -> None:
-        self._occupants, self._snapshot, self._departures = occupants, snapshot, departures
+        self._running_pods, self._snapshot, self._releasing = running_pods, snapshot, releasing
         self._balance, self._pools = balance, balance.pools
         self._parties: dict[ProjectName, list[Party]] = {}
         self._chosen: set[PodUID] = set()
 
     def of_others(self, job: WaitingJob, over: Iterable[ProjectName]) -> Ranked:
         """Those of projects, the first most over its share, and who starts before its turn."""
-        early = [(rank(party), party) for party in self._occupants.after(job)]
+        early = [(rank(party), party) for party in self._running_pods.after(job)]
         order = {name: i for i, name in enumerate(over) if name != job.project}
         return early + [
             (rank(party, i), party) for name, i in order.items() for party in self._of(name)
@@ -69,7 +73,7 @@ class Victims:
 
         Of running pods only those that come after it in its queue, too.
         """
-        early = self._occupants.after(job)
+        early = self._running_pods.after(job)
         starting = {pod.uid for party in early for pod in party}
         lower = [
             party
@@ -82,21 +86,21 @@ class Victims:
 
     def outranked_by(self, job: WaitingJob) -> bool:
         """Whether a job's priority is above that of one of its project on a node."""
-        return self._occupants.outranks(job)
+        return self._running_pods.outranks(job)
 
     def started(self, party: Party) -> PodGroup | None:
         """The group that this cycle starts with a party; None when it runs already."""
-        return self._occupants.group_of(party)
+        return self._running_pods.group_of(party)
 
     def evict(self, party: Party) -> None:
         """A party is to go."""
         for pod in party:
             self._chosen.add(pod.uid)
-            self._departures.add(pod)
+            self._releasing.add(pod)
 
     def start(self, queue: Queue, group: PodGroup) -> None:
         """A group of a queue was started in room that is free."""
-        self._occupants.start(queue, group)
+        self._running_pods.start(queue, group)
 
     def gives(self, to: ProjectName, party: Party) -> dict[Kind, int]:
         """What a party gives to a project: milli-GPU of any kind, of interactive pods, of models.
@@ -119,21 +123,21 @@ class Victims:
         """What may still be taken from a project's interactive pods; not negative."""
         held = sum(
             pod.milli
-            for pod in self._occupants.of(name)
+            for pod in self._running_pods.of(name)
             if pod.interactive and not pod.leaving and pod.uid not in self._chosen
         )
         return max(0, held - self._balance.quota_milli(name))
 
     def _of(self, name: ProjectName) -> list[Party]:
         if name not in self._parties:
-            self._parties[name] = parties(self._occupants.of(name))
+            self._parties[name] = parties(self._running_pods.of(name))
         return [party for party in self._parties[name] if party[0].uid not in self._chosen]
 
 
-def parties(pods: Iterable[Occupant]) -> list[Party]:
+def parties(pods: Iterable[RunningPod]) -> list[Party]:
     """Those of a project's pods that may be asked to give way, with who goes with them."""
     found: list[Party] = []
-    gangs: dict[JobKey, list[Occupant]] = {}
+    gangs: dict[JobKey, list[RunningPod]] = {}
     for pod in pods:
         if pod.leaving:
             continue

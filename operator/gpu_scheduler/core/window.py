@@ -9,9 +9,9 @@ their pods and have no window. Called by ``runtime.width``.
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from gpu_scheduler.core.products import means
-from gpu_scheduler.core.request import DeviceRequest
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.products import means
+from gpu_scheduler.core.model.request import DeviceRequest
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 LEAST_SPARE = 20  # pods that may wait beside those that could run
 

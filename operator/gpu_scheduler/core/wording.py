@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from gpu_scheduler.core import quota
-from gpu_scheduler.core.request import DeviceRequest, Project, Shape
-from gpu_scheduler.core.units import DEVICE_MILLI, MIB, gpu_from_milli
+from gpu_scheduler.core.model.request import DeviceRequest, Project, Shape
+from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, gpu_from_milli
 
 GIB = MIB * 1024
 MOST_NAMES = 3

@@ -13,7 +13,7 @@ from types import MappingProxyType
 from gpu_scheduler.api import allocation
 from gpu_scheduler.api.names import LABEL_FIRST_RANK, RANK
 from gpu_scheduler.api.numbers import number
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.env import INDEX_ANNOTATION
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.kube.objects import Pod

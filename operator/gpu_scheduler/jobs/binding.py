@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from gpu_scheduler.api.names import LABEL_PATH
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.annotation import placement
-from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.write import Write
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.objects import Pod
 
@@ -37,7 +37,7 @@ def bind(
             "namespace": meta.namespace,
             "uid": meta.uid,
             "resourceVersion": meta.resource_version,
-            "labels": {LABEL_PATH: Path.BIND},
+            "labels": {LABEL_PATH: WritePath.BIND},
             "annotations": placement(pod, node, grants, more),
         },
         "target": {"apiVersion": "v1", "kind": "Node", "name": node},

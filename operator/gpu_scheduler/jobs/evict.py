@@ -12,7 +12,7 @@ from datetime import datetime
 
 from gpu_scheduler.api import moved
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_PRUNED, CONDITION_TIME_LIMIT
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, Write
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.client import MERGE_PATCH

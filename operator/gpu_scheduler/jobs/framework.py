@@ -13,8 +13,8 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from gpu_scheduler.api.names import memory_bytes_annotation
-from gpu_scheduler.core.request import DeviceRequest
-from gpu_scheduler.core.units import DEVICE_MILLI, MIB
+from gpu_scheduler.core.model.request import DeviceRequest
+from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB
 from gpu_scheduler.jobs.env import Env, from_annotation
 
 CUPY_LIMIT = "CUPY_GPU_MEMORY_LIMIT"  # bytes: a per cent value would be taken of the capped total

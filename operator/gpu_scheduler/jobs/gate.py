@@ -13,10 +13,10 @@ from types import MappingProxyType
 from typing import Any
 
 from gpu_scheduler.api.names import GATE, LABEL_PATH
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.annotation import placement
-from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, NotPlaceableError, Write
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import paths
 from gpu_scheduler.kube.objects import Pod, SelectorRequirement, SelectorTerm
 
@@ -66,7 +66,7 @@ def ungate(
         "metadata": {
             "uid": meta.uid,
             "resourceVersion": meta.resource_version,
-            "labels": {LABEL_PATH: Path.GATE},
+            "labels": {LABEL_PATH: WritePath.GATE},
             "annotations": placement(pod, node, grants, more),
             "managedFields": _UNTRACKED,
         },

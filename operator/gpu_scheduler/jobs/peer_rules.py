@@ -10,7 +10,7 @@ fields of pods.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpu_scheduler.core.peers import MOST_RULES, NAMESPACE_NAME, PER_POD_LABELS
+from gpu_scheduler.core.model.peers import MOST_RULES, NAMESPACE_NAME, PER_POD_LABELS
 
 _REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 

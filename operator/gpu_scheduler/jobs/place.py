@@ -9,7 +9,7 @@ from enum import StrEnum
 from types import MappingProxyType
 
 from gpu_scheduler.api.names import SCHEDULER_NAME
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.binding import bind
 from gpu_scheduler.jobs.gate import foreign_gates, gated, ungate
 from gpu_scheduler.jobs.write import NotPlaceableError, Write

@@ -9,12 +9,12 @@ GPUJob is judged.
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.jobs.write_path import WritePath
 
 
-def class_to_check(path: Path, pod_spec: Mapping[str, Any]) -> str:
+def class_to_check(path: WritePath, pod_spec: Mapping[str, Any]) -> str:
     """The PriorityClass on which it depends whether such a pod preempts; empty: it never does."""
-    return str(pod_spec.get("priorityClassName") or "") if path is Path.GATE else ""
+    return str(pod_spec.get("priorityClassName") or "") if path is WritePath.GATE else ""
 
 
 def preempts(priority_class: Mapping[str, Any]) -> bool:

@@ -28,7 +28,7 @@ from gpu_scheduler.api.numbering import FIRST_INIT, numbered
 from gpu_scheduler.api.parts import Part, is_distributed, is_gang, parts
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.api.roles import Framework
-from gpu_scheduler.core.request import DeviceRequest
+from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.sweeps.segments import Segment, following
 from gpu_scheduler.jobs import cap
 from gpu_scheduler.jobs.distributed import peer_env, peer_framework_env
@@ -38,10 +38,10 @@ from gpu_scheduler.jobs.framework import framework_env
 from gpu_scheduler.jobs.hparams import fail_fast_rules, inject, segment_annotations
 from gpu_scheduler.jobs.marks import merged, own_labels
 from gpu_scheduler.jobs.owner import owner_reference
-from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.scheduling import schedule
 from gpu_scheduler.jobs.template import pod_template
 from gpu_scheduler.jobs.volume import downward_volume, mount
+from gpu_scheduler.jobs.write_path import WritePath
 
 # The first rule that matches decides. An eviction is nobody's fault, even after the time limit.
 _FAILURE_POLICY = (("Ignore", CONDITION_DISRUPTION), ("FailIndex", CONDITION_TIME_LIMIT))
@@ -58,7 +58,7 @@ class RenderInput:
     uid: str  # of the GPUJob, which owns the Job
     spec: GPUJobSpec  # of the GPUJob, with all its roles
     project: str
-    path: Path
+    path: WritePath
     has_runtime_class: bool  # the cluster has the RuntimeClass ``runtime_class``
     has_priority_class: bool  # the chart's priority class is installed
     runtime_class: str = RUNTIME_CLASS

@@ -9,16 +9,16 @@ Called by ``render``.
 from typing import Any
 
 from gpu_scheduler.api.names import GATE, PRIORITY_CLASS, SCHEDULER_NAME
-from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.jobs.write_path import WritePath
 
 DEFAULT_SCHEDULER = "default-scheduler"
 
 
-def schedule(pod_spec: dict[str, Any], path: Path, *, has_priority_class: bool) -> None:
+def schedule(pod_spec: dict[str, Any], path: WritePath, *, has_priority_class: bool) -> None:
     """Fill in the scheduling fields of ``pod_spec``, which is the caller's own copy."""
     theirs = pod_spec.pop("schedulingGates", None) or ()
     gates = [gate for gate in theirs if gate.get("name") != GATE]
-    if path is Path.GATE:
+    if path is WritePath.GATE:
         gates.append({"name": GATE})
         pod_spec["schedulerName"] = DEFAULT_SCHEDULER
         if has_priority_class and not pod_spec.get("priorityClassName"):

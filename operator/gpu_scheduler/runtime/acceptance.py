@@ -14,14 +14,14 @@ from gpu_scheduler.api.gpujob import GPUJobSpec, Isolation
 from gpu_scheduler.api.names import CAP_CONTAINER, PRIORITY_CLASS
 from gpu_scheduler.api.parts import Part, parts
 from gpu_scheduler.api.requests import device_requests
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.sweeps.segments import Segment
-from gpu_scheduler.jobs import path as paths
+from gpu_scheduler.jobs import write_path
 from gpu_scheduler.jobs.cap import CapImage, users_field
 from gpu_scheduler.jobs.conflicts import problems
-from gpu_scheduler.jobs.path import ClaimFacts, Path, claim_facts
 from gpu_scheduler.jobs.priority import class_to_check, preempts
 from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.write_path import ClaimFacts, WritePath, claim_facts
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, of_group
@@ -35,7 +35,7 @@ class Accepted:
     """A Job to create. ``role``: which; empty where the GPUJob has no roles."""
 
     job: Mapping[str, Any]
-    path: Path
+    path: WritePath
     role: str = ""
 
 
@@ -144,7 +144,7 @@ class Acceptance:
         found = []
         for part in parts(job.spec):
             path = (
-                Path(self._placement)
+                WritePath(self._placement)
                 if self._placement != "auto"
                 else await self._choose(job.namespace, part.spec)
             )
@@ -167,14 +167,14 @@ class Acceptance:
             found.append(Accepted(render(inputs), path, part.role))
         return tuple(found)
 
-    async def _choose(self, namespace: str, spec: GPUJobSpec) -> Path:
+    async def _choose(self, namespace: str, spec: GPUJobSpec) -> WritePath:
         pod_spec = (spec.template or {}).get("spec") or {}
         facts = {}
-        for name in paths.claims(pod_spec):
+        for name in write_path.claims(pod_spec):
             found = await self._claim(namespace, name)
             if found is not None:
                 facts[name] = found
-        return paths.choose(pod_spec, facts)[0]
+        return write_path.choose(pod_spec, facts)[0]
 
     async def _claim(self, namespace: str, name: str) -> ClaimFacts | None:
         try:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 
 from gpu_scheduler.core.blame import Kind, Suspect
-from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.state.world import World
@@ -134,7 +134,7 @@ class Aside:
 
 
 def _holds_without_a_job(world: World, key: str) -> bool:
-    """Whether this names a pod without a GPUJob, as ``state.occupants`` does, that is there."""
+    """Whether this names a pod without a GPUJob, as ``state.running_pods`` does, that is there."""
     namespace, _, rest = key.partition("/")
     name = rest.removeprefix("pod ")
     return any(p.name == name and p.namespace == namespace for p in world.pods.values())

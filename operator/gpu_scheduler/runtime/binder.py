@@ -19,8 +19,8 @@ from typing import NoReturn
 
 from gpu_scheduler.api.allocation import contexts
 from gpu_scheduler.api.names import TERM
-from gpu_scheduler.core.decision import Place
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.jobs.gate import HOSTNAME_LABEL
 from gpu_scheduler.jobs.place import Pin, obstacle, place
 from gpu_scheduler.jobs.touch import touch

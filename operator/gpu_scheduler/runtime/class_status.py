@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 from gpu_scheduler.api.condition import Condition
 from gpu_scheduler.api.gpuclass import GPUClassStatus
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.core.catalogue import Catalogue
-from gpu_scheduler.core.cluster import Cluster
+from gpu_scheduler.core.model.catalogue import Catalogue
+from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.wording import names
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.state.containers import Failure
 from gpu_scheduler.state.jobs import JobRecord

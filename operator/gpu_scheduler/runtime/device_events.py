@@ -7,7 +7,7 @@ finds when it starts is no change. Called by the intake.
 
 from collections.abc import Iterator
 
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.state.devices import Device

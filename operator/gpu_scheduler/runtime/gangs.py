@@ -14,7 +14,7 @@ from collections.abc import Callable, Collection, Iterable
 from typing import NoReturn
 
 from gpu_scheduler.api.parts import is_gang
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.recovery import Recovery

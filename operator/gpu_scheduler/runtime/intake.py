@@ -14,8 +14,8 @@ from gpu_scheduler.api.gpujob import GPUJobSpec, GPUJobStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec, GPUProjectStatus
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.validate import class_problems, problems, project_problems, read, readable
-from gpu_scheduler.core.request import JobKey, Project, ProjectName
-from gpu_scheduler.core.units import milli_from_gpu
+from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
+from gpu_scheduler.core.model.units import milli_from_gpu
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.listing import list_all

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.drift import TemplatedJob, edited, steps
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client

@@ -6,7 +6,7 @@ says so itself (DisruptionTarget). Pods that make room for others are ``preempti
 pod event; asked by the status.
 """
 
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.state.world import World

@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable, Hashable, Iterable
 from typing import NoReturn
 
-from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.jobs.nudge import nudge
 from gpu_scheduler.jobs.write import send

@@ -17,7 +17,7 @@ from gpu_scheduler.api import orders
 from gpu_scheduler.api.gpuproject import OverCapPolicy
 from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB, ORDERS
 from gpu_scheduler.api.orders import GPUNodeAt, Neighbour, OrderedContainer, OrderedPod, Orders
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod

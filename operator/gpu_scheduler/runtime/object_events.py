@@ -8,7 +8,7 @@ namespace for an answer. Where the operator may not read Events, it stops asking
 import logging
 from typing import Any
 
-from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core

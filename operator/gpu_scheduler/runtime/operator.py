@@ -14,8 +14,8 @@ from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.request import JobKey
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.holder import SLEEP, HolderSettings
 from gpu_scheduler.jobs.place import Pin

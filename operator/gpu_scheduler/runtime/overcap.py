@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import NoReturn
 
 from gpu_scheduler.api.gpuproject import OverCapPolicy
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.state.agents import Report

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.conflicts import MAX_GRACE_SECONDS
 from gpu_scheduler.jobs.evict import remove
 from gpu_scheduler.jobs.write import send
@@ -66,7 +66,7 @@ class Overdue:
             ApiError: a pod could not be told to hurry; the next look tries again.
         """
         now = self._now()
-        for uid in [each.uid for each in self._world.occupants.leaving()]:
+        for uid in [each.uid for each in self._world.running_pods.leaving()]:
             pod = self._world.pods.get(uid)
             if pod is None or not pod.deletion:
                 continue  # its eviction is asked for
@@ -78,7 +78,7 @@ class Overdue:
 
     def _give_up_on(self, uid: PodUID, pod: PodRecord) -> None:
         log.warning("%s/%s should have gone at %s", pod.namespace, pod.name, pod.deletion)
-        self._world.occupants.give_up_on(uid)
+        self._world.running_pods.give_up_on(uid)
         self._world.version += 1
         self._wake()
 

@@ -16,10 +16,10 @@ from dataclasses import replace
 from typing import NoReturn
 
 from gpu_scheduler.core.blame import Kind, Suspect, culprit
-from gpu_scheduler.core.decision import Evict, Hold, Plan, Reason, Wait
+from gpu_scheduler.core.model.decision import Evict, Hold, Plan, Reason, Wait
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.scene import Scene, Thinner
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.core.wording import names
@@ -193,7 +193,7 @@ class Planning:
             if job is not None:
                 jobs.append(job)
         holds = tuple(self._holds.values())
-        return Scene(world.snapshot(), projects, jobs, world.occupants, holds)
+        return Scene(world.snapshot(), projects, jobs, world.running_pods, holds)
 
     def _set_aside(self, suspect: Suspect, error: BaseException, gone: set[Suspect]) -> None:
         if suspect not in gone:
@@ -206,7 +206,7 @@ class Planning:
             scene.cluster,
             scene.projects,
             scene.jobs,
-            occupants=scene.occupants,
+            running_pods=scene.running_pods,
             holds=scene.holds,
             now=self._now(),
             reserve_after_seconds=self._reserve_after_seconds,

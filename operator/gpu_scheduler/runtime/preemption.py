@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from gpu_scheduler.core.consolidation import REST_SECONDS
-from gpu_scheduler.core.decision import Evict, EvictReason
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.decision import Evict, EvictReason
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.jobs.evict import mark_moved
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube.objects import Meta
@@ -118,7 +118,7 @@ class Preemption:
     def _mark(self, pod: PodRecord) -> Write | None:
         """What says on the pod's Job that it moves."""
         job, now = self._world.jobs.get(pod.job_uid), self._now()
-        self._world.occupants.moves.decided(pod, now)
+        self._world.running_pods.moves.decided(pod, now)
         if job is None:
             return None
         meta = Meta(name=job.name, namespace=job.namespace, uid=job.uid)
@@ -126,12 +126,12 @@ class Preemption:
         return mark_moved(meta, pod.index, pod.uid, datetime.fromtimestamp(now, UTC), old)
 
     def _gave_up(self, uid: PodUID) -> None:
-        occupants = self._world.occupants
+        running_pods = self._world.running_pods
         self._world.set_leaving(uid, False)
-        if occupants.get(uid) is None:
+        if running_pods.get(uid) is None:
             return
         self._spared[uid] = self._clock() + SPARED_SECONDS
-        occupants.set_spared(uid, True)
+        running_pods.set_spared(uid, True)
         self._world.version += 1
         self._wake()
 
@@ -146,7 +146,7 @@ class Preemption:
             del self._preempted[key]
         for uid in [uid for uid, until in self._spared.items() if until <= now]:
             del self._spared[uid]
-            self._world.occupants.set_spared(uid, False)
+            self._world.running_pods.set_spared(uid, False)
 
     def _say(self, key: JobKey, reason: str, message: str) -> None:
         job = self._world.gpujobs.get(key)

@@ -9,8 +9,8 @@ from typing import Any
 
 from gpu_scheduler.api.condition import Condition, ConditionType
 from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts, ModelHoldings
-from gpu_scheduler.core.request import WaitingJob
-from gpu_scheduler.core.units import gpu_from_milli
+from gpu_scheduler.core.model.request import WaitingJob
+from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.state.projects import Claim, ProjectRecord
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.parts import is_distributed
-from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.window import LEAST_SPARE
 from gpu_scheduler.jobs.drift import changes
 from gpu_scheduler.kube import errors

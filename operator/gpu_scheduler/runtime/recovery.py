@@ -17,8 +17,8 @@ from typing import Any, NoReturn
 
 import orjson
 
-from gpu_scheduler.core.request import JobKey, PodUID
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.request import JobKey, PodUID
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.verify import Holder, overbooked
 from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_time_limit, remove
 from gpu_scheduler.jobs.write import Write, send

@@ -11,7 +11,7 @@ reconciler, and for jobs whose pods are refused.
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.backoff import Backoff
 
 FIRST_SECONDS = 30.0

@@ -15,7 +15,7 @@ import msgspec
 
 from gpu_scheduler.api.names import LABEL_JOB
 from gpu_scheduler.api.parts import is_distributed
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.marks import label_value
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Namespace, Node, Pod
 from gpu_scheduler.runtime.sweeps.trials import Trials
 from gpu_scheduler.state.jobs import JobRecord

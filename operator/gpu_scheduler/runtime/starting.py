@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import NoReturn
 
 from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff

@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpu_scheduler.api.states import NEVER
-from gpu_scheduler.core.decision import Place, Reason, Wait
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.decision import Place, Reason, Wait
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.wording import names, pods
 from gpu_scheduler.runtime.counting import Counted, Failed, tried_again
 from gpu_scheduler.runtime.preemption import Preempted

@@ -12,9 +12,9 @@ from gpu_scheduler.api import states as words
 from gpu_scheduler.api.condition import Condition, ConditionType
 from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
 from gpu_scheduler.api.sweep_status import SweepStatus
-from gpu_scheduler.core.decision import Reason
-from gpu_scheduler.core.request import ProjectName
-from gpu_scheduler.core.units import MIB, gpu_from_milli
+from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.core.model.units import MIB, gpu_from_milli
 from gpu_scheduler.core.wording import memory
 from gpu_scheduler.runtime import counting, protection, states
 from gpu_scheduler.runtime.counting import Counted, Failed

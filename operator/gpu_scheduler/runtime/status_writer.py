@@ -17,8 +17,8 @@ from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.gpujob import GPUJobStatus, Phase
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.states import event_kind
-from gpu_scheduler.core.decision import Reason
-from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import of_group

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from typing import Any, NoReturn
 
 from gpu_scheduler.api.names import LABEL_PATH, LEASE, TERM
-from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.client import Client
 
@@ -169,7 +169,7 @@ class Term:
             "metadata": {
                 "name": _NOBODY,
                 "namespace": self._namespace,
-                "labels": {LABEL_PATH: Path.BIND},
+                "labels": {LABEL_PATH: WritePath.BIND},
                 "annotations": {TERM: term},
             },
             "target": {"apiVersion": "v1", "kind": "Node", "name": _NOBODY},

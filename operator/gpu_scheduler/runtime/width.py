@@ -7,8 +7,8 @@ GPUJob says, it is looked at again, for the cluster may have grown.
 from collections.abc import Iterable
 
 from gpu_scheduler.api.parts import is_gang
+from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.quota import ceiling_milli
-from gpu_scheduler.core.request import ProjectName
 from gpu_scheduler.core.window import LEAST_SPARE, could_run, window
 from gpu_scheduler.state.gangs import holds
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord

@@ -13,7 +13,7 @@ from typing import TextIO
 
 from gpu_scheduler.core.packing.policy import Packing
 
-_TRACE = ("seed", "arrive", "departures", "plot")
+_TRACE = ("seed", "arrive", "releasing", "plot")
 _CLUSTER = ("add", "remove", "operator_namespace", "consolidation")
 
 
@@ -27,7 +27,7 @@ class Arguments:
     output: str
     seed: int | None
     arrive: float | None
-    departures: float | None
+    releasing: float | None
     plot: Path | None
     add: Sequence[Path] | None
     remove: Sequence[str] | None
@@ -49,7 +49,7 @@ def run(arguments: Arguments, bar: TextIO) -> str:
         raise ValueError(f"--output {arguments.output}: table or json")
     if arguments.policy not in list(Packing):
         raise ValueError(f"--policy {arguments.policy}: one of {', '.join(Packing)}")
-    for name in ("arrive", "departures"):
+    for name in ("arrive", "releasing"):
         value = getattr(arguments, name)
         if value is not None and not isfinite(value):
             raise ValueError(f"--{name} {value}: a number from 0.01 to 10")
@@ -78,7 +78,7 @@ def _on_trace(arguments: Arguments, nodes: Path, pods: Path, bar: TextIO) -> str
         packing=Packing(arguments.policy),
         seed=42 if arguments.seed is None else arguments.seed,
         arrive=1.3 if arguments.arrive is None else arguments.arrive,
-        departures=arguments.departures,
+        releasing=arguments.releasing,
         plot=arguments.plot,
     )
     result = command.simulate(request, bar)

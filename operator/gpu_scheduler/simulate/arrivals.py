@@ -9,9 +9,9 @@ and the scripts published with it. The seed decides everything.
 from collections.abc import Sequence
 from random import Random
 
-from gpu_scheduler.core.cluster import Cluster, NodeInfo
-from gpu_scheduler.core.request import Shape
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.cluster import Cluster, NodeInfo
+from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.simulate.trace import TraceNode
 
 _USABLE_MIB = 16_000  # traces do not know the memory of devices

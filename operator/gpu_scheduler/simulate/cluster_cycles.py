@@ -8,10 +8,10 @@ Called by ``cluster_command``.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpu_scheduler.core.decision import Evict, EvictReason, Hold, Place, Plan, Wait
+from gpu_scheduler.core.model.decision import Evict, EvictReason, Hold, Place, Plan, Wait
+from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import PodUID, ProjectName
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.simulate.cluster_world import Scene
 from gpu_scheduler.simulate.imagined import placed
@@ -68,7 +68,7 @@ def settle(scene: Scene, packing: Packing, now: str, *, consolidation: bool = Fa
             world.snapshot(),
             world.planner_projects(),
             world.waiting_jobs(),
-            occupants=world.occupants,
+            running_pods=world.running_pods,
             holds=holds,
             now=epoch_seconds(now),
             session=session,
@@ -106,6 +106,6 @@ def _evict(
 ) -> None:
     pod = scene.world.pods[uid]
     if decision.reason is EvictReason.CONSOLIDATE:
-        scene.world.occupants.moves.decided(pod, epoch_seconds(now))
+        scene.world.running_pods.moves.decided(pod, epoch_seconds(now))
     outcome.gives_way.append(GivesWay(uid, pod.name, pod.node, decision, cycle))
     scene.restart(uid, now)

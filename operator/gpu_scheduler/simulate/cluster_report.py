@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from typing import Any
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Reason
-from gpu_scheduler.core.request import JobKey, ProjectName
-from gpu_scheduler.core.units import DEVICE_MILLI, gpu_from_milli
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.request import JobKey, ProjectName
+from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.simulate.cluster_cycles import GivesWay, Outcome
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.cluster_world import Scene

@@ -9,8 +9,8 @@ from itertools import groupby
 from typing import Any
 
 from gpu_scheduler.core import wording
-from gpu_scheduler.core.decision import EvictReason
-from gpu_scheduler.core.units import gpu_from_milli
+from gpu_scheduler.core.model.decision import EvictReason
+from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.simulate.cluster_report import Report
 
 WIDTH = 100

@@ -11,8 +11,8 @@ from typing import TypeVar
 
 import msgspec
 
-from gpu_scheduler.core.decision import Reason, Wait
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.decision import Reason, Wait
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.runtime.intake import Intake
 from gpu_scheduler.runtime.reconcile import FINISHED, no_project

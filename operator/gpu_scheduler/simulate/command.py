@@ -13,8 +13,8 @@ from random import Random
 from typing import TextIO
 
 from gpu_scheduler import picture
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.units import DEVICE_MILLI
 from gpu_scheduler.simulate import plot
 from gpu_scheduler.simulate.arrivals import arriving, in_random_order
 from gpu_scheduler.simulate.lifetimes import coming_and_going
@@ -29,14 +29,14 @@ _STRIDE = 64  # arrivals between two moves of the bar: more would cost more than
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is to be simulated; ``departures`` is a load, None = nobody leaves."""
+    """What is to be simulated; ``releasing`` is a load, None = nobody leaves."""
 
     nodes: Path
     pods: Path
     packing: Packing
     seed: int
     arrive: float = 1.3
-    departures: float | None = None
+    releasing: float | None = None
     plot: Path | None = None
 
 
@@ -62,13 +62,13 @@ def simulate(request: Request, bar: TextIO) -> Result:
     random = Random(request.seed)
     player = Player(in_random_order(nodes, random), pods, request.packing)
     steps: list[Step]
-    if request.departures is None:
+    if request.releasing is None:
         stream = arriving(pods, capacity, request.arrive, random)
         with _progress(bar, len(stream)) as tell:
             steps = player.fill(stream, tell)
         result = filled(steps, capacity)
     else:
-        events = list(coming_and_going(pods, capacity, request.departures, random))
+        events = list(coming_and_going(pods, capacity, request.releasing, random))
         with _progress(bar, sum(event.shape is not None for event in events)) as tell:
             steps = player.churn(events, tell)
         result = churned(steps, capacity)

@@ -11,10 +11,10 @@ import msgspec
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.parts import parts
-from gpu_scheduler.core.decision import Place
-from gpu_scheduler.core.request import ProjectName
-from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube.objects import Container, OwnerReference, Pod, PodStatus
 from gpu_scheduler.simulate.cluster_objects import Body
 from gpu_scheduler.state.jobs import GPUJobRecord
@@ -34,7 +34,7 @@ def jobs_of(job: GPUJobRecord, project: ProjectName) -> list[Body]:
                     spec=job.spec,
                     role=part.role,
                     project=project,
-                    path=Path.BIND,
+                    path=WritePath.BIND,
                     has_runtime_class=False,
                     has_priority_class=False,
                 )

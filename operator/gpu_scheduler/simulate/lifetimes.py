@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
 
-from gpu_scheduler.core.request import Shape
+from gpu_scheduler.core.model.request import Shape
 
 COUNTED_FROM, ENDS = 2.0, 5.0  # in mean lifetimes
 

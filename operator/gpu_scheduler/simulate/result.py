@@ -2,7 +2,7 @@
 
 ``unallocatedPercent`` is 100 minus the mean of what was allocated, in percent of the cluster, over
 the arrivals at which the demand so far, of failed pods too, rounds to 100 % of it: the published
-figure. With departures it is the mean over the counted arrivals. Lost is what was never placed, of
+figure. With releasing it is the mean over the counted arrivals. Lost is what was never placed, of
 the pods counted, by number and by milli-GPU.
 """
 
@@ -44,7 +44,7 @@ def filled(steps: Sequence[Step], capacity_milli: int) -> Result:
 
 
 def churned(steps: Sequence[Step], capacity_milli: int) -> Result:
-    """The figures with departures; the first lifetimes, while the cluster fills, do not count."""
+    """The figures with releasing; the first lifetimes, while the cluster fills, do not count."""
     counted = [step for step in steps if step.time >= COUNTED_FROM]
     share = [100 * step.allocated_milli / capacity_milli for step in counted]
     return _result(counted, steps, _unallocated(share))

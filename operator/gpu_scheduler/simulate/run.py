@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import thread_time_ns
 
+from gpu_scheduler.core.model.request import ProjectName, Shape
+from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.packing.mix import mix_of
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.request import ProjectName, Shape
 from gpu_scheduler.core.session import Session
-from gpu_scheduler.core.snapshot import Picks
 from gpu_scheduler.simulate.arrivals import cluster_of
 from gpu_scheduler.simulate.lifetimes import Event
 from gpu_scheduler.simulate.trace import TraceNode

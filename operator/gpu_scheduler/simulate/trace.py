@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from gpu_scheduler.core.request import DeviceRequest, Shape
-from gpu_scheduler.core.units import DEVICE_MILLI, MIB
+from gpu_scheduler.core.model.request import DeviceRequest, Shape
+from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB
 
 T = TypeVar("T")
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from gpu_scheduler.api import requests
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.parts import parts
-from gpu_scheduler.core.request import DeviceRequest
+from gpu_scheduler.core.model.request import DeviceRequest
 
 
 @dataclass(frozen=True, slots=True)

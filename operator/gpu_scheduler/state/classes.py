@@ -12,8 +12,8 @@ from decimal import Decimal
 
 from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUJobSpec
-from gpu_scheduler.core.catalogue import Catalogue, GPUKind
-from gpu_scheduler.core.request import Project
+from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.wording import names
 from gpu_scheduler.state.jobs import GPUJobRecord
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import ContainerStatus, Pod, Terminated, Waiting
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gpu_scheduler.core import wording
-from gpu_scheduler.core.units import LEAST_MIB, MOST_DEVICES, MOST_MIB
+from gpu_scheduler.core.model.units import LEAST_MIB, MOST_DEVICES, MOST_MIB
 
 # GPU feature discovery, https://github.com/NVIDIA/k8s-device-plugin (label names).
 COUNT = "nvidia.com/gpu.count"

@@ -8,7 +8,7 @@ the job is there. Kept by ``waiting``.
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.backoff import Backoff
 
 _MOST_TIMES = 64  # as long as at first a job avoids a node

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Set
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.api.roles import TopologyMode
-from gpu_scheduler.core.request import Gang, PodUID, Topology
+from gpu_scheduler.core.model.request import Gang, PodUID, Topology
 from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.ledger import Ledger
 from gpu_scheduler.state.pods import PodRecord, Stage

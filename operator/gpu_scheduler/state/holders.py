@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.api.names import holder_name
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.state.pods import PodRecord, Stage
 
 

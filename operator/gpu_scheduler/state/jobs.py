@@ -14,7 +14,7 @@ from gpu_scheduler.api.gpujob import MAX_PODS, GPUJobSpec
 from gpu_scheduler.api.moved import NEVER, Mark, marks
 from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
 from gpu_scheduler.api.numbers import number
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.state import indexes
 from gpu_scheduler.state.asks import Ask, asks_of

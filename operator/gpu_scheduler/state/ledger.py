@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from gpu_scheduler.core.cluster import Cluster, NodeInfo
-from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.core.request import PodUID
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.cluster import Cluster, NodeInfo
+from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.state.devices import Device, ids_by_name
 from gpu_scheduler.state.unlisted import Holding, why_closed
 

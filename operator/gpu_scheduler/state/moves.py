@@ -2,7 +2,7 @@
 
 Nothing of it is lost with the leader. What a pod asks for is read off the pod, less the pin to its
 node, and its GPUJob; moves stand on the Jobs (``api.moved``). What was decided here counts at once.
-Kept by ``occupants``, and only where consolidation is on.
+Kept by ``running_pods``, and only where consolidation is on.
 """
 
 from dataclasses import replace
@@ -10,8 +10,8 @@ from dataclasses import replace
 from gpu_scheduler.api.moved import Mark
 from gpu_scheduler.api.names import SCHEDULER_NAME
 from gpu_scheduler.core.consolidation import REST_SECONDS
-from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.request import PodUID, Shape
+from gpu_scheduler.core.model.request import PodUID, Shape
+from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.asks import Ask
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
@@ -52,14 +52,16 @@ class Moves:
             self._decided[pod.job_uid, pod.index] = Mark(now, pod.uid)
 
     def complete(
-        self, occupant: Occupant, pod: PodRecord, own: JobRecord, job: GPUJobRecord
-    ) -> Occupant:
-        """The same occupant with what is known here of the pod; ``own``: its Job."""
+        self, running_pod: RunningPod, pod: PodRecord, own: JobRecord, job: GPUJobRecord
+    ) -> RunningPod:
+        """The same running pod with what is known here of the pod; ``own``: its Job."""
         if not self._on:
-            return occupant
+            return running_pod
         marks = (self._decided.get((own.uid, pod.index)), own.moves.get(pod.index))
         moved = max((m.at for m in marks if m is not None and m.pod != pod.uid), default=0.0)
-        return replace(occupant, shape=self._shape(pod, job.asks.get(own.role), job), moved=moved)
+        return replace(
+            running_pod, shape=self._shape(pod, job.asks.get(own.role), job), moved=moved
+        )
 
     def _shape(self, pod: PodRecord, ask: Ask | None, job: GPUJobRecord) -> Shape | None:
         """What the pod would ask for if it came again."""

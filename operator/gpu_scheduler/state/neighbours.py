@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, Selectors
+from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.peer_index import SelectorIndex
-from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodSelector, Selectors
-from gpu_scheduler.core.request import PodUID, ProjectName
 
 SORTS_PER_CYCLE = 100_000  # compared with new selectors, a sixth of a second
 MOST_TALLIES = 2_000  # kept though nobody asks
@@ -48,7 +48,7 @@ class _Sort:
 
 
 class NeighbourBook:
-    """See ``core.neighbours.Neighbours``. What returns a bool says whether anybody asks."""
+    """See ``core.model.neighbours.Neighbours``. What returns a bool says whether anybody asks."""
 
     def __init__(self, owner: Callable[[str], ProjectName | None]) -> None:
         """Start empty; ``owner``: the project of a namespace."""
@@ -92,7 +92,7 @@ class NeighbourBook:
         return seat is not None and self._count(seat, -1)
 
     def count(self, selectors: Selectors, *, staying: bool) -> Mapping[str, int] | None:
-        """See ``core.neighbours``."""
+        """See ``core.model.neighbours``."""
         tally = self._tallies.get(selectors) or self._look_up(selectors)
         if tally is None:
             return None
@@ -100,23 +100,23 @@ class NeighbourBook:
         return tally.staying if staying else tally.pods
 
     def bearers(self) -> Mapping[AffinityTerm, Mapping[str, int]]:
-        """See ``core.neighbours``."""
+        """See ``core.model.neighbours``."""
         return self._bearers
 
     def about(self, peers: PodPeers) -> Iterable[AffinityTerm]:
-        """See ``core.neighbours``."""
+        """See ``core.model.neighbours``."""
         found = (term for terms in self._shunned.matching(peers) for term in terms)
         return [term for term in found if self.binds(term, peers)]
 
     def binds(self, term: AffinityTerm, peers: PodPeers) -> bool:
-        """See ``core.neighbours``: no project closes nodes to another one's pods (ADR 0037)."""
+        """See ``core.model.neighbours``: no project closes nodes to another one's pods (ADR 0037)."""
         if term.bearer == peers.namespace:
             return True
         owner = self._owner(peers.namespace)
         return owner is not None and owner == self._owner(term.bearer)
 
     def of(self, pod: PodUID) -> PodPeers | None:
-        """See ``core.neighbours``."""
+        """See ``core.model.neighbours``."""
         seat = self._seats.get(pod)
         return seat.peers if seat is not None else None
 

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from sys import intern
 
-from gpu_scheduler.core.peers import (
+from gpu_scheduler.core.model.peers import (
     MOST_RULES,
     NAMESPACE_NAME,
     PER_POD_LABELS,
@@ -20,7 +20,7 @@ from gpu_scheduler.core.peers import (
     PodSelector,
     SpreadConstraint,
 )
-from gpu_scheduler.core.requirement import Requirement
+from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.kube.objects import (
     LabelSelector,
     Pod,

@@ -14,7 +14,7 @@ from sys import intern
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
 from gpu_scheduler.api.numbers import number
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import Condition, Pod

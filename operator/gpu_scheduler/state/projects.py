@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
-from gpu_scheduler.core.request import Project, ProjectName
+from gpu_scheduler.core.model.request import Project, ProjectName
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,16 +9,16 @@ Amounts saturate (``core.quantity``): a pod that asks for the most there is fits
 from collections.abc import Mapping
 from dataclasses import replace
 
-from gpu_scheduler.core.fit import NODE_NAME
-from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, asked, asked_cpu_milli
-from gpu_scheduler.core.request import (
+from gpu_scheduler.core.model.fit import NODE_NAME
+from gpu_scheduler.core.model.request import (
     DeviceRequest,
     NodeFilter,
     Shape,
     Term,
     Toleration,
 )
-from gpu_scheduler.core.requirement import Requirement
+from gpu_scheduler.core.model.requirement import Requirement
+from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, asked, asked_cpu_milli
 from gpu_scheduler.kube.objects import Container, Pod, SelectorRequirement
 
 Need = tuple[int, int, int]  # milli-CPU, memory in bytes, ephemeral storage in bytes

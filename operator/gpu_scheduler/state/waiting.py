@@ -8,8 +8,8 @@ changes, so a cycle costs what changed and not what waits.
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass
 
-from gpu_scheduler.core.peers import PodPeers
-from gpu_scheduler.core.request import (
+from gpu_scheduler.core.model.peers import PodPeers
+from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
     PodUID,
@@ -39,7 +39,7 @@ class _Entry:
     shape: Shape | None = None  # known once the GPUJob is
 
 
-class WaitingRoom:
+class PendingPods:
     """Waiting pods by job, and the nodes that a job had better avoid for a while."""
 
     def __init__(self) -> None:

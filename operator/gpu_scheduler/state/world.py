@@ -8,9 +8,9 @@ collects the jobs whose status may have changed. Single-threaded: called from on
 
 from collections.abc import Iterable, Iterator
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Place
-from gpu_scheduler.core.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import Reports
@@ -23,12 +23,12 @@ from gpu_scheduler.state.ledger import Charge, Ledger
 from gpu_scheduler.state.moves import Moves
 from gpu_scheduler.state.neighbours import NeighbourBook
 from gpu_scheduler.state.node_book import NodeBook
-from gpu_scheduler.state.occupants import OccupantBook, occupant
 from gpu_scheduler.state.own_jobs import JobBook
 from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pods import PodRecord, Stage, record, without_stranger
 from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
-from gpu_scheduler.state.waiting import WaitingRoom
+from gpu_scheduler.state.running_pods import RunningPodBook, running_pod
+from gpu_scheduler.state.waiting import PendingPods
 
 
 class World:
@@ -49,9 +49,9 @@ class World:
         self.pods_of_job: dict[str, dict[PodUID, None]] = {}
         self.assumed: dict[PodUID, Place] = {}
         self.leaving: set[PodUID] = set()  # their eviction was decided here
-        self.waiting = WaitingRoom()
+        self.waiting = PendingPods()
         self.neighbours = NeighbourBook(self.projects.owner)
-        self.occupants = OccupantBook(Moves(on=consolidation))
+        self.running_pods = RunningPodBook(Moves(on=consolidation))
         self.terminating: set[str] = set()  # namespaces in which nothing can be made any more
         self.version = 0
         self.touched: set[JobKey] = set()
@@ -121,7 +121,7 @@ class World:
         if new.stage is Stage.ENDED or new.node:
             self.assumed.pop(new.uid, None)
         self.version += charge(self.ledger, new, pod) | self._seat(new, pod)
-        self.occupants.moves.see(new, pod)
+        self.running_pods.moves.see(new, pod)
         self._occupy(new)
         key = self.job_of(new)
         if new.stage is Stage.WAITING and new.uid not in self.assumed:
@@ -144,7 +144,7 @@ class World:
         self.holders.pop(uid, None)
         self.assumed.pop(uid, None)
         self.leaving.discard(uid)
-        self.occupants.forget(uid)
+        self.running_pods.forget(uid)
         if self.waiting.drop(uid) | self.ledger.release_pod(uid) | self.neighbours.drop(uid):
             self.version += 1
         if old is not None:
@@ -270,7 +270,7 @@ class World:
             self.leaving.add(uid)
         else:
             self.leaving.discard(uid)
-        self.occupants.set_evicting(uid, leaving)
+        self.running_pods.set_evicting(uid, leaving)
         pod = self.pods.get(uid)
         key = self.job_of(pod) if pod is not None else None
         if key is not None:
@@ -353,7 +353,7 @@ class World:
         """Its devices may have other names now, and what is held on them with them."""
         if changed:
             self.version += 1
-            for held in tuple(self.occupants.on(name)):
+            for held in tuple(self.running_pods.on(name)):
                 self._occupy(self.pods[held.uid])
 
     def _seat(self, new: PodRecord, pod: Pod) -> bool:
@@ -370,11 +370,11 @@ class World:
         job = self.gpujobs.get(key) if key is not None else None
         project = self.projects.owner(pod.namespace)
         if held is None or not held.grants or pod.uid in self.assumed:
-            self.occupants.drop(pod.uid)
+            self.running_pods.drop(pod.uid)
         elif job is None:
-            self.occupants.put(occupant(pod, held, None, project))
+            self.running_pods.put(running_pod(pod, held, None, project))
         else:
-            self.occupants.hold(pod, held, self.jobs[pod.job_uid], job, project)
+            self.running_pods.hold(pod, held, self.jobs[pod.job_uid], job, project)
 
     def _occupy_by(self, job_uid: str) -> None:
         for uid in self.pods_of_job.get(job_uid, ()):

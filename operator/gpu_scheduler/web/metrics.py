@@ -14,8 +14,8 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 
 from gpu_scheduler import __version__
 from gpu_scheduler.api.gpujob import Phase
-from gpu_scheduler.core.decision import EvictReason
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.decision import EvictReason
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.gangs import CAUSES
 from gpu_scheduler.runtime.operator import Operator

@@ -8,10 +8,10 @@ from tests.api.caller import Caller
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import TERM
-from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.jobs.path import Path as WritePath
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.place import Pin, place
 from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube.objects import Pod
 
 

@@ -27,15 +27,15 @@ from tests.api.caller import Answer, Caller
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import RESULTS_KEY, TERM, results_name
-from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_moved, mark_time_limit
 from gpu_scheduler.jobs.owner import owner_reference
-from gpu_scheduler.jobs.path import Path as WritePath
 from gpu_scheduler.jobs.place import Pin, place
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.service import service
 from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, Write
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube.objects import Meta, Pod
 
 Json = dict[str, Any]

@@ -30,7 +30,7 @@ from tests.api.admission.objects import (
 from tests.api.caller import Answer, Caller
 
 from cluster import Running
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.gate import ungate
 from gpu_scheduler.kube.objects import Pod
 

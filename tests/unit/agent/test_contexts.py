@@ -1,7 +1,7 @@
 """What a context takes on a device, learnt from pods that may lie."""
 
 from gpu_scheduler.agent.contexts import LEAST_MIB, MOST_MIB, PODS, ContextCosts
-from gpu_scheduler.core.units import MIB
+from gpu_scheduler.core.model.units import MIB
 
 
 def learnt(*figures_mib: float) -> int | None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from gpu_scheduler.api.allocation import BadAllocationError, annotations, contexts, parse
 from gpu_scheduler.api.names import ALLOCATION
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 
 shares = st.tuples(st.integers(1, 1000), st.integers(0, 200_000))
 held = st.dictionaries(

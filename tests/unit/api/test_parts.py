@@ -10,7 +10,7 @@ from tests.unit.api.test_validate import judge
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.parts import hosts, is_distributed, is_gang, parts
 from gpu_scheduler.api.requests import device_requests
-from gpu_scheduler.core.request import DeviceRequest
+from gpu_scheduler.core.model.request import DeviceRequest
 
 
 def read(spec):

@@ -10,7 +10,7 @@ from gpu_scheduler.api.requests import (
     device_requests,
     models,
 )
-from gpu_scheduler.core.request import DeviceRequest
+from gpu_scheduler.core.model.request import DeviceRequest
 
 
 def spec(**fields):

@@ -5,8 +5,8 @@ from dataclasses import replace
 
 from tests.unit.builders import job
 
-from gpu_scheduler.core.decision import Plan, Wait
-from gpu_scheduler.core.request import Gang, PodUID, Shape, Topology, WaitingJob, WaitingPod
+from gpu_scheduler.core.model.decision import Plan, Wait
+from gpu_scheduler.core.model.request import Gang, PodUID, Shape, Topology, WaitingJob, WaitingPod
 
 ZONE = "topology.kubernetes.io/zone"
 

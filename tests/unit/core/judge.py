@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from tests.unit.core.play import Play, Pod
 from tests.unit.core.workload import NO_LIMIT, most_milli
 
-from gpu_scheduler.core.decision import Evict, Grant, Hold, HoldKind, Plan
+from gpu_scheduler.core.model.decision import Evict, Grant, Hold, HoldKind, Plan
 
 Picks = list[tuple[int, int]]  # device, milli
 

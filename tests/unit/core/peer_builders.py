@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from tests.unit.core.peer_reference import Seat, selects
 
-from gpu_scheduler.core.peers import (
+from gpu_scheduler.core.model.peers import (
     AffinityTerm,
     PodPeers,
     PodRules,
@@ -14,8 +14,8 @@ from gpu_scheduler.core.peers import (
     Selectors,
     SpreadConstraint,
 )
-from gpu_scheduler.core.request import PodUID
-from gpu_scheduler.core.requirement import Requirement
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.model.requirement import Requirement
 
 HOST, ZONE = "kubernetes.io/hostname", "zone"
 

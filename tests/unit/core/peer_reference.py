@@ -7,9 +7,9 @@ of topology spread constraints.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gpu_scheduler.core.cluster import NodeInfo
-from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
-from gpu_scheduler.core.request import NodeFilter
+from gpu_scheduler.core.model.cluster import NodeInfo
+from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
+from gpu_scheduler.core.model.request import NodeFilter
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,9 @@ from functools import cache
 
 from tests.unit.builders import ClusterBuilder
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Grant, Hold, Plan
-from gpu_scheduler.core.occupants import Occupant, Roll
-from gpu_scheduler.core.packing.mix import DEFAULT
-from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import (
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Grant, Hold, Plan
+from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
     PodUID,
@@ -22,6 +19,9 @@ from gpu_scheduler.core.request import (
     WaitingJob,
     WaitingPod,
 )
+from gpu_scheduler.core.model.running_pods import Roll, RunningPod
+from gpu_scheduler.core.packing.mix import DEFAULT
+from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.session import Session
 
 
@@ -70,7 +70,7 @@ class Play:
     gpus: tuple[int, ...]
     projects: dict[ProjectName, Project]
     waiting: list[Pod] = field(default_factory=list)
-    running: dict[PodUID, tuple[Pod, Occupant]] = field(default_factory=dict)
+    running: dict[PodUID, tuple[Pod, RunningPod]] = field(default_factory=dict)
     holds: tuple[Hold, ...] = ()
     now: float = 1000.0
     grace: int = 1  # cycles that a pod takes to go
@@ -84,7 +84,7 @@ class Play:
     def place(self, pod: Pod, *devices: str, milli: int = 1000) -> "Play":
         """Put a running pod on devices ('n0/1')."""
         grants = tuple(Grant(0, d, milli, milli * 40448 // 1000) for d in devices)
-        self.running[pod.uid] = pod, self._occupant(pod, devices[0].split("/")[0], grants)
+        self.running[pod.uid] = pod, self._running_pod(pod, devices[0].split("/")[0], grants)
         return self
 
     def wait(self, *pods: Pod) -> "Play":
@@ -94,23 +94,23 @@ class Play:
     def cluster(self) -> Cluster:
         c = empty(self.gpus)[0].copy()
         names = [node.name for node in c.nodes]
-        for _, occupant in self.running.values():
-            for grant in occupant.grants:
+        for _, running_pod in self.running.values():
+            for grant in running_pod.grants:
                 d = c.dev_id.index(grant.device)
                 c.free_milli[d] -= grant.milli
                 c.free_mib[d] -= grant.mib
-            node, name = names.index(occupant.node), occupant.project
+            node, name = names.index(running_pod.node), running_pod.project
             c.free_pods[node] -= 1
-            c.free_cpu_milli[node] -= occupant.cpu_milli
-            c.allocated_milli[name] = c.allocated_milli.get(name, 0) + occupant.milli
+            c.free_cpu_milli[node] -= running_pod.cpu_milli
+            c.allocated_milli[name] = c.allocated_milli.get(name, 0) + running_pod.milli
         assert min(c.free_milli, default=0) >= 0
         assert min(c.free_mib, default=0) >= 0
         return c
 
     def roll(self) -> Roll:
         return Roll(
-            replace(occupant, leaving=uid in self.going)
-            for uid, (_, occupant) in self.running.items()
+            replace(running_pod, leaving=uid in self.going)
+            for uid, (_, running_pod) in self.running.items()
         )
 
     def jobs(self) -> list[WaitingJob]:
@@ -143,7 +143,7 @@ class Play:
             self.cluster(),
             self.projects,
             self.jobs(),
-            occupants=self.roll(),
+            running_pods=self.roll(),
             holds=self.holds,
             now=self.now,
             reserve_after_seconds=self.reserve_after_seconds,
@@ -157,7 +157,7 @@ class Play:
         waiting = {pod.uid: pod for pod in self.waiting}
         for place in result.places:
             pod = waiting.pop(place.pod)
-            self.running[pod.uid] = pod, self._occupant(pod, place.node, place.grants)
+            self.running[pod.uid] = pod, self._running_pod(pod, place.node, place.grants)
         self.waiting = list(waiting.values())
         for evict in result.evicts:
             assert evict.pod in self.running
@@ -174,8 +174,8 @@ class Play:
                 pod = self.running.pop(uid)[0]
                 later = replace(pod, again=pod.again + 1, since=self.now)
                 self.waiting.append(later if self.anew else pod)
-        for uid, (pod, occupant) in list(self.running.items()):
-            if pod.seconds is not None and occupant.since + pod.seconds <= self.now:
+        for uid, (pod, running_pod) in list(self.running.items()):
+            if pod.seconds is not None and running_pod.since + pod.seconds <= self.now:
                 del self.running[uid]
                 self.going.pop(uid, None)
 
@@ -188,13 +188,13 @@ class Play:
     def held(self, project: str, *, staying: bool = False) -> int:
         """Milli-GPU that a project holds; ``staying``: without those that are going."""
         return sum(
-            occupant.milli
-            for uid, (_, occupant) in self.running.items()
-            if occupant.project == project and not (staying and uid in self.going)
+            running_pod.milli
+            for uid, (_, running_pod) in self.running.items()
+            if running_pod.project == project and not (staying and uid in self.going)
         )
 
-    def _occupant(self, pod: Pod, node: str, grants: Iterable[Grant]) -> Occupant:
-        return Occupant(
+    def _running_pod(self, pod: Pod, node: str, grants: Iterable[Grant]) -> RunningPod:
+        return RunningPod(
             pod.uid,
             pod.name,
             pod.key,

@@ -3,8 +3,8 @@
 from tests.unit.core.play import Play
 
 from gpu_scheduler.core import quota
-from gpu_scheduler.core.decision import EvictReason, HoldKind, Plan
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.model.decision import EvictReason, HoldKind, Plan
+from gpu_scheduler.core.model.request import ProjectName
 
 TEAMS = ("a", "b", "c")
 
@@ -14,8 +14,8 @@ def taken(play: Play, result: Plan, reason: EvictReason) -> dict[str, int]:
     found = dict.fromkeys(TEAMS, 0)
     for evict in result.evicts:
         if evict.reason is reason:
-            occupant = play.running[evict.pod][1]
-            found[occupant.project] += occupant.milli
+            running_pod = play.running[evict.pod][1]
+            found[running_pod.project] += running_pod.milli
     return found
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from tests.unit.builders import A100, GIB, ClusterBuilder, job, projects, shape
 
-from gpu_scheduler.core.catalogue import Catalogue, GPUKind
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.plan import plan
 
 FIXTURE = Path(__file__).parents[2] / "fixtures" / "accelerators" / "accelerators.csv"

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.assign import FEW_STEPS, Assignment, Budget, Slot, assign, share
-from gpu_scheduler.core.request import DeviceRequest
-from gpu_scheduler.core.units import cap_mib
+from gpu_scheduler.core.model.assign import FEW_STEPS, Assignment, Budget, Slot, assign, share
+from gpu_scheduler.core.model.request import DeviceRequest
+from gpu_scheduler.core.model.units import cap_mib
 
 
 def slots(*free_milli: int, usable: int = 1000) -> list[Slot]:

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_scheduler.core.blame import Kept, Kind, Suspect, culprit
-from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.core.model.request import JobKey, ProjectName
 
 NODES = [f"n{i:03}" for i in range(100)]
 PROJECTS = [ProjectName(f"p{i}") for i in range(5)]

@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 from tests.unit.builders import ClusterBuilder, dell_saas, dell_selfhosted, job, projects, shape
 
-from gpu_scheduler.core.decision import Place, Plan, Reason
+from gpu_scheduler.core.model.decision import Place, Plan, Reason
+from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import WaitingJob
 from gpu_scheduler.core.session import Session
 
 

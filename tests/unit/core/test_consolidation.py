@@ -9,8 +9,8 @@ from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 from tests.unit.core.test_gang_play import members
 
-from gpu_scheduler.core.decision import EvictReason, HoldKind
-from gpu_scheduler.core.request import PodUID, ProjectName, Shape
+from gpu_scheduler.core.model.decision import EvictReason, HoldKind
+from gpu_scheduler.core.model.request import PodUID, ProjectName, Shape
 
 HALF, ONE, PAIR = shape(500), shape(1000), shape(1000, count=2)
 
@@ -26,8 +26,8 @@ def scattered(*, consolidate: bool = True, quota: int = 4000) -> Play:
 
 def changed(play: Play, name: str, **about: object) -> None:
     uid = PodUID(f"{name}-0")
-    pod, occupant = play.running[uid]
-    play.running[uid] = pod, replace(occupant, **about)  # type: ignore[arg-type]
+    pod, running_pod = play.running[uid]
+    play.running[uid] = pod, replace(running_pod, **about)  # type: ignore[arg-type]
 
 
 def test_a_half_moves_to_the_other_node_so_that_a_pair_of_gpus_is_free():
@@ -43,7 +43,7 @@ def test_a_half_moves_to_the_other_node_so_that_a_pair_of_gpus_is_free():
     assert evict.message == "a moves from n0 and fits on n1: ns/pair needs 2 GPUs in 1 pod"
     assert [(hold.node, hold.kind) for hold in result.holds] == [("n0", HoldKind.FREED)]
     play.cycle()
-    where = {uid: occupant.node for uid, (_, occupant) in play.running.items()}
+    where = {uid: running_pod.node for uid, (_, running_pod) in play.running.items()}
     assert where == {"pair-0": "n0", "a-0": "n1", "b-0": "n1"}
     assert not play.waiting
 
@@ -186,10 +186,10 @@ def test_after_a_move_both_fit_those_who_waited_and_those_who_moved(play: Play):
     assume(result.evicts)
     moved = {evict.pod for evict in result.evicts}
     for evict in result.evicts:
-        pod, occupant = play.running[evict.pod]
+        pod, running_pod = play.running[evict.pod]
         assert evict.reason is EvictReason.CONSOLIDATE
         assert not pod.interactive
-        assert all(grant.milli < 1000 for grant in occupant.grants)
+        assert all(grant.milli < 1000 for grant in running_pod.grants)
     waiting = {pod.uid for pod in play.waiting}
     play.carry_out(result)
     play.tick()

@@ -1,9 +1,9 @@
 import pytest
 from tests.unit.builders import A30, A100, ClusterBuilder, shape
 
-from gpu_scheduler.core.devices import Chooser, accepts
-from gpu_scheduler.core.request import DeviceRequest, Shape
-from gpu_scheduler.core.snapshot import DeviceKind, Snapshot
+from gpu_scheduler.core.model.devices import Chooser, accepts
+from gpu_scheduler.core.model.request import DeviceRequest, Shape
+from gpu_scheduler.core.model.snapshot import DeviceKind, Snapshot
 
 BIG = "NVIDIA-A100-SXM4-80GB"
 

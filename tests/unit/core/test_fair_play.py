@@ -7,8 +7,8 @@ from tests.unit.core.play import Play, Pod
 from tests.unit.core.play_checks import TEAMS, check_limits, check_losers, check_winners, taken
 
 from gpu_scheduler.core import quota
-from gpu_scheduler.core.decision import EvictReason, Plan
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.model.decision import EvictReason, Plan
+from gpu_scheduler.core.model.request import ProjectName
 
 SHAPES = (
     shape(1000),
@@ -67,17 +67,17 @@ def check_need(play: Play, result: Plan) -> None:
         return  # may be needed for the project's own room
     (shape_,) = {pod.shape for pod in play.waiting if pod.key in winners}
     gone = [play.running[evict.pod][1] for evict in result.evicts]
-    (name,) = {occupant.node for occupant in gone}
+    (name,) = {running_pod.node for running_pod in gone}
     c = play.cluster()
     node = [each.name for each in c.nodes].index(name)
     (request,) = shape_.devices
     for spared in (None, *gone):
-        others = [occupant for occupant in gone if occupant is not spared]
+        others = [running_pod for running_pod in gone if running_pod is not spared]
         free = {c.dev_id[d]: c.free_milli[d] for d in range(c.first[node], c.first[node + 1])}
-        for occupant in others:
-            for grant in occupant.grants:
+        for running_pod in others:
+            for grant in running_pod.grants:
                 free[grant.device] += grant.milli
-        cpu = c.free_cpu_milli[node] + sum(occupant.cpu_milli for occupant in others)
+        cpu = c.free_cpu_milli[node] + sum(running_pod.cpu_milli for running_pod in others)
         fits = cpu >= shape_.cpu_milli and request.count <= sum(
             milli >= request.milli for milli in free.values()
         )

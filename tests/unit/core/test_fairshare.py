@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tests.unit.builders import project, projects
 
 from gpu_scheduler.core.fairshare import Ask, fair_shares, water_fill
+from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.quota import ceiling_milli
-from gpu_scheduler.core.request import Project, ProjectName
 
 A, B, C = (ProjectName(name) for name in "abc")
 

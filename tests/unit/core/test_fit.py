@@ -1,9 +1,9 @@
 import pytest
 
-from gpu_scheduler.core import fit
-from gpu_scheduler.core.cluster import NodeInfo, Taint
-from gpu_scheduler.core.request import NodeFilter, Term, Toleration
-from gpu_scheduler.core.requirement import Requirement, requirement_holds
+from gpu_scheduler.core.model import fit
+from gpu_scheduler.core.model.cluster import NodeInfo, Taint
+from gpu_scheduler.core.model.request import NodeFilter, Term, Toleration
+from gpu_scheduler.core.model.requirement import Requirement, requirement_holds
 
 NODE = NodeInfo("dell-0", labels={"disk": "ssd", "cores": "64", "zone": "", "disks": "1_000"})
 

@@ -8,10 +8,10 @@ from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 from tests.unit.core.play_checks import TEAMS, check_limits, check_losers, check_winners
 
-from gpu_scheduler.core.decision import Plan
+from gpu_scheduler.core.model.decision import Plan
+from gpu_scheduler.core.model.request import Topology
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import Topology
 from gpu_scheduler.core.session import Session
 
 SHAPES = (
@@ -174,7 +174,7 @@ def test_a_plan_with_gangs_does_not_depend_on_what_the_planner_kept(case: tuple[
             play.cluster(),
             play.projects,
             play.jobs()[::-1],
-            occupants=play.roll(),
+            running_pods=play.roll(),
             holds=play.holds,
             now=play.now,
             reserve_after_seconds=play.reserve_after_seconds,

@@ -8,8 +8,8 @@ from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 from tests.unit.core.test_gang_play import members
 
-from gpu_scheduler.core.decision import EvictReason, HoldKind, Reason
-from gpu_scheduler.core.request import Topology
+from gpu_scheduler.core.model.decision import EvictReason, HoldKind, Reason
+from gpu_scheduler.core.model.request import Topology
 
 ONE, TWO = shape(1000), shape(1000, count=2)
 SERVER = shape(cpu_milli=1000)
@@ -120,8 +120,8 @@ def test_a_gang_that_would_take_its_project_below_its_quota_stays():
 def test_a_gang_of_which_one_member_cannot_be_evicted_stays():
     play = Play((2,), projects(project("p", 2000), project("q", 0)))
     running(play, members("g", ONE, ONE, project="q"), "n0/0", "n0/1")
-    pod, occupant = next(iter(play.running.values()))
-    play.running[pod.uid] = pod, replace(occupant, spared=True)
+    pod, running_pod = next(iter(play.running.values()))
+    play.running[pod.uid] = pod, replace(running_pod, spared=True)
     play.wait(single("one", "p"))
     assert not play.plan().evicts
 

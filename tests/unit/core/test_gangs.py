@@ -6,9 +6,9 @@ from dataclasses import replace
 from tests.unit.builders import ClusterBuilder, job, project, projects, shape
 from tests.unit.core.gang_builders import gang, only_wait
 
-from gpu_scheduler.core.decision import Plan, Reason
+from gpu_scheduler.core.model.decision import Plan, Reason
+from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import WaitingJob
 
 T4 = "Tesla-T4"
 FOUR_T4 = shape(1000, count=4, models=("t4",), cpu_milli=16_000)

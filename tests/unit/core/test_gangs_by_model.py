@@ -20,9 +20,9 @@ from tests.unit.core.test_quota_by_model import (
     team,
 )
 
-from gpu_scheduler.core.decision import Plan, Reason
+from gpu_scheduler.core.model.decision import Plan, Reason
+from gpu_scheduler.core.model.request import Shape
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import Shape
 
 ON_A30 = shape(1000, models=("a30",))
 EITHER = shape(1000, models=("a100", "a30"))

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, job, project, projects, shape
 
 from gpu_scheduler.core import quota
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Place, Plan, Reason
-from gpu_scheduler.core.devices import accepts, share
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Place, Plan, Reason
+from gpu_scheduler.core.model.devices import accepts, share
+from gpu_scheduler.core.model.request import DeviceRequest, Project, ProjectName, Shape, WaitingJob
+from gpu_scheduler.core.model.snapshot import DeviceKind
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import DeviceRequest, Project, ProjectName, Shape, WaitingJob
-from gpu_scheduler.core.snapshot import DeviceKind
 
 TEAMS = ("a", "b", "c")
 SHAPES = (

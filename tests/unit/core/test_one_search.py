@@ -10,9 +10,9 @@ from tests.unit.core.test_gang_play import members
 from tests.unit.core.test_quota_by_model import MixedPlay, team
 from tests.unit.core.test_reclaim import evicted, started
 
-from gpu_scheduler.core.decision import EvictReason, HoldKind, Reason
+from gpu_scheduler.core.model.decision import EvictReason, HoldKind, Reason
+from gpu_scheduler.core.model.request import Topology
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import Topology
 
 WHOLE, HALF, QUARTER = shape(1000), shape(500), shape(250)
 HALVES = shape(500, count=2)

@@ -1,10 +1,10 @@
 from tests.unit.builders import ClusterBuilder, job, project, shape
 
-from gpu_scheduler.core.demand import Demands
+from gpu_scheduler.core.model.demand import Demands
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.order import job_rank, project_rank
 from gpu_scheduler.core.pod_group import PodGroup, PodGroups
 from gpu_scheduler.core.queues import queue_up
-from gpu_scheduler.core.snapshot import Snapshot
 
 S = shape(500)
 

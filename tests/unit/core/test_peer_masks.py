@@ -7,12 +7,10 @@ import pytest
 from tests.unit.builders import ClusterBuilder, job, project, projects, shape
 from tests.unit.core.peer_builders import HOST, ZONE, Standing, apart, near, peers, selector, spread
 
-from gpu_scheduler.core.cluster import Cluster, Taint
-from gpu_scheduler.core.decision import Grant, Plan
-from gpu_scheduler.core.occupants import Occupant, Roll
-from gpu_scheduler.core.peers import PodPeers, PodRules, SpreadConstraint
-from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import (
+from gpu_scheduler.core.model.cluster import Cluster, Taint
+from gpu_scheduler.core.model.decision import Grant, Plan
+from gpu_scheduler.core.model.peers import PodPeers, PodRules, SpreadConstraint
+from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
     NodeFilter,
@@ -22,6 +20,8 @@ from gpu_scheduler.core.request import (
     Shape,
     WaitingJob,
 )
+from gpu_scheduler.core.model.running_pods import Roll, RunningPod
+from gpu_scheduler.core.plan import plan
 
 
 def ruled(name: str, who: PodPeers, pods: int = 1, what: Shape | None = None) -> WaitingJob:
@@ -187,7 +187,7 @@ def borrowed(cluster: Cluster, node: str, who: PodPeers, standing: Standing) -> 
         name = ProjectName("poor")
         cluster.allocated_milli[name] = cluster.allocated_milli.get(name, 0) + 1000 * len(grants)
         found.append(
-            Occupant(uid, uid, JobKey(f"ns/{uid}"), name, info.name, tuple(grants), 0, 0, 0)
+            RunningPod(uid, uid, JobKey(f"ns/{uid}"), name, info.name, tuple(grants), 0, 0, 0)
         )
     return Roll(found)
 
@@ -198,7 +198,7 @@ def test_nobody_is_evicted_where_the_rules_forbid_the_pod_or_would_without_its_v
         cluster, standing = hosts(2, gpus=1).obj(), Standing()
         roll = borrowed(cluster, "n0", peers(app="x"), standing)
         cluster.neighbours = standing
-        result = plan(cluster, teams, [ruled("mine", peers(rules))], occupants=roll)
+        result = plan(cluster, teams, [ruled("mine", peers(rules))], running_pods=roll)
         assert {hold.node for hold in result.holds} == allowed
         assert {evict.pod for evict in result.evicts} == {f"on-{node}" for node in allowed}
 
@@ -209,6 +209,6 @@ def test_pods_that_keep_apart_are_not_promised_the_same_node() -> None:
     roll = borrowed(cluster, "n0", peers(), standing)
     cluster.neighbours = standing
     three = ruled("mine", peers(apart(app="m"), app="m"), 3)
-    result = plan(cluster, teams, [three], occupants=roll)
+    result = plan(cluster, teams, [three], running_pods=roll)
     assert sorted(hold.node for hold in result.holds) == ["n0", "n1"]
     assert len(result.evicts) == 2

@@ -7,9 +7,9 @@ from tests.unit.builders import ClusterBuilder, shape
 from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
 from tests.unit.core.test_peer_masks import hosts, planned, ruled
 
-from gpu_scheduler.core.decision import Plan, Reason
-from gpu_scheduler.core.peers import PodRules
-from gpu_scheduler.core.request import Gang, WaitingJob
+from gpu_scheduler.core.model.decision import Plan, Reason
+from gpu_scheduler.core.model.peers import PodRules
+from gpu_scheduler.core.model.request import Gang, WaitingJob
 
 HALF = shape(500)
 S = "kubernetes.io/hostname"

@@ -9,17 +9,17 @@ from tests.unit.core.peer_builders import HOST, ZONE, Standing
 from tests.unit.core.peer_reference import may
 from tests.unit.core.play import Play, Pod
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Plan
-from gpu_scheduler.core.peers import (
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Plan
+from gpu_scheduler.core.model.peers import (
     AffinityTerm,
     PodPeers,
     PodRules,
     PodSelector,
     SpreadConstraint,
 )
-from gpu_scheduler.core.request import WaitingJob
-from gpu_scheduler.core.requirement import Requirement
+from gpu_scheduler.core.model.request import WaitingJob
+from gpu_scheduler.core.model.requirement import Requirement
 
 TEAMS = ("a", "b", "c")
 CYCLES, QUIET = 60, 20
@@ -34,9 +34,9 @@ class RuledPlay(Play):
 
     def standing(self) -> Standing:
         found = Standing()
-        for uid, (pod, occupant) in self.running.items():
+        for uid, (pod, running_pod) in self.running.items():
             ending = uid in self.going
-            found.on(occupant.node, self.who[pod.name], ending=ending, uid=uid)
+            found.on(running_pod.node, self.who[pod.name], ending=ending, uid=uid)
         return found
 
     def cluster(self) -> Cluster:

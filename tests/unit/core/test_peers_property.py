@@ -8,17 +8,17 @@ from tests.unit.builders import ClusterBuilder, job, projects, shape
 from tests.unit.core.peer_builders import HOST, ZONE, Standing
 from tests.unit.core.peer_reference import may
 
-from gpu_scheduler.core.cluster import Cluster, Taint
-from gpu_scheduler.core.peers import (
+from gpu_scheduler.core.model.cluster import Cluster, Taint
+from gpu_scheduler.core.model.peers import (
     AffinityTerm,
     PodPeers,
     PodRules,
     PodSelector,
     SpreadConstraint,
 )
+from gpu_scheduler.core.model.request import Gang, NodeFilter, WaitingJob
+from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import Gang, NodeFilter, WaitingJob
-from gpu_scheduler.core.requirement import Requirement
 from gpu_scheduler.core.session import Session
 
 EXAMPLES = 200

@@ -3,11 +3,11 @@
 import pytest
 from tests.unit.builders import A100, ClusterBuilder, job, project, projects, shape
 
-from gpu_scheduler.core.catalogue import Catalogue, GPUKind
-from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.products import means, spelt
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.pools import by_length, pool_of
-from gpu_scheduler.core.products import means, spelt
 
 SXM = "NVIDIA-A100-SXM4-40GB"
 

@@ -3,8 +3,8 @@ from tests.unit.builders import ClusterBuilder, project
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.budget import Budget
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.pools import Pools
-from gpu_scheduler.core.snapshot import Snapshot
 
 
 @pytest.mark.parametrize(

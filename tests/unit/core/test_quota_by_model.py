@@ -8,12 +8,12 @@ from tests.unit.builders import A30, A100, ClusterBuilder, job, project, project
 from tests.unit.core.play import Play, Pod
 
 from gpu_scheduler.core import quota
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Plan, Reason
 from gpu_scheduler.core.fairshare import model_shares
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Plan, Reason
+from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import Project, ProjectName
 from gpu_scheduler.core.session import Session
 
 ON_A100 = shape(1000, models=("a100",))
@@ -156,24 +156,24 @@ class MixedPlay(Play):
         """Put a running pod on the whole of a device."""
         at = MIXED.dev_id.index(device)
         self.place(pod, device)
-        known, occupant = self.running[pod.uid]
-        grants = tuple(replace(grant, mib=MIXED.dev_usable_mib[at]) for grant in occupant.grants)
-        self.running[pod.uid] = known, replace(occupant, grants=grants)
+        known, running_pod = self.running[pod.uid]
+        grants = tuple(replace(grant, mib=MIXED.dev_usable_mib[at]) for grant in running_pod.grants)
+        self.running[pod.uid] = known, replace(running_pod, grants=grants)
 
     def cluster(self) -> Cluster:
         c = MIXED.copy()
         c.held_by_model = {}
         names = [node.name for node in c.nodes]
-        for _, occupant in self.running.values():
-            for grant in occupant.grants:
+        for _, running_pod in self.running.values():
+            for grant in running_pod.grants:
                 d = c.dev_id.index(grant.device)
                 c.free_milli[d] -= grant.milli
                 c.free_mib[d] -= grant.mib
-                key = occupant.project, c.dev_model[d]
+                key = running_pod.project, c.dev_model[d]
                 c.held_by_model[key] = c.held_by_model.get(key, 0) + grant.milli
-            c.free_pods[names.index(occupant.node)] -= 1
-            name = occupant.project
-            c.allocated_milli[name] = c.allocated_milli.get(name, 0) + occupant.milli
+            c.free_pods[names.index(running_pod.node)] -= 1
+            name = running_pod.project
+            c.allocated_milli[name] = c.allocated_milli.get(name, 0) + running_pod.milli
         assert min(c.free_milli) >= 0
         return c
 
@@ -182,7 +182,7 @@ class MixedPlay(Play):
             self.cluster(),
             self.projects,
             self.jobs(),
-            occupants=self.roll(),
+            running_pods=self.roll(),
             holds=self.holds,
             now=self.now,
             reserve_after_seconds=self.reserve_after_seconds,
@@ -193,9 +193,9 @@ class MixedPlay(Play):
         """Milli-GPU that a project holds of a model and that do not go."""
         return sum(
             grant.milli
-            for uid, (_, occupant) in self.running.items()
-            if occupant.project == name and uid not in self.going
-            for grant in occupant.grants
+            for uid, (_, running_pod) in self.running.items()
+            if running_pod.project == name and uid not in self.going
+            for grant in running_pod.grants
             if grant.device.startswith("a" if model == "a100" else "b")
         )
 

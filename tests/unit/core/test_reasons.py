@@ -15,11 +15,9 @@ from tests.unit.builders import (
     shape,
 )
 
-from gpu_scheduler.core.cluster import Taint
-from gpu_scheduler.core.decision import Grant, Reason, Wait
-from gpu_scheduler.core.occupants import Occupant, Roll
-from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import (
+from gpu_scheduler.core.model.cluster import Taint
+from gpu_scheduler.core.model.decision import Grant, Reason, Wait
+from gpu_scheduler.core.model.request import (
     DeviceRequest,
     JobKey,
     NodeFilter,
@@ -29,7 +27,9 @@ from gpu_scheduler.core.request import (
     Shape,
     Term,
 )
-from gpu_scheduler.core.requirement import Requirement
+from gpu_scheduler.core.model.requirement import Requirement
+from gpu_scheduler.core.model.running_pods import Roll, RunningPod
+from gpu_scheduler.core.plan import plan
 
 
 def why(
@@ -385,12 +385,12 @@ def test_who_holds_a_projects_share_is_told_with_when_a_time_limit_frees_it():
         name = f"h{number}"
         builder.held(f"a/{number}", 1000, "team-a")
         grants = (Grant(0, f"a/{number}", 1000, 40448),)
-        held = Occupant(
+        held = RunningPod(
             PodUID(name), name, JobKey(f"ns/{name}"), ProjectName("team-a"), "a", grants
         )
         pods.append(replace(held, ends=ends))
     team = projects(project(quota_milli=3000, weight=0))
-    result = plan(builder.obj(), team, [job("j", shape(1000))], occupants=Roll(pods))
+    result = plan(builder.obj(), team, [job("j", shape(1000))], running_pods=Roll(pods))
     assert result.waits[0].reason is Reason.WAITING_FOR_QUOTA
     assert result.waits[0].message == (
         "needs 1 GPU; project team-a holds 3 of its quota 3 (weight 0: it never borrows); held by"

@@ -5,8 +5,8 @@ from dataclasses import replace
 from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 
-from gpu_scheduler.core.decision import EvictReason, HoldKind, Plan, Reason
-from gpu_scheduler.core.request import Project
+from gpu_scheduler.core.model.decision import EvictReason, HoldKind, Plan, Reason
+from gpu_scheduler.core.model.request import Project
 
 WHOLE, HALF, PAIR = shape(1000), shape(500), shape(1000, count=2)
 
@@ -234,8 +234,8 @@ def test_held_room_is_let_go_when_its_pod_is_gone():
 
 def test_a_pod_that_cannot_be_evicted_is_spared_and_another_one_goes():
     play = full(2, *EVEN).wait(Pod("w", "a", WHOLE))
-    pod, occupant = play.running[Pod("v1", "b", WHOLE).uid]
-    play.running[pod.uid] = pod, replace(occupant, spared=True)
+    pod, running_pod = play.running[Pod("v1", "b", WHOLE).uid]
+    play.running[pod.uid] = pod, replace(running_pod, spared=True)
     assert evicted(play.plan()) == ["v0"]
 
 

@@ -3,8 +3,8 @@
 from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 
-from gpu_scheduler.core.decision import HoldKind, Plan, Reason
-from gpu_scheduler.core.request import NodeFilter
+from gpu_scheduler.core.model.decision import HoldKind, Plan, Reason
+from gpu_scheduler.core.model.request import NodeFilter
 
 WHOLE, PAIR = shape(1000), shape(1000, count=2)
 

@@ -16,7 +16,7 @@ from tests.unit.core.play import Play, Pod
 from tests.unit.core.test_reclaim import evicted, started
 from tests.unit.core.workload import Work
 
-from gpu_scheduler.core.decision import HoldKind
+from gpu_scheduler.core.model.decision import HoldKind
 
 PLANS = int(os.environ.get("PLANS", "6000"))
 SEED = int(os.environ.get("PLANS_SEED", "1"))

@@ -3,15 +3,15 @@
 import pytest
 from tests.unit.builders import ClusterBuilder, job, project, projects, shape
 
-from gpu_scheduler.core.decision import Plan, Reason
-from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import (
+from gpu_scheduler.core.model.decision import Plan, Reason
+from gpu_scheduler.core.model.request import (
     DeviceRequest,
     Project,
     Shape,
     WaitingJob,
     WaitingPod,
 )
+from gpu_scheduler.core.plan import plan
 
 HALF, WHOLE = shape(500), shape(1000)
 

@@ -1,12 +1,12 @@
 from tests.unit.builders import A30, A100, ClusterBuilder, shape
 
-from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.history import History
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.table import ScoreTable
-from gpu_scheduler.core.request import Shape
 from gpu_scheduler.core.scores import Candidates
-from gpu_scheduler.core.snapshot import Snapshot
 
 Ask = tuple[Candidates, Demand]
 

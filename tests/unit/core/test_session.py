@@ -6,13 +6,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, job, projects, shape
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Place, Plan
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Place, Plan
+from gpu_scheduler.core.model.request import WaitingJob
+from gpu_scheduler.core.model.snapshot import differences
 from gpu_scheduler.core.packing.history import History
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import WaitingJob
 from gpu_scheduler.core.session import Session
-from gpu_scheduler.core.snapshot import differences
 
 SHAPES = [
     shape(500, cpu_milli=1000),

@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.builders import A30, A100, ClusterBuilder, dell_selfhosted, job, projects, shape
 
-from gpu_scheduler.core.catalogue import Catalogue, GPUKind, either
+from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind, either
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.session import Session

@@ -4,9 +4,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import A30, ClusterBuilder, dell_selfhosted, shape
 
-from gpu_scheduler.core.devices import Chooser
-from gpu_scheduler.core.request import ProjectName
-from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.model.devices import Chooser
+from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.core.model.snapshot import Snapshot
 
 TEAM = ProjectName("team-a")
 

@@ -4,10 +4,10 @@ import pytest
 from tests.unit.builders import A100, ClusterBuilder, projects, shape
 from tests.unit.core.gang_builders import ZONE, gang, only_wait
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Plan, Reason
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Plan, Reason
+from gpu_scheduler.core.model.request import Topology
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import Topology
 
 T4, K80, P100 = "Tesla-T4", "Tesla-K80", "Tesla-P100-PCIE-16GB"
 IN_ONE_ZONE = Topology(ZONE)

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.units import cap_mib, gpu_from_milli, milli_for_mib, milli_from_gpu
+from gpu_scheduler.core.model.units import cap_mib, gpu_from_milli, milli_for_mib, milli_from_gpu
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import A100, USABLE_MIB, ClusterBuilder
 
-from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.verify import Holder, overbooked
 
 CLUSTER = ClusterBuilder().node("a", 2).node("b", 2).obj()

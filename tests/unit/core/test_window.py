@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.quota import UNBOUNDED
-from gpu_scheduler.core.request import DeviceRequest
 from gpu_scheduler.core.window import LEAST_SPARE, could_run, window
 
 A100 = ("NVIDIA-A100-PCIE-40GB", 40_000)

@@ -13,9 +13,9 @@ from random import Random
 from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 
-from gpu_scheduler.core.decision import Plan
+from gpu_scheduler.core.model.decision import Plan
+from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.packing.mix import DEFAULT
-from gpu_scheduler.core.request import Project
 from gpu_scheduler.core.session import Session
 
 SHAPES = (

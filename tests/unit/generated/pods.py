@@ -7,7 +7,7 @@ from tests.unit.generated.values import LONG, Obj, integers, quantities, texts
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 
 _RULE: dict[str, Any] = {
     "topologyKey": "kubernetes.io/hostname",

@@ -19,7 +19,7 @@ from tests.unit.generated.values import Obj
 
 from gpu_scheduler.api.allocation import parse
 from gpu_scheduler.api.names import ALLOCATION, TERM
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection

@@ -8,7 +8,7 @@ from demo import bars, gpus
 from demo.bars import Gpu
 from demo.observer import Peaks
 from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 
 HALF, THIRD = {"frac05": 500}, {"frac03": 300}
 

@@ -12,8 +12,8 @@ import yaml
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.core.sweeps.segments import Segment
 from gpu_scheduler.jobs.cap import CapImage
-from gpu_scheduler.jobs.path import Path as WritePath
 from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.write_path import WritePath
 
 FOLDER = Path(__file__).parent / "golden"
 CAP = CapImage("registry.example/gpu-scheduler:1", "IfNotPresent")

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.kube.objects import Pod
 
 HALF = (Grant(0, "GPU-a", 500, 20224),)

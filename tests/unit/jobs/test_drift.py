@@ -6,8 +6,8 @@ import pytest
 from tests.unit.jobs.golden_jobs import CASES, make_input
 
 from gpu_scheduler.jobs.drift import TemplatedJob, changes, edited, steps
-from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.render import render
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube.objects import Job
 
 SPEC: dict[str, Any] = {"image": "a", "gpu": 0.5, "parallelism": 2, "completions": 4}
@@ -29,7 +29,7 @@ def test_what_is_fixed_changes_the_digest(change: dict[str, Any]) -> None:
 
 
 def test_path_changes_the_digest() -> None:
-    assert rendered_digest(SPEC, path=Path.GATE) != rendered_digest(SPEC, path=Path.BIND)
+    assert rendered_digest(SPEC, path=WritePath.GATE) != rendered_digest(SPEC, path=WritePath.BIND)
 
 
 @pytest.mark.parametrize(

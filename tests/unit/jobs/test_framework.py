@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.jobs.golden_jobs import CAP, make_input
 
-from gpu_scheduler.core.units import MIB
+from gpu_scheduler.core.model.units import MIB
 from gpu_scheduler.jobs.render import render
 
 CUPY, JAX, JAX_NEW = (

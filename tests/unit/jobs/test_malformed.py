@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tests.unit.jobs.golden_jobs import CAP, make_input
 
 from gpu_scheduler.jobs.conflicts import problems
-from gpu_scheduler.jobs.path import choose, claims
 from gpu_scheduler.jobs.render import render
+from gpu_scheduler.jobs.write_path import choose, claims
 
 CASES: dict[str, tuple[dict[str, Any], str, str]] = {
     "a text for a list": ({"volumes": "data"}, "volumes", "must be a list"),

@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from gpu_scheduler.jobs.path import ClaimFacts, Path, choose, claim_facts, claims
+from gpu_scheduler.jobs.write_path import ClaimFacts, WritePath, choose, claim_facts, claims
 
 SHARED = {"metadata": {"name": "pv"}, "spec": {"accessModes": ["ReadWriteMany"]}}
 
@@ -157,13 +157,13 @@ GATE: dict[str, tuple[dict[str, Any], dict[str, ClaimFacts], str]] = {
 
 @pytest.mark.parametrize("case", BIND)
 def test_bind_when_kube_scheduler_has_nothing_to_add(case: str) -> None:
-    assert choose(*BIND[case]) == (Path.BIND, "")
+    assert choose(*BIND[case]) == (WritePath.BIND, "")
 
 
 @pytest.mark.parametrize("case", GATE)
 def test_gate_when_only_kube_scheduler_can_do_it(case: str) -> None:
     spec, facts, reason = GATE[case]
-    assert choose(spec, facts) == (Path.GATE, reason)
+    assert choose(spec, facts) == (WritePath.GATE, reason)
 
 
 def test_claims_are_named_once_in_order() -> None:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tests.unit.jobs.pods import HALF, make_pod, required
 
 from gpu_scheduler.api import allocation
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.binding import bind
 from gpu_scheduler.jobs.gate import ungate
 from gpu_scheduler.jobs.place import Pin, obstacle, place

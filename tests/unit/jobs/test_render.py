@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.unit.jobs.golden_jobs import CASES, FOLDER, SWEEP, TEMPLATE, make_input, text_of
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
-from gpu_scheduler.jobs.path import Path
 from gpu_scheduler.jobs.render import render
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube.objects import Job
 
 SHORT = {"image": "a", "gpu": 0.5}
@@ -97,7 +97,7 @@ def test_runtime_class_only_where_the_cluster_has_it_and_the_user_chose_none() -
 
 
 def test_gated_pods_do_not_preempt_unless_the_user_chose_a_class() -> None:
-    gate = {"path": Path.GATE}
+    gate = {"path": WritePath.GATE}
     assert pod_spec(render(make_input(SHORT, **gate)))["priorityClassName"] == "gpu-scheduler-gated"
     bare = render(make_input(SHORT, **gate, has_priority_class=False))
     assert "priorityClassName" not in pod_spec(bare)
@@ -109,7 +109,7 @@ def test_gated_pods_do_not_preempt_unless_the_user_chose_a_class() -> None:
 def test_our_gate_is_there_once_on_the_gate_path_and_never_on_the_bind_path() -> None:
     ours, foreign = {"name": "gpu-scheduler.io/placement"}, {"name": "example.com/license"}
     spec = {"template": template({"name": "a"}, schedulingGates=[ours, foreign]), "gpu": 1}
-    gated = pod_spec(render(make_input(spec, path=Path.GATE)))
+    gated = pod_spec(render(make_input(spec, path=WritePath.GATE)))
     assert gated["schedulingGates"] == [foreign, ours]
     assert pod_spec(render(make_input(spec)))["schedulingGates"] == [foreign]
     only_ours = {"template": template({"name": "a"}, schedulingGates=[ours]), "gpu": 1}
@@ -193,8 +193,8 @@ def specs(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @settings(deadline=None)
-@given(specs(), st.sampled_from(Path))
-def test_input_is_never_changed(spec: dict[str, Any], path: Path) -> None:
+@given(specs(), st.sampled_from(WritePath))
+def test_input_is_never_changed(spec: dict[str, Any], path: WritePath) -> None:
     job = make_input(spec, path=path)
     before = deepcopy(job.spec.model_dump())
     render(job)
@@ -202,9 +202,9 @@ def test_input_is_never_changed(spec: dict[str, Any], path: Path) -> None:
 
 
 @settings(deadline=None)
-@given(specs(), st.sampled_from(Path))
+@given(specs(), st.sampled_from(WritePath))
 def test_gpu_containers_take_devices_from_the_allocation_and_all_others_get_void(
-    spec: dict[str, Any], path: Path
+    spec: dict[str, Any], path: WritePath
 ) -> None:
     job = render(make_input(spec, path=path))
     annotations = job["spec"]["template"]["metadata"]["annotations"]

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.state.world import World
 

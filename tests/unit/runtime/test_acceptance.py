@@ -6,9 +6,9 @@ import pytest
 from tests.unit.runtime.fake_client import AWAY, NOT_FOUND, FakeClient, Sent
 from tests.unit.state.builders import make_gpujob
 
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.cap import CapImage
-from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusCause, StatusDetails
 from gpu_scheduler.runtime.acceptance import Acceptance, Accepted, Refused
@@ -60,7 +60,7 @@ async def test_a_good_job_is_accepted_after_a_dry_run_of_its_pod() -> None:
     case = Case()
     accepted = await case.judge()
     assert isinstance(accepted, Accepted)
-    assert accepted.path is Path.BIND
+    assert accepted.path is WritePath.BIND
     (dry_run,) = case.client.of("DRYRUN")
     assert dry_run.path == "/api/v1/namespaces/team-a/pods"
     pod, wanted = dry_run.body, accepted.job["spec"]["template"]
@@ -186,12 +186,12 @@ CLAIM = {"volumes": [{"name": "v", "persistentVolumeClaim": {"claimName": "data"
 @pytest.mark.parametrize(
     ("claim", "path"),
     [
-        (None, Path.GATE),
-        ({"spec": {}, "status": {"phase": "Pending"}}, Path.GATE),
-        ({"spec": {"volumeName": "pv"}, "status": {"phase": "Bound"}}, Path.BIND),
+        (None, WritePath.GATE),
+        ({"spec": {}, "status": {"phase": "Pending"}}, WritePath.GATE),
+        ({"spec": {"volumeName": "pv"}, "status": {"phase": "Bound"}}, WritePath.BIND),
     ],
 )
-async def test_a_claim_decides_the_path(claim: dict[str, Any] | None, path: Path) -> None:
+async def test_a_claim_decides_the_path(claim: dict[str, Any] | None, path: WritePath) -> None:
     case = Case()
     if claim is not None:
         case.objects["data"] = {"metadata": {"name": "data"}, **claim}
@@ -255,7 +255,7 @@ async def test_each_role_has_the_path_that_its_pods_need() -> None:
     roles = [{"name": "lead", "gpu": 1}, {"name": "work", "template": template(**CLAIM)}]
     accepted = await Case().judge_all(roles=roles)
     assert isinstance(accepted, tuple)
-    assert [a.path for a in accepted] == [Path.BIND, Path.GATE]
+    assert [a.path for a in accepted] == [WritePath.BIND, WritePath.GATE]
 
 
 async def test_a_role_without_gpus_is_accepted() -> None:

@@ -24,7 +24,7 @@ from tests.unit.state.builders import half, make_place, make_pod
 from tests.unit.state.test_world import free, make_world, waiting
 
 from gpu_scheduler.api.names import LABEL_PATH, TERM, TOUCHED, context_mib_annotation
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod

@@ -8,7 +8,7 @@ from tests.unit.runtime.fake_client import CONFLICT, FakeClient
 from tests.unit.state.builders import make_node
 
 from gpu_scheduler.api.gpuclass import GPUClassStatus
-from gpu_scheduler.core.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.class_status import ClassStatusWriter, class_status, stock
 from gpu_scheduler.runtime.intake import Intake

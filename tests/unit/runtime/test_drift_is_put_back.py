@@ -13,7 +13,7 @@ from tests.unit.state.builders import make_job
 from tests.unit.state.test_world import make_world
 
 from gpu_scheduler.api.names import FIRST_TRIAL, LABEL_JOB
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.runtime.creation import FoundJob, FoundMeta, NotCreatableError, create_job
 from gpu_scheduler.runtime.sinks import JobSink

@@ -18,8 +18,8 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_place
 from tests.unit.state.test_gangs import make_gang, member
 
-from gpu_scheduler.core.decision import Evict, EvictReason
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.decision import Evict, EvictReason
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod

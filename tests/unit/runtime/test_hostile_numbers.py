@@ -7,10 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.state.builders import half, make_gpujob, make_job, make_node, make_pod, make_project
 
-from gpu_scheduler.core.decision import Plan
+from gpu_scheduler.core.model.decision import Plan
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.kube.objects import Node, Pod
 from gpu_scheduler.state.devices import from_gpunode
@@ -42,7 +42,7 @@ def planned(world: World, packing: Packing, session: Session | None = None) -> P
         world.snapshot(),
         world.planner_projects(),
         world.waiting_jobs(),
-        occupants=world.occupants,
+        running_pods=world.running_pods,
         session=session or Session(packing),
     )
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 
-from gpu_scheduler.core.request import JobKey, ProjectName
+from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.intake import Intake, gpujob_record, project_record, resync
 from gpu_scheduler.runtime.status import gpujob_status

@@ -5,7 +5,7 @@ from typing import Any
 from tests.unit.runtime.test_recovery import Case as RecoveryCase
 from tests.unit.state.builders import half, make_gpujob, make_pod
 
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.losses import Losses
 from gpu_scheduler.runtime.sinks import PodSink

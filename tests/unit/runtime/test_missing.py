@@ -9,7 +9,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body, make_job, make_pod
 
 from gpu_scheduler.api.names import TRIED_AGAIN
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Meta, ResourceQuota
 from gpu_scheduler.runtime.acceptance import Acceptance

@@ -11,7 +11,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_job, make_pod
 from tests.unit.state.test_world import make_world, waiting
 
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Meta, Namespace
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.sinks import JobSink, NamespaceSink

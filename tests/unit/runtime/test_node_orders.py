@@ -10,7 +10,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_node, make_pod
 
 from gpu_scheduler.api.orders import GPUNodeAt, Orders, parse
-from gpu_scheduler.core.request import PodUID, Project, ProjectName
+from gpu_scheduler.core.model.request import PodUID, Project, ProjectName
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.node_orders import NodeOrders

@@ -9,8 +9,8 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_job, make_node, make_pod
 from tests.unit.state.worlds import make_world
 
-from gpu_scheduler.core.decision import Evict, EvictReason
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.decision import Evict, EvictReason
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Lease, LeaseSpec, Meta
 from gpu_scheduler.kube.unexpected import counts

@@ -10,7 +10,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_pod, make_project
 from tests.unit.state.test_agents import OVER, devices
 
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.runtime.intake import project_record
 from gpu_scheduler.runtime.overcap import OverCap
 from gpu_scheduler.state.agents import Report

@@ -9,7 +9,7 @@ from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import half, make_pod
 from tests.unit.state.worlds import make_world
 
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.conflicts import MAX_GRACE_SECONDS
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.overdue import LATE_SECONDS, Overdue
@@ -39,7 +39,7 @@ class Case:
 
     @property
     def leaving(self) -> list[str]:
-        return [each.uid for each in self.world.occupants.leaving()]
+        return [each.uid for each in self.world.running_pods.leaving()]
 
 
 @virtual
@@ -70,7 +70,7 @@ async def test_a_pod_that_should_have_gone_is_not_counted_on_and_keeps_its_devic
     case = Case(-LATE_SECONDS - 1)
     version, free = case.world.version, list(case.world.snapshot().free_milli)
     await case.overdue.look()
-    known = case.world.occupants.get(POD)
+    known = case.world.running_pods.get(POD)
     assert known is not None and known.spared and not known.leaving
     assert case.leaving == [] and case.woken == 1 and case.world.version > version
     assert list(case.world.snapshot().free_milli) == free
@@ -78,5 +78,5 @@ async def test_a_pod_that_should_have_gone_is_not_counted_on_and_keeps_its_devic
     await case.overdue.look()
     assert case.leaving == [] and case.woken == 1
     case.world.pod_gone(POD)
-    assert case.world.occupants.get(POD) is None
+    assert case.world.running_pods.get(POD) is None
     assert max(case.world.snapshot().free_milli) == 1000

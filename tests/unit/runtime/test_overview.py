@@ -11,8 +11,8 @@ from tests.unit.state.builders import (
     make_project,
 )
 
-from gpu_scheduler.core.decision import Reason, Wait
-from gpu_scheduler.core.request import PodUID, ProjectName
+from gpu_scheduler.core.model.decision import Reason, Wait
+from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.runtime.intake import gpuclass_record, project_record
 from gpu_scheduler.runtime.overview import Promise, look
 from gpu_scheduler.state.world import World

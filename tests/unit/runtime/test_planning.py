@@ -13,7 +13,7 @@ from tests.unit.state.builders import (
 )
 from tests.unit.state.test_world import free, make_world, waiting
 
-from gpu_scheduler.core.decision import Evict, Place, Reason
+from gpu_scheduler.core.model.decision import Evict, Place, Reason
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning
 from gpu_scheduler.state.jobs import epoch_seconds

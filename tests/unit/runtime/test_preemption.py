@@ -12,8 +12,8 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
 from tests.unit.state.test_world import make_world
 
-from gpu_scheduler.core.decision import Evict, EvictReason
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.decision import Evict, EvictReason
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.preemption import SPARED_SECONDS, Preempted, Preemption
 from gpu_scheduler.runtime.recovery import Recovery
@@ -61,7 +61,7 @@ class Case:
 
     @property
     def leaving(self) -> list[str]:
-        return [pod.uid for pod in self.world.occupants.leaving()]
+        return [pod.uid for pod in self.world.running_pods.leaving()]
 
 
 @virtual
@@ -122,11 +122,11 @@ async def test_a_pod_whose_budget_says_no_for_long_is_spared_for_a_while() -> No
         await asyncio.sleep(60)
         assert case.leaving == [] and case.woken == 1
         assert case.world.version > version
-        known = case.world.occupants.get(POD)
+        known = case.world.running_pods.get(POD)
         assert known is not None and known.spared
         await asyncio.sleep(SPARED_SECONDS)
         case.preemption.carry_out([])
-        known = case.world.occupants.get(POD)
+        known = case.world.running_pods.get(POD)
         assert known is not None and not known.spared
 
 
@@ -159,7 +159,7 @@ async def test_what_a_pods_end_frees_is_no_longer_leaving() -> None:
     case.preemption.carry_out([EVICT])
     case.world.pod_changed(make_pod(version=5, node="a", grants=half(), phase="Failed"))
     assert case.leaving == []
-    assert case.world.occupants.get(POD) is None
+    assert case.world.running_pods.get(POD) is None
 
 
 @virtual

@@ -4,7 +4,7 @@ from tests.unit.builders import job, shape
 from tests.unit.state.builders import make_project
 
 from gpu_scheduler.api.gpuproject import GPUProjectStatus
-from gpu_scheduler.core.request import ProjectName, WaitingJob
+from gpu_scheduler.core.model.request import ProjectName, WaitingJob
 from gpu_scheduler.runtime.project_status import project_status
 from gpu_scheduler.state.projects import Claim, ProjectRecord
 

@@ -17,8 +17,8 @@ from tests.unit.state.builders import make_gpujob, make_job, make_project
 
 from gpu_scheduler.api.names import LABEL_JOB
 from gpu_scheduler.api.parts import parts
-from gpu_scheduler.core.request import JobKey, ProjectName
-from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.core.model.request import JobKey, ProjectName
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.acceptance import Accepted, Refused
 from gpu_scheduler.runtime.queue import WorkQueue
@@ -60,7 +60,7 @@ class FakeAcceptance:
                         "suspend": job.spec.suspend,
                     },
                 },
-                Path.BIND,
+                WritePath.BIND,
                 part.role,
             )
             for part in parts(job.spec)

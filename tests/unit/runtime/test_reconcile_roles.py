@@ -9,7 +9,7 @@ from tests.unit.runtime.test_reconcile import KEY, FakeAcceptance
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
 
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler

@@ -25,7 +25,7 @@ from tests.unit.state.builders import (
 from tests.unit.state.test_world import make_world
 
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.events import Subject

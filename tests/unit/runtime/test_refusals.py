@@ -12,7 +12,7 @@ from tests.unit.runtime.test_status_writer import FakePlanning, FakePreemption
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body, make_job
 
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.intake import Intake

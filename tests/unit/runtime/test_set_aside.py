@@ -17,10 +17,10 @@ from tests.unit.state.builders import (
     make_project,
 )
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Plan
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Plan
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import JobKey
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.events import Subject
 from gpu_scheduler.runtime.planning import Planning
@@ -41,7 +41,7 @@ class Marked:
         there = {job.key for job in jobs if cluster.nodes} | set()
         there |= {node.name for node in cluster.nodes if jobs}
         there |= {name for name in projects if any(job.project == name for job in jobs)}
-        held = [each for node in cluster.nodes for each in more["occupants"].on(node.name)]
+        held = [each for node in cluster.nodes for each in more["running_pods"].on(node.name)]
         there |= {each.uid for each in held} | {hold.pod for hold in more["holds"]}
         if found := there & self.marked:
             raise IndexError(f"cannot work with {sorted(found)}")

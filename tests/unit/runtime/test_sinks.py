@@ -3,7 +3,7 @@
 from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod
 from tests.unit.state.test_world import make_world, waiting
 
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.runtime.sinks import JobSink, NodeSink, PodSink
 from gpu_scheduler.state.pods import PodRecord
 

@@ -10,7 +10,7 @@ from tests.unit.runtime.test_recovery import Case as RecoveryCase
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_pod
 
-from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.intake import project_record

@@ -18,8 +18,8 @@ from tests.unit.state.builders import (
 from gpu_scheduler.api import states
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.api.gpujob import GPUJobStatus
-from gpu_scheduler.core.decision import Reason, Wait
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.decision import Reason, Wait
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.sweeps.verdict import Reason as SweepReason
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.preemption import Preempted

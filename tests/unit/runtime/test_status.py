@@ -10,8 +10,8 @@ from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.gpujob import GPUJobStatus
-from gpu_scheduler.core.decision import Grant, Place, Reason, Wait
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.decision import Grant, Place, Reason, Wait
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.states import Known

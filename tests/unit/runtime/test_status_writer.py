@@ -21,8 +21,8 @@ from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
 
-from gpu_scheduler.core.decision import Reason, Wait
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.decision import Reason, Wait
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.intake import Intake
 from gpu_scheduler.runtime.preemption import Preempted

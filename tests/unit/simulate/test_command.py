@@ -77,7 +77,7 @@ def test_the_seed_and_the_policy_decide_the_result(trace: list[str]):
 
 
 def test_pods_that_come_and_go(trace: list[str]):
-    result = simulate(*trace, "--departures", "0.5", "-o", "json")
+    result = simulate(*trace, "--releasing", "0.5", "-o", "json")
     found = json.loads(result.stdout)
     assert found["placedPods"] > 0
     assert found["unallocatedPercent"] > 20

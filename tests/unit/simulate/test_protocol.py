@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import shape
 
-from gpu_scheduler.core.request import Shape
+from gpu_scheduler.core.model.request import Shape
 from gpu_scheduler.simulate.arrivals import arriving, in_random_order
 from gpu_scheduler.simulate.lifetimes import COUNTED_FROM, ENDS, coming_and_going
 from gpu_scheduler.simulate.result import churned, curve, filled

@@ -6,8 +6,8 @@ import msgspec
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, SCHEDULER_NAME
-from gpu_scheduler.core.decision import Grant, Place
-from gpu_scheduler.core.request import JobKey, PodUID, Project, ProjectName
+from gpu_scheduler.core.model.decision import Grant, Place
+from gpu_scheduler.core.model.request import JobKey, PodUID, Project, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.runtime.intake import gpujob_record
 from gpu_scheduler.state.jobs import GPUJobRecord

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.state.builders import half, make_node, make_pod
 from tests.unit.state.test_world import free, make_world
 
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.state.agents import Report, compute_percent, reports_from_gpunode, worst
 from gpu_scheduler.state.devices import Device
 from gpu_scheduler.state.world import World

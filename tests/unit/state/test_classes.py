@@ -6,8 +6,8 @@ import pytest
 from tests.unit.state.builders import gpujob_body
 
 from gpu_scheduler.api.requests import device_requests
-from gpu_scheduler.core.catalogue import GPUKind
-from gpu_scheduler.core.request import DeviceRequest, JobKey
+from gpu_scheduler.core.model.catalogue import GPUKind
+from gpu_scheduler.core.model.request import DeviceRequest, JobKey
 from gpu_scheduler.runtime.intake import Intake, gpuclass_record, gpujob_record
 from gpu_scheduler.state.classes import ClassBook, Taken
 from gpu_scheduler.state.jobs import GPUJobRecord

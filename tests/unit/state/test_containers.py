@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.state.builders import half, make_pod
 
-from gpu_scheduler.core.decision import Reason
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.state.containers import KUBELET_CHARS, last_line, line
 from gpu_scheduler.state.pods import PodRecord, record
 

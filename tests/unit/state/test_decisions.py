@@ -9,7 +9,7 @@ from tests.unit.state.builders import (
 )
 from tests.unit.state.worlds import facts, free, make_world, waiting
 
-from gpu_scheduler.core.request import PodUID, ProjectName
+from gpu_scheduler.core.model.request import PodUID, ProjectName
 
 POD = PodUID("uid-job-0")
 NVIDIA = [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]

@@ -1,6 +1,6 @@
 """Where a job's pods failed is remembered, and for longer each time."""
 
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.state.failed_nodes import FailedNodes
 
 KEY = JobKey("team-a/job")

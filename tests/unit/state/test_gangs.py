@@ -12,7 +12,14 @@ from tests.unit.state.builders import (
     make_project,
 )
 
-from gpu_scheduler.core.request import DeviceRequest, Gang, JobKey, PodUID, Topology, WaitingJob
+from gpu_scheduler.core.model.request import (
+    DeviceRequest,
+    Gang,
+    JobKey,
+    PodUID,
+    Topology,
+    WaitingJob,
+)
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.world import World
 
@@ -149,5 +156,5 @@ def test_what_did_not_change_is_not_worked_out_again() -> None:
 
 def test_members_that_hold_devices_are_known_as_members() -> None:
     world = make_gang(member("lead", node="a", grants=half()))
-    (held,) = world.occupants.on("a")
+    (held,) = world.running_pods.on("a")
     assert held.gang and held.job == JobKey("team-a/job")

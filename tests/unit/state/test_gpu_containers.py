@@ -4,7 +4,7 @@ import pytest
 from tests.unit.state.builders import make_pod
 
 from gpu_scheduler.api.orders import OrderedContainer
-from gpu_scheduler.core.decision import Grant
+from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.gpu_containers import gpu_containers
 from gpu_scheduler.state.pods import record

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod, make_project
 
-from gpu_scheduler.core.decision import Grant, Place
+from gpu_scheduler.core.model.decision import Grant, Place
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.plan import plan
-from gpu_scheduler.core.request import PodUID
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.intake import Intake
 from gpu_scheduler.state.world import World
@@ -156,7 +156,7 @@ class History(RuleBasedStateMachine):
             self.world.snapshot(),
             self.world.planner_projects(),
             self.world.waiting_jobs(),
-            occupants=self.world.occupants,
+            running_pods=self.world.running_pods,
             now=1_800_000_000.0,
         )
         for place in result.places:

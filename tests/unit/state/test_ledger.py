@@ -4,9 +4,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gpu_scheduler.core.cluster import NodeInfo
-from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.cluster import NodeInfo
+from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.state.devices import Device
 from gpu_scheduler.state.ledger import Charge, Ledger
 

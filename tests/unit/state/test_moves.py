@@ -19,8 +19,8 @@ from tests.unit.state.builders import (
 from gpu_scheduler.api import moved
 from gpu_scheduler.api.names import MOVED_PREFIX
 from gpu_scheduler.core.consolidation import REST_SECONDS
-from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.request import PodUID, Shape
+from gpu_scheduler.core.model.request import PodUID, Shape
+from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.jobs.evict import mark_moved
 from gpu_scheduler.jobs.place import Pin, place
 from gpu_scheduler.kube.objects import Job, Meta, Pod
@@ -78,8 +78,8 @@ def asked(pod: Pod) -> Shape:
     return job.pods[0].shape
 
 
-def occupant(world: World, uid: str = "uid-job-0") -> Occupant:
-    found = world.occupants.get(PodUID(uid))
+def running_pod(world: World, uid: str = "uid-job-0") -> RunningPod:
+    found = world.running_pods.get(PodUID(uid))
     assert found is not None
     return found
 
@@ -97,7 +97,7 @@ def test_a_new_leader_knows_what_a_pod_asked_for_before_it_was_placed(
     waiting = wants(waiting, *terms) if terms else waiting
     world = known(make_world())
     world.pod_changed(placed(waiting))
-    shape = occupant(world).shape
+    shape = running_pod(world).shape
     assert shape == asked(waiting)
     assert shape is not None and shape.models == ("a100",) and shape.min_compute == (7, 5)
 
@@ -113,7 +113,7 @@ def test_it_does_not_matter_what_of_it_a_new_leader_sees_first() -> None:
         world = make_world()
         for step in order:
             step(world)
-        found.append((occupant(world).shape, occupant(world).moved))
+        found.append((running_pod(world).shape, running_pod(world).moved))
     assert found[0][0] is not None and found[0][1] == AT.timestamp()
     assert found == found[:1] * len(found)
 
@@ -124,8 +124,8 @@ def test_a_leader_that_saw_the_pod_wait_knows_it_without_the_pin_by_hostname() -
     known_before.pod_changed(waiting)
     for world in (known_before, new):
         world.pod_changed(placed(waiting, Pin.HOSTNAME))
-    assert occupant(known_before).shape == asked(waiting)
-    shape = occupant(new).shape  # it could be the user's own selector, and is kept
+    assert running_pod(known_before).shape == asked(waiting)
+    shape = running_pod(new).shape  # it could be the user's own selector, and is kept
     assert shape is not None and shape.where.selector == (("kubernetes.io/hostname", "a"),)
 
 
@@ -133,7 +133,7 @@ def test_nothing_is_kept_where_consolidation_is_off() -> None:
     world = known(make_world(consolidation=False))
     world.job_changed(marked(make_job(version=2), "uid-before"))
     world.pod_changed(placed(make_pod()))
-    assert (occupant(world).shape, occupant(world).moved) == (None, 0.0)
+    assert (running_pod(world).shape, running_pod(world).moved) == (None, 0.0)
 
 
 def marked(job: Job, pod: str, index: int = 0, at: datetime = AT) -> Job:
@@ -148,22 +148,22 @@ def test_the_pod_that_takes_the_place_of_one_that_moved_counts_as_moved() -> Non
     world.job_changed(marked(make_job(version=2), "uid-before"))
     world.pod_changed(placed(make_pod()))
     world.pod_changed(placed(make_pod("job-1", index=1)))
-    assert occupant(world).moved == AT.timestamp()
-    assert occupant(world, "uid-job-1").moved == 0.0
+    assert running_pod(world).moved == AT.timestamp()
+    assert running_pod(world, "uid-job-1").moved == 0.0
 
 
 def test_a_pod_that_was_marked_and_is_still_there_has_not_moved() -> None:
     world = known(make_world())
     world.pod_changed(placed(make_pod()))
     world.job_changed(marked(make_job(version=2), "uid-job-0"))
-    assert occupant(world).moved == 0.0
+    assert running_pod(world).moved == 0.0
 
 
 def test_a_mark_that_comes_after_the_pod_counts_as_well() -> None:
     world = known(make_world())
     world.pod_changed(placed(make_pod()))
     world.job_changed(marked(make_job(version=2), "uid-before"))
-    assert occupant(world).moved == AT.timestamp()
+    assert running_pod(world).moved == AT.timestamp()
 
 
 def test_a_mark_that_changes_is_a_reason_to_plan_again_and_a_status_is_none() -> None:
@@ -179,19 +179,19 @@ def test_a_mark_that_changes_is_a_reason_to_plan_again_and_a_status_is_none() ->
 def test_a_decision_counts_before_its_mark_is_seen() -> None:
     world = known(make_world())
     world.pod_changed(placed(make_pod()))
-    world.occupants.moves.decided(world.pods[PodUID("uid-job-0")], 500.0)
+    world.running_pods.moves.decided(world.pods[PodUID("uid-job-0")], 500.0)
     world.pod_changed(placed(make_pod("job-0-again")))
-    assert occupant(world, "uid-job-0-again").moved == 500.0
-    assert occupant(world).moved == 0.0
+    assert running_pod(world, "uid-job-0-again").moved == 500.0
+    assert running_pod(world).moved == 0.0
 
 
 def test_decisions_are_forgotten_when_they_no_longer_matter() -> None:
     world = known(make_world())
     for name, index, at in (("job-0", 0, 500.0), ("job-1", 1, 500.0 + REST_SECONDS)):
         world.pod_changed(placed(make_pod(name, index=index)))
-        world.occupants.moves.decided(world.pods[PodUID(f"uid-{name}")], at)
+        world.running_pods.moves.decided(world.pods[PodUID(f"uid-{name}")], at)
     world.pod_changed(placed(make_pod("job-0-again")))
-    assert occupant(world, "uid-job-0-again").moved == 0.0
+    assert running_pod(world, "uid-job-0-again").moved == 0.0
 
 
 @pytest.mark.parametrize("text", ["", "yesterday uid-x", "2026-01-01T12:00:00 uid-x"])

@@ -6,8 +6,8 @@ from tests.unit.core.peer_builders import HOST, Standing, apart, peers, selector
 from tests.unit.core.test_peers_property import SELECTORS
 from tests.unit.core.test_peers_property import peers as any_peers
 
-from gpu_scheduler.core.peers import AffinityTerm, PodRules, PodSelector
-from gpu_scheduler.core.request import PodUID, ProjectName
+from gpu_scheduler.core.model.peers import AffinityTerm, PodRules, PodSelector
+from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.state import neighbours
 from gpu_scheduler.state.neighbours import NeighbourBook
 

@@ -4,7 +4,7 @@ from tests.unit.state.builders import CREATED, GIB, make_node, make_pod
 from tests.unit.state.worlds import make_world
 
 from gpu_scheduler.api import gpunode
-from gpu_scheduler.core.cluster import Taint
+from gpu_scheduler.core.model.cluster import Taint
 from gpu_scheduler.core.quantity import MOST
 from gpu_scheduler.kube.objects import Node
 from gpu_scheduler.state.devices import from_gpunode, from_labels

@@ -10,8 +10,8 @@ from tests.unit.state.builders import (
 )
 from tests.unit.state.test_world import make_world
 
-from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.world import World
 
@@ -24,9 +24,9 @@ def running(**settings: object) -> World:
     return make_world(pod)
 
 
-def only(world: World) -> Occupant:
-    (found,) = world.occupants.of(TEAM)
-    assert list(world.occupants.on("a")) == [found]
+def only(world: World) -> RunningPod:
+    (found,) = world.running_pods.of(TEAM)
+    assert list(world.running_pods.on("a")) == [found]
     return found
 
 
@@ -45,29 +45,29 @@ def test_a_running_pod_is_known_with_its_jobs_traits() -> None:
 
 def test_waiting_assumed_and_ended_pods_are_none() -> None:
     world = make_world(make_pod())
-    assert list(world.occupants.of(TEAM)) == []
+    assert list(world.running_pods.of(TEAM)) == []
     world.assume(make_place())
-    assert list(world.occupants.of(TEAM)) == []
+    assert list(world.running_pods.of(TEAM)) == []
     world.pod_changed(make_pod(version=2, node="a", grants=half()))
     assert only(world).uid == POD
     world.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Succeeded"))
-    assert list(world.occupants.of(TEAM)) == []
-    assert list(world.occupants.on("a")) == []
+    assert list(world.running_pods.of(TEAM)) == []
+    assert list(world.running_pods.on("a")) == []
 
 
 def test_a_pod_that_is_being_deleted_is_leaving() -> None:
     world = running(deleting=True)
-    assert [pod.uid for pod in world.occupants.leaving()] == [POD]
+    assert [pod.uid for pod in world.running_pods.leaving()] == [POD]
     world.pod_gone(POD)
-    assert list(world.occupants.leaving()) == []
+    assert list(world.running_pods.leaving()) == []
 
 
 def test_a_decided_eviction_counts_until_it_is_given_up() -> None:
     world = running()
-    world.occupants.set_evicting(POD, True)
+    world.running_pods.set_evicting(POD, True)
     world.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running"))
     assert only(world).leaving
-    world.occupants.set_evicting(POD, False)
+    world.running_pods.set_evicting(POD, False)
     assert not only(world).leaving
 
 
@@ -76,12 +76,12 @@ def test_a_pod_seen_before_its_job_is_found_once_that_is_known() -> None:
     world.pod_changed(make_pod(node="a", grants=half(), phase="Running"))
     world.gpujob_changed(make_gpujob())
     world.job_changed(make_job())
-    assert list(world.occupants.of(TEAM)) == []  # no project yet
-    assert [pod.uid for pod in world.occupants.on("a")] == [POD]
+    assert list(world.running_pods.of(TEAM)) == []  # no project yet
+    assert [pod.uid for pod in world.running_pods.on("a")] == [POD]
     world.project_changed(make_project())
-    assert [pod.uid for pod in world.occupants.of(TEAM)] == [POD]
+    assert [pod.uid for pod in world.running_pods.of(TEAM)] == [POD]
     world.project_gone(TEAM)
-    assert list(world.occupants.of(TEAM)) == []
+    assert list(world.running_pods.of(TEAM)) == []
 
 
 def test_a_pod_that_lost_its_job_may_be_asked_first() -> None:
@@ -94,7 +94,7 @@ def test_a_pod_that_lost_its_job_may_be_asked_first() -> None:
     assert (pod.interactive, pod.priority, pod.gang, pod.shape) == (False, 0, False, None)
     assert pod.job not in world.gpujobs
     world.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Failed", job=""))
-    assert list(world.occupants.on("a")) == []
+    assert list(world.running_pods.on("a")) == []
 
 
 def test_a_pod_of_a_deleted_job_that_kept_its_pods_may_be_asked() -> None:

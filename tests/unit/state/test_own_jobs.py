@@ -8,7 +8,7 @@ from tests.unit.runtime.sweeps.cases import RANDOM, segment_job
 from tests.unit.state.builders import half, make_gpujob, make_job, make_node, make_pod, make_project
 from tests.unit.state.worlds import waiting
 
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.state.own_jobs import JobBook
 from gpu_scheduler.state.world import World
@@ -128,7 +128,7 @@ def test_a_job_that_grows_under_an_editors_hands_loses_its_belief_and_its_pods()
     world.pod_changed(make_pod("job-1", node="a", grants=half(), phase="Running"))
     world.job_changed(make_job(completions=5, version=2))
     assert believed(world) == [] and waiting(world) == {}
-    held = world.occupants.get(make_pod("job-1").metadata.uid)  # type: ignore[arg-type]
+    held = world.running_pods.get(make_pod("job-1").metadata.uid)  # type: ignore[arg-type]
     assert held is not None and held.job != KEY and held.priority == 0
     world.job_changed(make_job(completions=4, version=3))
     assert believed(world) == ["job"] and waiting(world) == {KEY: ["job-0"]}

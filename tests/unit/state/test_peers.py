@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gpu_scheduler.core.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
-from gpu_scheduler.core.requirement import Requirement
+from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
+from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.peers import MOST_LABELS, peers_of
 

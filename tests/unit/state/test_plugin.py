@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.unit.state.builders import half, make_node, make_pod
 from tests.unit.state.worlds import facts, make_world
 
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.state.plugin import served
 from gpu_scheduler.state.world import World
 

@@ -3,8 +3,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from gpu_scheduler.core.request import DeviceRequest, NodeFilter, Term, Toleration
-from gpu_scheduler.core.requirement import Requirement
+from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, Term, Toleration
+from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.shape import node_filter, pod_resources, shape_of
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tests.unit.state.builders import half, make_node, make_place, make_pod
 from tests.unit.state.worlds import facts, free, make_world
 
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.intake import Intake
 from gpu_scheduler.state.devices import Device, from_gpunode, ids_by_name
@@ -182,7 +182,7 @@ def test_the_planner_sees_who_holds_a_device_under_the_name_that_it_has_now() ->
     world = make_world(on("1"))
 
     def held() -> list[str]:
-        return [g.device for pod in world.occupants.on("a") for g in pod.grants]
+        return [g.device for pod in world.running_pods.on("a") for g in pod.grants]
 
     assert held() == ["1"]
     world.gpunode_changed("a", gpus("GPU-1", "GPU-2", first=1))

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from tests.unit.state.builders import make_gpujob, make_job, make_pod
 
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, WaitingJob
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.pods import record
-from gpu_scheduler.state.waiting import WaitingRoom
+from gpu_scheduler.state.waiting import PendingPods
 
 KEY = JobKey("team-a/job")
 TEAM = ProjectName("team-a")
@@ -24,7 +24,7 @@ def job_of(uid: str = "job-uid", owner_uid: str = "gpujob-uid") -> JobRecord:
 JOB = job_of()
 
 
-class Room(WaitingRoom):
+class Room(PendingPods):
     """Puts pods as the world does."""
 
     def enter(self, pod: Pod, job: JobRecord | None = JOB) -> bool:

@@ -16,7 +16,7 @@ from tests.unit.state.builders import (
 )
 from tests.unit.state.worlds import facts, free, make_world, waiting
 
-from gpu_scheduler.core.request import PodUID, ProjectName
+from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.devices import Device
 from gpu_scheduler.state.world import World

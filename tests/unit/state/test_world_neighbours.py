@@ -3,9 +3,9 @@
 from tests.unit.state.builders import half, make_pod
 from tests.unit.state.worlds import make_world
 
-from gpu_scheduler.core.decision import Place
-from gpu_scheduler.core.peers import PodSelector
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.peers import PodSelector
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.state.world import World
 
 ALL = (PodSelector(None, ()),)

@@ -11,12 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.kinds import KindScores
 from gpu_scheduler.core.packing.load import Allowed
 from gpu_scheduler.core.packing.look import MOST_AMOUNTS, Look
 from gpu_scheduler.core.packing.outcome import Described, Outcomes, Picked
-from gpu_scheduler.core.units import DEVICE_MILLI
 
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]

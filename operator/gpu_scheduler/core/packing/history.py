@@ -10,8 +10,8 @@ is worked out anew. Called by ``session``.
 from collections import Counter
 from collections.abc import Mapping
 
+from gpu_scheduler.core.model.request import Shape
 from gpu_scheduler.core.packing.mix import DEFAULT, DEFAULT_COUNTS, Mix, mix_of
-from gpu_scheduler.core.request import Shape
 
 MOST_PODS = 20_000  # counted before all counts are halved
 DEFAULT_WORTH = 20  # times the pods in the default mix, two thousand in all

@@ -10,8 +10,8 @@ hand at once; the arrays for rows, nodes grouped by kind, catch up when a row is
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core.snapshot import Snapshot
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

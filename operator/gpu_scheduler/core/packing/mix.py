@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
+from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, Shape
 from gpu_scheduler.core.packing.policy import COVER_PERCENT, WEIGHT
-from gpu_scheduler.core.request import DeviceRequest, NodeFilter, Shape
 
 GIB = 1 << 30
 MOST_WANTED = 1_000  # distinct shapes that the scarcity of nodes looks at

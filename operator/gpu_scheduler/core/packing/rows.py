@@ -9,15 +9,15 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.column import Column
 from gpu_scheduler.core.packing.kinds import KindScores
 from gpu_scheduler.core.packing.load import NEVER
 from gpu_scheduler.core.packing.look import PICKED, look_at
 from gpu_scheduler.core.packing.mirror import Mirror
-from gpu_scheduler.core.snapshot import Snapshot
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

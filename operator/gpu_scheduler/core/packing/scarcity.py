@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core.assign import share
-from gpu_scheduler.core.devices import accepts
+from gpu_scheduler.core.model.assign import share
+from gpu_scheduler.core.model.devices import accepts
+from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.snapshot import NodeKind, Snapshot
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.mix import Mix
-from gpu_scheduler.core.request import Shape
-from gpu_scheduler.core.snapshot import NodeKind, Snapshot
-from gpu_scheduler.core.units import DEVICE_MILLI
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

@@ -9,8 +9,10 @@ Called by ``scores``.
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.devices import Choice
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.devices import Choice
+from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.column import Column
 from gpu_scheduler.core.packing.kinds import KindScores
@@ -23,8 +25,6 @@ from gpu_scheduler.core.packing.row import row_keys
 from gpu_scheduler.core.packing.rows import Rows
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
 from gpu_scheduler.core.packing.scoring import Scoring
-from gpu_scheduler.core.snapshot import Snapshot
-from gpu_scheduler.core.units import DEVICE_MILLI
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]

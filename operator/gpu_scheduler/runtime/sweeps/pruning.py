@@ -12,7 +12,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import NoReturn
 
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.evict import evict, mark_pruned
 from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from gpu_scheduler.adaptive.tpe import TpeStudy
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.sweep import SweepSpec
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.sweeps.objective import Objective
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.segments import Segment

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from math import isfinite, nan
 
 from gpu_scheduler.core.allowances import Allowances
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.sweeps.objective import Objective
 from gpu_scheduler.core.sweeps.reports import BadReportError, Report, parse_report
 from gpu_scheduler.core.sweeps.tokens import address, fits

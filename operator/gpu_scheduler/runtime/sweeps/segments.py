@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import Any
 
 from gpu_scheduler.adaptive.tpe import TpeMissingError, TpeStudy
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.sweeps.segments import SEGMENT_TRIALS, Segment, widths
 from gpu_scheduler.core.sweeps.verdict import Phase
 from gpu_scheduler.jobs.drift import changes

@@ -8,8 +8,8 @@ for its user, and stops nobody else. Called by the binder.
 from collections.abc import Callable, Mapping
 
 from gpu_scheduler.adaptive.tpe import TpeMissingError, TpeStudy
-from gpu_scheduler.core.decision import Place
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.sweeps.space import Parameters
 from gpu_scheduler.core.sweeps.trials import NoSuchTrialError
 from gpu_scheduler.jobs.hparams import annotations

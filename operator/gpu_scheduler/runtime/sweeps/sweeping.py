@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 from typing import NoReturn
 
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.job_writes import JobWrites

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from gpu_scheduler.api.names import HPARAMS, TRIAL
-from gpu_scheduler.core.request import JobKey, PodUID
+from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.results import Reading, read_message
 from gpu_scheduler.core.sweeps.verdict import FatalExit

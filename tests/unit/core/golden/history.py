@@ -14,14 +14,11 @@ from tests.unit.builders import A30, A100, GIB, ClusterBuilder, project, project
 from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
 from tests.unit.core.play import Play, Pod
 
-from gpu_scheduler.core.catalogue import Catalogue, GPUKind
-from gpu_scheduler.core.cluster import Cluster, Taint
-from gpu_scheduler.core.decision import EvictReason, Grant, Plan
-from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.packing.mix import DEFAULT
-from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.peers import PodPeers
-from gpu_scheduler.core.request import (
+from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
+from gpu_scheduler.core.model.cluster import Cluster, Taint
+from gpu_scheduler.core.model.decision import EvictReason, Grant, Plan
+from gpu_scheduler.core.model.peers import PodPeers
+from gpu_scheduler.core.model.request import (
     DeviceRequest,
     Gang,
     NodeFilter,
@@ -33,7 +30,10 @@ from gpu_scheduler.core.request import (
     WaitingJob,
     WaitingPod,
 )
-from gpu_scheduler.core.requirement import Requirement
+from gpu_scheduler.core.model.requirement import Requirement
+from gpu_scheduler.core.model.running_pods import RunningPod
+from gpu_scheduler.core.packing.mix import DEFAULT
+from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.session import Session
 
 T4 = "Tesla-T4"
@@ -147,7 +147,7 @@ class History(Play):
             if self._rules:
                 self.who[name] = PEERS[0]
             grants = (Grant(0, device, milli, milli * c.dev_usable_mib[d] // 1000),)
-            self.running[pod.uid] = pod, self._occupant(pod, device.split("/")[0], grants)
+            self.running[pod.uid] = pod, self._running_pod(pod, device.split("/")[0], grants)
 
     def _build(self) -> None:
         """The empty cluster, as its nodes are at present."""
@@ -172,13 +172,13 @@ class History(Play):
         devices = {device: d for d, device in enumerate(c.dev_id)}
         numbers = {node.name: n for n, node in enumerate(c.nodes)}
         c.held_by_model = {}
-        for _, occupant in self.running.values():
-            name, node = occupant.project, numbers[occupant.node]
-            c.free_cpu_milli[node] -= occupant.cpu_milli
-            c.free_memory_bytes[node] -= occupant.memory_bytes
+        for _, running_pod in self.running.values():
+            name, node = running_pod.project, numbers[running_pod.node]
+            c.free_cpu_milli[node] -= running_pod.cpu_milli
+            c.free_memory_bytes[node] -= running_pod.memory_bytes
             c.free_pods[node] -= 1
-            c.allocated_milli[name] = c.allocated_milli.get(name, 0) + occupant.milli
-            for grant in occupant.grants:
+            c.allocated_milli[name] = c.allocated_milli.get(name, 0) + running_pod.milli
+            for grant in running_pod.grants:
                 d = devices[grant.device]
                 c.free_milli[d] -= grant.milli
                 c.free_mib[d] -= grant.mib
@@ -192,8 +192,8 @@ class History(Play):
 
     def _standing(self) -> Standing:
         found = Standing()
-        for uid, (pod, occupant) in self.running.items():
-            found.on(occupant.node, self.who[pod.name], ending=uid in self.going, uid=uid)
+        for uid, (pod, running_pod) in self.running.items():
+            found.on(running_pod.node, self.who[pod.name], ending=uid in self.going, uid=uid)
         return found
 
     def jobs(self) -> list[WaitingJob]:
@@ -214,14 +214,14 @@ class History(Play):
         gang, first = super()._gang(pods), pods[0]
         if gang is None:
             return None
-        mates = [occupant for pod, occupant in self.running.values() if pod.key == first.key]
+        mates = [running_pod for pod, running_pod in self.running.values() if pod.key == first.key]
         nodes = frozenset(mate.node for mate in mates)
         devices = frozenset(grant.device for mate in mates for grant in mate.grants)
         missing = max(1, first.size - len(mates))
         return replace(gang, missing=missing, nodes=nodes, devices=devices)
 
-    def _occupant(self, pod: Pod, node: str, grants: tuple[Grant, ...]) -> Occupant:  # type: ignore[override]
-        found = super()._occupant(pod, node, grants)
+    def _running_pod(self, pod: Pod, node: str, grants: tuple[Grant, ...]) -> RunningPod:  # type: ignore[override]
+        found = super()._running_pod(pod, node, grants)
         moved = self.moved.get(pod.name, 0.0)  # type: ignore[call-overload]
         return replace(found, moved=moved, spared=pod.name in self.spared)
 

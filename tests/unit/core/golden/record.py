@@ -16,7 +16,7 @@ from pathlib import Path
 
 from tests.unit.core.golden.history import History
 
-from gpu_scheduler.core.decision import Plan
+from gpu_scheduler.core.model.decision import Plan
 
 FILE = Path(__file__).with_name("plans.txt")
 HISTORIES, CYCLES = 5_000, 8

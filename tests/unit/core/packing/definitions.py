@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass
 
-from gpu_scheduler.core.assign import share
-from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.devices import accepts
+from gpu_scheduler.core.model.assign import share
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.devices import accepts
+from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.snapshot import DeviceKind, Snapshot
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.policy import COPIES_PERCENT, UNIT, WEIGHT
-from gpu_scheduler.core.request import Shape
-from gpu_scheduler.core.snapshot import DeviceKind, Snapshot
 
 FAR = 10**9
 

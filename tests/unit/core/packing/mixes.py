@@ -3,9 +3,9 @@
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, COMPUTE, USABLE_MIB, shape
 
+from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, Shape
+from gpu_scheduler.core.model.snapshot import DeviceKind
 from gpu_scheduler.core.packing.mix import Mix, mix_of
-from gpu_scheduler.core.request import DeviceRequest, NodeFilter, Shape
-from gpu_scheduler.core.snapshot import DeviceKind
 
 PODS = [
     shape(1000, cpu_milli=8000),

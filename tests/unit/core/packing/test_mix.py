@@ -3,10 +3,10 @@ from hypothesis import given
 from tests.unit.builders import shape
 from tests.unit.core.packing.mixes import mixes
 
+from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, Shape
 from gpu_scheduler.core.packing.history import LEAST_STEP, MOST_PODS, History
 from gpu_scheduler.core.packing.mix import DEFAULT_COUNTS, Mix, mix_of
 from gpu_scheduler.core.packing.policy import WEIGHT
-from gpu_scheduler.core.request import DeviceRequest, NodeFilter, Shape
 
 
 @given(mixes())

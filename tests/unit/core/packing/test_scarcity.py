@@ -4,9 +4,9 @@ from tests.unit.builders import A30, A100, ClusterBuilder, shape
 from tests.unit.core.packing import definitions
 from tests.unit.core.packing.mixes import mixes
 
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.mix import Mix, mix_of
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
-from gpu_scheduler.core.snapshot import Snapshot
 
 
 @st.composite

@@ -8,15 +8,15 @@ from tests.unit.builders import A30, A100, ClusterBuilder, shape
 from tests.unit.core.packing import definitions
 from tests.unit.core.packing.mixes import PODS, mixes, pods
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.demand import Demand
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.request import ProjectName, Shape
+from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.mix import Mix, mix_of
 from gpu_scheduler.core.packing.policy import BUCKET_MILLI, UNIT, WEIGHT, Packing
 from gpu_scheduler.core.packing.published import SCALE, sigmoid_points
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
 from gpu_scheduler.core.packing.table import ScoreTable
-from gpu_scheduler.core.request import ProjectName, Shape
-from gpu_scheduler.core.snapshot import Snapshot
 
 TEAM = ProjectName("team-a")
 

@@ -8,10 +8,10 @@ from tests.unit.core.packing import definitions
 from tests.unit.core.packing.definitions import State
 from tests.unit.core.packing.mixes import KINDS, device, free_milli, mixes
 
+from gpu_scheduler.core.model.snapshot import NodeKind
 from gpu_scheduler.core.packing.load import KindLoad
 from gpu_scheduler.core.packing.mix import Mix, mix_of
 from gpu_scheduler.core.packing.policy import WEIGHT
-from gpu_scheduler.core.snapshot import NodeKind
 
 
 @st.composite

@@ -6,7 +6,7 @@ import msgspec
 from tests.unit.state.builders import half, make_gpujob, make_job, make_node, make_pod, make_project
 
 from gpu_scheduler.api.names import FIRST_TRIAL, HPARAMS, SEGMENT, TRIAL
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.sweeps.outcome import Outcome
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps

@@ -10,7 +10,7 @@ from tests.unit.runtime.virtual_loop import clock
 from tests.unit.state.builders import half, make_gpujob, make_node, make_pod, make_project
 
 from gpu_scheduler.api.names import CONDITION_PRUNED, REPORT_URL
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.sweeps.pruning import Pruning

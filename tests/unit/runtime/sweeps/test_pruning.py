@@ -12,7 +12,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_job
 
 from gpu_scheduler.api.names import FIRST_TRIAL, HPARAMS, SEGMENT, TRIAL
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.sweeps.outcome import TrialState
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.kube.times import timestamp

@@ -8,7 +8,7 @@ from tests.unit.runtime.sweeps.pruned import BASE, UID, Case, told
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import make_pod
 
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.runtime.sweeps.reports import BURST, PER_SECOND

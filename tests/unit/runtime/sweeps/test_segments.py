@@ -9,10 +9,10 @@ from tests.unit.runtime.job_writing import job_writes
 from tests.unit.runtime.sweeps.cases import KEY, Case, segment_job
 from tests.unit.runtime.virtual_loop import virtual
 
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.segments import Segment
-from gpu_scheduler.jobs.path import Path
+from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.runtime.acceptance import Accepted, Refused
 from gpu_scheduler.runtime.sweeps.results import Results
 from gpu_scheduler.runtime.sweeps.segments import Segments
@@ -37,7 +37,7 @@ class FakeAcceptance:
     ) -> tuple[Accepted, ...]:
         body = {"metadata": {"name": f"job-s{segment.number}"}, "spec": {"first": segment.first}}
         body["spec"]["completions"] = segment.size
-        return (Accepted(body, Path.BIND),)
+        return (Accepted(body, WritePath.BIND),)
 
 
 class Making(Case):

@@ -8,8 +8,8 @@ from tests.unit.state.builders import make_place
 
 from gpu_scheduler.adaptive.tpe import TpeMissingError, TpeStudy
 from gpu_scheduler.api.names import HPARAMS, REPORT_URL, TRIAL, TRIALS
-from gpu_scheduler.core.decision import Place
-from gpu_scheduler.core.request import JobKey
+from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.sweeps.trials import parameters_of
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.runtime.sweeps.start import Start

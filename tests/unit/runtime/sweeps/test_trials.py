@@ -8,7 +8,7 @@ from tests.unit.runtime.sweeps.cases import KEY, RANDOM, Case, segment_job, tria
 from tests.unit.state.builders import CREATED, gpujob_body
 
 from gpu_scheduler.api.names import CONDITION_PRUNED, SEGMENT
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.results import Reading
 from gpu_scheduler.runtime.intake import gpujob_record

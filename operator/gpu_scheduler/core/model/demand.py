@@ -7,11 +7,11 @@ Worked out once per shape, and kept as long as the nodes stay; called by ``plan`
 
 from collections.abc import Iterator
 
-from gpu_scheduler.core import fit
-from gpu_scheduler.core.cluster import NodeInfo
-from gpu_scheduler.core.devices import Chooser
-from gpu_scheduler.core.request import Shape
-from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.model import fit
+from gpu_scheduler.core.model.cluster import NodeInfo
+from gpu_scheduler.core.model.devices import Chooser
+from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.snapshot import Snapshot
 
 MOST_IDENTITIES = 20_000  # shapes found without hashing them
 

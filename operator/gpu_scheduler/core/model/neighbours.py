@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpu_scheduler.core.peers import AffinityTerm, PodPeers, Selectors
-from gpu_scheduler.core.request import PodUID
+from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, Selectors
+from gpu_scheduler.core.model.request import PodUID
 
 
 class Neighbours(Protocol):

@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.budget import Budget
-from gpu_scheduler.core.departures import Departures
 from gpu_scheduler.core.fairshare import fair_shares, model_shares
+from gpu_scheduler.core.model.request import Project, ProjectName
+from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.pod_group import Needs
 from gpu_scheduler.core.pools import Pool, Pools
 from gpu_scheduler.core.queues import Queue
-from gpu_scheduler.core.request import Project, ProjectName
-from gpu_scheduler.core.snapshot import Snapshot
-from gpu_scheduler.core.units import gpu_from_milli
+from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.wording import gpus
 
 
@@ -70,39 +70,39 @@ def _free_milli(snapshot: Snapshot) -> int:
     return sum(snapshot.node_free_milli) - sum(snapshot.node_free_milli[n] for n in closed)
 
 
-class Balance:
+class FairShareState:
     """Held against fair share, project by project."""
 
     def __init__(
         self,
         snapshot: Snapshot,
-        departures: Departures,
+        releasing: ReleasingResources,
         blocks: Blocks,
         pools: Pools,
         shares: Shares,
     ) -> None:
-        self._snapshot, self._departures, self._blocks = snapshot, departures, blocks
+        self._snapshot, self._releasing, self._blocks = snapshot, releasing, blocks
         self.pools, self._shares = pools, shares
         self._projects, self.shares_milli = shares.projects, shares.of_all
         self.beyond = Budget(snapshot, pools, above=True)
         self._keeps_shares = True
 
-    def down_to_quotas(self) -> "Balance":
+    def down_to_quotas(self) -> "FairShareState":
         """The same for a group inside its project's quota: others keep theirs, and nothing else."""
         twin = copy(self)
         twin._keeps_shares = False
         return twin
 
-    def of(self, needs: Needs) -> "Balance":
+    def of(self, needs: Needs) -> "FairShareState":
         """The balance that decides about a group: that of a model, where one alone will do."""
         pools = {self.pools.only(demand) for demand in needs.counts if demand.least_milli}
         pool = pools.pop() if len(pools) == 1 else ""
-        return ModelBalance(self, pool) if pool else self
+        return ModelShareState(self, pool) if pool else self
 
     def anyone_over(self) -> bool:
         """Whether something can be taken from anybody."""
         return bool(self.most_over()) or any(
-            ModelBalance(self, pool).most_over() for pool in self.pools.models
+            ModelShareState(self, pool).most_over() for pool in self.pools.models
         )
 
     def stand(self, name: ProjectName) -> str:
@@ -120,7 +120,7 @@ class Balance:
     def _held_of(self, name: ProjectName, pool: Pool) -> int:
         leaving = sum(
             milli
-            for (project, product), milli in self._departures.by_model.items()
+            for (project, product), milli in self._releasing.by_model.items()
             if project == name and self.pools.of_product(product) == pool
         )
         return self.pools.held_milli(name, pool) - leaving
@@ -137,7 +137,7 @@ class Balance:
 
     def held_milli(self, name: ProjectName) -> int:
         """What a project will hold once those that leave are gone."""
-        return self._snapshot.allocated_milli(name) - self._departures.milli[name]
+        return self._snapshot.allocated_milli(name) - self._releasing.milli[name]
 
     def missing_milli(self, name: ProjectName) -> int:
         """How far a project is below its fair share; not negative."""
@@ -174,20 +174,20 @@ class Balance:
         return self.held_milli(name) / share if share else float("inf")
 
 
-class ModelBalance(Balance):
+class ModelShareState(FairShareState):
     """The same of one model: for pods that can run on no other."""
 
-    def __init__(self, whole: Balance, pool: Pool) -> None:
+    def __init__(self, whole: FairShareState, pool: Pool) -> None:
         super().__init__(
-            whole._snapshot, whole._departures, whole._blocks, whole.pools, whole._shares
+            whole._snapshot, whole._releasing, whole._blocks, whole.pools, whole._shares
         )
         self.shares_milli = whole._shares.by_model[pool]
         self._whole, self._pool = whole, pool
         self._keeps_shares = whole._keeps_shares
 
-    def down_to_quotas(self) -> "Balance":
-        """See ``Balance``."""
-        return ModelBalance(self._whole.down_to_quotas(), self._pool)
+    def down_to_quotas(self) -> "FairShareState":
+        """See ``FairShareState``."""
+        return ModelShareState(self._whole.down_to_quotas(), self._pool)
 
     def held_milli(self, name: ProjectName) -> int:
         """What a project will hold of the model once those that leave are gone."""
@@ -208,7 +208,7 @@ class ModelBalance(Balance):
         return spare if named is not None else min(spare, self._whole.spare_milli(name))
 
     def stand(self, name: ProjectName) -> str:
-        """See ``Balance``."""
+        """See ``FairShareState``."""
         held, share = self.held_milli(name), self.shares_milli[name]
         return (
             f"project {name} holds {gpus(held)} of {self._pool}, its fair share is"

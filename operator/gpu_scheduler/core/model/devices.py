@@ -8,11 +8,11 @@ is solved by taking the best ``count`` devices; several requests go to the exact
 
 from typing import NamedTuple
 
-from gpu_scheduler.core.assign import Budget, Slot, assign, share
-from gpu_scheduler.core.products import means
-from gpu_scheduler.core.request import DeviceRequest, Shape
-from gpu_scheduler.core.snapshot import DeviceKind, NodeKind, Picks, Snapshot
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.assign import Budget, Slot, assign, share
+from gpu_scheduler.core.model.products import means
+from gpu_scheduler.core.model.request import DeviceRequest, Shape
+from gpu_scheduler.core.model.snapshot import DeviceKind, NodeKind, Picks, Snapshot
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 MOST_KNOWN = 10_000  # searches remembered between cycles
 

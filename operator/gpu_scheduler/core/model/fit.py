@@ -6,9 +6,9 @@ so no job becomes unsatisfiable because of it. Called by ``demand`` once per sha
 by the reasons.
 """
 
-from gpu_scheduler.core.cluster import NodeInfo, Taint
-from gpu_scheduler.core.request import NodeFilter, Term, Toleration
-from gpu_scheduler.core.requirement import requirement_holds
+from gpu_scheduler.core.model.cluster import NodeInfo, Taint
+from gpu_scheduler.core.model.request import NodeFilter, Term, Toleration
+from gpu_scheduler.core.model.requirement import requirement_holds
 
 NODE_NAME = "metadata.name"  # the one field that a term may match
 

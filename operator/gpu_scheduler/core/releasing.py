@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from gpu_scheduler.core.occupants import Occupant, Occupants
-from gpu_scheduler.core.request import PodUID, ProjectName
-from gpu_scheduler.core.snapshot import Picks, Snapshot
+from gpu_scheduler.core.model.request import PodUID, ProjectName
+from gpu_scheduler.core.model.running_pods import RunningPod, RunningPods
+from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +55,18 @@ class _Coming:
     devices: dict[int, tuple[int, int]] = field(default_factory=dict)  # milli, MiB
 
 
-class Departures:
+class ReleasingResources:
     """Room that will be there, by node."""
 
-    def __init__(self, snapshot: Snapshot, occupants: Occupants) -> None:
-        self._snapshot, self._occupants = snapshot, occupants
+    def __init__(self, snapshot: Snapshot, running_pods: RunningPods) -> None:
+        self._snapshot, self._running_pods = snapshot, running_pods
         self._coming: dict[int, _Coming] = {}
         self.by_model: Counter[tuple[ProjectName, str]] = Counter()  # the same by product
         self.milli: Counter[ProjectName] = Counter()
         """Charged to projects until the pods are gone."""
         self.pods: set[PodUID] = set()
         """Those that are about to go."""
-        for pod in occupants.leaving():
+        for pod in running_pods.leaving():
             self.add(pod)
 
     @property
@@ -79,12 +79,12 @@ class Departures:
         coming = self._coming.get(node)
         return sum(milli for milli, _ in coming.devices.values()) if coming else 0
 
-    def staying_on(self, node: int) -> list[Occupant]:
+    def staying_on(self, node: int) -> list[RunningPod]:
         """The pods on a node that are not about to go."""
-        on = self._occupants.on(self._snapshot.cluster.nodes[node].name)
+        on = self._running_pods.on(self._snapshot.cluster.nodes[node].name)
         return [pod for pod in on if pod.uid not in self.pods]
 
-    def add(self, pod: Occupant) -> None:
+    def add(self, pod: RunningPod) -> None:
         """One more pod is about to go."""
         node = self._snapshot.number_of(pod.node)
         self.pods.add(pod.uid)

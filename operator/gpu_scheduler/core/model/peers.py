@@ -8,7 +8,7 @@ out, and no rule here may name them. Made by ``state.peers``; judged by ``peer_m
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from gpu_scheduler.core.requirement import Requirement, requirement_holds
+from gpu_scheduler.core.model.requirement import Requirement, requirement_holds
 
 # Labels whose values are a pod's own; everything else the pods of one owner have in common.
 PER_POD_LABELS = frozenset(

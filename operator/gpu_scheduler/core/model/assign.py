@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from gpu_scheduler.core.request import DeviceRequest
-from gpu_scheduler.core.units import DEVICE_MILLI, cap_mib, milli_for_mib
+from gpu_scheduler.core.model.request import DeviceRequest
+from gpu_scheduler.core.model.units import DEVICE_MILLI, cap_mib, milli_for_mib
 
 MAX_STEPS = 5_000  # of one search; tight fills of five devices by twenty containers need 3,000
 FEW_STEPS = 200  # of one search once the budget is spent

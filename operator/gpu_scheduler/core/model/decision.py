@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 
 
 class Reason(StrEnum):

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from gpu_scheduler.core import wording
-from gpu_scheduler.core.decision import Hold
-from gpu_scheduler.core.demand import Demand
-from gpu_scheduler.core.occupants import Occupant, Occupants
-from gpu_scheduler.core.request import JobKey, ProjectName
-from gpu_scheduler.core.snapshot import Snapshot
+from gpu_scheduler.core.model.decision import Hold
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.request import JobKey, ProjectName
+from gpu_scheduler.core.model.running_pods import RunningPod, RunningPods
+from gpu_scheduler.core.model.snapshot import Snapshot
 
 MOST_NODES = 32  # looked at for one sentence
 _MOST_SECONDS = 253_402_300_799.0  # the end of the year 9999, as far as dates go
@@ -20,11 +20,11 @@ NEVER = float("inf")
 
 
 def of_devices(
-    demand: Demand, avoid: frozenset[str], snapshot: Snapshot, occupants: Occupants
+    demand: Demand, avoid: frozenset[str], snapshot: Snapshot, running_pods: RunningPods
 ) -> str:
     """The jobs on devices that would do: 'held by a/x (until 12:05Z at the latest), a/y'."""
     cluster = snapshot.cluster
-    found: list[Occupant] = []
+    found: list[RunningPod] = []
     for n in demand.usable[:MOST_NODES]:
         node = cluster.nodes[n].name
         if node in avoid:
@@ -33,15 +33,15 @@ def of_devices(
         would_do = {cluster.dev_id[cluster.first[n] + offset] for offset in offsets}
         found += [
             pod
-            for pod in occupants.on(node)
+            for pod in running_pods.on(node)
             if any(grant.device in would_do for grant in pod.grants)
         ]
     return _held_by(found, _until)
 
 
-def of_project(project: ProjectName, occupants: Occupants) -> str:
+def of_project(project: ProjectName, running_pods: RunningPods) -> str:
     """The jobs that hold a project's share: 'held by a/x (2), a/y (0.5, until … at the latest)'."""
-    pods = [pod for pod in occupants.of(project) if pod.grants]
+    pods = [pod for pod in running_pods.of(project) if pod.grants]
     return _held_by(pods, _part)
 
 
@@ -60,8 +60,8 @@ def others(holds: Iterable[Hold], demand: Demand, snapshot: Snapshot) -> str:
     return f"; room is kept for {wording.names(found)}" if found else ""
 
 
-def _held_by(pods: Iterable[Occupant], about: Callable[[list[Occupant]], str]) -> str:
-    jobs: dict[JobKey, list[Occupant]] = {}
+def _held_by(pods: Iterable[RunningPod], about: Callable[[list[RunningPod]], str]) -> str:
+    jobs: dict[JobKey, list[RunningPod]] = {}
     for pod in pods:
         jobs.setdefault(pod.job, []).append(pod)
     if not jobs:
@@ -70,18 +70,18 @@ def _held_by(pods: Iterable[Occupant], about: Callable[[list[Occupant]], str]) -
     return f"; held by {wording.names([f'{job}{about(each)}' for job, each in ranked])}"
 
 
-def _first_end(pods: list[Occupant]) -> float:
+def _first_end(pods: list[RunningPod]) -> float:
     return min(NEVER if pod.ends is None else pod.ends for pod in pods)
 
 
-def _until(pods: list[Occupant]) -> str:
+def _until(pods: list[RunningPod]) -> str:
     end = _first_end(pods)
     if any(pod.leaving for pod in pods):
         return " (ending)"
     return "" if end == NEVER else f" (until {_time(end)} at the latest)"
 
 
-def _part(pods: list[Occupant]) -> str:
+def _part(pods: list[RunningPod]) -> str:
     when = _until(pods).strip(" ()")
     held = wording.cpu(sum(pod.milli for pod in pods))
     return f" ({held}, {when})" if when else f" ({held})"

@@ -10,9 +10,9 @@ by hand, or what a node has was lowered under running pods. Nothing fits there u
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpu_scheduler.core.catalogue import NO_CATALOGUE, Catalogue
-from gpu_scheduler.core.neighbours import NOBODY_NEAR, Neighbours
-from gpu_scheduler.core.request import ProjectName
+from gpu_scheduler.core.model.catalogue import NO_CATALOGUE, Catalogue
+from gpu_scheduler.core.model.neighbours import NOBODY_NEAR, Neighbours
+from gpu_scheduler.core.model.request import ProjectName
 
 
 @dataclass(frozen=True, slots=True)

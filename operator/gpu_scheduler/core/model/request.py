@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NewType
 
-from gpu_scheduler.core.peers import PodPeers
-from gpu_scheduler.core.requirement import Requirement
-from gpu_scheduler.core.units import DEVICE_MILLI
+from gpu_scheduler.core.model.peers import PodPeers
+from gpu_scheduler.core.model.requirement import Requirement
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 PodUID = NewType("PodUID", str)
 JobKey = NewType("JobKey", str)  # "namespace/name"

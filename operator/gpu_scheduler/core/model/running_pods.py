@@ -1,6 +1,6 @@
 """Pods that hold GPUs: what the planner knows of them when it looks for room that could be made.
 
-The cluster's arrays say how much is taken, occupants say by whom. They are asked for only when a
+The cluster's arrays say how much is taken, running pods say by whom. They are asked for only when a
 pod finds no place, so a plan in which everything fits never looks at them. The state keeps them;
 tests pass a ``Roll``.
 """
@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName, Shape
+from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, Shape
 
 
 @dataclass(frozen=True, slots=True)
-class Occupant:
+class RunningPod:
     """A pod of a GPUJob that is on a node and has not ended."""
 
     uid: PodUID
@@ -42,36 +42,36 @@ class Occupant:
         return sum(grant.milli for grant in self.grants)
 
 
-Party = tuple[Occupant, ...]  # who goes together: a pod alone, or all pods of a gang
+Party = tuple[RunningPod, ...]  # who goes together: a pod alone, or all pods of a gang
 
 
-class Occupants(Protocol):
-    """All occupants, by node and by project."""
+class RunningPods(Protocol):
+    """All running pods, by node and by project."""
 
-    def on(self, node: str) -> Iterable[Occupant]:
+    def on(self, node: str) -> Iterable[RunningPod]:
         """Those on a node."""
 
-    def of(self, project: ProjectName) -> Iterable[Occupant]:
+    def of(self, project: ProjectName) -> Iterable[RunningPod]:
         """Those of a project."""
 
-    def leaving(self) -> Iterable[Occupant]:
+    def leaving(self) -> Iterable[RunningPod]:
         """Those that are about to go."""
 
 
 class Roll:
-    """Occupants from a list."""
+    """RunningPods from a list."""
 
-    def __init__(self, occupants: Iterable[Occupant] = ()) -> None:
-        self._all = tuple(occupants)
+    def __init__(self, running_pods: Iterable[RunningPod] = ()) -> None:
+        self._all = tuple(running_pods)
 
-    def on(self, node: str) -> Iterable[Occupant]:
-        """See ``Occupants``."""
+    def on(self, node: str) -> Iterable[RunningPod]:
+        """See ``RunningPods``."""
         return [each for each in self._all if each.node == node]
 
-    def of(self, project: ProjectName) -> Iterable[Occupant]:
-        """See ``Occupants``."""
+    def of(self, project: ProjectName) -> Iterable[RunningPod]:
+        """See ``RunningPods``."""
         return [each for each in self._all if each.project == project]
 
-    def leaving(self) -> Iterable[Occupant]:
-        """See ``Occupants``."""
+    def leaving(self) -> Iterable[RunningPod]:
+        """See ``RunningPods``."""
         return [each for each in self._all if each.leaving]

@@ -10,10 +10,10 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, Protocol
 
-from gpu_scheduler.core.cluster import Cluster
-from gpu_scheduler.core.decision import Grant
-from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.request import PodUID, ProjectName
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.request import PodUID, ProjectName
+from gpu_scheduler.core.model.running_pods import RunningPod
 
 Pick = tuple[int, int, int, int]  # container, device (index in the cluster), milli, MiB
 Picks = tuple[Pick, ...]
@@ -159,7 +159,7 @@ class Snapshot:
             if grant.device in at
         )
 
-    def held_by(self, pod: Occupant) -> Picks:
+    def held_by(self, pod: RunningPod) -> Picks:
         """The devices that a pod on a node holds, as far as they are known."""
         picks = self._held.get(pod.uid)
         if picks is None:
@@ -167,19 +167,19 @@ class Snapshot:
             picks = self._held[pod.uid] = () if node is None else self.picks_of(node, pod.grants)
         return picks
 
-    def release_pod(self, pod: Occupant) -> None:
+    def release_pod(self, pod: RunningPod) -> None:
         """Take a pod off the node on which it is, if that is known."""
         node = self.number_of(pod.node)
         if node is not None:
             self.release(node, pod, self.held_by(pod), pod.project)
 
-    def put_back(self, pod: Occupant) -> None:
+    def put_back(self, pod: RunningPod) -> None:
         """Put a pod that was released back where it was."""
         node = self.number_of(pod.node)
         if node is not None:
             self.take(node, pod, self.held_by(pod), pod.project)
 
-    def fits_back(self, pod: Occupant) -> bool:
+    def fits_back(self, pod: RunningPod) -> bool:
         """Whether the place of a pod that was released is still free."""
         node = self.number_of(pod.node)
         return node is None or (self.has_room(node, pod) and self.has_free(self.held_by(pod)))

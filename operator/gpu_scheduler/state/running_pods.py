@@ -10,17 +10,17 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from gpu_scheduler.api.parts import is_gang
-from gpu_scheduler.core.occupants import Occupant
-from gpu_scheduler.core.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.ledger import Charge
 from gpu_scheduler.state.moves import Moves
 from gpu_scheduler.state.pods import PodRecord
 
 
-def occupant(
+def running_pod(
     pod: PodRecord, charge: Charge, job: GPUJobRecord | None, project: ProjectName | None
-) -> Occupant:
+) -> RunningPod:
     """What the planner knows of a pod that holds devices.
 
     Nothing speaks for one that lost its job, so it is the first to go: who may edit pods can strip
@@ -30,7 +30,7 @@ def occupant(
     since = epoch_seconds(pod.started or pod.created)
     spec = job.spec if job is not None else None
     limit = spec.time_limit_seconds if spec else None
-    return Occupant(
+    return RunningPod(
         uid=pod.uid,
         name=pod.name,
         job=job.key if job is not None else JobKey(f"{pod.namespace}/pod {pod.name}"),  # no GPUJob
@@ -49,37 +49,37 @@ def occupant(
     )
 
 
-class OccupantBook:
-    """All occupants, by node and by project; see ``core.occupants.Occupants``."""
+class RunningPodBook:
+    """All running pods, by node and by project; see ``core.running_pods.RunningPods``."""
 
     def __init__(self, moves: Moves | None = None) -> None:
         """Start empty; ``moves``: what consolidation has to know."""
-        self._all: dict[PodUID, Occupant] = {}
-        self._on: dict[str, dict[PodUID, Occupant]] = {}
-        self._of: dict[ProjectName, dict[PodUID, Occupant]] = {}
-        self._leaving: dict[PodUID, Occupant] = {}
+        self._all: dict[PodUID, RunningPod] = {}
+        self._on: dict[str, dict[PodUID, RunningPod]] = {}
+        self._of: dict[ProjectName, dict[PodUID, RunningPod]] = {}
+        self._leaving: dict[PodUID, RunningPod] = {}
         self._evicting: set[PodUID] = set()
         self._spared: set[PodUID] = set()
         self._overdue: set[PodUID] = set()
         self.moves = moves or Moves(on=False)
 
-    def on(self, node: str) -> Iterable[Occupant]:
+    def on(self, node: str) -> Iterable[RunningPod]:
         """Those on a node."""
         return self._on.get(node, {}).values()
 
-    def of(self, project: ProjectName) -> Iterable[Occupant]:
+    def of(self, project: ProjectName) -> Iterable[RunningPod]:
         """Those of a project."""
         return self._of.get(project, {}).values()
 
-    def leaving(self) -> Iterable[Occupant]:
+    def leaving(self) -> Iterable[RunningPod]:
         """Those that are about to go."""
         return self._leaving.values()
 
-    def get(self, uid: PodUID) -> Occupant | None:
+    def get(self, uid: PodUID) -> RunningPod | None:
         """One of them."""
         return self._all.get(uid)
 
-    def put(self, new: Occupant) -> None:
+    def put(self, new: RunningPod) -> None:
         """Add one or take over what changed of it."""
         if new.uid in self._evicting or new.uid in self._spared:
             leaving = new.leaving or new.uid in self._evicting
@@ -106,7 +106,7 @@ class OccupantBook:
         project: ProjectName | None,
     ) -> None:
         """A pod of this Job holds devices, or something about it changed."""
-        self.put(self.moves.complete(occupant(pod, charge, job, project), pod, own, job))
+        self.put(self.moves.complete(running_pod(pod, charge, job, project), pod, own, job))
 
     def forget(self, uid: PodUID) -> None:
         """A pod is gone."""
@@ -149,7 +149,7 @@ class OccupantBook:
             known = replace(known, leaving=holds)
         self.put(replace(known, spared=spared))
 
-    def _remove(self, old: Occupant) -> None:
+    def _remove(self, old: RunningPod) -> None:
         self._leaving.pop(old.uid, None)
         on, of = self._on[old.node], self._of[old.project]
         del on[old.uid], of[old.uid]

@@ -24,7 +24,7 @@ _ZONE_LABELS = (
 )
 
 
-class Path(StrEnum):
+class WritePath(StrEnum):
     """How a pod gets from its decision to its node."""
 
     BIND = "bind"
@@ -67,7 +67,7 @@ def claims(template_pod_spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 def choose(
     template_pod_spec: Mapping[str, Any], volumes: Mapping[str, ClaimFacts]
-) -> tuple[Path, str]:
+) -> tuple[WritePath, str]:
     """The path for ``placement: auto``, and why.
 
     Args:
@@ -78,8 +78,8 @@ def choose(
         The path, and for GATE the first thing in the template that asks for it.
     """
     for need in _needs(template_pod_spec, volumes):
-        return Path.GATE, need
-    return Path.BIND, ""
+        return WritePath.GATE, need
+    return WritePath.BIND, ""
 
 
 def _needs(spec: Mapping[str, Any], volumes: Mapping[str, ClaimFacts]) -> Iterator[str]:
