@@ -7,13 +7,28 @@ command line can be installed without the operator's dependencies, the agent wit
 import gc
 import logging
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 
 import typer
 
 from gpu_scheduler import __version__
 from gpu_scheduler.sweeps_cli.app import app as sweep_app
+
+if TYPE_CHECKING:
+    from gpu_scheduler.kube.connection import Connection
+
+
+class HasLogLevel(Protocol):
+    """Settings of a program that logs."""
+
+    @property
+    def log_level(self) -> str:
+        """The least that is logged."""
+
+
+S = TypeVar("S", bound=HasLogLevel)
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 
@@ -36,17 +51,10 @@ def operator(
     """Run a replica of the operator; settings come from GPUSCHED_* variables."""
     import uvloop
 
-    from gpu_scheduler.kube import config
     from gpu_scheduler.replica import run
-    from gpu_scheduler.runtime import settings as settings_module
+    from gpu_scheduler.runtime.settings import load
 
-    try:
-        settings = settings_module.load()
-        connection = config.load()
-    except (settings_module.SettingsError, config.ConfigError) as error:
-        typer.echo(f"gpu-scheduler: {error}", err=True)
-        raise typer.Exit(2) from None
-    _log_to_stderr(settings.log_level, json_lines=json_logs)
+    settings, connection = _configured(load, json_logs=json_logs)
     # A full collection over a large state would stop the loop for most of a second.
     gc.set_threshold(50_000, 20, 100)
     raise typer.Exit(uvloop.run(run(settings, connection)))
@@ -68,17 +76,10 @@ def agent(
         return
     import asyncio
 
-    from gpu_scheduler.agent import settings as settings_module
     from gpu_scheduler.agent.process import run
-    from gpu_scheduler.kube import config
+    from gpu_scheduler.agent.settings import load
 
-    try:
-        settings = settings_module.load()
-        connection = config.load()
-    except (settings_module.SettingsError, config.ConfigError) as error:
-        typer.echo(f"gpu-scheduler: {error}", err=True)
-        raise typer.Exit(2) from None
-    _log_to_stderr(settings.log_level, json_lines=json_logs)
+    settings, connection = _configured(load, json_logs=json_logs)
     raise typer.Exit(asyncio.run(run(settings, connection)))
 
 
@@ -173,6 +174,19 @@ class _JsonFormatter(logging.Formatter):
         if record.exc_info:
             fields["error"] = self.formatException(record.exc_info)
         return json.dumps(fields)
+
+
+def _configured(load: Callable[[], S], *, json_logs: bool) -> "tuple[S, Connection]":
+    """Settings and the way to the API server; ends the program where one of them is wrong."""
+    from gpu_scheduler.kube import config
+
+    try:
+        settings, connection = load(), config.load()
+    except (ValueError, config.ConfigError) as error:
+        typer.echo(f"gpu-scheduler: {error}", err=True)
+        raise typer.Exit(2) from None
+    _log_to_stderr(settings.log_level, json_lines=json_logs)
+    return settings, connection
 
 
 def _log_to_stderr(level: str, *, json_lines: bool) -> None:

@@ -5,7 +5,9 @@ alone, and the answer is not decoded. How requests are fenced, tried again and c
 ``transport``. Called by everything that talks to the API server.
 """
 
-from typing import Any, TypedDict, TypeVar, Unpack, cast, overload
+from collections.abc import Coroutine
+from functools import partial
+from typing import Any, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 
 import msgspec
 import orjson
@@ -34,6 +36,40 @@ class WriteOptions(TypedDict, total=False):
     timeout_seconds: float
     retry: bool
     fenced: bool
+
+
+class BodyWrite(Protocol):
+    """Writes a body to a path.
+
+    Args:
+        path: The collection, the object or its subresource.
+        body: The object.
+        type: What to decode the answer as; None: it is not decoded.
+        dry_run: Run admission and validation, store nothing.
+        options: See ``WriteOptions``.
+    """
+
+    @overload
+    def __call__(
+        self,
+        path: str,
+        body: object,
+        type: None = ...,
+        *,
+        dry_run: bool = ...,
+        **options: Unpack[WriteOptions],
+    ) -> Coroutine[Any, Any, None]: ...
+
+    @overload
+    def __call__(
+        self,
+        path: str,
+        body: object,
+        type: type[T],
+        *,
+        dry_run: bool = ...,
+        **options: Unpack[WriteOptions],
+    ) -> Coroutine[Any, Any, T]: ...
 
 
 class Client(Transport):
@@ -77,126 +113,29 @@ class Client(Transport):
             return cast("dict[str, Any]", orjson.loads(raw))
         return _decode(raw, type)
 
-    @overload
-    async def create(
-        self,
-        path: str,
-        body: object,
-        type: None = ...,
-        *,
-        dry_run: bool = ...,
-        **options: Unpack[WriteOptions],
-    ) -> None: ...
-
-    @overload
-    async def create(
-        self,
-        path: str,
-        body: object,
-        type: type[T],
-        *,
-        dry_run: bool = ...,
-        **options: Unpack[WriteOptions],
-    ) -> T: ...
-
-    async def create(
-        self,
-        path: str,
-        body: object,
-        type: type[T] | None = None,
-        *,
-        dry_run: bool = False,
-        **options: Unpack[WriteOptions],
-    ) -> T | None:
+    @property
+    def create(self) -> "BodyWrite":
         """POST to a collection or a subresource (binding, eviction).
-
-        Args:
-            path: The collection or subresource.
-            body: The object.
-            type: What to decode the answer as; None: it is not decoded.
-            dry_run: Run admission and validation, store nothing.
-            options: See ``WriteOptions``.
 
         Raises:
             Conflict: ``already_exists`` when the name is taken; with ``maybe_applied`` it may have
                 been taken by an earlier attempt of this very call.
         """
-        params: dict[str, Param] = {"dryRun": "All"} if dry_run else {}
-        return await self._write("POST", path, body, JSON, type, params, options)
+        return cast("BodyWrite", partial(self._write_body, "POST", JSON))
 
-    @overload
-    async def replace(
-        self,
-        path: str,
-        body: object,
-        type: None = ...,
-        *,
-        dry_run: bool = ...,
-        **options: Unpack[WriteOptions],
-    ) -> None: ...
-
-    @overload
-    async def replace(
-        self,
-        path: str,
-        body: object,
-        type: type[T],
-        *,
-        dry_run: bool = ...,
-        **options: Unpack[WriteOptions],
-    ) -> T: ...
-
-    async def replace(
-        self,
-        path: str,
-        body: object,
-        type: type[T] | None = None,
-        *,
-        dry_run: bool = False,
-        **options: Unpack[WriteOptions],
-    ) -> T | None:
+    @property
+    def replace(self) -> "BodyWrite":
         """PUT a whole object; with metadata.resourceVersion, Conflict when that is stale."""
-        params: dict[str, Param] = {"dryRun": "All"} if dry_run else {}
-        return await self._write("PUT", path, body, JSON, type, params, options)
+        return cast("BodyWrite", partial(self._write_body, "PUT", JSON))
 
-    @overload
-    async def merge_patch(
-        self,
-        path: str,
-        body: object,
-        type: None = ...,
-        *,
-        dry_run: bool = ...,
-        **options: Unpack[WriteOptions],
-    ) -> None: ...
-
-    @overload
-    async def merge_patch(
-        self,
-        path: str,
-        body: object,
-        type: type[T],
-        *,
-        dry_run: bool = ...,
-        **options: Unpack[WriteOptions],
-    ) -> T: ...
-
-    async def merge_patch(
-        self,
-        path: str,
-        body: object,
-        type: type[T] | None = None,
-        *,
-        dry_run: bool = False,
-        **options: Unpack[WriteOptions],
-    ) -> T | None:
+    @property
+    def merge_patch(self) -> "BodyWrite":
         """PATCH ``body`` into an object or its status.
 
         A resourceVersion in its metadata must be the current one (else Conflict), a uid too (else
         Unprocessable).
         """
-        params: dict[str, Param] = {"dryRun": "All"} if dry_run else {}
-        return await self._write("PATCH", path, body, MERGE_PATCH, type, params, options)
+        return cast("BodyWrite", partial(self._write_body, "PATCH", MERGE_PATCH))
 
     @overload
     async def apply(
@@ -276,6 +215,20 @@ class Client(Transport):
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
         await self._write("DELETE", path, body, JSON, None, {}, options)
+
+    async def _write_body(
+        self,
+        method: str,
+        content_type: str,
+        path: str,
+        body: object,
+        type: type[T] | None = None,
+        *,
+        dry_run: bool = False,
+        **options: Unpack[WriteOptions],
+    ) -> T | None:
+        params: dict[str, Param] = {"dryRun": "All"} if dry_run else {}
+        return await self._write(method, path, body, content_type, type, params, options)
 
     async def _write(
         self,
