@@ -109,7 +109,7 @@ class NeighbourBook:
         return [term for term in found if self.binds(term, peers)]
 
     def binds(self, term: AffinityTerm, peers: PodPeers) -> bool:
-        """See ``core.model.neighbours``: no project closes nodes to another one's pods (ADR 0037)."""
+        """See ``Neighbours``: no project closes nodes to another one's pods (ADR 0037)."""
         if term.bearer == peers.namespace:
             return True
         owner = self._owner(peers.namespace)
