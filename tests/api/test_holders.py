@@ -22,7 +22,7 @@ from tests.api.test_fair_share import free_port
 
 from cluster import Running
 from gpu_scheduler.api.names import ALLOCATION, LABEL_HOLDS
-from gpu_scheduler.jobs.holder import HolderSettings, holder
+from gpu_scheduler.jobs.placeholder import PlaceholderSettings, holder
 
 DEPLOYMENT, CLASS, IMPORTANT = "gpu-scheduler", "gpu-scheduler-holder", "important"
 CLASSES = "/apis/scheduling.k8s.io/v1/priorityclasses"
@@ -282,7 +282,7 @@ def test_with_the_operators_token_nothing_but_a_holder_is_created(
     site: Running, change: Json
 ) -> None:
     """A change of neither metadata nor spec is one of its container."""
-    settings = HolderSettings(LEASE_NAMESPACE, ":".join(account.IMAGE), priority_class=CLASS)
+    settings = PlaceholderSettings(LEASE_NAMESPACE, ":".join(account.IMAGE), priority_class=CLASS)
     pod = holder("r7525-0", "GPU-of-nobody", settings, None)
     for part in ("metadata", "spec"):
         for key, value in change.get(part, {}).items():

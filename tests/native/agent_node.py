@@ -11,9 +11,9 @@ from pathlib import Path
 from tests.native.fake_gpu import uuid_of
 
 from gpu_scheduler.agent.health import Health
-from gpu_scheduler.agent.look import Known, Look, Looker
 from gpu_scheduler.agent.nvml import NvmlDriver
 from gpu_scheduler.agent.pods import GpuContainer
+from gpu_scheduler.agent.poll import Known, Poll, Poller
 from gpu_scheduler.agent.procfs import Process, ProcFS
 from gpu_scheduler.agent.sampler import Sampler
 from gpu_scheduler.agent.usage import Surroundings
@@ -69,7 +69,7 @@ class AgentNode:
     ) -> None:
         procfs = NodeProc(pods, roots or {})
         self.sampler = Sampler(NvmlDriver(), procfs, Health())
-        self.looker = Looker(self.sampler, procfs, Watchdog(tolerance_mib=512), kernel=None)
+        self.poller = Poller(self.sampler, procfs, Watchdog(tolerance_mib=512), kernel=None)
         self._now = 0.0
         self._known = Known(
             containers={
@@ -94,8 +94,8 @@ class AgentNode:
             around=Surroundings(),
         )
 
-    def look(self, times: int = 1) -> Look:
+    def look(self, times: int = 1) -> Poll:
         for _ in range(times):
-            found = self.looker.look(self._now, f"t{self._now:g}", self._known)
+            found = self.poller.poll(self._now, f"t{self._now:g}", self._known)
             self._now += 3
         return found

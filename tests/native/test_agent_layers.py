@@ -14,9 +14,9 @@ from tests.native.fake_gpu import MIB, FakeGPU, uuid_of
 
 from gpu_scheduler.agent.kernel_limits import LIMIT_MAX, KernelLimits, NvmlLimits
 from gpu_scheduler.agent.kernel_start import start_kernel_limits
-from gpu_scheduler.agent.look import Looker
 from gpu_scheduler.agent.nvml import NvmlDriver
 from gpu_scheduler.agent.pods import GpuContainer
+from gpu_scheduler.agent.poll import Poller
 from gpu_scheduler.agent.selftest import framework, interposer, judge, run_probe
 from gpu_scheduler.agent.settings import Settings
 from gpu_scheduler.agent.usage import ContainerUse, Use
@@ -92,7 +92,7 @@ def limited(root: str, cap_mib: int) -> dict[str, Any]:
     limits = NvmlLimits()
     kernel = KernelLimits(limits, Path(root))
     use = ContainerUse(container, (Use(uuid_of(0), cap_mib, ()),))
-    kernel.look([use])
+    kernel.update([use])
     inside = run_probe("driver", {"FAKEGPU_CGROUP": str(leaf.path)})
     outside = run_probe("driver", {"FAKEGPU_CGROUP": root})
     again = KernelLimits(limits, Path(root))
@@ -126,12 +126,12 @@ def turned_on(root: str) -> dict[str, Any]:
     (leaf.path / "cgroup.procs").write_text(f"{os.getpid()}\n")
     os.environ["FAKEGPU_CGROUP"] = str(leaf.path)
     driver = NvmlDriver()
-    looker = Looker.__new__(Looker)
-    looker.kernel = None
+    poller = Poller.__new__(Poller)
+    poller.kernel = None
     settings = Settings(node="n1", cgroup_root=root, kernel_limits=True)
-    layer = start_kernel_limits(settings, driver, looker)
+    layer = start_kernel_limits(settings, driver, poller)
     left = None
-    if looker.kernel is not None:
+    if poller.kernel is not None:
         left = NvmlLimits().hard_bytes(uuid_of(0), leaf.path) == LIMIT_MAX
     return {"result": layer.result, "detail": layer.detail, "lifted": left}
 

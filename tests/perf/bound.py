@@ -41,7 +41,7 @@ class BoundWatch:
         self._news = asyncio.Event()
 
     def changed(self, obj: _Pod) -> None:
-        """See ``Sink``."""
+        """See ``EventHandler``."""
         now = time.monotonic()
         meta = obj.metadata
         job = meta.labels.get(_JOB_NAME, "")
@@ -52,12 +52,12 @@ class BoundWatch:
         self._news.set()
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
-        """See ``Sink``."""
+        """See ``EventHandler``."""
         self._present.pop(uid, None)
         self._news.set()
 
     def replaced(self) -> None:
-        """See ``Sink``."""
+        """See ``EventHandler``."""
 
     async def until_bound(self, job: str, count: int, seconds: float) -> dict[str, float]:
         """When each of ``count`` pods of a Job was bound.

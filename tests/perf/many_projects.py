@@ -11,30 +11,30 @@ from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.session import Session
-from gpu_scheduler.runtime.intake import Intake
+from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.overview import look
 from gpu_scheduler.runtime.project_status import project_status
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 NODES, GPUS, JOBS = 100, 8, 2  # jobs per project, of one GPU each
 CREATED = "2026-01-01T00:00:00Z"
 
 
-def crowd(projects: int) -> World:
+def crowd(projects: int) -> ClusterState:
     """Projects with a quota of one GPU and two waiting jobs each."""
-    world = World()
-    intake = Intake(world, changed=lambda key: None, wake=lambda: None)
+    state = ClusterState()
+    custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
     for n in range(NODES):
-        world.node_changed(make_node(f"n{n}", GPUS))
+        state.node_changed(make_node(f"n{n}", GPUS))
     for p in range(projects):
         for j in range(JOBS):
             job, uid = f"job-{j}", f"{p}-{j}"
-            intake.gpujob(gpujob_body(job, uid=f"g{uid}", gpu=1, namespace=f"p{p}"))
-            world.job_changed(make_job(job, uid=f"j{uid}", owner_uid=f"g{uid}", namespace=f"p{p}"))
-            world.pod_changed(make_pod(f"{job}-0", uid=f"p{uid}", namespace=f"p{p}", job=f"j{uid}"))
+            custom_resources.gpujob(gpujob_body(job, uid=f"g{uid}", gpu=1, namespace=f"p{p}"))
+            state.job_changed(make_job(job, uid=f"j{uid}", owner_uid=f"g{uid}", namespace=f"p{p}"))
+            state.pod_changed(make_pod(f"{job}-0", uid=f"p{uid}", namespace=f"p{p}", job=f"j{uid}"))
         meta = {"name": f"p{p}", "uid": f"u{p}", "creationTimestamp": CREATED}
-        intake.project({"metadata": meta, "spec": {"namespaces": [f"p{p}"], "quota": 1}})
-    return world
+        custom_resources.project({"metadata": meta, "spec": {"namespaces": [f"p{p}"], "quota": 1}})
+    return state
 
 
 def milliseconds(work: Callable[[], object]) -> float:
@@ -49,27 +49,27 @@ def milliseconds(work: Callable[[], object]) -> float:
 
 def main(projects: int) -> None:
     """Measure and print."""
-    world, session = crowd(projects), Session()
+    state, session = crowd(projects), Session()
 
     def cycle() -> None:
         plan(
-            world.snapshot(),
-            world.planner_projects(),
-            world.waiting_jobs(),
-            running_pods=world.running_pods,
+            state.snapshot(),
+            state.planner_projects(),
+            state.waiting_jobs(),
+            running_pods=state.running_pods,
             session=session,
         )
 
     def statuses() -> None:
-        seen = look(world)
-        for name, record in world.projects.records.items():
+        seen = look(state)
+        for name, record in state.projects.records.items():
             project_status(
                 record,
                 allocated_milli=seen.allocated_milli.get(name, 0),
                 waiting=seen.waiting.get(name, ()),
                 running_jobs=seen.running.get(name, 0),
                 broken=seen.promise.broken(record.project),
-                conflicts=world.projects.conflicts(name),
+                conflicts=state.projects.conflicts(name),
                 before={},
                 now=CREATED,
             )

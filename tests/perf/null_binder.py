@@ -36,7 +36,7 @@ class NullBinder:
         self._ready = asyncio.Semaphore(0)
 
     def changed(self, obj: Pod) -> None:
-        """See ``Sink``."""
+        """See ``EventHandler``."""
         if obj.spec.scheduler_name != NULL_SCHEDULER or obj.spec.node_name:
             return
         if obj.metadata.uid not in self._seen:
@@ -45,10 +45,10 @@ class NullBinder:
             self._ready.release()
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
-        """See ``Sink``."""
+        """See ``EventHandler``."""
 
     def replaced(self) -> None:
-        """See ``Sink``."""
+        """See ``EventHandler``."""
 
     async def work(self) -> None:
         """Bind for ever."""

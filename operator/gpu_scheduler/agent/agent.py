@@ -18,9 +18,9 @@ from typing import NoReturn
 from gpu_scheduler.agent import report
 from gpu_scheduler.agent.foreign import Lasting
 from gpu_scheduler.agent.isolation import Verdict
-from gpu_scheduler.agent.look import Known, Look, Looker
 from gpu_scheduler.agent.metrics import Metrics
 from gpu_scheduler.agent.pods import Pods
+from gpu_scheduler.agent.poll import Known, Poll, Poller
 from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sample
 from gpu_scheduler.agent.selftest import Verdict as SelfTest
@@ -37,7 +37,7 @@ class Agent:
 
     def __init__(
         self,
-        looker: Looker,
+        poller: Poller,
         pods: Pods,
         publisher: Publisher,
         metrics: Metrics,
@@ -50,7 +50,7 @@ class Agent:
         clock: Callable[[], float] = time.monotonic,
         wall: Callable[[], str] = utc_now,
     ) -> None:
-        self._looker, self._pods, self._refresh = looker, pods, refresh
+        self._poller, self._pods, self._refresh = poller, pods, refresh
         self._publisher, self._metrics = publisher, metrics
         self._around = around
         self._sample_seconds, self._answer_seconds = sample_seconds, answer_seconds
@@ -71,11 +71,11 @@ class Agent:
         self._news.set()
 
     async def run(self) -> NoReturn:
-        """Look for ever."""
+        """Poll for ever."""
         due = self._clock()
         while True:
             try:
-                await self.look()
+                await self.poll()
             except Exception:
                 # What cannot be looked at is not well: the Lease goes on, so it must be said.
                 unexpected("look", "all devices")
@@ -84,11 +84,11 @@ class Agent:
             due = max(due + self._sample_seconds, self._clock())
             await self._rest(due)
 
-    async def look(self) -> Look:
-        """Look once and report."""
+    async def poll(self) -> Poll:
+        """Poll once and report."""
         self._refresh()
         work = asyncio.get_running_loop().run_in_executor(
-            self._pool, partial(self._looker.look, self._clock(), self._wall(), self._known())
+            self._pool, partial(self._poller.poll, self._clock(), self._wall(), self._known())
         )
         done, _ = await asyncio.wait({work}, timeout=self._answer_seconds)
         if not done:
@@ -104,12 +104,12 @@ class Agent:
         """Do something with the driver, where nothing else is done with it at that moment."""
         await asyncio.get_running_loop().run_in_executor(self._pool, work)
 
-    def _take(self, look: Look) -> None:
+    def _take(self, look: Poll) -> None:
         counts = self._metrics.counts
         counts.samples += 1
         counts.sample_seconds += look.seconds
         counts.killed += len(look.killed)
-        counts.violations = self._looker.violations
+        counts.violations = self._poller.violations
         for device in look.sample.devices:
             if device.load.busy_ratio:
                 self._metrics.last_active[device.facts.uuid] = time.time()
@@ -122,7 +122,7 @@ class Agent:
             return
         if not self.reporting:
             return
-        foreign = self._lasting.look(look.usage.foreign, look.usage.unnamed, look.sample.at)
+        foreign = self._lasting.update(look.usage.foreign, look.usage.unnamed, look.sample.at)
         lasting = Usage(look.usage.containers, foreign)
 
         def verdict(use: ContainerUse) -> Verdict:
@@ -165,7 +165,7 @@ class Agent:
             except TimeoutError:
                 return
             self._news.clear()
-            if self._looker.kernel is not None:
+            if self._poller.kernel is not None:
                 limit = partial(self._limit, self._metrics.sample, self._known())
                 try:
                     await self.in_thread(limit)
@@ -173,7 +173,7 @@ class Agent:
                     unexpected("kernel-limits", "new containers")
 
     def _limit(self, sample: Sample, known: Known) -> None:
-        self._looker.limit(usage(sample, known.containers, known.others, known.around))
+        self._poller.limit(usage(sample, known.containers, known.others, known.around))
 
     def close(self) -> None:
         """Begin nothing more in the thread."""

@@ -51,7 +51,7 @@ class ComputeShares:
         self._shares: dict[Key, _Share] = {}
         self._looked_at = self._window = float("-inf")
 
-    def look(self, uses: Iterable[ContainerUse], now: float) -> None:
+    def update(self, uses: Iterable[ContainerUse], now: float) -> None:
         """Take a look in, unless the driver has not been asked again since the last one.
 
         Args:

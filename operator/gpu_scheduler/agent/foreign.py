@@ -20,7 +20,7 @@ class Lasting:
     def __init__(self) -> None:
         self._since: dict[tuple[str, int], float] = {}
 
-    def look(
+    def update(
         self, found: Found, unnamed: Collection[int] = (), now: float = 0.0
     ) -> dict[str, list[ForeignProcess]]:
         """Those that were there before too, by device, in the order of their pids.

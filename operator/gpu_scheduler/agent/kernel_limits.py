@@ -136,7 +136,7 @@ class KernelLimits:
         self._limits, self._root = limits, root
         self._applied: dict[str, _Applied] = {}  # by container id: a restarted one has another
 
-    def look(self, uses: Iterable[ContainerUse]) -> None:
+    def update(self, uses: Iterable[ContainerUse]) -> None:
         """Set what is missing."""
         seen = set()
         for use in uses:

@@ -15,7 +15,7 @@ from gpu_scheduler.agent.kernel_limits import (
     unavailable,
 )
 from gpu_scheduler.agent.kernel_test import kernel_layer
-from gpu_scheduler.agent.look import Looker
+from gpu_scheduler.agent.poll import Poller
 from gpu_scheduler.agent.selftest import Layer, Run, run_probe
 from gpu_scheduler.agent.settings import Settings
 from gpu_scheduler.kube.unexpected import unexpected
@@ -24,18 +24,18 @@ from gpu_scheduler.kube.unexpected import unexpected
 def start_kernel_limits(
     settings: Settings,
     driver: Driver,
-    looker: Looker,
+    poller: Poller,
     run: Run = run_probe,
 ) -> Layer:
-    """Probe, test, and give ``looker`` the limits when they hold."""
+    """Probe, test, and give ``poller`` the limits when they hold."""
     try:
-        return _start(settings, driver, looker, run)
+        return _start(settings, driver, poller, run)
     except Exception as error:  # the other layers go on
         unexpected("kernel-limits", "start")
         return Layer("kernel", "failed", f"{type(error).__name__}: {error}"[:200])
 
 
-def _start(settings: Settings, driver: Driver, looker: Looker, run: Run) -> Layer:
+def _start(settings: Settings, driver: Driver, poller: Poller, run: Run) -> Layer:
     root = Path(settings.cgroup_root)
     try:
         driver.open()
@@ -50,7 +50,7 @@ def _start(settings: Settings, driver: Driver, looker: Looker, run: Run) -> Laye
         return Layer("kernel", "untested", reason or "no device")
     layer = kernel_layer(limits, root, devices[0].uuid, run)
     if layer.result == "passed":
-        looker.kernel = KernelLimits(limits, root)
+        poller.kernel = KernelLimits(limits, root)
     return layer
 
 

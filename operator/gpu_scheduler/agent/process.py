@@ -19,11 +19,11 @@ from gpu_scheduler.agent.driver import Driver
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.heartbeat import Heartbeat
 from gpu_scheduler.agent.kernel_start import start_kernel_limits
-from gpu_scheduler.agent.look import Looker
 from gpu_scheduler.agent.metrics import Metrics
 from gpu_scheduler.agent.nvml import NvmlDriver
 from gpu_scheduler.agent.orders import OrdersFile
 from gpu_scheduler.agent.pods import Pods
+from gpu_scheduler.agent.poll import Poller
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sampler
@@ -72,9 +72,9 @@ class Node:
             unified_memory_mib=settings.unified_memory_mib,
         )
         watchdog = Watchdog(tolerance_mib=settings.tolerance_mib, samples=settings.over_cap_samples)
-        self._looker = Looker(sampler, procfs, watchdog, kernel=None)
+        self._poller = Poller(sampler, procfs, watchdog, kernel=None)
         self.agent = Agent(
-            self._looker,
+            self._poller,
             self.pods,
             self.publisher,
             self.metrics,
@@ -120,7 +120,7 @@ class Node:
         async with asyncio.TaskGroup() as group:
             group.create_task(self._orders.run())
             if self._settings.kernel_limits:
-                start = partial(start_kernel_limits, self._settings, self._driver, self._looker)
+                start = partial(start_kernel_limits, self._settings, self._driver, self._poller)
                 await self.agent.in_thread(lambda: self._kernel(start()))
             group.create_task(self.agent.run())
             await self._told.wait()
@@ -161,7 +161,7 @@ class Node:
             os._exit(0)
         try:
             async with asyncio.timeout(_CLOSE_SECONDS):
-                await self.agent.in_thread(self._looker.sampler.close)
+                await self.agent.in_thread(self._poller.sampler.close)
         except TimeoutError:
             log.warning("the driver did not let go in time")
         self.agent.close()

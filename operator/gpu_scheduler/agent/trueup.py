@@ -47,7 +47,7 @@ class TrueUp:
         self._looks: dict[Key, _Looks] = {}
         self._complained: set[tuple[int, int]] = set()
 
-    def look(self, uses: Iterable[ContainerUse]) -> None:
+    def update(self, uses: Iterable[ContainerUse]) -> None:
         """Update the ledgers of all containers that have one."""
         seen: set[Key] = set()
         for use in uses:

@@ -45,7 +45,7 @@ class Watchdog:
         self.violations = 0
         """Times that a container went over."""
 
-    def look(self, uses: Iterable[ContainerUse], now: str) -> dict[Key, OverCap]:
+    def update(self, uses: Iterable[ContainerUse], now: str) -> dict[Key, OverCap]:
         """Take a sample in: the containers that are over now.
 
         Args:

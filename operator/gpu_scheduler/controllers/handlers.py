@@ -15,20 +15,30 @@ from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.controllers.session import Session
 from gpu_scheduler.kube.transport import Transport
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.intake import GPUCLASSES, GPUJOBS, GPUNODES, GPUPROJECTS, Intake
+from gpu_scheduler.runtime.custom_resources import (
+    GPUCLASSES,
+    GPUJOBS,
+    GPUNODES,
+    GPUPROJECTS,
+    CustomResources,
+)
 
 _DELETED = "DELETED"
 
 
 def listen(
-    intake: Intake, transport: Transport, *, ready: asyncio.Event, stop: asyncio.Event
+    custom_resources: CustomResources,
+    transport: Transport,
+    *,
+    ready: asyncio.Event,
+    stop: asyncio.Event,
 ) -> Coroutine[Any, Any, None]:
     """Everything that kopf does for us, until ``stop`` is set.
 
     Once ``ready`` is set, kopf has put its own signal handlers in place of the process'.
     """
     return kopf.operator(
-        registry=registry(intake, transport),
+        registry=registry(custom_resources, transport),
         settings=settings(),
         clusterwide=True,
         standalone=True,
@@ -55,7 +65,7 @@ def settings() -> kopf.OperatorSettings:
     return chosen
 
 
-def registry(intake: Intake, transport: Transport) -> kopf.OperatorRegistry:
+def registry(custom_resources: CustomResources, transport: Transport) -> kopf.OperatorRegistry:
     """Handlers that pass every event on to ``intake``.
 
     All of them are async although none waits: kopf runs other functions in threads, and the state
@@ -83,8 +93,8 @@ def registry(intake: Intake, transport: Transport) -> kopf.OperatorRegistry:
             except Exception:  # of ours; kopf would log it, and nobody would count it
                 unexpected("kopf", "/".join([plural, *place]))
 
-    listen_to(GPUJOBS, intake.gpujob, intake.gpujob_gone)
-    listen_to(GPUPROJECTS, intake.project, intake.project_gone)
-    listen_to(GPUNODES, intake.node, intake.node_gone)
-    listen_to(GPUCLASSES, intake.gpuclass, intake.gpuclass_gone)
+    listen_to(GPUJOBS, custom_resources.gpujob, custom_resources.gpujob_gone)
+    listen_to(GPUPROJECTS, custom_resources.project, custom_resources.project_gone)
+    listen_to(GPUNODES, custom_resources.node, custom_resources.node_gone)
+    listen_to(GPUCLASSES, custom_resources.gpuclass, custom_resources.gpuclass_gone)
     return handlers

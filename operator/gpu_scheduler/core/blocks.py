@@ -10,33 +10,33 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from gpu_scheduler.core.model.decision import Grant, Hold, HoldKind
+from gpu_scheduler.core.model.decision import Grant, Reservation, ReservationKind
 from gpu_scheduler.core.model.request import PodUID, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 from gpu_scheduler.core.order import job_rank
 from gpu_scheduler.core.peer_masks import Peers
 from gpu_scheduler.core.placement import Placement, milli_of
 from gpu_scheduler.core.pod_group import PodGroup
-from gpu_scheduler.core.releasing import ReleasingResources, Room
+from gpu_scheduler.core.releasing import NodeResources, ReleasingResources
 
 Starter = Callable[[PodGroup], bool]  # starts a group where there is room; False = there is none
-_NOTHING: tuple[Room, Picks] = (Room(), ())
+_NOTHING: tuple[NodeResources, Picks] = (NodeResources(), ())
 
 
 @dataclass(slots=True)
 class Block:
     """What is kept for one pod."""
 
-    hold: Hold
+    hold: Reservation
     group: PodGroup
     pod: WaitingPod
     node: int
-    room: Room  # wanted beside GPUs
+    room: NodeResources  # wanted beside GPUs
     picks: Picks  # wanted
     borrowed: bool = False  # its project is above its quota with it
     new: bool = False  # others are evicted for it in this very cycle
-    comes: tuple[Room, Picks] = _NOTHING  # of that, what others leave
-    taken: tuple[Room, Picks] = _NOTHING  # … and what is blocked at present
+    comes: tuple[NodeResources, Picks] = _NOTHING  # of that, what others leave
+    taken: tuple[NodeResources, Picks] = _NOTHING  # … and what is blocked at present
     in_force: bool = False
 
     @property
@@ -73,19 +73,23 @@ class Blocks:
         self.charged_by_model: defaultdict[ProjectName, Counter[str]] = defaultdict(Counter)
         """The same by product."""
 
-    def of(self, kind: HoldKind) -> list[Block]:
+    def of(self, kind: ReservationKind) -> list[Block]:
         """Those of a kind, oldest first."""
         return [block for block in self.by_pod.values() if block.hold.kind is kind]
 
-    def holds(self) -> tuple[Hold, ...]:
+    def holds(self) -> tuple[Reservation, ...]:
         """All of them, freed room first."""
-        return tuple(b.hold for kind in (HoldKind.FREED, HoldKind.RESERVED) for b in self.of(kind))
+        return tuple(
+            b.hold
+            for kind in (ReservationKind.FREED, ReservationKind.RESERVED)
+            for b in self.of(kind)
+        )
 
     def keep(
         self,
         group: PodGroup,
         placement: Placement,
-        kind: HoldKind,
+        kind: ReservationKind,
         start: float | None = None,
         *,
         new: bool = False,
@@ -96,18 +100,20 @@ class Blocks:
         for (pod, _), node, choice in placement:
             picks, shape = choice.picks, pod.shape
             grants = tuple(Grant(c, cluster.dev_id[d], milli, mib) for c, d, milli, mib in picks)
-            hold = Hold(pod.uid, group.job.key, cluster.nodes[node].name, kind, start, grants)
-            room = Room(shape.cpu_milli, shape.memory_bytes, shape.ephemeral_bytes)
+            hold = Reservation(
+                pod.uid, group.job.key, cluster.nodes[node].name, kind, start, grants
+            )
+            room = NodeResources(shape.cpu_milli, shape.memory_bytes, shape.ephemeral_bytes)
             borrowed = held > project.quota_milli
             self.by_pod.pop(pod.uid, None)
-            self.lower(Block(hold, group, pod, node, room, picks, borrowed, new))
+            self.reserve(Block(hold, group, pod, node, room, picks, borrowed, new))
 
-    def lower(self, block: Block) -> None:
+    def reserve(self, block: Block) -> None:
         """Put a block in force: as much of what it wants as comes, or is free."""
         c, node = self._snapshot.cluster, block.node
         block.comes = self._releasing.take(node, block.room, block.picks)
         rest = block.room - block.comes[0]
-        room = Room(
+        room = NodeResources(
             max(0, min(rest.cpu_milli, c.free_cpu_milli[node])),
             max(0, min(rest.memory_bytes, c.free_memory_bytes[node])),
             max(0, min(rest.ephemeral_bytes, c.free_ephemeral_bytes[node])),
@@ -126,7 +132,7 @@ class Blocks:
         self._count(block, 1)
         self.by_pod[block.hold.pod] = block
 
-    def lift(self, block: Block) -> None:
+    def release(self, block: Block) -> None:
         """Take a block out of force for a while; it keeps its place among the others."""
         project, charge = block.group.job.project, block.charge_milli
         self._snapshot.release(block.node, *block.taken, project, charge)
@@ -134,12 +140,12 @@ class Blocks:
         block.in_force = False
         self._count(block, -1)
 
-    def settle(self, blocks: Iterable[Block]) -> None:
+    def restore(self, blocks: Iterable[Block]) -> None:
         """Put those in force again that are lifted; freed room that is not there any more goes."""
-        blocks = sorted(blocks, key=lambda block: block.hold.kind is HoldKind.RESERVED)
+        blocks = sorted(blocks, key=lambda block: block.hold.kind is ReservationKind.RESERVED)
         for block in blocks:
             if not block.in_force:
-                self.lower(block)
+                self.reserve(block)
         broken = {
             b.group.job.key if b.group.job.gang else b.hold.pod for b in blocks if self._broken(b)
         }
@@ -150,7 +156,7 @@ class Blocks:
     def drop(self, block: Block) -> None:
         """Keep it no longer."""
         if block.in_force:
-            self.lift(block)
+            self.release(block)
         del self.by_pod[block.hold.pod]
 
     def of_group(self, group: PodGroup) -> list[Block]:
@@ -160,7 +166,7 @@ class Blocks:
 
     def freed_for(self, group: PodGroup) -> bool:
         """Whether freed room is kept for a group."""
-        return any(block.hold.kind is HoldKind.FREED for block in self.of_group(group))
+        return any(block.hold.kind is ReservationKind.FREED for block in self.of_group(group))
 
     def open_to(self, job: WaitingJob, *, inside: bool) -> list[Block]:
         """Those that pods of a job may use; ``inside``: they are inside their quota."""
@@ -168,7 +174,9 @@ class Blocks:
 
     def reserved_open_to(self, job: WaitingJob) -> list[Block]:
         """Those of reservations alone: what comes was freed for somebody, and is waited for."""
-        return [b for b in self.open_to(job, inside=False) if b.hold.kind is HoldKind.RESERVED]
+        return [
+            b for b in self.open_to(job, inside=False) if b.hold.kind is ReservationKind.RESERVED
+        ]
 
     def may_use(self, job: WaitingJob, block: Block, inside: bool) -> bool:
         """Whether a pod ranks before the one for which room is kept, or ends before that starts."""
@@ -197,17 +205,17 @@ class Blocks:
         if not blocks:
             return False
         for block in blocks:
-            self.lift(block)
+            self.release(block)
         started = start(group)
-        self.settle(blocks)
+        self.restore(blocks)
         return started
 
     def _broken(self, block: Block) -> bool:
-        return block.hold.kind is HoldKind.FREED and not block.whole
+        return block.hold.kind is ReservationKind.FREED and not block.whole
 
     def _count(self, block: Block, sign: int) -> None:
         """Others keep away from where room was freed for a pod; of a reservation: its charge."""
-        if block.hold.kind is HoldKind.FREED:
+        if block.hold.kind is ReservationKind.FREED:
             if self._peers is not None:
                 self._peers.add(block.pod, block.node, sign, held=True)
             return

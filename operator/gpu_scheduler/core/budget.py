@@ -49,11 +49,11 @@ class Budget:
         purse = self.purse(project)
         return purse is None or not purse.short_of(needs.counts.items())
 
-    def purse(self, project: Project) -> "Purse | None":
+    def purse(self, project: Project) -> "ModelBudget | None":
         """What the pods of a group may cost together by model; None = anything."""
         if not project.quota_by_model or (self.above and project.weight > 0):
             return None
-        return Purse(self._pools, lambda pool: self._left(project, pool))
+        return ModelBudget(self._pools, lambda pool: self._left(project, pool))
 
     def _left(self, project: Project, pool: Pool) -> int:
         most = project.quota_by_model.get(pool)
@@ -62,15 +62,15 @@ class Budget:
         return max(0, most - self._pools.held_milli(project.name, pool))
 
 
-class Purse:
+class ModelBudget:
     """What is left for a project of each model, as of the moment at which it is asked."""
 
     def __init__(self, pools: Pools, left_milli: Callable[[Pool], int]) -> None:
         self._pools, self.left_milli = pools, left_milli
 
-    def spending(self, demands: Iterable[Demand]) -> "Spending":
+    def spending(self, demands: Iterable[Demand]) -> "ModelSpending":
         """Pods with these demands are about to be placed for trial, one by one, in this order."""
-        return Spending(self._pools, self.left_milli, demands)
+        return ModelSpending(self._pools, self.left_milli, demands)
 
     def short_of(self, counts: Iterable[tuple[Demand, int]]) -> frozenset[Pool]:
         """Models of which less is left than pods ask for that can run on no others.
@@ -99,7 +99,7 @@ class Purse:
         return self.left_milli(pool) < UNBOUNDED
 
 
-class Spending:
+class ModelSpending:
     """What the pods of a group cost by model, and what is kept for those that have no choice."""
 
     def __init__(

@@ -12,8 +12,8 @@ from itertools import permutations
 
 from gpu_scheduler.core import wording
 from gpu_scheduler.core.blocks import Blocks
-from gpu_scheduler.core.budget import Budget, Purse
-from gpu_scheduler.core.model.decision import Evict, EvictReason, HoldKind
+from gpu_scheduler.core.budget import Budget, ModelBudget
+from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationKind
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.model.running_pods import RunningPod
@@ -80,7 +80,7 @@ class Consolidation:
     def _help(self, group: PodGroup) -> bool:
         lifted = self._blocks.of_group(group)
         for block in lifted:
-            self._blocks.lift(block)
+            self._blocks.release(block)
         project = group.project
         held = self._snapshot.allocated_milli(project.name) - self._releasing.milli[project.name]
         room, purse = self._within.room_milli(project, held), self._within.purse(project)
@@ -89,7 +89,7 @@ class Consolidation:
             if found is not None:
                 self._decide(group, *found)
                 return True
-        self._blocks.settle(lifted)
+        self._blocks.restore(lifted)
         return False
 
     def _attempts(self, group: PodGroup) -> Iterator[tuple[list[RunningPod], Scope]]:
@@ -133,7 +133,7 @@ class Consolidation:
         scope: Scope,
         pods: list[RunningPod],
         room_milli: int,
-        purse: Purse | None,
+        purse: ModelBudget | None,
     ) -> tuple[Placement, list[Move]] | None:
         """Places for those who wait and for all that would move, with as few moves as needed."""
         parties = [(pod,) for pod in pods]
@@ -152,7 +152,7 @@ class Consolidation:
         pods: list[RunningPod],
         placement: Placement,
         room_milli: int,
-        purse: Purse | None,
+        purse: ModelBudget | None,
     ) -> tuple[Placement, list[Move]] | None:
         """Who has to go and where to; None when they are many or one has no other place."""
         snapshot = self._snapshot
@@ -211,7 +211,7 @@ class Consolidation:
             self.evicts.append(Evict(pod.uid, pod.job, job.key, EvictReason.CONSOLIDATE, message))
         for pod, _, _ in moves:
             self._releasing.add(pod)
-        self._blocks.keep(group, placement, HoldKind.FREED)
+        self._blocks.keep(group, placement, ReservationKind.FREED)
 
     def _release(self, pods: Iterable[RunningPod]) -> None:
         for pod in pods:

@@ -5,7 +5,7 @@ tried and waits until the cluster or its project changes. Called by ``pod_group`
 """
 
 from gpu_scheduler.core import quota
-from gpu_scheduler.core.budget import Purse
+from gpu_scheduler.core.budget import ModelBudget
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.placement import Placer
 from gpu_scheduler.core.pod_group import PodGroup
@@ -34,5 +34,7 @@ class Feasibility:
         project = group.project
         if project.weight or not project.quota_by_model:
             return frozenset()
-        named = Purse(self._pools, lambda pool: project.quota_by_model.get(pool, quota.UNBOUNDED))
+        named = ModelBudget(
+            self._pools, lambda pool: project.quota_by_model.get(pool, quota.UNBOUNDED)
+        )
         return named.short_of(group.needs.counts.items())

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from gpu_scheduler.core import wording
-from gpu_scheduler.core.model.decision import Hold
+from gpu_scheduler.core.model.decision import Reservation
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod, RunningPods
@@ -50,7 +50,7 @@ def until(start: float | None) -> str:
     return f", complete by {_time(start)} at the latest" if start is not None else ""
 
 
-def others(holds: Iterable[Hold], demand: Demand, snapshot: Snapshot) -> str:
+def others(holds: Iterable[Reservation], demand: Demand, snapshot: Snapshot) -> str:
     """For whom room is kept on nodes that a pod could use."""
     holds = tuple(holds)
     if not holds:

@@ -12,13 +12,13 @@ from math import inf
 import numpy as np
 import numpy.typing as npt
 
-from gpu_scheduler.core.budget import Purse, Spending
+from gpu_scheduler.core.budget import ModelBudget, ModelSpending
 from gpu_scheduler.core.group_domains import GroupDomains
 from gpu_scheduler.core.model.decision import Grant, Place
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import Gang, PodUID, ProjectName, Shape, WaitingPod
-from gpu_scheduler.core.model.running_pods import Party, RunningPod
+from gpu_scheduler.core.model.running_pods import EvictionGroup, RunningPod
 from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.pod_group import Member, Order, PodGroup
 from gpu_scheduler.core.quota import UNBOUNDED
@@ -48,7 +48,7 @@ class Placer:
         group: PodGroup,
         room_milli: int,
         barred: Flags | None = None,
-        purse: Purse | None = None,
+        purse: ModelBudget | None = None,
     ) -> Placement | None:
         """Places for all members on nodes that are not barred, for at most ``room_milli``.
 
@@ -69,7 +69,7 @@ class Placer:
         return None
 
     def _place_lone(
-        self, member: Member, room_milli: int, barred: Flags | None, purse: Purse | None
+        self, member: Member, room_milli: int, barred: Flags | None, purse: ModelBudget | None
     ) -> Placement | None:
         """The same for one pod: one look at the scores."""
         pod, demand = member
@@ -95,7 +95,7 @@ class Placer:
         group: PodGroup,
         room_milli: int,
         nodes: Mapping[PodUID, int],
-        purse: Purse | None = None,
+        purse: ModelBudget | None = None,
     ) -> Placement | None:
         """The same, each member on a node of its own choice."""
         if any(pod.uid not in nodes for pod, _ in group.members):
@@ -162,7 +162,7 @@ class Placer:
         return self._candidates.best(demand, self._forbidden(member), pod.avoid) is not None
 
     def place_one(
-        self, shape: Shape, most_milli: int, purse: Purse | None
+        self, shape: Shape, most_milli: int, purse: ModelBudget | None
     ) -> tuple[int, Choice] | None:
         """The best place for a pod of a shape that no rules about others concern."""
         may = None if purse is None else purse.spending(()).may
@@ -220,7 +220,7 @@ class Placer:
         order: Order,
         room_milli: int | None,
         mask: Flags | None,
-        purse: Purse | None,
+        purse: ModelBudget | None,
     ) -> Placement:
         """Members one by one, to the first without a place; without a bound all that find one."""
         snapshot, found = self.snapshot, Placement()
@@ -301,7 +301,7 @@ def _either(one: Flags | None, other: Flags | None) -> Flags | None:
     return found
 
 
-def _affords(spending: Spending | None, demand: Demand, choice: Choice) -> bool:
+def _affords(spending: ModelSpending | None, demand: Demand, choice: Choice) -> bool:
     """Whether the next member may have these devices, which it then has."""
     if spending is None:
         return True
@@ -316,7 +316,7 @@ def milli_of(placement: Placement) -> int:
     return sum(choice.milli for _, _, choice in placement)
 
 
-def running_pods_of(group: PodGroup) -> Party:
+def running_pods_of(group: PodGroup) -> EvictionGroup:
     """The pods of a group that starts, as if they had been there, started last of all."""
     pods = {pod.uid: pod for pod, _ in group.members}
     return tuple(_running_pod(group, pods[place.pod], place) for place in group.places)

@@ -14,9 +14,9 @@ from gpu_scheduler.core.claims import Claims
 from gpu_scheduler.core.consolidation import Consolidation
 from gpu_scheduler.core.fair_share_state import FairShareState, shares_now
 from gpu_scheduler.core.feasibility import Feasibility
-from gpu_scheduler.core.holds import Holds
+from gpu_scheduler.core.kept_reservations import KeptReservations
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Hold, HoldKind, Plan, Reason, Wait
+from gpu_scheduler.core.model.decision import Plan, Reason, Reservation, ReservationKind, Wait
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import Roll, RunningPods
 from gpu_scheduler.core.order import FairOrder
@@ -27,7 +27,7 @@ from gpu_scheduler.core.preemption import Preemption
 from gpu_scheduler.core.queues import Queue, queue_up
 from gpu_scheduler.core.reasons import Explainer
 from gpu_scheduler.core.releasing import ReleasingResources
-from gpu_scheduler.core.reservation import Reservations
+from gpu_scheduler.core.reservation import Reserver
 from gpu_scheduler.core.rounds import Round
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.core.solver import Solver
@@ -45,7 +45,7 @@ def plan(
     jobs: Sequence[WaitingJob],
     *,
     running_pods: RunningPods = NOBODY,
-    holds: Sequence[Hold] = (),
+    holds: Sequence[Reservation] = (),
     now: float = 0.0,
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
     session: Session | None = None,
@@ -94,7 +94,7 @@ class _Given:
     projects: Mapping[ProjectName, Project]
     jobs: Sequence[WaitingJob]
     running_pods: RunningPods
-    holds: Sequence[Hold]
+    holds: Sequence[Reservation]
     now: float
     reserve_after_seconds: float
     session: Session
@@ -127,10 +127,10 @@ def _attempt(
     releasing = ReleasingResources(snapshot, running_pods if queues else NOBODY)
     blocks = Blocks(snapshot, releasing, session.peers, now)
     solver = Solver(placer, releasing)
-    reservations = Reservations(placer, solver, releasing, blocks, within, now)
-    held = Holds(placer, releasing, blocks, reservations)
-    budgets = {HoldKind.FREED: beyond, HoldKind.RESERVED: within}
-    started = held.honour(given.holds, queues, budgets) if given.holds else []
+    reservations = Reserver(placer, solver, releasing, blocks, within, now)
+    held = KeptReservations(placer, releasing, blocks, reservations)
+    budgets = {ReservationKind.FREED: beyond, ReservationKind.RESERVED: within}
+    started = held.resolve(given.holds, queues, budgets) if given.holds else []
     promised = len(started)
 
     # 3. Start groups inside their project's quota, but those that would only be in the way.

@@ -14,15 +14,15 @@ from typing import NamedTuple
 from gpu_scheduler.core.blocks import Block, Blocks
 from gpu_scheduler.core.claims import Claims
 from gpu_scheduler.core.fair_share_state import FairShareState
-from gpu_scheduler.core.model.decision import Evict, EvictReason, HoldKind
+from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationKind
 from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
-from gpu_scheduler.core.model.running_pods import Party
+from gpu_scheduler.core.model.running_pods import EvictionGroup
 from gpu_scheduler.core.order import FairOrder
 from gpu_scheduler.core.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.pod_group import Needs, PodGroup, Position
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
-from gpu_scheduler.core.solver import Solution, Solver, Terms
+from gpu_scheduler.core.solver import Constraints, Solution, Solver
 from gpu_scheduler.core.victims import Kind, Victims, orders
 
 MOST_HELPED = 32  # pods per cycle; the others have their turn in the next one
@@ -117,12 +117,12 @@ class Preemption:
         if key in stuck:
             return False
         for block in (*own, *others):
-            self._blocks.lift(block)
+            self._blocks.release(block)
         found = action.solve(group)
         gone = [pod for party in found.victims for pod in party] if found else ()
         if found is None or not self._placer.may_after(found.placement, gone):
             stuck.add(key)
-            self._blocks.settle((*own, *others))
+            self._blocks.restore((*own, *others))
             return False
         if self._are_in_the_way(group, found.victims):
             return True
@@ -156,7 +156,7 @@ class Preemption:
             return balance.spare_milli(kind.project)
 
         gives = partial(self._victims.gives, project.name)
-        terms = Terms(gives, spare, lambda given: room, purse, barred)
+        terms = Constraints(gives, spare, lambda given: room, purse, barred)
         ranked = self._victims.of_others(group.job, balance.most_over())
         return self._solver.best(group, ranked, terms)
 
@@ -181,10 +181,10 @@ class Preemption:
             return cost <= growth + given or not any(node in self._claims for node in nodes)
 
         gives = partial(self._victims.gives, project.name)
-        terms = Terms(gives, spare, lambda given: most + given, purse, None, fair)
-        return self._solver.best(group, self._victims.lower(job), terms)
+        terms = Constraints(gives, spare, lambda given: most + given, purse, None, fair)
+        return self._solver.best(group, self._victims.of_lower_priority(job), terms)
 
-    def _are_in_the_way(self, group: PodGroup, victims: Iterable[Party]) -> bool:
+    def _are_in_the_way(self, group: PodGroup, victims: Iterable[EvictionGroup]) -> bool:
         """Whether some are only started by this cycle: then all is planned again without them."""
         for party in victims:
             other = self._victims.started(party)
@@ -195,7 +195,9 @@ class Preemption:
                 )
         return bool(self.in_the_way)
 
-    def _evict(self, victims: Sequence[Party], group: PodGroup, reason: EvictReason) -> None:
+    def _evict(
+        self, victims: Sequence[EvictionGroup], group: PodGroup, reason: EvictReason
+    ) -> None:
         """Decide that these go."""
         for party in victims:
             why = self._why(group, party, reason)
@@ -203,7 +205,7 @@ class Preemption:
         for party in victims:
             self._victims.evict(party)
 
-    def _why(self, group: PodGroup, party: Party, reason: EvictReason) -> str:
+    def _why(self, group: PodGroup, party: EvictionGroup, reason: EvictReason) -> str:
         job: WaitingJob = group.job
         if reason is EvictReason.PRIORITY:
             return f"its priority is {job.priority}, that of {party[0].job} {party[0].priority}"
@@ -218,11 +220,11 @@ class Preemption:
         for block in self._blocks.of_group(group):
             self._blocks.drop(block)
         affordable = milli_of(placement) <= self._balance.beyond.room_milli(group.project)
-        self._blocks.keep(group, placement, HoldKind.FREED, new=True)
+        self._blocks.keep(group, placement, ReservationKind.FREED, new=True)
         mine = self._blocks.of_group(group)
         if affordable and all(block.here for block in mine):
             for block in mine:
                 self._blocks.drop(block)
             self._placer.start(group, placement)
             self._victims.start(queue, group)
-        self._blocks.settle(others)
+        self._blocks.restore(others)

@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Iterable
 
 from gpu_scheduler.core import occupied_by, quota, wording
-from gpu_scheduler.core.budget import Budget, Purse
+from gpu_scheduler.core.budget import Budget, ModelBudget
 from gpu_scheduler.core.feasibility import Feasibility
 from gpu_scheduler.core.gang_shortage import GangShortage
 from gpu_scheduler.core.group_words import cost
-from gpu_scheduler.core.model.decision import Hold, HoldKind, Reason
+from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationKind
 from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPods
 from gpu_scheduler.core.model.units import gpu_from_milli
@@ -38,7 +38,7 @@ class Explainer:
         pools: Pools,
         feasibility: Feasibility,
         running_pods: RunningPods,
-        holds: Iterable[Hold],
+        holds: Iterable[Reservation],
     ) -> None:
         self._placer, self._snapshot, self._pools = placer, placer.snapshot, pools
         self._feasibility, self._running_pods = feasibility, running_pods
@@ -172,7 +172,7 @@ class Explainer:
             f" {self._of_models(project, models)} {why}",
         )
 
-    def _beyond_purse(self, purse: Purse, placement: Placement) -> frozenset[Pool]:
+    def _beyond_purse(self, purse: ModelBudget, placement: Placement) -> frozenset[Pool]:
         costs: Counter[Pool] = Counter()
         for _, _, choice in placement:
             for _, device, milli, _ in choice.picks:
@@ -203,13 +203,13 @@ class Explainer:
         return self._shortages[key]
 
 
-def _kept(group: PodGroup, holds: list[Hold]) -> str:
+def _kept(group: PodGroup, holds: list[Reservation]) -> str:
     """What a group for which room is kept waits for."""
     needs = wording.needs(group.members[0][1].shape)
     if group.job.gang is not None:
         needs = cost(group)
     nodes = wording.names(sorted({hold.node for hold in holds}))
-    if holds[0].kind is HoldKind.FREED:
+    if holds[0].kind is ReservationKind.FREED:
         return f"needs {needs}; room on {nodes} is kept for it and pods there are ending"
     return f"needs {needs}; room on {nodes} is reserved for it{occupied_by.until(holds[0].start)}"
 

@@ -15,32 +15,32 @@ from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
-    """Room on a node beside GPUs."""
+class NodeResources:
+    """What a node has beside GPUs."""
 
     cpu_milli: int = 0
     memory_bytes: int = 0
     ephemeral_bytes: int = 0
 
-    def __add__(self, other: "Room") -> "Room":
+    def __add__(self, other: "NodeResources") -> "NodeResources":
         """Both."""
-        return Room(
+        return NodeResources(
             self.cpu_milli + other.cpu_milli,
             self.memory_bytes + other.memory_bytes,
             self.ephemeral_bytes + other.ephemeral_bytes,
         )
 
-    def __sub__(self, other: "Room") -> "Room":
+    def __sub__(self, other: "NodeResources") -> "NodeResources":
         """The rest."""
-        return Room(
+        return NodeResources(
             self.cpu_milli - other.cpu_milli,
             self.memory_bytes - other.memory_bytes,
             self.ephemeral_bytes - other.ephemeral_bytes,
         )
 
-    def at_most(self, other: "Room") -> "Room":
+    def at_most(self, other: "NodeResources") -> "NodeResources":
         """The smaller of each."""
-        return Room(
+        return NodeResources(
             min(self.cpu_milli, other.cpu_milli),
             min(self.memory_bytes, other.memory_bytes),
             min(self.ephemeral_bytes, other.ephemeral_bytes),
@@ -51,7 +51,7 @@ class Room:
 class _Coming:
     """What will be free on one node."""
 
-    room: Room = field(default_factory=Room)
+    room: NodeResources = field(default_factory=NodeResources)
     devices: dict[int, tuple[int, int]] = field(default_factory=dict)  # milli, MiB
 
 
@@ -92,7 +92,7 @@ class ReleasingResources:
         if node is None:
             return
         coming = self._coming.setdefault(node, _Coming())
-        coming.room += Room(pod.cpu_milli, pod.memory_bytes, pod.ephemeral_bytes)
+        coming.room += NodeResources(pod.cpu_milli, pod.memory_bytes, pod.ephemeral_bytes)
         for _, device, milli, mib in self._snapshot.held_by(pod):
             self.by_model[pod.project, self._snapshot.cluster.dev_model[device]] += milli
             if device not in self._snapshot.barred:
@@ -112,11 +112,13 @@ class ReleasingResources:
         picks = tuple([(0, device, *amount) for device, amount in coming.devices.items()])
         self._snapshot.release(node, coming.room, picks, ProjectName(""))
 
-    def take(self, node: int, room: Room, picks: Picks) -> tuple[Room, Picks]:
+    def take(self, node: int, room: NodeResources, picks: Picks) -> tuple[NodeResources, Picks]:
         """Promise what comes of this to somebody; what that is, with the devices of all picks."""
         coming = self._coming.get(node)
         if coming is None:
-            return Room(), tuple([(container, device, 0, 0) for container, device, _, _ in picks])
+            return NodeResources(), tuple(
+                [(container, device, 0, 0) for container, device, _, _ in picks]
+            )
         got = room.at_most(coming.room)
         coming.room -= got
         parts = []
@@ -127,7 +129,7 @@ class ReleasingResources:
             parts.append((container, device, *part))
         return got, tuple(parts)
 
-    def give_back(self, node: int, room: Room, picks: Picks) -> None:
+    def give_back(self, node: int, room: NodeResources, picks: Picks) -> None:
         """That is promised to nobody any more."""
         coming = self._coming.get(node)
         if coming is None:

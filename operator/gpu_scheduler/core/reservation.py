@@ -15,7 +15,7 @@ import numpy.typing as npt
 from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.budget import Budget
 from gpu_scheduler.core.claims import Claims
-from gpu_scheduler.core.model.decision import HoldKind
+from gpu_scheduler.core.model.decision import ReservationKind
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.placement import Placement, Placer, running_pods_of
@@ -32,7 +32,7 @@ NEVER = float("inf")
 Found = tuple[float, int, Placement]  # when, what must be freed by then, and where
 
 
-class Reservations:
+class Reserver:
     """The reservations of one cycle."""
 
     def __init__(
@@ -53,7 +53,7 @@ class Reservations:
 
     def claim(self, claims: Claims) -> None:
         """Claim the nodes of those for whom room is reserved."""
-        for block in self._blocks.of(HoldKind.RESERVED):
+        for block in self._blocks.of(ReservationKind.RESERVED):
             claims.add(self._placer.nodes_of(block.group))
 
     def keep(self, group: PodGroup, nodes: Mapping[PodUID, int], room_milli: int) -> None:
@@ -85,7 +85,10 @@ class Reservations:
 
     def _anywhere(self, group: PodGroup) -> Found | None:
         """Where it fits soonest, on any nodes but those of other reservations."""
-        snapshot, taken = self._snapshot, {b.node for b in self._blocks.of(HoldKind.RESERVED)}
+        snapshot, taken = (
+            self._snapshot,
+            {b.node for b in self._blocks.of(ReservationKind.RESERVED)},
+        )
         nodes = {n for demand in group.needs.counts for n in demand.usable} - taken
         if len(group.members) == 1:
             nodes = {n for n in nodes if self._placer.may_go(group.members[0], n)}
@@ -127,7 +130,7 @@ class Reservations:
     def _reserve(self, group: PodGroup, found: Found | None) -> None:
         if found is not None:
             start = None if found[0] == NEVER else found[0]
-            self._blocks.keep(group, found[2], HoldKind.RESERVED, start)
+            self._blocks.keep(group, found[2], ReservationKind.RESERVED, start)
 
 
 def _end(pod: RunningPod) -> float:

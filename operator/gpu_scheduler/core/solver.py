@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from gpu_scheduler.core import victims
-from gpu_scheduler.core.budget import Purse
+from gpu_scheduler.core.budget import ModelBudget
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.model.running_pods import Party
+from gpu_scheduler.core.model.running_pods import EvictionGroup
 from gpu_scheduler.core.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.releasing import ReleasingResources
@@ -50,21 +50,21 @@ class Scope(NamedTuple):
 class Solution(NamedTuple):
     """Who goes, and where the group is then."""
 
-    victims: tuple[Party, ...]
+    victims: tuple[EvictionGroup, ...]
     placement: Placement
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class Constraints:
     """Under which terms pods may be evicted for a group."""
 
-    gives: Callable[[Party], Mapping[Kind, int]]
+    gives: Callable[[EvictionGroup], Mapping[Kind, int]]
     """What a party gives, of each kind of which there is only so much."""
     spare_milli: Callable[[Kind], int]
     """What may be taken of a kind."""
     room_milli: Callable[[int], int]
     """What the group may cost, given the milli-GPU of its victims."""
-    purse: Purse | None
+    purse: ModelBudget | None
     """What it may cost by model, once its victims are gone."""
     barred: Flags | None = None
     """[nodes] that it must not use."""
@@ -85,7 +85,7 @@ class Solver:
         return bool(self._releasing.nodes)
 
     def without(
-        self, group: PodGroup, room_milli: int, barred: Flags | None, purse: Purse | None
+        self, group: PodGroup, room_milli: int, barred: Flags | None, purse: ModelBudget | None
     ) -> Placement | None:
         """Places at nobody's cost: now, or once those are gone that leave anyway."""
         found = self._placer.place(group, room_milli, barred, purse)
@@ -96,7 +96,7 @@ class Solver:
             self._snapshot.rollback(mark)
         return found
 
-    def best(self, group: PodGroup, ranked: Ranked, terms: Terms) -> Solution | None:
+    def best(self, group: PodGroup, ranked: Ranked, terms: Constraints) -> Solution | None:
         """The solution whose last victim comes first in the order; then the one with the fewest."""
         found: list[tuple[Cost, int, Solution]] = []
         tried: list[tuple[Scope, Ranked]] = []
@@ -117,9 +117,9 @@ class Solver:
         self,
         group: PodGroup,
         scope: Scope,
-        parties: Sequence[Party],
+        parties: Sequence[EvictionGroup],
         room_milli: Callable[[int], int],
-        purse: Purse | None,
+        purse: ModelBudget | None,
     ) -> tuple[int, Placement] | None:
         """How many of these must be gone, in their order, so that the group fits; and where.
 
@@ -147,7 +147,7 @@ class Solver:
         return None if best is None else (high, best)
 
     def fits(
-        self, group: PodGroup, scope: Scope, room_milli: int, purse: Purse | None
+        self, group: PodGroup, scope: Scope, room_milli: int, purse: ModelBudget | None
     ) -> Placement | None:
         """Places for the group within a scope, on what is free now."""
         if scope.at is not None:
@@ -177,7 +177,7 @@ class Solver:
             self._releasing.release(node)
 
     def _scopes(
-        self, group: PodGroup, ranked: Ranked, terms: Terms
+        self, group: PodGroup, ranked: Ranked, terms: Constraints
     ) -> Iterator[tuple[Scope, Ranked]]:
         """Where the group is tried, and who could go there; those with the first victims first."""
         purse, needs = terms.purse, group.needs
@@ -194,7 +194,7 @@ class Solver:
             if self._could_be(group, node, some, terms):
                 yield Scope({group.first_uid: node}, terms.barred), some
 
-    def _could_be(self, group: PodGroup, node: int, ranked: Ranked, terms: Terms) -> bool:
+    def _could_be(self, group: PodGroup, node: int, ranked: Ranked, terms: Constraints) -> bool:
         """Whether a lone pod may go to a node, and enough could be free there."""
         (member,) = group.members
         if terms.barred is not None and terms.barred[node]:
@@ -248,7 +248,7 @@ class Solver:
         return [[each for each in ranked if any(each in on[d] for d in chosen)]]
 
     def _passing_over(
-        self, group: PodGroup, tried: list[tuple[Scope, Ranked]], terms: Terms
+        self, group: PodGroup, tried: list[tuple[Scope, Ranked]], terms: Constraints
     ) -> Solution | None:
         """A solution without the first victims, where not all of them may go together."""
         left = MOST_PASSED
@@ -265,7 +265,7 @@ class Solver:
         return None
 
     def _among(
-        self, group: PodGroup, scope: Scope, ranked: Ranked, terms: Terms
+        self, group: PodGroup, scope: Scope, ranked: Ranked, terms: Constraints
     ) -> Solution | None:
         """The fewest of these victims."""
         may = _may_go(ranked, terms)
@@ -283,9 +283,9 @@ class Solver:
         self,
         group: PodGroup,
         scope: Scope,
-        gone: Sequence[Party],
+        gone: Sequence[EvictionGroup],
         placement: Placement,
-        terms: Terms,
+        terms: Constraints,
     ) -> Solution:
         """Of those who went, the ones without whom the group does not fit."""
         mark = self._snapshot.mark()
@@ -311,15 +311,19 @@ class Solver:
         return Solution(tuple(needed), placement)
 
     def _untouched(
-        self, group: PodGroup, gone: Sequence[Party], placement: Placement, terms: Terms
-    ) -> list[Party]:
+        self,
+        group: PodGroup,
+        gone: Sequence[EvictionGroup],
+        placement: Placement,
+        terms: Constraints,
+    ) -> list[EvictionGroup]:
         """Those who went and in whose places the group is not."""
         snapshot = self._snapshot
         mark = snapshot.mark()
         given, cost = _sum(gone), milli_of(placement)
         for member, node, choice in placement:
             snapshot.take(node, member[0].shape, choice.picks, group.job.project)
-        stay: list[Party] = []
+        stay: list[EvictionGroup] = []
         for party in reversed(gone):
             milli = victims.milli_of(party)
             if terms.room_milli(given - milli) >= cost and self._fit_back(party):
@@ -329,7 +333,7 @@ class Solver:
         snapshot.rollback(mark)
         return stay
 
-    def _release(self, parties: Iterable[Party]) -> int:
+    def _release(self, parties: Iterable[EvictionGroup]) -> int:
         """Take pods off their nodes; the milli-GPU that this frees."""
         given = 0
         for party in parties:
@@ -338,12 +342,12 @@ class Solver:
                 given += pod.milli
         return given
 
-    def _put_back(self, parties: Iterable[Party]) -> None:
+    def _put_back(self, parties: Iterable[EvictionGroup]) -> None:
         for party in parties:
             for pod in party:
                 self._snapshot.put_back(pod)
 
-    def _fit_back(self, party: Party) -> bool:
+    def _fit_back(self, party: EvictionGroup) -> bool:
         """Whether all of a party could have stayed."""
         mark, fit = self._snapshot.mark(), True
         for pod in party:
@@ -354,17 +358,17 @@ class Solver:
         return fit
 
 
-def _rank(each: tuple[victims.Rank, Party]) -> victims.Rank:
+def _rank(each: tuple[victims.Rank, EvictionGroup]) -> victims.Rank:
     return each[0]
 
 
-def _sum(parties: Iterable[Party]) -> int:
+def _sum(parties: Iterable[EvictionGroup]) -> int:
     return sum(map(victims.milli_of, parties))
 
 
-def _may_go(ranked: Ranked, terms: Terms) -> list[Party]:
+def _may_go(ranked: Ranked, terms: Constraints) -> list[EvictionGroup]:
     """Those of some victims who may go together, in order."""
-    found: list[Party] = []
+    found: list[EvictionGroup] = []
     given: Counter[Kind] = Counter()
     spare: dict[Kind, int] = {}
     for _, party in ranked:

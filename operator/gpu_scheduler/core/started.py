@@ -9,7 +9,7 @@ they may not. Called by ``preemption``.
 from collections.abc import Iterable
 
 from gpu_scheduler.core.model.request import PodUID, ProjectName, WaitingJob
-from gpu_scheduler.core.model.running_pods import Party, RunningPod, RunningPods
+from gpu_scheduler.core.model.running_pods import EvictionGroup, RunningPod, RunningPods
 from gpu_scheduler.core.order import job_rank
 from gpu_scheduler.core.placement import Placer, running_pods_of
 from gpu_scheduler.core.pod_group import PodGroup
@@ -29,7 +29,9 @@ class Started:
         """``promised``: so many of the first use room that was kept, and stay."""
         self._some = slice(promised, len(started))
         self._running_pods, self._started, self._placer = running_pods, started, placer
-        self._by_project: dict[ProjectName, dict[PodUID, tuple[PodGroup, Party]]] | None = None
+        self._by_project: dict[ProjectName, dict[PodUID, tuple[PodGroup, EvictionGroup]]] | None = (
+            None
+        )
 
     def on(self, node: str) -> Iterable[RunningPod]:
         """See ``RunningPods``."""
@@ -50,7 +52,7 @@ class Started:
             return True
         return any(group.job.priority < job.priority for group, _ in self._of(job.project))
 
-    def after(self, job: WaitingJob) -> list[Party]:
+    def after(self, job: WaitingJob) -> list[EvictionGroup]:
         """Those of a job's project that are started although they come after it."""
         return [
             party
@@ -65,16 +67,16 @@ class Started:
         queue.pending.remove(group)
         self._started.append(group)
 
-    def group_of(self, party: Party) -> PodGroup | None:
+    def group_of(self, party: EvictionGroup) -> PodGroup | None:
         """The group that is started with a party; None when it runs already."""
         found = self._known().get(party[0].project, {}).get(party[0].uid)
         return None if found is None else found[0]
 
-    def _of(self, project: ProjectName) -> list[tuple[PodGroup, Party]]:
+    def _of(self, project: ProjectName) -> list[tuple[PodGroup, EvictionGroup]]:
         known = self._known().get(project)
         return list({id(each[0]): each for each in known.values()}.values()) if known else []
 
-    def _known(self) -> dict[ProjectName, dict[PodUID, tuple[PodGroup, Party]]]:
+    def _known(self) -> dict[ProjectName, dict[PodUID, tuple[PodGroup, EvictionGroup]]]:
         if self._by_project is None:
             self._by_project = {}
             for group in self._started[self._some]:
@@ -83,7 +85,7 @@ class Started:
                 known |= {pod.uid: (group, party) for pod in party}
         return self._by_project
 
-    def _is_leaned_on(self, party: Party) -> bool:
+    def _is_leaned_on(self, party: EvictionGroup) -> bool:
         peers = self._placer.peers
         if peers is None or not peers.leaning:
             return False

@@ -16,7 +16,7 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 
 @dataclass(frozen=True, slots=True)
-class Holder:
+class PodDevices:
     """A pod that has not ended and the devices it holds."""
 
     pod: PodUID
@@ -40,12 +40,12 @@ class Overbooked:
 Device = tuple[str, str]  # node, id of the device
 
 
-def overbooked(cluster: Cluster, holders: Iterable[Holder]) -> tuple[Overbooked, ...]:
+def overbooked(cluster: Cluster, holders: Iterable[PodDevices]) -> tuple[Overbooked, ...]:
     """Devices above 1,000 milli or their usable MiB, by node and id, with the pods to evict.
 
     A pod that must leave one device no longer counts on the next, so no pod is named twice.
     """
-    shares: dict[Device, list[tuple[Holder, int, int]]] = {}
+    shares: dict[Device, list[tuple[PodDevices, int, int]]] = {}
     for holder in holders:
         for grant in holder.grants:
             key = (holder.node, grant.device)
@@ -74,7 +74,7 @@ def _usable_mib(cluster: Cluster) -> dict[Device, int]:
     }
 
 
-def _above(held: list[tuple[Holder, int, int]], usable_mib: int) -> tuple[PodUID, ...]:
+def _above(held: list[tuple[PodDevices, int, int]], usable_mib: int) -> tuple[PodUID, ...]:
     """Pods to evict from one device, newest first, until the rest is within the line."""
     by_age: dict[PodUID, tuple[int, int]] = {}
     for holder, milli, mib in sorted(held, key=lambda s: (s[0].since, s[0].pod)):

@@ -14,7 +14,7 @@ from gpu_scheduler.core import wording
 from gpu_scheduler.core.fair_share_state import FairShareState
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob
-from gpu_scheduler.core.model.running_pods import Party, RunningPod
+from gpu_scheduler.core.model.running_pods import EvictionGroup, RunningPod
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.pools import Pool
@@ -34,7 +34,7 @@ class Rank(NamedTuple):
     uid: str
 
 
-Ranked = list[tuple[Rank, Party]]  # in order
+Ranked = list[tuple[Rank, EvictionGroup]]  # in order
 
 
 class Kind(NamedTuple):
@@ -57,7 +57,7 @@ class Victims:
     ) -> None:
         self._running_pods, self._snapshot, self._releasing = running_pods, snapshot, releasing
         self._balance, self._pools = balance, balance.pools
-        self._parties: dict[ProjectName, list[Party]] = {}
+        self._parties: dict[ProjectName, list[EvictionGroup]] = {}
         self._chosen: set[PodUID] = set()
 
     def of_others(self, job: WaitingJob, over: Iterable[ProjectName]) -> Ranked:
@@ -68,7 +68,7 @@ class Victims:
             (rank(party, i), party) for name, i in order.items() for party in self._of(name)
         ]
 
-    def lower(self, job: WaitingJob) -> Ranked:
+    def of_lower_priority(self, job: WaitingJob) -> Ranked:
         """Those of a lower priority in a job's project, and who starts before its turn.
 
         Of running pods only those that come after it in its queue, too.
@@ -88,11 +88,11 @@ class Victims:
         """Whether a job's priority is above that of one of its project on a node."""
         return self._running_pods.outranks(job)
 
-    def started(self, party: Party) -> PodGroup | None:
+    def started(self, party: EvictionGroup) -> PodGroup | None:
         """The group that this cycle starts with a party; None when it runs already."""
         return self._running_pods.group_of(party)
 
-    def evict(self, party: Party) -> None:
+    def evict(self, party: EvictionGroup) -> None:
         """A party is to go."""
         for pod in party:
             self._chosen.add(pod.uid)
@@ -102,7 +102,7 @@ class Victims:
         """A group of a queue was started in room that is free."""
         self._running_pods.start(queue, group)
 
-    def gives(self, to: ProjectName, party: Party) -> dict[Kind, int]:
+    def gives(self, to: ProjectName, party: EvictionGroup) -> dict[Kind, int]:
         """What a party gives to a project: milli-GPU of any kind, of interactive pods, of models.
 
         Nothing, where it is only started by the same project before its turn.
@@ -128,15 +128,15 @@ class Victims:
         )
         return max(0, held - self._balance.quota_milli(name))
 
-    def _of(self, name: ProjectName) -> list[Party]:
+    def _of(self, name: ProjectName) -> list[EvictionGroup]:
         if name not in self._parties:
             self._parties[name] = parties(self._running_pods.of(name))
         return [party for party in self._parties[name] if party[0].uid not in self._chosen]
 
 
-def parties(pods: Iterable[RunningPod]) -> list[Party]:
+def parties(pods: Iterable[RunningPod]) -> list[EvictionGroup]:
     """Those of a project's pods that may be asked to give way, with who goes with them."""
-    found: list[Party] = []
+    found: list[EvictionGroup] = []
     gangs: dict[JobKey, list[RunningPod]] = {}
     for pod in pods:
         if pod.leaving:
@@ -152,18 +152,18 @@ def parties(pods: Iterable[RunningPod]) -> list[Party]:
     ]
 
 
-def rank(party: Party, project: int = 0) -> Rank:
+def rank(party: EvictionGroup, project: int = 0) -> Rank:
     """The order of victims: project, priority, training first, latest started."""
     first, age = party[0], -max(pod.since for pod in party)
     return Rank(age > -inf, project, first.priority, first.interactive, age, first.uid)
 
 
-def milli_of(party: Party) -> int:
+def milli_of(party: EvictionGroup) -> int:
     """Milli-GPU that they hold together."""
     return sum([pod.milli for pod in party])
 
 
-def orders(party: Party, to: JobKey, reason: EvictReason, why: str) -> list[Evict]:
+def orders(party: EvictionGroup, to: JobKey, reason: EvictReason, why: str) -> list[Evict]:
     """All of a party are to go, for a job."""
     first = party[0]
     what = f"{first.name} gives {wording.gpus(first.milli)} on {first.node}"

@@ -24,12 +24,12 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.lines import LineSplitter
-from gpu_scheduler.kube.mirror import KubeObject, Mirror, Sink, T
 from gpu_scheduler.kube.objects import ListMeta, Meta, Status
+from gpu_scheduler.kube.store import EventHandler, KubeObject, Store, T
 from gpu_scheduler.kube.transport import Param
 from gpu_scheduler.kube.unexpected import unexpected
 
-__all__ = ["KubeObject", "Reflector", "Sink"]
+__all__ = ["KubeObject", "Reflector", "EventHandler"]
 
 logger = logging.getLogger(__name__)
 
@@ -94,7 +94,7 @@ class Reflector(Generic[T]):
         client: Client,
         path: str,
         type: type[T],
-        sink: Sink[T],
+        sink: EventHandler[T],
         *,
         params: Mapping[str, Param] | None = None,
         page_size: int = 500,
@@ -110,7 +110,7 @@ class Reflector(Generic[T]):
         self._client = client
         self._path = path
         self._decoder = msgspec.json.Decoder(type)
-        self._mirror = Mirror(sink)
+        self._mirror = Store(sink)
         self._params = dict(params or {})
         self._page_size = page_size
         self._inactivity_seconds = inactivity_seconds

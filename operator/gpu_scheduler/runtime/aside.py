@@ -13,7 +13,7 @@ from gpu_scheduler.core.blame import Kind, Suspect
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.runtime.events import Events, Subject
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 _SECONDS = Backoff(60.0, 1800.0)
 REASON = "SetAside"
@@ -39,9 +39,9 @@ class _Entry:
 class Aside:
     """Which objects are set aside, and why."""
 
-    def __init__(self, world: World, say: Say, *, clock: Callable[[], float]) -> None:
+    def __init__(self, state: ClusterState, say: Say, *, clock: Callable[[], float]) -> None:
         """``say`` is told of each object once it is set aside; ``clock``: monotonic seconds."""
-        self._world, self._say, self._clock = world, say, clock
+        self._state, self._say, self._clock = state, say, clock
         self._entries: dict[Suspect, _Entry] = {}
 
     def gone(self) -> set[Suspect]:
@@ -103,41 +103,41 @@ class Aside:
 
     def _content(self, suspect: Suspect) -> object:
         """What of the object makes it worth another trial when it changes; None: it is gone."""
-        world = self._world
+        state = self._state
         if suspect.kind is Kind.JOB:
-            job = world.gpujobs.get(JobKey(suspect.name))
+            job = state.gpujobs.get(JobKey(suspect.name))
             if job is not None:
                 return job.uid, job.generation
-            return suspect.name if _holds_without_a_job(world, suspect.name) else None
+            return suspect.name if _holds_without_a_job(state, suspect.name) else None
         if suspect.kind is Kind.PROJECT:
-            record = world.projects.records.get(ProjectName(suspect.name))
+            record = state.projects.records.get(ProjectName(suspect.name))
             return (record.uid, record.generation) if record is not None else None
-        return world.ledger.node(suspect.name)
+        return state.ledger.node(suspect.name)
 
     def _subject(self, suspect: Suspect) -> Subject | None:
-        world = self._world
+        state = self._state
         if suspect.kind is Kind.NODE:
             return Subject("Node", "", suspect.name, suspect.name)  # the uid that kubectl looks for
         if suspect.kind is Kind.PROJECT:
-            record = world.projects.records.get(ProjectName(suspect.name))
+            record = state.projects.records.get(ProjectName(suspect.name))
             uid = record.uid if record is not None else ""
             return Subject("GPUProject", "", suspect.name, uid)
-        job = world.gpujobs.get(JobKey(suspect.name))
+        job = state.gpujobs.get(JobKey(suspect.name))
         return Subject("GPUJob", job.namespace, job.name, job.uid) if job is not None else None
 
     def _touch(self, suspect: Suspect) -> None:
         """What is said of it may have changed."""
-        world = self._world
-        world.version += 1
-        if suspect.kind is Kind.JOB and suspect.name in world.gpujobs:
-            world.touched.add(JobKey(suspect.name))
+        state = self._state
+        state.version += 1
+        if suspect.kind is Kind.JOB and suspect.name in state.gpujobs:
+            state.touched.add(JobKey(suspect.name))
 
 
-def _holds_without_a_job(world: World, key: str) -> bool:
+def _holds_without_a_job(state: ClusterState, key: str) -> bool:
     """Whether this names a pod without a GPUJob, as ``state.running_pods`` does, that is there."""
     namespace, _, rest = key.partition("/")
     name = rest.removeprefix("pod ")
-    return any(p.name == name and p.namespace == namespace for p in world.pods.values())
+    return any(p.name == name and p.namespace == namespace for p in state.pods.values())
 
 
 def _why(error: BaseException) -> str:

@@ -1,11 +1,11 @@
 """Carrying out placements: one write per pod, many in flight, no answer left unresolved.
 
-A decision is charged (``World.assume``) before its write and stays charged until the watch shows
-the pod or it is certain that the write neither happened nor will: after a failure the pod is read;
-where the answer is not known it is touched first, so that a write still under way is refused. A pod
-of which only metadata changed gets its write again at once. The places of a gang are one decision:
-when one fails, those not written yet are dropped and those written are released. Every write
-carries the leader's term. Fed by the planning loop.
+A decision is charged (``ClusterState.assume``) before its write and stays charged until the watch
+shows the pod or it is certain that the write neither happened nor will: after a failure the pod is
+read; where the answer is not known it is touched first, so that a write still under way is refused.
+A pod of which only metadata changed gets its write again at once. The places of a gang are one
+decision: when one fails, those not written yet are dropped and those written are released. Every
+write carries the leader's term. Fed by the planning loop.
 """
 
 import asyncio
@@ -32,8 +32,8 @@ from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.term import Term, refuses_term
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import Stage
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +63,7 @@ class Binder:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         *,
         concurrency: int,
@@ -83,7 +83,7 @@ class Binder:
         self._more = more
         self._gang_failed = gang_failed
         self._gangs: dict[JobKey, _Together] = {}
-        self._world, self._client = world, client
+        self._state, self._client = state, client
         self._concurrency, self._pin, self._wake = concurrency, pin, wake
         self._observe, self._clock = observe_seconds, clock
         self._todo: deque[tuple[Place, Pod, asyncio.TimerHandle]] = deque()
@@ -102,7 +102,7 @@ class Binder:
         if gang:
             self._gangs.setdefault(decision.job, _Together()).unsettled += 1
         self.idle.clear()
-        touch_job = partial(self._world.touched.add, decision.job)
+        touch_job = partial(self._state.touched.add, decision.job)
         slow = asyncio.get_running_loop().call_later(_SLOW_SECONDS, touch_job)
         self._todo.append((decision, pod, slow))
         self._ready.release()
@@ -199,8 +199,8 @@ class Binder:
     def _write(self, decision: Place, pod: Pod) -> Write:
         hostname = ""
         if self._pin is Pin.HOSTNAME:
-            hostname = self._world.nodes.labels(decision.node).get(HOSTNAME_LABEL, "")
-        known = self._world.ledger.node(decision.node)
+            hostname = self._state.nodes.labels(decision.node).get(HOSTNAME_LABEL, "")
+        known = self._state.ledger.node(decision.node)
         by_device = {d.id: d.context_mib for d in known[1] if d.context_mib} if known else {}
         more = {
             **contexts(decision.grants, by_device),
@@ -249,13 +249,13 @@ class Binder:
             except errors.ApiError:
                 continue
             unknown = False
-            if now.metadata.uid != meta.uid or decision.pod not in self._world.pods:
+            if now.metadata.uid != meta.uid or decision.pod not in self._state.pods:
                 # Another pod of that name, or the watch has told the end of this one already.
                 self._take_back(decision, None, "gone")
                 return None
-            seen = self._world.pod_changed(now)
-            if decision.pod not in self._world.assumed:
-                if self._world.pods[decision.pod].node:
+            seen = self._state.pod_changed(now)
+            if decision.pod not in self._state.assumed:
+                if self._state.pods[decision.pod].node:
                     self._placed(decision)
                 else:
                     self.results["gone"] += 1
@@ -269,7 +269,7 @@ class Binder:
             if refused and seen.stage is Stage.WAITING:
                 gang = decision.job in self._gangs
                 seconds = _GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS
-                avoid = self._world.waiting.avoid
+                avoid = self._state.waiting.avoid
                 avoid(decision.job, decision.node, self._clock(), seconds, refused)
             self._take_back(decision, now, result)
             return None
@@ -290,7 +290,7 @@ class Binder:
 
     def _take_back(self, decision: Place, pod: Pod | None, result: str) -> None:
         self.results[result] += 1
-        self._world.forget(decision.pod, pod)
+        self._state.forget(decision.pod, pod)
         self._not_placed(decision, result)
         self._wake()
 

@@ -21,9 +21,9 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.intake import GPUCLASSES, Intake
+from gpu_scheduler.runtime.custom_resources import GPUCLASSES, CustomResources
 from gpu_scheduler.state.classes import ClassRecord, Taken
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 log = logging.getLogger(__name__)
 
@@ -99,9 +99,21 @@ def _condition(
 class ClassStatusWriter:
     """Keeps the status of GPUClasses."""
 
-    def __init__(self, world: World, client: Client, intake: Intake, *, seconds: float) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        client: Client,
+        custom_resources: CustomResources,
+        *,
+        seconds: float,
+    ) -> None:
         """``seconds``: time between two looks."""
-        self._world, self._client, self._intake, self._seconds = world, client, intake, seconds
+        self._state, self._client, self._custom_resources, self._seconds = (
+            state,
+            client,
+            custom_resources,
+            seconds,
+        )
         self._seen: tuple[object, object] = (None, None)
         self._stock: dict[str, tuple[int, int]] = {}
 
@@ -118,7 +130,7 @@ class ClassStatusWriter:
 
     async def write(self) -> None:
         """Write what is not as it should be."""
-        book, cluster = self._world.classes, self._world.snapshot()
+        book, cluster = self._state.classes, self._state.snapshot()
         # Both are replaced, never changed in place, when nodes or classes change.
         models, catalogue = self._seen
         if models is not cluster.dev_model or catalogue is not book.catalogue:
@@ -134,12 +146,12 @@ class ClassStatusWriter:
 
     async def _write(self, name: str, record: ClassRecord) -> None:
         gpus, nodes = self._stock.get(name, (0, 0))
-        before = self._intake.class_status.get(name, {})
+        before = self._custom_resources.class_status.get(name, {})
         status = class_status(
             record,
             gpus=gpus,
             nodes=nodes,
-            taken=self._world.classes.taken(name),
+            taken=self._state.classes.taken(name),
             before=before,
             now=utc_now(),
         ).to_json()
@@ -158,4 +170,4 @@ class ClassStatusWriter:
         except errors.ApiError as error:
             log.warning("status at %s not written: %s", path, error)
             return
-        self._intake.class_status[record.name] = status
+        self._custom_resources.class_status[record.name] = status

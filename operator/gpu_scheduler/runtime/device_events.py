@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.devices import Device
 from gpu_scheduler.state.pods import Stage
-from gpu_scheduler.state.world import World
 
 UNHEALTHY, FOREIGN = "DeviceUnhealthy", "ForeignProcesses"
 Devices = tuple[Device, ...]
@@ -32,9 +32,9 @@ def news(before: Devices, after: Devices) -> Iterator[tuple[Device, str]]:
 class DeviceEvents:
     """Tells of devices' troubles."""
 
-    def __init__(self, world: World, events: Events) -> None:
+    def __init__(self, state: ClusterState, events: Events) -> None:
         """``events``: where they are told."""
-        self._world, self._events = world, events
+        self._state, self._events = state, events
 
     def changed(self, node: str, uid: str, before: Devices, after: Devices) -> None:
         """The devices of GPUNode ``node`` were others before."""
@@ -56,18 +56,18 @@ class DeviceEvents:
         self._events.say(Subject("GPUNode", "", node, uid), "Warning", reason, message)
         if reason == FOREIGN:
             for key in self._holders(node, device):
-                job = self._world.gpujobs[key]
+                job = self._state.gpujobs[key]
                 subject = Subject("GPUJob", job.namespace, job.name, job.uid)
                 self._events.say(subject, "Warning", reason, message)
 
     def _holders(self, node: str, device: Device) -> list[JobKey]:
         """GPUJobs with a pod on the device."""
         found: dict[JobKey, None] = {}
-        for pod in self._world.pods.values():
+        for pod in self._state.pods.values():
             if pod.node != node or pod.stage is Stage.ENDED or pod.allocation is None:
                 continue
-            held = self._world.ledger.resolved(node, pod.allocation.grants)
-            key = self._world.job_of(pod)
-            if key in self._world.gpujobs and any(g.device == device.id for g in held):
+            held = self._state.ledger.resolved(node, pod.allocation.grants)
+            key = self._state.job_of(pod)
+            if key in self._state.gpujobs and any(g.device == device.id for g in held):
                 found[key] = None
         return list(found)

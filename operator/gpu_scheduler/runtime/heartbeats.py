@@ -15,7 +15,7 @@ from typing import NoReturn
 from gpu_scheduler.api.names import AGENT_LEASE_PREFIX
 from gpu_scheduler.kube.objects import Lease
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 _LOOK_SECONDS = 1.0
 _TERM_SECONDS = 40  # of a Lease that does not say
@@ -34,10 +34,10 @@ class Heartbeats:
     """Follows the agents' Leases."""
 
     def __init__(
-        self, world: World, wake: Callable[[], None], *, clock: Callable[[], float]
+        self, state: ClusterState, wake: Callable[[], None], *, clock: Callable[[], float]
     ) -> None:
         """``wake``: the planner may have something to do; ``clock``: monotonic seconds."""
-        self._world, self._wake, self._clock = world, wake, clock
+        self._state, self._wake, self._clock = state, wake, clock
         self._beats: dict[str, _Beat] = {}
         self.news: Callable[[str], object] = lambda node: None
         """Told of a node whose Lease is new, gone, or should have been renewed by now."""
@@ -74,9 +74,9 @@ class Heartbeats:
         """Look for Leases that have run out, for ever."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            self.look()
+            self.check()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Shut nodes whose agent's Lease has run out."""
         now = self._clock()
         for node, beat in self._beats.items():
@@ -100,10 +100,10 @@ class Heartbeats:
         return (beat.version, _is_overdue(beat, self._clock())) if beat else ("", False)
 
     def _tell(self, node: str, why: str, *, alive: bool) -> None:
-        self._world.agents.set_alive(node, alive)
-        before = self._world.version
-        self._world.agent_silent(node, why)
-        if self._world.version != before:
+        self._state.agents.set_alive(node, alive)
+        before = self._state.version
+        self._state.agent_silent(node, why)
+        if self._state.version != before:
             self._wake()
 
 

@@ -15,8 +15,8 @@ from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.kube.paths import job as job_path
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import JobRecord
-from gpu_scheduler.state.world import World
 
 _AT_ONCE = 3  # times that something is put back without delay
 _AGAIN = Backoff(1.0, 60.0)
@@ -43,7 +43,7 @@ class JobWrites:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         *,
         wake: Callable[[], None],
@@ -51,7 +51,7 @@ class JobWrites:
         clock: Callable[[], float],
     ) -> None:
         """``wake``: plan again; ``again``: look at a GPUJob after so many seconds."""
-        self._world, self._client, self._wake = world, client, wake
+        self._state, self._client, self._wake = state, client, wake
         self._again, self._clock = again, clock
         self._written: dict[str, dict[str, _Written]] = {}  # by uid of the Job, and by field
 
@@ -70,9 +70,9 @@ class JobWrites:
             body = {"metadata": {"uid": job.uid}, "spec": spec}
             path = job_path(job.namespace, job.name)
             patched = await self._client.merge_patch(path, body, Job)
-            if job.uid not in self._world.jobs:
+            if job.uid not in self._state.jobs:
                 return  # the watch has told its end before the answer
-            self._world.job_changed(patched)
+            self._state.job_changed(patched)
             self._wake()
         self._note(job.uid, fields)
 
@@ -127,4 +127,4 @@ class JobWrites:
             added[field] = _Written(value, now, before.again + 1 if before and same else 0)
         self._written[uid] = {**known, **added}
         if len(self._written) > _REMEMBERED:
-            self._written = {u: w for u, w in self._written.items() if u in self._world.jobs}
+            self._written = {u: w for u, w in self._written.items() if u in self._state.jobs}

@@ -8,26 +8,26 @@ pod event; asked by the status.
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 
 class Losses:
     """Remembers the last loss of each job."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
         self._of: dict[JobKey, tuple[str, PodUID, str]] = {}  # GPUJob's uid, pod, sentence
 
     def lost(self, pod: PodRecord, why: str) -> None:
         """A pod has to leave its node; ``why``: a sentence that names it."""
-        key = self._world.job_of(pod)
-        job = self._world.gpujobs.get(key) if key is not None else None
+        key = self._state.job_of(pod)
+        job = self._state.gpujobs.get(key) if key is not None else None
         if key is not None and job is not None:
-            if len(self._of) > 2 * len(self._world.gpujobs):
-                self._of = {k: v for k, v in self._of.items() if k in self._world.gpujobs}
+            if len(self._of) > 2 * len(self._state.gpujobs):
+                self._of = {k: v for k, v in self._of.items() if k in self._state.gpujobs}
             self._of[key] = (job.uid, pod.uid, why)
-            self._world.touched.add(key)
+            self._state.touched.add(key)
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed."""
@@ -37,7 +37,7 @@ class Losses:
             if (pod.deleting or pod.stage is Stage.ENDED) and not self._explained(pod):
                 self.lost(pod, f"pod {pod.name} had to leave {pod.node}: {pod.disruption}")
         elif self._of and pod.stage in (Stage.PLACED, Stage.RUNNING) and not pod.deleting:
-            key = self._world.job_of(pod)
+            key = self._state.job_of(pod)
             if key is not None and key in self._of and self._of[key][1] != pod.uid:
                 del self._of[key]
 
@@ -47,7 +47,7 @@ class Losses:
     def of(self, key: JobKey) -> str:
         """Why pods of a job had to leave; empty: they did not, or are back."""
         known = self._of.get(key)
-        job = self._world.gpujobs.get(key)
+        job = self._state.gpujobs.get(key)
         if known is None:
             return ""
         if job is None or job.uid != known[0]:
@@ -57,6 +57,6 @@ class Losses:
 
     def _explained(self, pod: PodRecord) -> bool:
         """Whether somebody here said already why this pod goes."""
-        key = self._world.job_of(pod)
+        key = self._state.job_of(pod)
         known = self._of.get(key) if key is not None else None
-        return pod.uid in self._world.leaving or (known is not None and known[1] == pod.uid)
+        return pod.uid in self._state.leaving or (known is not None and known[1] == pod.uid)

@@ -22,11 +22,11 @@ from gpu_scheduler.kube.objects import ResourceQuota
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance
-from gpu_scheduler.runtime.look_for_ever import look_for_ever
+from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.runtime.refusals import Refusals
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class MissingPods:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         acceptance: Acceptance,
         *,
@@ -50,7 +50,7 @@ class MissingPods:
         now: Callable[[], str] = utc_now,
     ) -> None:
         """``now``: RFC 3339, for what the Job is touched with."""
-        self._world, self._client, self._acceptance = world, client, acceptance
+        self._state, self._client, self._acceptance = state, client, acceptance
         self._clock, self._now = clock, now
         self._refusals = Refusals(clock, self._again)
         self._ask_at: dict[JobKey, float] = {}  # jobs that miss pods, monotonic seconds
@@ -65,7 +65,7 @@ class MissingPods:
     def see(self, job: GPUJobRecord) -> None:
         """Look whether pods of a job are missing."""
         key = job.key
-        if job.deleting or not missing(self._world.jobs_of(key), self._world.records(key)):
+        if job.deleting or not missing(self._state.jobs_of(key), self._state.records(key)):
             self._found(key)
         elif key not in self._asked:
             self._asked[key] = 0
@@ -77,11 +77,11 @@ class MissingPods:
 
     async def run(self) -> NoReturn:
         """Ask for ever; ends with NotLeader when the fence closes."""
-        await look_for_ever(
-            self.look, seconds=_LOOK_SECONDS, loop="missing", about="jobs whose pods do not come"
+        await poll_for_ever(
+            self.check, seconds=_LOOK_SECONDS, loop="missing", about="jobs whose pods do not come"
         )
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Ask about a few jobs whose time it is, of all namespaces in turn."""
         now = self._clock()
         due: Turns[str, JobKey] = Turns()
@@ -105,10 +105,10 @@ class MissingPods:
                 unexpected("missing", taken[1])
 
     async def _ask(self, key: JobKey) -> None:
-        job = self._world.gpujobs.get(key)
-        project = self._world.projects.owner(job.namespace) if job is not None else None
-        own = list(self._world.jobs_of(key))
-        if job is None or project is None or not missing(own, self._world.records(key)):
+        job = self._state.gpujobs.get(key)
+        project = self._state.projects.owner(job.namespace) if job is not None else None
+        own = list(self._state.jobs_of(key))
+        if job is None or project is None or not missing(own, self._state.records(key)):
             return self._found(key)
         about: Hashable = (job.uid, job.generation)
         if not self._refusals.may_try(key, about):
@@ -120,13 +120,13 @@ class MissingPods:
         if said:
             if self.refused(job) != said:
                 self._refused[key] = (job.uid, said)
-                self._world.touched.add(key)
+                self._state.touched.add(key)
             return self._refusals.refused(key, about)
         was_refused = self._refused.pop(key, None) is not None
         self._refusals.accepted(key)
         self._again(key, _ASK_AGAIN.delay_seconds(self._asked[key]))
         if was_refused:
-            self._world.touched.add(key)
+            self._state.touched.add(key)
             await self._nudge(own)
 
     async def _nudge(self, own: Iterable[JobRecord]) -> None:
@@ -148,10 +148,10 @@ class MissingPods:
         self._asked.pop(key, None)
         self._refusals.forget(key)
         if self._refused.pop(key, None) is not None:
-            self._world.touched.add(key)
+            self._state.touched.add(key)
 
 
-class QuotaSink:
+class QuotaHandler:
     """Tells of each ResourceQuota that changed, by its namespace."""
 
     def __init__(self, *changed: Callable[[str], None]) -> None:

@@ -23,13 +23,13 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.gpu_containers import (
     container_ids,
     ephemeral_containers,
     gpu_containers,
 )
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -73,7 +73,7 @@ class NodeOrders:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         namespace: str,
         *,
@@ -85,7 +85,7 @@ class NodeOrders:
         """Know no agent yet.
 
         Args:
-            world: What is known.
+            state: What is known.
             client: To write with.
             namespace: Of the agents; elsewhere a label proves nothing.
             gpu_node: UID and resourceVersion of a node's GPUNode.
@@ -94,7 +94,7 @@ class NodeOrders:
             pause_seconds: Between two writes to a node's agent, at least.
             clock: Monotonic seconds.
         """
-        self._world, self._client, self._namespace = world, client, namespace
+        self._state, self._client, self._namespace = state, client, namespace
         self._gpu_node, self._lease = gpu_node, lease
         self._pause_seconds, self._clock = pause_seconds, clock
         self._agents: dict[str, dict[PodUID, _Agent]] = {}  # by node
@@ -168,10 +168,10 @@ class NodeOrders:
         others: list[Neighbour] = []
         telling: list[Neighbour] = []
         for uid in sorted(self._on.get(node, ())):
-            record, known = self._world.pods.get(uid), self._pods[uid]
+            record, known = self._state.pods.get(uid), self._pods[uid]
             if record is None:
                 continue
-            project = self._world.projects.owner(record.namespace)
+            project = self._state.projects.owner(record.namespace)
             if known.containers:
                 pods.append(self._ours(record, known))
                 continue
@@ -188,7 +188,7 @@ class NodeOrders:
         found = self._gpu_node(node)
         version, overdue = self._lease(node)
         result = Orders(
-            node_uid=self._world.nodes.uid(node),
+            node_uid=self._state.nodes.uid(node),
             v=orders.VERSION,
             gpu_node=GPUNodeAt(*found) if found else None,
             lease_version=version,
@@ -202,8 +202,8 @@ class NodeOrders:
         return result, key
 
     def _ours(self, record: PodRecord, known: _OnNode) -> OrderedPod:
-        project = self._world.projects.owner(record.namespace)
-        policy = self._world.projects.records[project].over_cap_policy if project else ""
+        project = self._state.projects.owner(record.namespace)
+        policy = self._state.projects.records[project].over_cap_policy if project else ""
         return OrderedPod(
             uid=record.uid,
             namespace=record.namespace,

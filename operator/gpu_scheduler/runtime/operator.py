@@ -17,8 +17,8 @@ from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.jobs.cap import CapImage
-from gpu_scheduler.jobs.holder import SLEEP, HolderSettings
 from gpu_scheduler.jobs.place import Pin
+from gpu_scheduler.jobs.placeholder import SLEEP, PlaceholderSettings
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod, ResourceQuota
@@ -29,19 +29,25 @@ from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.aside import warn
 from gpu_scheduler.runtime.binder import Binder
 from gpu_scheduler.runtime.class_status import ClassStatusWriter
+from gpu_scheduler.runtime.custom_resources import CustomResources, resync
 from gpu_scheduler.runtime.device_events import DeviceEvents
+from gpu_scheduler.runtime.event_handlers import (
+    JobHandler,
+    NamespaceHandler,
+    NodeHandler,
+    PodHandler,
+)
 from gpu_scheduler.runtime.events import Events
-from gpu_scheduler.runtime.gangs import Gangs
+from gpu_scheduler.runtime.gang_guard import GangGuard
 from gpu_scheduler.runtime.heartbeats import Heartbeats
-from gpu_scheduler.runtime.holders import Holders
-from gpu_scheduler.runtime.intake import Intake, resync
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.losses import Losses
-from gpu_scheduler.runtime.missing import MissingPods, QuotaSink
+from gpu_scheduler.runtime.missing import MissingPods, QuotaHandler
 from gpu_scheduler.runtime.node_orders import NodeOrders
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
 from gpu_scheduler.runtime.overdue import Overdue
+from gpu_scheduler.runtime.placeholder_pods import PlaceholderPods
 from gpu_scheduler.runtime.planning import Planning
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.queue import WorkQueue
@@ -49,7 +55,6 @@ from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.runtime.services import Services
 from gpu_scheduler.runtime.settings import Settings
-from gpu_scheduler.runtime.sinks import JobSink, NamespaceSink, NodeSink, PodSink
 from gpu_scheduler.runtime.starting import Starting
 from gpu_scheduler.runtime.states import Known
 from gpu_scheduler.runtime.status_writer import StatusWriter
@@ -57,8 +62,8 @@ from gpu_scheduler.runtime.sweeps.pruning import Pruning
 from gpu_scheduler.runtime.sweeps.reports import Reports
 from gpu_scheduler.runtime.sweeps.sweeping import Sweeping
 from gpu_scheduler.runtime.term import Term
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -81,17 +86,17 @@ class Operator:
         """Build all parts; nothing runs yet. ``holder``: what the Lease calls this process."""
         self.term = Term(client, settings.lease_namespace, holder, clock=clock)
         self.settings, self.client, self._clock = settings, client, clock
-        self.world = World(settings.lease_namespace, consolidation=settings.consolidation)
+        self.state = ClusterState(settings.lease_namespace, consolidation=settings.consolidation)
         self.synced = asyncio.Event()
         self.queue: WorkQueue[JobKey] = WorkQueue()
         self.events = Events(
             client,
             instance=settings.identity,
-            terminating=self.world.terminating,
+            terminating=self.state.terminating,
             clock=clock,
         )
         self.recovery = Recovery(
-            self.world,
+            self.state,
             client,
             self.events,
             stuck_seconds=settings.stuck_seconds,
@@ -99,7 +104,7 @@ class Operator:
             clock=clock,
         )
         self.sweeping = Sweeping(
-            self.world,
+            self.state,
             client,
             self.queue,
             wake=self._wake,
@@ -107,7 +112,7 @@ class Operator:
             clock=clock,
         )
         self.binder = Binder(
-            self.world,
+            self.state,
             client,
             concurrency=settings.write_concurrency,
             pin=Pin(settings.pin),
@@ -118,14 +123,14 @@ class Operator:
             more=self.sweeping.start.annotations,
             clock=clock,
         )
-        self.losses = Losses(self.world)
+        self.losses = Losses(self.state)
         self.recovery.lost = self.losses.lost
-        self.starting = Starting(self.world, client, self.recovery, wake=self._wake, clock=clock)
+        self.starting = Starting(self.state, client, self.recovery, wake=self._wake, clock=clock)
         self.preemption = Preemption(
-            self.world, self.recovery, self.events, wake=self._wake, clock=clock
+            self.state, self.recovery, self.events, wake=self._wake, clock=clock
         )
         self.planning = Planning(
-            self.world,
+            self.state,
             self.binder,
             cycle_seconds=settings.cycle_seconds,
             packing=Packing(settings.packing),
@@ -140,8 +145,8 @@ class Operator:
             reserve_after_seconds=settings.reservation_after_seconds,
             observe_seconds=observations.cycle_seconds,
         )
-        self.gangs = Gangs(
-            self.world,
+        self.gangs = GangGuard(
+            self.state,
             self.recovery,
             self.events,
             waiting=lambda: self.planning.waits.keys(),
@@ -152,27 +157,27 @@ class Operator:
             clock=clock,
         )
         self.recovery.member_lost = self.gangs.member_lost
-        self.intake = Intake(
-            self.world,
+        self.custom_resources = CustomResources(
+            self.state,
             changed=self.queue.add,
             wake=self._wake,
-            devices_changed=DeviceEvents(self.world, self.events).changed,
+            devices_changed=DeviceEvents(self.state, self.events).changed,
             node_changed=lambda node: self.node_orders.changed(node),
         )
-        self.overcap = OverCap(self.world, self.recovery, clock=clock)
-        self.overdue = Overdue(self.world, client, wake=self._wake)
-        self.services = Services(self.world, client, self.events)
-        self.pruning = Pruning(self.world, client, self.events, clock=clock)
+        self.overcap = OverCap(self.state, self.recovery, clock=clock)
+        self.overdue = Overdue(self.state, client, wake=self._wake)
+        self.services = Services(self.state, client, self.events)
+        self.pruning = Pruning(self.state, client, self.events, clock=clock)
         sweeps, url = self.sweeping.sweeps, settings.report_url if settings.report_port else ""
-        self.reports = Reports(self.world, sweeps, self.pruning, url, clock)
+        self.reports = Reports(self.state, sweeps, self.pruning, url, clock)
         sweeps.report_url = self.reports.url
-        self.holders = _holders(self.world, client, settings, clock)
-        self.heartbeats = Heartbeats(self.world, self._wake, clock=clock)
+        self.holders = _holders(self.state, client, settings, clock)
+        self.heartbeats = Heartbeats(self.state, self._wake, clock=clock)
         self.node_orders = NodeOrders(
-            self.world,
+            self.state,
             client,
             settings.lease_namespace,
-            gpu_node=self.intake.node_version,
+            gpu_node=self.custom_resources.node_version,
             lease=self.heartbeats.lease,
             clock=clock,
         )
@@ -188,10 +193,10 @@ class Operator:
             clock=clock,
         )
         writes = JobWrites(
-            self.world, client, wake=self._wake, again=self.queue.add_after, clock=clock
+            self.state, client, wake=self._wake, again=self.queue.add_after, clock=clock
         )
         self.reconciler = Reconciler(
-            self.world,
+            self.state,
             client,
             acceptance,
             self.queue,
@@ -200,12 +205,12 @@ class Operator:
             sweeps=self.sweeping.segments(acceptance, writes),
             clock=clock,
         )
-        self.missing = MissingPods(self.world, client, acceptance, clock=clock)
+        self.missing = MissingPods(self.state, client, acceptance, clock=clock)
         self.status = StatusWriter(
-            self.world,
+            self.state,
             client,
             self.planning,
-            self.intake,
+            self.custom_resources,
             self.events,
             self.preemption,
             finished=self.queue.add,
@@ -215,23 +220,23 @@ class Operator:
             clock=clock,
         )
         self.class_status = ClassStatusWriter(
-            self.world, client, self.intake, seconds=settings.status_seconds
+            self.state, client, self.custom_resources, seconds=settings.status_seconds
         )
         self.reflectors: list[Reflector[Pod] | Reflector[Node] | Reflector[Job]] = [
-            Reflector(client, NODES, Node, NodeSink(self.world, self._wake)),
+            Reflector(client, NODES, Node, NodeHandler(self.state, self._wake)),
             Reflector(
                 client,
                 JOBS,
                 Job,
-                JobSink(self.world, self._wake, self.queue.add, self.sweeping.trials),
+                JobHandler(self.state, self._wake, self.queue.add, self.sweeping.trials),
                 params={"labelSelector": LABEL_JOB},
             ),
             Reflector(
                 client,
                 PODS,
                 Pod,
-                PodSink(
-                    self.world,
+                PodHandler(
+                    self.state,
                     self.recovery,
                     self._wake,
                     (self.sweeping.trials, self.node_orders, self.starting, self.losses),
@@ -240,14 +245,14 @@ class Operator:
         ]
         # Not waited for: until it is known, the API server refuses what cannot be made any more.
         self.namespaces = Reflector(
-            client, NAMESPACES, Namespace, NamespaceSink(self.world, self.queue.add)
+            client, NAMESPACES, Namespace, NamespaceHandler(self.state, self.queue.add)
         )
         # Not waited for: without it, refused jobs are tried again later.
         self.quotas = Reflector(
             client,
             RESOURCE_QUOTAS,
             ResourceQuota,
-            QuotaSink(self.missing.quota_changed, self.reconciler.namespace_changed),
+            QuotaHandler(self.missing.quota_changed, self.reconciler.namespace_changed),
         )
         # Not waited for: until a Lease has been seen for its term, its agent counts as alive.
         self.leases = Reflector(
@@ -262,7 +267,7 @@ class Operator:
     async def run(self) -> NoReturn:
         """Run until something fails or the lease is lost (NotLeader)."""
         await self.term.begin()
-        await self._until_done(lambda: resync(self.client, self.intake))
+        await self._until_done(lambda: resync(self.client, self.custom_resources))
         async with asyncio.TaskGroup() as group:
             for reflector in self.reflectors:
                 group.create_task(reflector.run())
@@ -273,9 +278,9 @@ class Operator:
             gc.freeze()
             log.info(
                 "synced: %d pods, %d GPUJobs, %d projects",
-                len(self.world.pods),
-                len(self.world.gpujobs),
-                len(self.world.projects.records),
+                len(self.state.pods),
+                len(self.state.gpujobs),
+                len(self.state.projects.records),
             )
             self.synced.set()
             group.create_task(self.term.run())
@@ -344,7 +349,7 @@ class Operator:
     async def _resync_for_ever(self) -> NoReturn:
         while True:
             await asyncio.sleep(self.settings.resync_seconds)
-            await self._until_done(lambda: resync(self.client, self.intake))
+            await self._until_done(lambda: resync(self.client, self.custom_resources))
 
     async def _until_done(self, work: Callable[[], Awaitable[None]]) -> None:
         delay = 0.2
@@ -362,9 +367,9 @@ class Operator:
 
 
 def _holders(
-    world: World, client: Client, settings: Settings, clock: Callable[[], float]
-) -> Holders:
-    common = HolderSettings(
+    state: ClusterState, client: Client, settings: Settings, clock: Callable[[], float]
+) -> PlaceholderPods:
+    common = PlaceholderSettings(
         namespace=settings.lease_namespace,
         image=settings.holders_image,
         command=SLEEP if settings.holders_sleep else (),
@@ -372,8 +377,8 @@ def _holders(
         pull_secrets=tuple(filter(None, settings.holders_pull_secrets.split(","))),
         priority_class=settings.holders_priority_class,
     )
-    return Holders(
-        world,
+    return PlaceholderPods(
+        state,
         client,
         common,
         enabled=settings.holders != "off",

@@ -17,8 +17,8 @@ from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.state.agents import Report
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 PATIENCE_SECONDS = 60.0
 DEFAULT = "default"
@@ -32,14 +32,14 @@ class OverCap:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         recovery: Recovery,
         *,
         patience_seconds: float = PATIENCE_SECONDS,
         clock: Callable[[], float],
     ) -> None:
         """``patience_seconds``: how long a project without a policy is only warned."""
-        self._world, self._recovery, self._clock = world, recovery, clock
+        self._state, self._recovery, self._clock = state, recovery, clock
         self._patience_seconds = patience_seconds
         self._since: dict[_Excess, float] = {}  # monotonic seconds
         self.violations: Counter[tuple[str, str]] = Counter()
@@ -49,9 +49,9 @@ class OverCap:
         """Look for ever."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
-            self.look()
+            self.check()
 
-    def look(self) -> None:
+    def check(self) -> None:
         """Act on what is above its cap now."""
         now, before = self._clock(), self._since
         self._since = {}
@@ -65,7 +65,7 @@ class OverCap:
 
     def _act(self, pod: PodRecord, report: Report, alive: bool, new: bool, seconds: float) -> None:
         """Deal with one excess that has been seen for so long."""
-        project = self._world.projects.owner(pod.namespace) or ""
+        project = self._state.projects.owner(pod.namespace) or ""
         policy = self._policy(project)
         if new:
             self.violations[project, policy] += 1
@@ -78,17 +78,17 @@ class OverCap:
             self._evict(pod, report, waited)
 
     def _policy(self, project: str) -> str:
-        record = self._world.projects.records.get(ProjectName(project))
+        record = self._state.projects.records.get(ProjectName(project))
         return (record.over_cap_policy if record else "") or DEFAULT
 
     def _excesses(self) -> Iterator[tuple[PodRecord, Report, bool]]:
         """Each excess of a GPUJob's pod that is on that node, and whether its agent is alive."""
-        agents = self._world.agents
+        agents = self._state.agents
         for node, uid, report in agents.over_cap():
-            pod = self._world.pods.get(uid)
+            pod = self._state.pods.get(uid)
             if pod is None or pod.node != node or pod.stage is Stage.ENDED:
                 continue
-            if pod.allocation is not None and self._world.job_of(pod) is not None:
+            if pod.allocation is not None and self._state.job_of(pod) is not None:
                 yield pod, report, agents.is_alive(node)
 
     def _evict(self, pod: PodRecord, report: Report, why: str) -> None:

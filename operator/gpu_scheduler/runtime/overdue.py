@@ -21,9 +21,9 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -37,21 +37,21 @@ class Overdue:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         *,
         wake: Callable[[], None],
         now: Callable[[], float] = time.time,
     ) -> None:
         """``wake``: room that was counted on does not come, plan again; ``now``: epoch seconds."""
-        self._world, self._client, self._wake, self._now = world, client, wake, now
+        self._state, self._client, self._wake, self._now = state, client, wake, now
 
     async def run(self) -> NoReturn:
         """Look for ever; ends with NotLeader when the fence closes."""
         while True:
             await asyncio.sleep(_LOOK_SECONDS)
             try:
-                await self.look()
+                await self.check()
             except errors.NotLeader:
                 raise
             except errors.ApiError as error:
@@ -59,15 +59,15 @@ class Overdue:
             except Exception:  # a mistake of ours about one pod must not stop all others
                 unexpected("overdue", "pods that take too long to go")
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Look once.
 
         Raises:
             ApiError: a pod could not be told to hurry; the next look tries again.
         """
         now = self._now()
-        for uid in [each.uid for each in self._world.running_pods.leaving()]:
-            pod = self._world.pods.get(uid)
+        for uid in [each.uid for each in self._state.running_pods.leaving()]:
+            pod = self._state.pods.get(uid)
             if pod is None or not pod.deletion:
                 continue  # its eviction is asked for
             left = epoch_seconds(pod.deletion) - now
@@ -78,8 +78,8 @@ class Overdue:
 
     def _give_up_on(self, uid: PodUID, pod: PodRecord) -> None:
         log.warning("%s/%s should have gone at %s", pod.namespace, pod.name, pod.deletion)
-        self._world.running_pods.give_up_on(uid)
-        self._world.version += 1
+        self._state.running_pods.give_up_on(uid)
+        self._state.version += 1
         self._wake()
 
     async def _hurry(self, pod: PodRecord, left: float) -> None:

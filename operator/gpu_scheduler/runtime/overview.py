@@ -1,7 +1,7 @@
 """What all projects hold and wait for, from one pass over the jobs.
 
 Statuses of a thousand projects cost one look and not a thousand. Invariant: a value of the moment,
-never kept across a change of the world. Called by the status writer, once for all that are due.
+never kept across a change of the state. Called by the status writer, once for all that are due.
 """
 
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, Waiti
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.core.pools import by_length, pool_of
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 SharesByModel = Mapping[str, Mapping[ProjectName, int]]
 NO_SHARES: SharesByModel = {}
@@ -59,54 +59,54 @@ class Promise:
         return ""
 
 
-def look(
-    world: World,
+def survey(
+    state: ClusterState,
     shares_by_model: SharesByModel = NO_SHARES,
     waits: Mapping[JobKey, Wait] = NO_WAITS,
 ) -> Overview:
     """The overview of this moment.
 
     Args:
-        world: What is known.
+        state: What is known.
         shares_by_model: Fair shares by model, in milli-GPU.
         waits: Why jobs wait; one that can never start as it is does not count as waiting.
     """
-    cluster = world.snapshot()
+    cluster = state.snapshot()
     waiting: defaultdict[ProjectName, list[WaitingJob]] = defaultdict(list)
-    for key in world.waiting.keys():
+    for key in state.waiting.keys():
         wait = waits.get(key)
         if wait is not None and wait.reason in NEVER:
             continue
         try:
-            job = world.waiting_job(key)
+            job = state.waiting_job(key)
         except Exception:  # it counts for nobody
             unexpected("status", key)
             continue
         if job is not None:
             waiting[job.project].append(job)
     running: Counter[ProjectName] = Counter()
-    for record in world.gpujobs.values():
+    for record in state.gpujobs.values():
         if record.status.get("phase") == Phase.RUNNING:
-            owner = world.projects.owner(record.namespace)
+            owner = state.projects.owner(record.namespace)
             if owner is not None:
                 running[owner] += 1
     return Overview(
         cluster.allocated_milli,
         waiting,
         running,
-        _promise(world, cluster),
-        _by_model(world, cluster, shares_by_model),
+        _promise(state, cluster),
+        _by_model(state, cluster, shares_by_model),
     )
 
 
 def _by_model(
-    world: World, cluster: Cluster, shares: SharesByModel
+    state: ClusterState, cluster: Cluster, shares: SharesByModel
 ) -> dict[ProjectName, list[ModelHoldings]]:
     """Of each project that names models, what it is promised, holds and should hold of them."""
-    naming = {n: r for n, r in world.projects.records.items() if r.project.quota_by_model}
+    naming = {n: r for n, r in state.projects.records.items() if r.project.quota_by_model}
     if not naming:
         return {}
-    parts = {m: world.classes.part(m) for r in naming.values() for m in r.project.quota_by_model}
+    parts = {m: state.classes.part(m) for r in naming.values() for m in r.project.quota_by_model}
     order = by_length(parts.values())
     held: Counter[tuple[ProjectName, str]] = Counter()
     for (name, product), milli in cluster.held_by_model.items():
@@ -125,7 +125,7 @@ def _by_model(
     }
 
 
-def _promise(world: World, cluster: Cluster) -> Promise:
-    projects = world.planner_projects().values()
+def _promise(state: ClusterState, cluster: Cluster) -> Promise:
+    projects = state.planner_projects().values()
     quota = sum(project.quota_milli for project in projects)
     return Promise(len(projects), quota, len(cluster.dev_id) * DEVICE_MILLI)

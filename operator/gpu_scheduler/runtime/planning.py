@@ -16,18 +16,18 @@ from dataclasses import replace
 from typing import NoReturn
 
 from gpu_scheduler.core.blame import Kind, Suspect, culprit
-from gpu_scheduler.core.model.decision import Evict, Hold, Plan, Reason, Wait
+from gpu_scheduler.core.model.decision import Evict, Plan, Reason, Reservation, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
-from gpu_scheduler.core.scene import Scene, Thinner
+from gpu_scheduler.core.plan_input import PlanInput, Thinner
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.core.wording import names
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.aside import Aside, Say
 from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import Stage
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ class Planning:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         binder: Binder,
         *,
         cycle_seconds: float,
@@ -62,7 +62,7 @@ class Planning:
         """Prepare.
 
         Args:
-            world: what is known.
+            state: what is known.
             binder: carries out placements.
             cycle_seconds: least time between cycles.
             clock: monotonic seconds.
@@ -77,17 +77,17 @@ class Planning:
             now: epoch seconds.
             observe_seconds: told how long each cycle took.
         """
-        self._world, self._binder = world, binder
+        self._state, self._binder = state, binder
         self._cycle_seconds, self._clock = cycle_seconds, clock
         self._check_capacity, self._observe = check_capacity, observe_seconds
         self._evict, self._now, self._may_start = evict, now, may_start
         self._reserve_after_seconds = reserve_after_seconds
         self._packing, self._session, self._decide = packing, Session(packing), decide
-        self.aside = Aside(world, say, clock=clock)
+        self.aside = Aside(state, say, clock=clock)
         self._thinner = Thinner()
-        self._trouble: Scene | None = None  # what the last cycle could not plan
+        self._trouble: PlanInput | None = None  # what the last cycle could not plan
         self._consolidate = consolidate
-        self._holds: dict[PodUID, Hold] = {}
+        self._holds: dict[PodUID, Reservation] = {}
         self._again_at: float | None = None  # epoch seconds
         self._wake = asyncio.Event()
         self._planned_version = -1
@@ -106,8 +106,8 @@ class Planning:
         while True:
             await self._sleep()
             self._wake.clear()
-            changed = self._world.waiting.expire(self._clock())
-            changed |= self._world.version != self._planned_version
+            changed = self._state.waiting.expire(self._clock())
+            changed |= self._state.version != self._planned_version
             changed |= self._again_at is not None and self._again_at <= self._now()
             started = self._clock()
             changed |= self._is_due(self.aside.next_trial())
@@ -128,16 +128,16 @@ class Planning:
         What raises leaves it nowhere: ``run`` looks for the culprit before it plans again.
         """
         started = self._clock()
-        self._planned_version = self._world.version
+        self._planned_version = self._state.version
         if self._above_capacity():
             self._planned_version = -1
             self._wake.set()
             return 0
         gone = self.aside.gone()
-        scene, error = self._scene(gone), None
+        given, error = self._input(gone), None
         trial = self.aside.trial(gone)
         try:
-            result = self._plan(scene.without(gone, self._thinner), self._session)
+            result = self._plan(given.without(gone, self._thinner), self._session)
         except Exception as found:
             error = found
         if error is not None and trial:  # then it is one of these, most likely
@@ -146,17 +146,17 @@ class Planning:
                 self._set_aside(suspect, error, gone)
             trial, error = set(), None
             try:
-                result = self._plan(scene.without(gone, self._thinner), self._session)
+                result = self._plan(given.without(gone, self._thinner), self._session)
             except Exception as found:
                 error = found
         if error is not None:
             self._session = Session(self._packing)
-            self._trouble = scene.without(gone, Thinner()).frozen()
+            self._trouble = given.without(gone, Thinner()).frozen()
             unexpected("planning", "a plan: looking for the object that it is about", error)
             return 0
         self.aside.clear(trial)
-        self._carry_out(result, {job.key for job in scene.jobs if job.gang is not None})
-        self._take_over(result, scene, gone)
+        self._carry_out(result, {job.key for job in given.jobs if job.gang is not None})
+        self._take_over(result, given, gone)
         self.cycles += 1
         self._observe(self._clock() - started)
         return len(result.places)
@@ -169,31 +169,31 @@ class Planning:
             unexpected("planning", "devices above their capacity")
             return False
 
-    def _scene(self, gone: set[Suspect]) -> Scene:
+    def _input(self, gone: set[Suspect]) -> PlanInput:
         """What there is to plan with. An object that cannot be read is set aside and left out."""
-        world, projects, jobs = self._world, {}, []
-        for name in world.projects.records:
+        state, projects, jobs = self._state, {}, []
+        for name in state.projects.records:
             if Suspect(Kind.PROJECT, name) in gone:
                 continue
             try:
-                project = world.planner_project(name)
+                project = state.planner_project(name)
             except Exception as error:
                 self._set_aside(Suspect(Kind.PROJECT, name), error, gone)
                 continue
             if project is not None:
                 projects[name] = project
-        for key in world.waiting.keys():
+        for key in state.waiting.keys():
             if Suspect(Kind.JOB, key) in gone:
                 continue
             try:
-                job = world.waiting_job(key) if self._may_start(key) else None
+                job = state.waiting_job(key) if self._may_start(key) else None
             except Exception as error:
                 self._set_aside(Suspect(Kind.JOB, key), error, gone)
                 continue
             if job is not None:
                 jobs.append(job)
         holds = tuple(self._holds.values())
-        return Scene(world.snapshot(), projects, jobs, world.running_pods, holds)
+        return PlanInput(state.snapshot(), projects, jobs, state.running_pods, holds)
 
     def _set_aside(self, suspect: Suspect, error: BaseException, gone: set[Suspect]) -> None:
         if suspect not in gone:
@@ -201,13 +201,13 @@ class Planning:
             self.aside.put(suspect, error)
             gone.add(suspect)
 
-    def _plan(self, scene: Scene, session: Session) -> Plan:
+    def _plan(self, given: PlanInput, session: Session) -> Plan:
         return self._decide(
-            scene.cluster,
-            scene.projects,
-            scene.jobs,
-            running_pods=scene.running_pods,
-            holds=scene.holds,
+            given.cluster,
+            given.projects,
+            given.jobs,
+            running_pods=given.running_pods,
+            holds=given.holds,
             now=self._now(),
             reserve_after_seconds=self._reserve_after_seconds,
             session=session,
@@ -215,38 +215,38 @@ class Planning:
         )
 
     def _carry_out(self, result: Plan, gangs: set[JobKey]) -> None:
-        world, failed = self._world, set[JobKey]()
+        state, failed = self._state, set[JobKey]()
         for decision in result.places:
             if decision.job in failed:
                 continue  # the members of a gang stand and fall together
-            pod = world.waiting.pod(decision.pod)
+            pod = state.waiting.pod(decision.pod)
             try:
                 if pod is None:
                     raise RuntimeError(f"planned a pod that does not wait: {decision.pod}")
-                world.assume(decision)
+                state.assume(decision)
                 self._binder.submit(decision, pod, gang=decision.job in gangs)
             except Exception as error:
                 failed.add(decision.job)
-                world.forget(decision.pod, pod)
+                state.forget(decision.pod, pod)
                 self._set_aside(Suspect(Kind.JOB, decision.job), error, set())
         try:
             self._evict(result.evicts)
         except Exception:
             unexpected("planning", f"{len(result.evicts)} evictions")
 
-    async def _search(self, scene: Scene) -> None:
+    async def _search(self, given: PlanInput) -> None:
         """Set aside what makes this raise. Others run between two questions."""
         error: BaseException | None = None
         search = culprit(
-            sorted(node.name for node in scene.cluster.nodes),
-            scene.owners(),
-            sorted(scene.projects),
+            sorted(node.name for node in given.cluster.nodes),
+            given.owners(),
+            sorted(given.projects),
         )
         try:
             kept = next(search)
             while True:
                 await asyncio.sleep(0)
-                found = self._raises(scene.only(kept))
+                found = self._raises(given.only(kept))
                 error = found or error
                 kept = search.send(found is not None)
         except StopIteration as done:
@@ -265,9 +265,9 @@ class Planning:
         await asyncio.sleep(_NO_CULPRIT_SECONDS)
         self._wake.set()
 
-    def _raises(self, scene: Scene) -> Exception | None:
+    def _raises(self, given: PlanInput) -> Exception | None:
         try:
-            self._plan(scene, Session(self._packing))
+            self._plan(given, Session(self._packing))
         except Exception as error:
             return error
         return None
@@ -281,39 +281,39 @@ class Planning:
         least = self._cycle_seconds if placed else _LEAST_REST_SECONDS
         return max(least, min(_REST_FACTOR * took_seconds, _MAX_REST_SECONDS))
 
-    def _take_over(self, result: Plan, scene: Scene, gone: set[Suspect]) -> None:
+    def _take_over(self, result: Plan, given: PlanInput, gone: set[Suspect]) -> None:
         # Until a pod is bound its room stays promised: the write may still fail.
-        self._holds = {uid: h for uid, h in self._holds.items() if uid in self._world.assumed}
+        self._holds = {uid: h for uid, h in self._holds.items() if uid in self._state.assumed}
         self._holds |= {hold.pod: hold for hold in result.holds}
         self.shares_milli, self._again_at = result.shares_milli, result.again_at
         self.shares_by_model_milli = result.shares_by_model_milli
         waits = {wait.job: self._completed(wait) for wait in result.waits}
-        waits |= self._waits_aside(scene, gone)
+        waits |= self._waits_aside(given, gone)
         if nodes := self.aside.nodes():
             waits = {key: _in_doubt(wait, nodes) for key, wait in waits.items()}
         for job in self.waits.keys() | waits.keys():
             if self.waits.get(job) != waits.get(job):
-                self._world.touched.add(job)
+                self._state.touched.add(job)
         self.waits = waits
 
     def _completed(self, wait: Wait) -> Wait:
         """What is known beside the plan: how far the job has come, and who refused it where."""
         message = wait.message
         if wait.reason is Reason.WAITING_FOR_TOPOLOGY:
-            pods = [pod for pod in self._world.records(wait.job) if pod.stage is not Stage.ENDED]
-            placed = sum(bool(pod.node) or pod.uid in self._world.assumed for pod in pods)
+            pods = [pod for pod in self._state.records(wait.job) if pod.stage is not Stage.ENDED]
+            placed = sum(bool(pod.node) or pod.uid in self._state.assumed for pod in pods)
             message = f"{placed} of {len(pods)} pods placed; {message}"
-        said = {node: why for node, why in self._world.waiting.avoided(wait.job).items() if why}
+        said = {node: why for node, why in self._state.waiting.avoided(wait.job).items() if why}
         if said:
             told = [f"{node}: {why}" for node, why in sorted(said.items())[:_MOST_REFUSALS]]
             message = f"{message}; refused on {'; '.join(told)}"
         return wait if message is wait.message else replace(wait, message=message)
 
-    def _waits_aside(self, scene: Scene, gone: set[Suspect]) -> dict[JobKey, Wait]:
+    def _waits_aside(self, given: PlanInput, gone: set[Suspect]) -> dict[JobKey, Wait]:
         """What is said of jobs that are set aside, and of those of a project that is."""
         keys = {JobKey(each.name) for each in gone if each.kind is Kind.JOB}
-        waits = {key: self.aside.job(key) for key in keys if key in self._world.gpujobs}
-        for job in scene.jobs:
+        waits = {key: self.aside.job(key) for key in keys if key in self._state.gpujobs}
+        for job in given.jobs:
             if why := self.aside.project(job.project):
                 waits[job.key] = f"GPUProject {job.project} is {why}"
         return {key: Wait(key, Reason.INVALID, why, 1) for key, why in waits.items()}
@@ -322,7 +322,7 @@ class Planning:
         return at is not None and at <= self._clock()
 
     async def _sleep(self) -> None:
-        expiries = self._world.waiting.next_expiry(), self.aside.next_trial()
+        expiries = self._state.waiting.next_expiry(), self.aside.next_trial()
         waits = [expiry - self._clock() for expiry in expiries if expiry is not None]
         if self._again_at is not None:
             waits.append(self._again_at - self._now())

@@ -24,9 +24,9 @@ from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.gangs import holds
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Preemption:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         recovery: Recovery,
         events: Events,
         *,
@@ -55,7 +55,7 @@ class Preemption:
         now: Callable[[], float] = time.time,
     ) -> None:
         """``wake``: an eviction was given up, plan again; ``now``: epoch seconds."""
-        self._world, self._recovery, self._events = world, recovery, events
+        self._state, self._recovery, self._events = state, recovery, events
         self._wake, self._clock, self._now = wake, clock, now
         self._preempted: dict[JobKey, tuple[str, Preempted]] = {}  # with the GPUJob's uid
         self._spared: dict[PodUID, float] = {}  # until, monotonic seconds
@@ -72,18 +72,18 @@ class Preemption:
             except Exception:
                 unexpected("preemption", f"{decision.job}: pod {decision.pod}")
         for job, decision in gangs.items():
-            for pod in list(self._world.records(job)):
-                if holds(pod) or pod.uid in self._world.assumed:
+            for pod in list(self._state.records(job)):
+                if holds(pod) or pod.uid in self._state.assumed:
                     try:
                         self._evict(pod, decision.reason)
                     except Exception:
                         unexpected("preemption", f"{pod.namespace}/{pod.name}")
 
     def _carry_out(self, decision: Evict, gangs: dict[JobKey, Evict]) -> None:
-        pod = self._world.pods.get(decision.pod)
+        pod = self._state.pods.get(decision.pod)
         if pod is None or not self._evict(pod, decision.reason):
             return
-        own = self._world.jobs.get(pod.job_uid)
+        own = self._state.jobs.get(pod.job_uid)
         why = Preempted(decision.beneficiary, pod.uid)
         self._preempted[decision.job] = (own.owner_uid if own is not None else "", why)
         self.counts[decision.reason] += 1
@@ -112,13 +112,13 @@ class Preemption:
         owed = reason is EvictReason.RECLAIM
         if not self._recovery.make_way(pod, lambda: self._gave_up(pod.uid), first, owed=owed):
             return False
-        self._world.set_leaving(pod.uid, True)
+        self._state.set_leaving(pod.uid, True)
         return True
 
     def _mark(self, pod: PodRecord) -> Write | None:
         """What says on the pod's Job that it moves."""
-        job, now = self._world.jobs.get(pod.job_uid), self._now()
-        self._world.running_pods.moves.decided(pod, now)
+        job, now = self._state.jobs.get(pod.job_uid), self._now()
+        self._state.running_pods.moves.decided(pod, now)
         if job is None:
             return None
         meta = Meta(name=job.name, namespace=job.namespace, uid=job.uid)
@@ -126,18 +126,18 @@ class Preemption:
         return mark_moved(meta, pod.index, pod.uid, datetime.fromtimestamp(now, UTC), old)
 
     def _gave_up(self, uid: PodUID) -> None:
-        running_pods = self._world.running_pods
-        self._world.set_leaving(uid, False)
+        running_pods = self._state.running_pods
+        self._state.set_leaving(uid, False)
         if running_pods.get(uid) is None:
             return
         self._spared[uid] = self._clock() + SPARED_SECONDS
         running_pods.set_spared(uid, True)
-        self._world.version += 1
+        self._state.version += 1
         self._wake()
 
     def _lives(self, key: JobKey, uid: str) -> bool:
         """Whether the GPUJob is still that one, and not a later one of its name."""
-        job = self._world.gpujobs.get(key)
+        job = self._state.gpujobs.get(key)
         return job is not None and job.uid == uid
 
     def _expire(self) -> None:
@@ -146,10 +146,10 @@ class Preemption:
             del self._preempted[key]
         for uid in [uid for uid, until in self._spared.items() if until <= now]:
             del self._spared[uid]
-            self._world.running_pods.set_spared(uid, False)
+            self._state.running_pods.set_spared(uid, False)
 
     def _say(self, key: JobKey, reason: str, message: str) -> None:
-        job = self._world.gpujobs.get(key)
+        job = self._state.gpujobs.get(key)
         if job is not None:
             subject = Subject("GPUJob", job.namespace, job.name, job.uid)
             self._events.say(subject, "Normal", reason, message)

@@ -27,14 +27,14 @@ from gpu_scheduler.runtime.creation import (
     create_job,
     create_service,
 )
-from gpu_scheduler.runtime.intake import GPUJOBS
+from gpu_scheduler.runtime.custom_resources import GPUJOBS
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.runtime.sweeps.segments import Segments
 from gpu_scheduler.runtime.width import AGAIN_SECONDS, pods_at_once
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Reconciler:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         acceptance: Acceptance,
         queue: WorkQueue[JobKey],
@@ -64,7 +64,7 @@ class Reconciler:
         """
         self._refusals = Refusals(clock, queue.add_after)
         self._sweeps = sweeps
-        self._world, self._client, self._acceptance = world, client, acceptance
+        self._state, self._client, self._acceptance = state, client, acceptance
         self._queue, self._wake, self._now = queue, wake, now
         self._writes = writes
 
@@ -87,13 +87,13 @@ class Reconciler:
         self._refusals.changed(namespace)
 
     async def _reconcile(self, key: JobKey) -> None:
-        job = self._world.gpujobs.get(key)
-        if key.partition("/")[0] in self._world.terminating:
+        job = self._state.gpujobs.get(key)
+        if key.partition("/")[0] in self._state.terminating:
             return await self._leave(key, job)
         if job is None or job.deleting:
             self._refusals.forget(key)
             return None
-        running = list(self._world.jobs_of(key))
+        running = list(self._state.jobs_of(key))
         sweeps = self._sweeps if job.spec is not None and job.spec.sweep is not None else None
         if sweeps is not None and await sweeps.ended(job):
             return await self._expire(job, [])
@@ -105,8 +105,8 @@ class Reconciler:
         if job.spec is None:
             self._refusals.forget(key)
             return self._refuse(job, job.problem)
-        project = self._world.projects.owner(job.namespace)
-        if project is None or job.unknown or self._world.projects.records[project].problem:
+        project = self._state.projects.owner(job.namespace)
+        if project is None or job.unknown or self._state.projects.records[project].problem:
             self._refuse(job, job.unknown or self._not_charged(job, project))
             return await self._give_back(job, running)
         own = {j.role: j for j in running if j.owner_uid == job.uid and not j.deleting}
@@ -126,7 +126,7 @@ class Reconciler:
         self._refusals.forget(key)
         if job is not None and not job.deleting:
             self._refuse(job, going(job.namespace))
-        for own in self._world.job_book.claims(key):
+        for own in self._state.job_book.claims(key):
             if own.deleting:
                 continue
             log.info("%s: its namespace is being deleted: deleting Job %s", key, own.name)
@@ -158,7 +158,7 @@ class Reconciler:
 
     def _not_charged(self, job: GPUJobRecord, project: ProjectName | None) -> str:
         """Why nobody's quota can be charged for the job."""
-        records = self._world.projects.records
+        records = self._state.projects.records
         if project is None:
             return no_project(job.namespace)
         return f"GPUProject {project} cannot be used: {records[project].problem}"
@@ -193,7 +193,7 @@ class Reconciler:
                 if accepted.role not in existing:
                     body = self._as_wide(job, project, accepted.job, None)
                     made = await create_job(self._client, job, body)
-                    self._world.job_changed(made)
+                    self._state.job_changed(made)
         except NotCreatableError as error:
             if error.elsewhere:
                 return self._note_verdict(job, project, str(error))
@@ -235,7 +235,7 @@ class Reconciler:
         """A rendered Job, made no wider than is of use."""
         wanted = rendered["spec"]["parallelism"]
         own = () if existing is None else (existing,)
-        width = min(wanted, pods_at_once(self._world, job, project, own))
+        width = min(wanted, pods_at_once(self._state, job, project, own))
         if width == wanted:
             return rendered
         self._queue.add_after(job.key, AGAIN_SECONDS)
@@ -268,7 +268,7 @@ class Reconciler:
 
     def _judged(self, before: GPUJobRecord) -> GPUJobRecord | None:
         """The record as it is now; None where the spec is another: the news are in the queue."""
-        job = self._world.gpujobs.get(before.key)
+        job = self._state.gpujobs.get(before.key)
         if job is None or (job.uid, job.generation) != (before.uid, before.generation):
             return None
         return job
@@ -278,11 +278,11 @@ class Reconciler:
         job = self._judged(judged)
         if job is not None and job.unfollowed != why:
             job.unfollowed = why
-            self._world.touched.add(job.key)
+            self._state.touched.add(job.key)
 
     def _about(self, job: GPUJobRecord, project: ProjectName) -> Hashable:
         """What a verdict is about; it says nothing once this is another."""
-        return (job.uid, job.generation, project, self._world.projects.records[project].generation)
+        return (job.uid, job.generation, project, self._state.projects.records[project].generation)
 
     def _note_verdict(self, job: GPUJobRecord, project: ProjectName, problem: str) -> None:
         """Tell the API server's verdict; what it refuses is looked at again."""
@@ -298,8 +298,8 @@ class Reconciler:
         job = self._judged(judged)
         if job is not None and job.problem != problem:
             job.problem = problem
-            self._world.touched.add(job.key)
-            self._world.version += 1
+            self._state.touched.add(job.key)
+            self._state.version += 1
             self._wake()
 
 

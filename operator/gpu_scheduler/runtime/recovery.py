@@ -19,7 +19,7 @@ import orjson
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.core.verify import Holder, overbooked
+from gpu_scheduler.core.verify import PodDevices, overbooked
 from gpu_scheduler.jobs.evict import evict, mark_disrupted, mark_time_limit, remove
 from gpu_scheduler.jobs.write import Write, send
 from gpu_scheduler.kube import errors
@@ -27,9 +27,9 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -46,7 +46,7 @@ class Recovery:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         events: Events,
         *,
@@ -60,7 +60,7 @@ class Recovery:
         ``clock``: monotonic seconds, ``now``: epoch seconds.
         """
         self._now = now
-        self._world, self._client, self._events = world, client, events
+        self._state, self._client, self._events = state, client, events
         self._stuck_seconds, self._avoid_seconds, self._clock = stuck_seconds, avoid_seconds, clock
         self._handled: set[PodUID] = set()  # a request about it is under way or was answered
         self._told: set[PodUID] = set()  # its trouble was counted and reported
@@ -105,7 +105,7 @@ class Recovery:
         A pod that takes its time to go keeps its device full in the ledger's arrays: nothing is
         placed there, and the rest of the cluster need not wait for it.
         """
-        ledger = self._world.ledger
+        ledger = self._state.ledger
         cluster = ledger.cluster
         crowded = max((m for held in ledger.unlisted.values() for m in held.values()), default=0)
         least = min(min(cluster.free_milli, default=0), min(cluster.free_mib, default=0))
@@ -114,13 +114,13 @@ class Recovery:
         found = overbooked(
             cluster,
             [
-                Holder(
+                PodDevices(
                     pod.uid,
                     pod.node,
                     epoch_seconds(pod.created),
                     ledger.resolved(pod.node, pod.allocation.grants),
                 )
-                for pod in self._world.pods.values()
+                for pod in self._state.pods.values()
                 if pod.allocation is not None and pod.stage is not Stage.ENDED
             ],
         )
@@ -130,7 +130,7 @@ class Recovery:
                 if uid in self._handled:
                     continue
                 began = True
-                pod = self._world.pods[uid]
+                pod = self._state.pods[uid]
                 self._evict(
                     pod,
                     "overbooked",
@@ -231,7 +231,7 @@ class Recovery:
         known = pod.uid in self._handled or (pod.disrupted and pod.ran)
         if known or pod.phase != "Failed" or pod.allocation is None or not pod.job_uid:
             return
-        key = self._world.job_of(pod)
+        key = self._state.job_of(pod)
         if key is None:
             self._unmarked.add(pod.uid)  # after a start, the list of Jobs may be still to come
             return
@@ -268,24 +268,24 @@ class Recovery:
     def _hangs(self, pod: PodRecord) -> bool:
         if pod.stage is not Stage.PLACED or pod.deleting or pod.allocation is None:
             return False
-        return pod.unschedulable is not None or not self._world.ledger.has_node(pod.node)
+        return pod.unschedulable is not None or not self._state.ledger.has_node(pod.node)
 
     def _sweep(self) -> None:
         now = self._clock()
-        self._world.waiting.forgive_all_but(self._world.gpujobs)
+        self._state.waiting.forgive_all_but(self._state.gpujobs)
         try:
             self.check_capacity()
         except Exception:
             unexpected("recovery", "devices above their capacity")
         unmarked, self._unmarked = self._unmarked, set()
         for uid in unmarked:
-            if uid in self._world.pods:
-                self._each(self._ended, self._world.pods[uid])
-        for pod in list(self._world.pods.values()):
+            if uid in self._state.pods:
+                self._each(self._ended, self._state.pods[uid])
+        for pod in list(self._state.pods.values()):
             if pod.stage is Stage.PLACED and pod.uid not in self._since and self._hangs(pod):
                 self._since[pod.uid] = now
         for uid in list(self._since):
-            known = self._world.pods.get(uid)
+            known = self._state.pods.get(uid)
             if known is None or not self._hangs(known):
                 del self._since[uid]
             elif now - self._since[uid] >= self._stuck_seconds and uid not in self._handled:
@@ -300,7 +300,7 @@ class Recovery:
 
     def _unstick(self, pod: PodRecord) -> None:
         why = pod.unschedulable.message if pod.unschedulable else "the node is gone"
-        key = self._world.job_of(pod)
+        key = self._state.job_of(pod)
         if key is not None and pod.uid not in self._told:
             told = f"kube-scheduler could not bind {pod.name}: {why}" if pod.unschedulable else why
             self._avoid(key, pod.node, told)
@@ -326,16 +326,16 @@ class Recovery:
 
     def _avoid(self, key: JobKey, node: str, why: str, ago: float = 0.0) -> None:
         """Keep the job off the node: ``ago`` seconds ago somebody said why it does not do."""
-        self._world.waiting.avoid(key, node, self._clock() - ago, self._avoid_seconds, why)
+        self._state.waiting.avoid(key, node, self._clock() - ago, self._avoid_seconds, why)
 
     def _say_of(self, pod: PodRecord, reason: str, message: str) -> None:
         log.warning("%s/%s: %s", pod.namespace, pod.name, message)
-        key = self._world.job_of(pod)
+        key = self._state.job_of(pod)
         if key is not None:
             self._say(key, reason, message)
 
     def _say(self, key: JobKey, reason: str, message: str) -> None:
-        job = self._world.gpujobs.get(key)
+        job = self._state.gpujobs.get(key)
         if job is not None:
             subject = Subject("GPUJob", job.namespace, job.name, job.uid)
             self._events.say(subject, "Warning", reason, message)
@@ -360,7 +360,7 @@ class Recovery:
             log.warning("recovery of pod %s: %s", uid, error)
         else:
             unexpected("recovery", f"pod {uid}", error)
-        if uid in self._world.pods:
+        if uid in self._state.pods:
             self._unmarked.add(uid)  # the next sweep tries again
 
     async def _mark(self, write: Write, what: str) -> None:

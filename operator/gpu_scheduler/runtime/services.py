@@ -24,8 +24,8 @@ from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.creation import NotCreatableError, StaleJobError, create_service
 from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -46,9 +46,9 @@ class Service(msgspec.Struct, frozen=True):
 class Services:
     """Keeps Services as they should be."""
 
-    def __init__(self, world: World, client: Client, events: Events) -> None:
+    def __init__(self, state: ClusterState, client: Client, events: Events) -> None:
         """``events``: where it is told what cannot be put back."""
-        self._world, self._client, self._events = world, client, events
+        self._state, self._client, self._events = state, client, events
         self._line: deque[JobKey] = deque()
 
     async def run(self) -> NoReturn:
@@ -69,26 +69,26 @@ class Services:
 
     def _next(self) -> GPUJobRecord | None:
         if not self._line:
-            self._line.extend(key for key, job in self._world.gpujobs.items() if self._has_one(job))
+            self._line.extend(key for key, job in self._state.gpujobs.items() if self._has_one(job))
         while self._line:
-            job = self._world.gpujobs.get(self._line.popleft())
+            job = self._state.gpujobs.get(self._line.popleft())
             if job is not None and self._has_one(job):
                 return job
         return None
 
     def _has_one(self, job: GPUJobRecord) -> bool:
         """Whether a job has a Service, and pods that may need it."""
-        going = job.deleting or job.problem or job.namespace in self._world.terminating
+        going = job.deleting or job.problem or job.namespace in self._state.terminating
         if going or job.spec is None or not is_distributed(job.spec):
             return False
-        own = [each for each in self._world.jobs_of(job.key) if not each.deleting]
+        own = [each for each in self._state.jobs_of(job.key) if not each.deleting]
         return bool(own) and not all(each.complete or each.failure for each in own)
 
     async def _look(self, job: GPUJobRecord) -> None:
         try:
             found = await self._client.get(core("services", job.namespace, job.name), Service)
         except errors.NotFound:
-            project = self._world.projects.owner(job.namespace)
+            project = self._state.projects.owner(job.namespace)
             if project is not None:
                 log.warning("%s: its Service was deleted: making it again", job.key)
                 await create_service(self._client, job, project)

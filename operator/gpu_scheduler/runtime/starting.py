@@ -23,14 +23,14 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.look_for_ever import look_for_ever
 from gpu_scheduler.runtime.object_events import ObjectEvents
+from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.runtime.states import on_its_node
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ class Starting:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         recovery: Recovery,
         *,
@@ -74,7 +74,7 @@ class Starting:
         now: Callable[[], float] = time.time,
     ) -> None:
         """``wake``: a back-off is over, plan again; ``now``: epoch seconds."""
-        self._world, self._recovery, self._wake = world, recovery, wake
+        self._state, self._recovery, self._wake = state, recovery, wake
         self._events = ObjectEvents(client)
         self._clock, self._now = clock, now
         self._slow: dict[PodUID, _Slow] = {}
@@ -84,8 +84,8 @@ class Starting:
 
     async def run(self) -> NoReturn:
         """Look for ever; ends with NotLeader when the fence closes."""
-        await look_for_ever(
-            self.look, seconds=_LOOK_SECONDS, loop="starting", about="pods that do not start"
+        await poll_for_ever(
+            self.check, seconds=_LOOK_SECONDS, loop="starting", about="pods that do not start"
         )
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
@@ -96,7 +96,7 @@ class Starting:
                 since = self._clock() - max(0.0, age)
                 self._slow[pod.uid] = _Slow(since, since + ASK_AFTER_SECONDS)
         elif self._slow.pop(pod.uid, None) is not None and pod.stage is not Stage.PLACED:
-            key = self._world.job_of(pod)
+            key = self._state.job_of(pod)
             if key is not None and (pod.stage is Stage.RUNNING or pod.ran):
                 self._back_off.pop(key, None)
 
@@ -118,13 +118,13 @@ class Starting:
         """Whether pods of a job may be placed."""
         return not self.gave_back(key)
 
-    async def look(self) -> None:
-        """Look once at all pods that have not started."""
+    async def check(self) -> None:
+        """Check once at all pods that have not started."""
         self._expire()
         due: Turns[str, PodRecord] = Turns()
         jobs = set[str]()
         for uid, slow in list(self._slow.items()):
-            pod = self._world.pods.get(uid)
+            pod = self._state.pods.get(uid)
             if pod is None:
                 del self._slow[uid]
                 continue
@@ -150,10 +150,10 @@ class Starting:
         return bool(limit) and self._clock() - slow.since >= limit
 
     def _limit_seconds(self, pod: PodRecord) -> int:
-        owner = self._world.projects.owner(pod.namespace)
+        owner = self._state.projects.owner(pod.namespace)
         if owner is None:
             return START_TIMEOUT_SECONDS
-        return self._world.projects.records[owner].start_timeout_seconds
+        return self._state.projects.records[owner].start_timeout_seconds
 
     def _to_be_asked(self, pod: PodRecord, slow: _Slow) -> bool:
         return (
@@ -175,14 +175,14 @@ class Starting:
             raise
         except errors.ApiError as error:
             return log.info("Events of %s/%s: %s", pod.namespace, pod.name, error)
-        key = self._world.job_of(pod)
+        key = self._state.job_of(pod)
         if found is not None and found != slow.trouble and key is not None:
             slow.trouble = found
-            self._world.touched.add(key)
+            self._state.touched.add(key)
 
     def _give_back(self, pod: PodRecord, slow: _Slow) -> None:
-        key = self._world.job_of(pod)
-        job = self._world.gpujobs.get(key) if key is not None else None
+        key = self._state.job_of(pod)
+        job = self._state.gpujobs.get(key) if key is not None else None
         if key is None or job is None:
             return
         trouble = pod.trouble or slow.trouble
@@ -203,15 +203,15 @@ class Starting:
             said = f"{message} and is tried again at {again}"
             until, explained = self._clock() + seconds, trouble is not None
             self._back_off[key] = _BackOff(job.uid, times, until, said, f"{said}: {why}", explained)
-        self._world.touched.add(key)
+        self._state.touched.add(key)
 
     def _expire(self) -> None:
         for key, known in list(self._back_off.items()):
-            job = self._world.gpujobs.get(key)
+            job = self._state.gpujobs.get(key)
             if job is None or job.uid != known.uid:
                 del self._back_off[key]
             elif not known.over and known.until <= self._clock():
                 known.over = True
-                self._world.touched.add(key)
-                self._world.version += 1
+                self._state.touched.add(key)
+                self._state.version += 1
                 self._wake()

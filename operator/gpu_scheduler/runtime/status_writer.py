@@ -24,9 +24,9 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.custom_resources import GPUJOBS, GPUPROJECTS, CustomResources
 from gpu_scheduler.runtime.events import Events, Subject
-from gpu_scheduler.runtime.intake import GPUJOBS, GPUPROJECTS, Intake
-from gpu_scheduler.runtime.overview import Overview, look
+from gpu_scheduler.runtime.overview import Overview, survey
 from gpu_scheduler.runtime.planning import Planning
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.project_status import project_status
@@ -35,8 +35,8 @@ from gpu_scheduler.runtime.reconcile import FINISHED
 from gpu_scheduler.runtime.states import NOTHING, Known
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.runtime.sweeps.status import Judged
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -71,10 +71,10 @@ class StatusWriter:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         planning: Planning,
-        intake: Intake,
+        custom_resources: CustomResources,
         events: Events,
         preemption: Preemption,
         *,
@@ -92,12 +92,12 @@ class StatusWriter:
         """
         self._now = now
         self._judged, self._known = judged, known
-        self._world, self._client, self._planning = world, client, planning
-        self._intake, self._events, self._finished = intake, events, finished
+        self._state, self._client, self._planning = state, client, planning
+        self._custom_resources, self._events, self._finished = custom_resources, events, finished
         self._preemption = preemption
         self._shares_milli: Mapping[ProjectName, int] = {}
         self._interval, self._clock = status_seconds, clock
-        self._watched = Watched(world.agents.reports, world.nodes.sick_devices)
+        self._watched = Watched(state.agents.reports, state.nodes.sick_devices)
         self._written: dict[str, float] = {}  # uid -> when, monotonic seconds; the oldest first
         self._line: dict[JobKey, None] = {}  # jobs that have something to say, the first first
         self._busy: set[str] = set()
@@ -127,7 +127,7 @@ class StatusWriter:
         raise AssertionError("the loop does not end")
 
     def _due_jobs(self) -> list[JobKey]:
-        touched, room = self._world.touched, _BEGUN - len(self._busy)
+        touched, room = self._state.touched, _BEGUN - len(self._busy)
         first = [key for key in touched if self._says_nothing_yet(key)]
         self._line |= dict.fromkeys(touched)
         touched.clear()
@@ -135,7 +135,7 @@ class StatusWriter:
         for key in (*first, *self._line):
             if len(due) >= room:
                 break
-            job = self._world.gpujobs.get(key)
+            job = self._state.gpujobs.get(key)
             if job is None or job.deleting:
                 self._line.pop(key, None)
             elif key in self._line and key not in self._busy and self._may_write(job.uid):
@@ -144,7 +144,7 @@ class StatusWriter:
         return due
 
     def _says_nothing_yet(self, key: JobKey) -> bool:
-        job = self._world.gpujobs.get(key)
+        job = self._state.gpujobs.get(key)
         return job is not None and not job.status.get("phase")
 
     def _write_projects(self, group: asyncio.TaskGroup) -> None:
@@ -153,7 +153,7 @@ class StatusWriter:
         due = self._due_projects() if started >= self._projects_again_at else []
         if not due:
             return
-        overview = look(self._world, self._planning.shares_by_model_milli, self._planning.waits)
+        overview = survey(self._state, self._planning.shares_by_model_milli, self._planning.waits)
         for name in due:
             group.create_task(self._once(name, partial(self._project, name, overview)))
         self._projects_again_at = self._clock() + 10 * (self._clock() - started)
@@ -162,16 +162,16 @@ class StatusWriter:
         if not self._planning.cycles:
             return []  # shares are not known yet
         shares = self._planning.shares_milli
-        if self._world.version != self._project_version or shares != self._shares_milli:
-            self._project_version, self._shares_milli = self._world.version, shares
-            self._intake.projects_touched.update(self._world.projects.records)
+        if self._state.version != self._project_version or shares != self._shares_milli:
+            self._project_version, self._shares_milli = self._state.version, shares
+            self._custom_resources.projects_touched.update(self._state.projects.records)
         due = []
-        for name in tuple(self._intake.projects_touched):
-            record = self._world.projects.records.get(name)
+        for name in tuple(self._custom_resources.projects_touched):
+            record = self._state.projects.records.get(name)
             if record is None:
-                self._intake.projects_touched.discard(name)
+                self._custom_resources.projects_touched.discard(name)
             elif name not in self._busy and self._may_write(record.uid):
-                self._intake.projects_touched.discard(name)
+                self._custom_resources.projects_touched.discard(name)
                 due.append(name)
         return due
 
@@ -199,21 +199,21 @@ class StatusWriter:
             self._busy.discard(key)
 
     async def _job(self, key: JobKey) -> None:
-        world = self._world
-        job = world.gpujobs.get(key)
+        state = self._state
+        job = state.gpujobs.get(key)
         if job is None:
             return
         status = gpujob_status(
             job,
-            world.jobs_of(key),
-            world.records(key),
-            project=world.projects.owner(job.namespace),
+            state.jobs_of(key),
+            state.records(key),
+            project=state.projects.owner(job.namespace),
             now=self._now(),
             known=replace(
                 self._known(job),
                 wait=self._planning.waits.get(key),
                 preempted=self._preemption.of(key),
-                assumed=world.assumed,
+                assumed=state.assumed,
             ),
             watched=self._watched,
             sweep=self._judged(job),
@@ -222,7 +222,7 @@ class StatusWriter:
         if status.preempted_by is None:
             self._preemption.forget(key)
         subject = Subject("GPUJob", job.namespace, job.name, job.uid)
-        if strangers := world.job_book.to_tell(job):
+        if strangers := state.job_book.to_tell(job):
             self._events.say(subject, "Warning", "StrangeJob", strangers)
         patch = difference(job.status, status.to_json())
         if not patch:
@@ -234,11 +234,11 @@ class StatusWriter:
             job.status = status.to_json()
             self._report(subject, before, status)
             if status.phase != before.get("phase"):
-                self._intake.phase_changed(job)
+                self._custom_resources.phase_changed(job)
             if status.phase in FINISHED:
                 self._finished(key)
         else:
-            world.touched.add(key)
+            state.touched.add(key)
 
     def _report(self, subject: Subject, before: Mapping[str, Any], after: GPUJobStatus) -> None:
         told = after.reason == Reason.PREEMPTED  # when it was decided, with more detail
@@ -254,11 +254,11 @@ class StatusWriter:
             self._events.say(subject, "Warning", reason, message)
 
     async def _project(self, name: ProjectName, overview: Overview) -> None:
-        world = self._world
-        record = world.projects.records.get(name)
+        state = self._state
+        record = state.projects.records.get(name)
         if record is None:
             return
-        before = self._intake.project_status.get(name, {})
+        before = self._custom_resources.project_status.get(name, {})
         status = project_status(
             record,
             allocated_milli=overview.allocated_milli.get(name, 0),
@@ -267,7 +267,7 @@ class StatusWriter:
             running_jobs=overview.running.get(name, 0),
             broken=overview.promise.broken(record.project),
             by_model=overview.by_model.get(name, ()),
-            conflicts=world.projects.conflicts(name),
+            conflicts=state.projects.conflicts(name),
             aside=self._planning.aside.project(name),
             before=before,
             now=self._now(),
@@ -278,9 +278,9 @@ class StatusWriter:
         self._note_write(record.uid)
         path = of_group(GROUP, VERSION, GPUPROJECTS, name=name, subresource="status")
         if await self._patch(path, record.uid, patch):
-            self._intake.project_status[name] = status
+            self._custom_resources.project_status[name] = status
         else:
-            self._intake.projects_touched.add(name)
+            self._custom_resources.projects_touched.add(name)
 
     async def _patch(self, path: str, uid: str, status: Mapping[str, Any]) -> bool:
         self.writes += 1

@@ -10,15 +10,15 @@ from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.quota import ceiling_milli
 from gpu_scheduler.core.window import LEAST_SPARE, could_run, window
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.gangs import holds
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
-from gpu_scheduler.state.world import World
 
 AGAIN_SECONDS = 60.0
 
 
 def pods_at_once(
-    world: World, job: GPUJobRecord, project: ProjectName, own: Iterable[JobRecord]
+    state: ClusterState, job: GPUJobRecord, project: ProjectName, own: Iterable[JobRecord]
 ) -> int:
     """Pods of a GPUJob that may exist at once; ``own``: its Jobs that have not ended."""
     spec = job.spec
@@ -28,8 +28,8 @@ def pods_at_once(
         return spec.total_pods  # each role is as wide as it has replicas
     if is_gang(spec) or spec.parallelism <= LEAST_SPARE:
         return spec.parallelism
-    cluster = world.ledger.cluster
-    record = world.projects.records[project]
+    cluster = state.ledger.cluster
+    record = state.projects.records[project]
     possible = could_run(
         job.asks[""].devices,
         job.asks[""].models,
@@ -38,5 +38,5 @@ def pods_at_once(
     )
     jobs = list(own)
     now = sum(each.parallelism for each in jobs) if jobs else None
-    placed = sum(1 for pod in world.records(job.key) if holds(pod) or pod.uid in world.assumed)
+    placed = sum(1 for pod in state.records(job.key) if holds(pod) or pod.uid in state.assumed)
     return window(spec.parallelism, possible, now, placed)

@@ -18,11 +18,11 @@ from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.exec_login import log_in
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.simulate import what_if
-from gpu_scheduler.simulate.cluster_cycles import settle
+from gpu_scheduler.simulate.cluster_cycles import plan_until_stable
 from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
 from gpu_scheduler.simulate.cluster_read import read
 from gpu_scheduler.simulate.cluster_report import Report, picture, report
-from gpu_scheduler.simulate.cluster_world import scene_of
+from gpu_scheduler.simulate.simulated_cluster import scene_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +69,15 @@ def simulate_objects(
         SimulationError: a what-if cannot be used.
     """
     now = timestamp(at)
-    before = picture(scene_of(objects, request.operator_namespace, now).world.snapshot())
+    before = picture(scene_of(objects, request.operator_namespace, now).state.snapshot())
     for what in request.remove:
         what_if.remove(objects, what, namespace)
     for path in request.add:
         what_if.add(objects, path, namespace, now)
     moves = request.consolidation
-    scene = scene_of(objects, request.operator_namespace, now, consolidation=moves)
-    outcome = settle(scene, request.packing, now, consolidation=moves)
-    return report(scene, outcome, server, objects, before)
+    simulated = scene_of(objects, request.operator_namespace, now, consolidation=moves)
+    outcome = plan_until_stable(simulated, request.packing, now, consolidation=moves)
+    return report(simulated, outcome, server, objects, before)
 
 
 async def _read(connection: Connection) -> Objects:

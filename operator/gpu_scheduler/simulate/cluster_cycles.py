@@ -8,13 +8,13 @@ Called by ``cluster_command``.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpu_scheduler.core.model.decision import Evict, EvictReason, Hold, Place, Plan, Wait
+from gpu_scheduler.core.model.decision import Evict, EvictReason, Place, Plan, Reservation, Wait
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.session import Session
-from gpu_scheduler.simulate.cluster_world import Scene
 from gpu_scheduler.simulate.imagined import placed
+from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster
 from gpu_scheduler.state.jobs import epoch_seconds
 
 MOST_CYCLES = 50
@@ -52,23 +52,25 @@ class Outcome:
     settled: bool = False
 
 
-def settle(scene: Scene, packing: Packing, now: str, *, consolidation: bool = False) -> Outcome:
+def plan_until_stable(
+    simulated: SimulatedCluster, packing: Packing, now: str, *, consolidation: bool = False
+) -> Outcome:
     """Plan until nothing more starts and nobody gives way.
 
     Args:
-        scene: the state; changed on the way.
+        simulated: the state; changed on the way.
         packing: how nodes and devices are chosen.
         now: RFC 3339, the time of every cycle.
         consolidation: pods may move, each at most once.
     """
-    world, session, outcome = scene.world, Session(packing), Outcome()
-    holds: tuple[Hold, ...] = ()
+    state, session, outcome = simulated.state, Session(packing), Outcome()
+    holds: tuple[Reservation, ...] = ()
     for cycle in range(1, MOST_CYCLES + 1):
         result = plan(
-            world.snapshot(),
-            world.planner_projects(),
-            world.waiting_jobs(),
-            running_pods=world.running_pods,
+            state.snapshot(),
+            state.planner_projects(),
+            state.waiting_jobs(),
+            running_pods=state.running_pods,
             holds=holds,
             now=epoch_seconds(now),
             session=session,
@@ -76,36 +78,43 @@ def settle(scene: Scene, packing: Packing, now: str, *, consolidation: bool = Fa
         )
         outcome.cycles = cycle
         holds, outcome.shares_milli = result.holds, result.shares_milli
-        outcome.waits = (*result.waits, *scene.stopped)
+        outcome.waits = (*result.waits, *simulated.stopped)
         if not result.places and not result.evicts:
             outcome.settled = True
             break
-        _carry_out(scene, result, cycle, outcome, now)
+        _carry_out(simulated, result, cycle, outcome, now)
     return outcome
 
 
-def _carry_out(scene: Scene, result: Plan, cycle: int, outcome: Outcome, now: str) -> None:
-    world = scene.world
+def _carry_out(
+    simulated: SimulatedCluster, result: Plan, cycle: int, outcome: Outcome, now: str
+) -> None:
+    state = simulated.state
     for place in result.places:
-        pod = world.waiting.pod(place.pod)
+        pod = state.waiting.pod(place.pod)
         assert pod is not None, "only pods that wait are placed"
         outcome.starts.append(Start(pod.metadata.name, place, cycle))
-        world.pod_changed(placed(pod, place, now))
+        state.pod_changed(placed(pod, place, now))
     gone = {decision.pod for decision in result.evicts}
     for decision in result.evicts:
-        _evict(scene, decision.pod, decision, cycle, outcome, now)
+        _evict(simulated, decision.pod, decision, cycle, outcome, now)
         # A gang goes as a whole, whichever of its pods the plan names.
-        members = world.records(decision.job) if decision.whole_job else ()
+        members = state.records(decision.job) if decision.whole_job else ()
         for uid in [p.uid for p in members if p.allocation is not None and p.uid not in gone]:
             gone.add(uid)
-            _evict(scene, uid, decision, cycle, outcome, now)
+            _evict(simulated, uid, decision, cycle, outcome, now)
 
 
 def _evict(
-    scene: Scene, uid: PodUID, decision: Evict, cycle: int, outcome: Outcome, now: str
+    simulated: SimulatedCluster,
+    uid: PodUID,
+    decision: Evict,
+    cycle: int,
+    outcome: Outcome,
+    now: str,
 ) -> None:
-    pod = scene.world.pods[uid]
+    pod = simulated.state.pods[uid]
     if decision.reason is EvictReason.CONSOLIDATE:
-        scene.world.running_pods.moves.decided(pod, epoch_seconds(now))
+        simulated.state.running_pods.moves.decided(pod, epoch_seconds(now))
     outcome.gives_way.append(GivesWay(uid, pod.name, pod.node, decision, cycle))
-    scene.restart(uid, now)
+    simulated.restart(uid, now)

@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.simulate.cluster_cycles import GivesWay, Outcome
 from gpu_scheduler.simulate.cluster_objects import Objects
-from gpu_scheduler.simulate.cluster_world import Scene
+from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster
 from gpu_scheduler.state.jobs import job_key
 
 
@@ -70,17 +70,17 @@ class Report:
 
 
 def report(
-    scene: Scene, outcome: Outcome, server: str, objects: Objects, before: Picture
+    simulated: SimulatedCluster, outcome: Outcome, server: str, objects: Objects, before: Picture
 ) -> Report:
     """Everything that came out, in the order of the decisions."""
-    after = picture(scene.world.snapshot())
+    after = picture(simulated.state.snapshot())
     return Report(
         server=server,
         changes=objects.changes,
         asked_about={job_key(r.namespace, r.name) for r in objects.added if r.kind == "GPUJob"},
         before=before,
         after=after,
-        starts=_starts(scene, outcome),
+        starts=_starts(simulated, outcome),
         gives_way=[
             {
                 "job": str(each.decision.job),
@@ -95,14 +95,16 @@ def report(
         waits=[
             {
                 "job": str(wait.job),
-                "project": _project(scene, wait.job),
+                "project": _project(simulated, wait.job),
                 "reason": str(wait.reason),
                 "message": wait.message,
                 "queuePosition": wait.position or None,
             }
-            for wait in sorted(outcome.waits, key=lambda wait: _rank(scene, wait.job, wait.reason))
+            for wait in sorted(
+                outcome.waits, key=lambda wait: _rank(simulated, wait.job, wait.reason)
+            )
         ],
-        projects=_projects(scene, outcome, before, after),
+        projects=_projects(simulated, outcome, before, after),
         settled=outcome.settled,
     )
 
@@ -114,8 +116,8 @@ def _why(gone: GivesWay) -> str:
     return f"{gone.pod} goes with the other pods of its gang, for {decision.beneficiary}"
 
 
-def _starts(scene: Scene, outcome: Outcome) -> list[dict[str, Any]]:
-    cluster = scene.world.snapshot()
+def _starts(simulated: SimulatedCluster, outcome: Outcome) -> list[dict[str, Any]]:
+    cluster = simulated.state.snapshot()
     first_eviction = min((each.cycle for each in outcome.gives_way), default=outcome.cycles)
     # Without an agent devices are known by their numbers, which are the same on every node.
     found = {
@@ -126,7 +128,7 @@ def _starts(scene: Scene, outcome: Outcome) -> list[dict[str, Any]]:
     return [
         {
             "job": str(each.place.job),
-            "project": _project(scene, each.place.job),
+            "project": _project(simulated, each.place.job),
             "pod": each.pod,
             "node": each.place.node,
             "devices": [
@@ -146,19 +148,19 @@ def _starts(scene: Scene, outcome: Outcome) -> list[dict[str, Any]]:
     ]
 
 
-def _project(scene: Scene, job: JobKey) -> str:
-    return str(scene.world.projects.owner(job.partition("/")[0]) or "")
+def _project(simulated: SimulatedCluster, job: JobKey) -> str:
+    return str(simulated.state.projects.owner(job.partition("/")[0]) or "")
 
 
-def _rank(scene: Scene, job: JobKey, reason: Reason) -> tuple[bool, str]:
-    return reason in (Reason.INVALID, Reason.SUSPENDED), _project(scene, job)
+def _rank(simulated: SimulatedCluster, job: JobKey, reason: Reason) -> tuple[bool, str]:
+    return reason in (Reason.INVALID, Reason.SUSPENDED), _project(simulated, job)
 
 
 def _projects(
-    scene: Scene, outcome: Outcome, before: Picture, after: Picture
+    simulated: SimulatedCluster, outcome: Outcome, before: Picture, after: Picture
 ) -> list[dict[str, Any]]:
     found = []
-    for name, record in sorted(scene.world.projects.records.items()):
+    for name, record in sorted(simulated.state.projects.records.items()):
         limit = record.project.limit_milli
         found.append(
             {

@@ -22,7 +22,7 @@ from gpu_scheduler.api.names import API_VERSION
 from gpu_scheduler.api.validate import read
 from gpu_scheduler.core import quantity
 from gpu_scheduler.kube.objects import Node
-from gpu_scheduler.runtime.intake import gpuclass_record, gpujob_record, project_record
+from gpu_scheduler.runtime.custom_resources import gpuclass_record, gpujob_record, project_record
 from gpu_scheduler.simulate.cluster_objects import (
     NAMESPACED,
     Body,

@@ -3,7 +3,7 @@
 A shape's name belongs to the oldest class that has it (then the first by name); a class that names
 it later has it in vain, which its status says. ``resolve`` turns what a GPUJob says into what its
 pods need now: when classes change, pods that wait follow, pods that run keep what they hold. Owned
-by ``World``.
+by ``ClusterState``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -162,7 +162,7 @@ class ClassBook:
         )
 
 
-def settle(job: GPUJobRecord, classes: ClassBook) -> bool:
+def resolve_models(job: GPUJobRecord, classes: ClassBook) -> bool:
     """Work out what a GPUJob needs, by the classes as they are; False when that is as before."""
     if job.said is None:
         return False

@@ -3,7 +3,7 @@
 Pods of a sort (``PodPeers``) are counted together, by node. A selector is looked up among the
 sorts when it is first asked about, and its count is then kept up to date; looking up much at once
 is spread over cycles. Invariant: a count is what counting all pods anew would give. Kept by
-``world``, read by ``core.peer_masks``.
+``state``, read by ``core.peer_masks``.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -2,7 +2,7 @@
 
 Invariant: after every change the ledger has the node's capacity, its devices and why it takes no
 pods. Devices are the agent's while there is a report, and those of the labels without one. Kept by
-``world``.
+``state``.
 """
 
 from collections.abc import Mapping

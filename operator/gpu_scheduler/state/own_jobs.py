@@ -5,7 +5,7 @@ believed only under a name that we would give, of no more indexes than its GPUJo
 with trials that no other Job of the sweep has. A Job that does not fit is nobody's: its pods are
 like those whose Job was not seen yet, and nothing is placed. Before its GPUJob is known a Job is
 believed, for then nothing of it is placed or counted; it is judged when that comes. Kept by
-``world``.
+``state``.
 """
 
 from collections.abc import Iterable, Iterator

@@ -18,7 +18,7 @@ from aiohttp import web
 from aiohttp.http import HttpProcessingError
 from aiohttp.typedefs import Handler, Middleware
 
-from gpu_scheduler.core.allowances import Allowances
+from gpu_scheduler.core.rate_limiter import RateLimiter
 from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.web.connections import Connections, FullError, Held
@@ -85,7 +85,7 @@ class Listener:
         self._connections = Connections(self._limits.connections, self._limits.connections_of_one)
         self._open: dict[Held, _Connection] = {}
         self._by_handler: dict[asyncio.Protocol, _Connection] = {}
-        self._failing: Allowances[str] = Allowances(
+        self._failing: RateLimiter[str] = RateLimiter(
             self._limits.failures_per_second, self._limits.failures_burst
         )
         self._turns: Turns[str, tuple[_Connection, bytes]] = Turns()

@@ -17,7 +17,7 @@ from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.core.model.decision import EvictReason
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.runtime.gangs import CAUSES
+from gpu_scheduler.runtime.gang_guard import CAUSES
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.web.unexpected import unexpected_errors
@@ -99,8 +99,8 @@ class Metrics:
 
 
 def _cluster(operator: Operator) -> Iterable[Metric]:
-    world = operator.world
-    cluster = world.snapshot()
+    state = operator.state
+    cluster = state.snapshot()
     ratio = GaugeMetricFamily(
         "gpusched_gpu_allocated_ratio",
         "Share of a device that is given out.",
@@ -115,7 +115,7 @@ def _cluster(operator: Operator) -> Iterable[Metric]:
     share = GaugeMetricFamily("gpusched_project_fair_share_gpus", "Due.", labels=["project"])
     quota = GaugeMetricFamily("gpusched_project_quota_gpus", "Guaranteed.", labels=["project"])
     held = GaugeMetricFamily("gpusched_project_allocated_gpus", "Held.", labels=["project"])
-    for name, record in sorted(world.projects.records.items()):
+    for name, record in sorted(state.projects.records.items()):
         quota.add_metric([name], record.project.quota_milli / DEVICE_MILLI)
         held.add_metric([name], cluster.allocated_milli.get(name, 0) / DEVICE_MILLI)
         due = operator.planning.shares_milli.get(name, 0)
@@ -131,14 +131,14 @@ def _unlisted(operator: Operator) -> Metric:
         "Milli-GPU that pods hold on devices that their node does not list; it takes no others.",
         labels=["node"],
     )
-    for node, held in sorted(operator.world.ledger.unlisted.items()):
+    for node, held in sorted(operator.state.ledger.unlisted.items()):
         unlisted.add_metric([node], sum(held.values()))
     return unlisted
 
 
 def _jobs(operator: Operator) -> Iterable[Metric]:
     phases = Counter(
-        str(job.status.get("phase", "Pending")) for job in operator.world.gpujobs.values()
+        str(job.status.get("phase", "Pending")) for job in operator.state.gpujobs.values()
     )
     jobs = GaugeMetricFamily("gpusched_jobs", "GPUJobs by phase.", labels=["phase"])
     for phase, count in sorted(phases.items()):
@@ -147,7 +147,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
     yield GaugeMetricFamily(
         "gpusched_jobs_without_reason",
         "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
-        value=without_reason(operator.world.gpujobs.values(), time.time()),
+        value=without_reason(operator.state.gpujobs.values(), time.time()),
     )
     reasons = Counter(str(wait.reason) for wait in operator.planning.waits.values())
     pending = GaugeMetricFamily("gpusched_pending_jobs", "Waiting GPUJobs.", labels=["reason"])
@@ -163,7 +163,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         aside.add_metric([kind], count)
     yield aside
     yield GaugeMetricFamily(
-        "gpusched_waiting_pods", "Pods that need a decision.", value=len(operator.world.waiting)
+        "gpusched_waiting_pods", "Pods that need a decision.", value=len(operator.state.waiting)
     )
 
 

@@ -16,9 +16,9 @@ from gpu_scheduler.agent.driver import DriverError, GpuProcess, Xid
 from gpu_scheduler.agent.health import Health
 from gpu_scheduler.agent.isolation import Verdict, verdict
 from gpu_scheduler.agent.kernel_limits import KernelLimits
-from gpu_scheduler.agent.look import Look, Looker
 from gpu_scheduler.agent.metrics import Metrics
 from gpu_scheduler.agent.pods import Pods
+from gpu_scheduler.agent.poll import Poll, Poller
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.publish import Publisher
 from gpu_scheduler.agent.sampler import Sampler
@@ -40,7 +40,7 @@ class Stage:
         self.api = FakeApi()
         self.pods = Pods()
         procfs = ProcFS(root)
-        self.looker = Looker(
+        self.poller = Poller(
             Sampler(self.driver, procfs, Health()),
             procfs,
             Watchdog(tolerance_mib=512),
@@ -50,7 +50,7 @@ class Stage:
         self.publisher.take(orders())
         self.metrics = Metrics("n1")
         self.agent = Agent(
-            self.looker,
+            self.poller,
             self.pods,
             self.publisher,
             self.metrics,
@@ -72,7 +72,7 @@ class Stage:
 
     async def look(self, times: int = 1) -> None:
         for _ in range(times):
-            await self.agent.look()
+            await self.agent.poll()
             await self.publisher.write()
             self.now += self.every
 
@@ -178,10 +178,10 @@ class Hanging(FakeDriver):
 
 async def test_a_driver_that_hangs_makes_the_devices_unhealthy_meanwhile(tmp_path: Path) -> None:
     stage = Stage(tmp_path, answer_seconds=0.05)
-    stage.looker.sampler = Sampler(hanging := Hanging(), ProcFS(tmp_path), Health())
+    stage.poller.sampler = Sampler(hanging := Hanging(), ProcFS(tmp_path), Health())
     await stage.look()
     hanging.answers.clear()
-    looking = asyncio.create_task(stage.agent.look())
+    looking = asyncio.create_task(stage.agent.poll())
     await until(lambda: stage.agent.stuck)
     assert not looking.done()
     assert {d.message for d in stage.agent.status.devices} == {"NVML has not answered for 0.05 s"}
@@ -208,7 +208,7 @@ async def test_a_new_container_gets_the_drivers_limit_between_two_looks(stage: S
     stage.every = 0.0
     table, ours = Table(), container()
     (stage.root / "cgroup" / "kubepods" / "pod1" / ours.container_id).mkdir(parents=True)
-    stage.looker.kernel = KernelLimits(table, stage.root / "cgroup")
+    stage.poller.kernel = KernelLimits(table, stage.root / "cgroup")
     running = asyncio.create_task(stage.agent.run())
     await until(lambda: stage.metrics.counts.samples > 0)
     stage.pods.containers = {ours.uid: (ours,)}
@@ -225,7 +225,7 @@ async def test_the_policy_kill_kills_the_process_and_no_other(
 ) -> None:
     killed: list[int] = []
     monkeypatch.setattr(
-        "gpu_scheduler.agent.look.kill",
+        "gpu_scheduler.agent.poll.kill",
         lambda procfs, uid, doomed: killed.extend(p.pid for p in doomed) or [p.pid for p in doomed],
     )
     stage.run_container(30000)
@@ -246,7 +246,7 @@ async def test_what_is_killed_is_reported_first(
 ) -> None:
     killed: list[int] = []
     monkeypatch.setattr(
-        "gpu_scheduler.agent.look.kill",
+        "gpu_scheduler.agent.poll.kill",
         lambda procfs, uid, doomed: killed.extend(p.pid for p in doomed) or [p.pid for p in doomed],
     )
     stage.run_container(30000, kill=True)
@@ -289,17 +289,17 @@ async def test_a_look_that_fails_makes_the_devices_unhealthy_and_the_next_is_as_
     stage.every = 0.0
     await stage.look()
     before = counts["look"]
-    real, failed = stage.looker.look, asyncio.Event()
+    real, failed = stage.poller.poll, asyncio.Event()
 
-    def fails(*given: Any) -> Look:
+    def fails(*given: Any) -> Poll:
         failed.set()
         raise RuntimeError("nobody foresaw it")
 
-    monkeypatch.setattr(stage.looker, "look", fails)
+    monkeypatch.setattr(stage.poller, "look", fails)
     running = asyncio.create_task(stage.agent.run())
     await until(lambda: not all(d.healthy for d in stage.agent.status.devices))
     assert counts["look"] > before
-    monkeypatch.setattr(stage.looker, "look", real)
+    monkeypatch.setattr(stage.poller, "look", real)
     stage.now += 3
     stage.agent.pods_changed()
     running.cancel()
@@ -320,7 +320,7 @@ async def test_one_container_that_cannot_be_judged_costs_no_other(
             raise RuntimeError("nobody foresaw it")
         return verdict(use, **more)
 
-    monkeypatch.setattr("gpu_scheduler.agent.look.verdict", judge)
+    monkeypatch.setattr("gpu_scheduler.agent.poll.verdict", judge)
     before = counts["look"]
     await stage.look()
     found = {each.uid: each.isolation for each in stage.reports}

@@ -32,7 +32,7 @@ class Node:
         """For so long; what is told of the first pod in the end."""
         until = self.now + seconds
         while self.now < until:
-            self.shares.look(uses, self.now)
+            self.shares.update(uses, self.now)
             now = self.shares.percent().get(KEY)
             if not self.told or now != self.told[-1]:
                 self.told.append(now)

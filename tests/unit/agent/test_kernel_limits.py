@@ -47,7 +47,7 @@ class Stage:
         (self.root / leaf).mkdir(parents=True)
 
     def holds(self, shown: ContainerUse) -> bool:
-        self.kernel.look([shown])
+        self.kernel.update([shown])
         return self.kernel.holds(shown)
 
 
@@ -74,7 +74,7 @@ def test_a_limit_that_came_after_a_process_is_not_relied_on(stage: Stage) -> Non
 
 def test_before_the_cgroup_exists_nothing_holds(tmp_path: Path) -> None:
     kernel = KernelLimits(FakeLimits(), tmp_path)
-    kernel.look([use()])
+    kernel.update([use()])
     assert not kernel.holds(use())
 
 

@@ -26,9 +26,9 @@ from gpu_scheduler.agent.driver import (
     Xid,
 )
 from gpu_scheduler.agent.health import Health
-from gpu_scheduler.agent.look import Known, Look, Looker
 from gpu_scheduler.agent.metrics import Metrics
 from gpu_scheduler.agent.plausible import MOST_BYTES
+from gpu_scheduler.agent.poll import Known, Poll, Poller
 from gpu_scheduler.agent.sampler import REOPEN_SECONDS, Sampler
 from gpu_scheduler.agent.usage import Surroundings
 from gpu_scheduler.agent.watchdog import Watchdog
@@ -75,13 +75,13 @@ class Stage:
         driver.on = {gpu(0): [GpuProcess(PID, 1000 * MIB)]}
         self.driver = driver
         sampler = Sampler(driver, procfs, Health())
-        self.looker = Looker(sampler, procfs, Watchdog(tolerance_mib=512), kernel=None)
+        self.poller = Poller(sampler, procfs, Watchdog(tolerance_mib=512), kernel=None)
         self.now = 0.0
 
-    def look(self) -> tuple[Look, GPUNodeStatus]:
+    def look(self) -> tuple[Poll, GPUNodeStatus]:
         ours = container()
         known = Known({ours.uid: (ours,)}, {}, Surroundings())
-        found = self.looker.look(self.now, "t", known)
+        found = self.poller.poll(self.now, "t", known)
         self.now += REOPEN_SECONDS
         said = report.status(
             found.sample,

@@ -21,7 +21,7 @@ class Stage:
     def look(self, nvml_mib: int | None, ledger_mib: int, *, promised: bool = True) -> int:
         ledger_file.charge(self.path, ledger_mib * MIB)
         shown = use(seen(5, nvml_mib), of=container(promised=promised))
-        self.true_up.look([shown])
+        self.true_up.update([shown])
         return ledger_file.context(self.path) // MIB
 
 
@@ -75,7 +75,7 @@ def test_a_bad_ledger_is_complained_of_once(stage: Stage, caplog: pytest.LogCapt
     os.truncate(stage.path, 100)
     with caplog.at_level(logging.WARNING):
         for _ in range(3):
-            stage.true_up.look([use(seen(5, 1300))])
+            stage.true_up.update([use(seen(5, 1300))])
     assert [r.message for r in caplog.records] == [
         "ledger of process 5: 100 bytes, expected 659456"
     ]
@@ -85,7 +85,7 @@ def test_no_ledger_yet_is_nothing_to_complain_of(
     stage: Stage, caplog: pytest.LogCaptureFixture
 ) -> None:
     stage.path.unlink()
-    stage.true_up.look([use(seen(5, 1300))])
+    stage.true_up.update([use(seen(5, 1300))])
     assert not caplog.records
 
 

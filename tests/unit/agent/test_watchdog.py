@@ -20,7 +20,7 @@ class Looking:
 
     def look(self, *mib: int | None) -> OverCap | None:
         shown = use(*(seen(100 + n, each) for n, each in enumerate(mib)))
-        return self.watchdog.look([shown], f"t{next(self._times)}").get(KEY)
+        return self.watchdog.update([shown], f"t{next(self._times)}").get(KEY)
 
 
 def test_three_looks_in_a_row_are_needed() -> None:
@@ -94,15 +94,15 @@ def test_the_message_has_numbers_and_stays_as_it_was() -> None:
 def test_a_container_that_ended_is_forgotten() -> None:
     watchdog = Watchdog(tolerance_mib=0, samples=2)
     shown: list[ContainerUse] = [use(seen(1, 30000))]
-    watchdog.look(shown, "t1")
-    watchdog.look([], "t2")
-    assert watchdog.look(shown, "t3") == {}
+    watchdog.update(shown, "t1")
+    watchdog.update([], "t2")
+    assert watchdog.update(shown, "t3") == {}
 
 
 def test_neighbours_are_judged_apart() -> None:
     watchdog = Watchdog(tolerance_mib=0, samples=1)
     calm = use(seen(2, 10), of=container(uid="calm"))
-    assert list(watchdog.look([use(seen(1, 30000)), calm], "t")) == [KEY]
+    assert list(watchdog.update([use(seen(1, 30000)), calm], "t")) == [KEY]
 
 
 @given(st.lists(st.sampled_from([100, 30000, None]), max_size=40))

@@ -31,15 +31,17 @@ class FakeIntake:
         return tell
 
 
-def handlers(intake: FakeIntake) -> dict[str, Any]:
-    found = registry(intake, CLIENT)._watching.get_all_handlers()  # type: ignore[arg-type]
+def handlers(custom_resources: FakeIntake) -> dict[str, Any]:
+    found = registry(custom_resources, CLIENT)._watching.get_all_handlers()  # type: ignore[arg-type]
     return {handler.selector.any_name: handler for handler in found}
 
 
-def pass_on(intake: FakeIntake, plural: str, kind: str | None, raw: dict[str, Any]) -> None:
+def pass_on(
+    custom_resources: FakeIntake, plural: str, kind: str | None, raw: dict[str, Any]
+) -> None:
     """Let kopf call the handler, in its own way."""
     event = {"event": {"type": kind, "object": raw}, "body": raw}
-    asyncio.run(invoke(handlers(intake)[plural].fn, settings=settings(), kwargs=event))
+    asyncio.run(invoke(handlers(custom_resources)[plural].fn, settings=settings(), kwargs=event))
 
 
 def body(**meta: str) -> dict[str, Any]:
@@ -75,10 +77,10 @@ def test_only_event_handlers_which_need_no_finalizer_and_no_annotation() -> None
 )
 def test_news_are_passed_on(kind: str | None, plural: str, method: str) -> None:
     """``None`` is kopf's word for what it found in its first list."""
-    intake, raw = FakeIntake(), body(namespace="ns")
-    pass_on(intake, plural, kind, raw)
-    assert intake.told == [(method, raw)]
-    assert intake.threads == {threading.current_thread()}  # that of the event loop
+    custom_resources, raw = FakeIntake(), body(namespace="ns")
+    pass_on(custom_resources, plural, kind, raw)
+    assert custom_resources.told == [(method, raw)]
+    assert custom_resources.threads == {threading.current_thread()}  # that of the event loop
 
 
 @pytest.mark.parametrize(
@@ -91,9 +93,9 @@ def test_news_are_passed_on(kind: str | None, plural: str, method: str) -> None:
     ],
 )
 def test_deletions_are_passed_on(plural: str, told: tuple[str, ...]) -> None:
-    intake, raw = FakeIntake(), body(namespace="ns")
-    pass_on(intake, plural, "DELETED", raw)
-    assert intake.told == [told]
+    custom_resources, raw = FakeIntake(), body(namespace="ns")
+    pass_on(custom_resources, plural, "DELETED", raw)
+    assert custom_resources.told == [told]
 
 
 def test_kopf_posts_nothing_and_elects_nobody() -> None:

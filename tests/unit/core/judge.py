@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from tests.unit.core.play import Play, Pod
 from tests.unit.core.workload import NO_LIMIT, most_milli
 
-from gpu_scheduler.core.model.decision import Evict, Grant, Hold, HoldKind, Plan
+from gpu_scheduler.core.model.decision import Evict, Grant, Plan, Reservation, ReservationKind
 
 Picks = list[tuple[int, int]]  # device, milli
 
@@ -147,11 +147,11 @@ class Judge:
         promised = {hold.pod for hold in self.play.holds}
         room.give(self.play, self.play.going)
         for hold in result.holds:
-            if hold.kind is HoldKind.FREED and hold not in new:
+            if hold.kind is ReservationKind.FREED and hold not in new:
                 self._take(room, waiting[hold.pod], hold.node, hold.grants)
-        reserved = [hold for hold in result.holds if hold.kind is HoldKind.RESERVED]
+        reserved = [hold for hold in result.holds if hold.kind is ReservationKind.RESERVED]
         parties = self._parties(result.evicts)
-        together: dict[str, list[Hold]] = {}
+        together: dict[str, list[Reservation]] = {}
         for hold in new:
             together.setdefault(waiting[hold.pod].gang or hold.pod, []).append(hold)
         for holds in together.values():
@@ -189,7 +189,7 @@ class Judge:
         self,
         result: Plan,
         waiting: dict[str, Pod],
-        holds: Sequence[Hold],
+        holds: Sequence[Reservation],
         party: Sequence[Evict],
         nodes: Sequence[str],
     ) -> bool:
@@ -202,12 +202,12 @@ class Judge:
             if not self._later(waiting[place.pod], pods[0]):
                 self._take(room, waiting[place.pod], place.node, place.grants)
         for hold in result.holds:
-            if hold.kind is HoldKind.FREED and hold not in holds:
+            if hold.kind is ReservationKind.FREED and hold not in holds:
                 self._take(room, waiting[hold.pod], hold.node, hold.grants)
         return self._allowed(room, pods) and room.places(pods, nodes) is not None
 
     def _is_there(
-        self, room: Room, result: Plan, waiting: dict[str, Pod], holds: Iterable[Hold]
+        self, room: Room, result: Plan, waiting: dict[str, Pod], holds: Iterable[Reservation]
     ) -> bool:
         """Whether what is kept for these is there, and their project may have it."""
         trial, pods = room.copy(), [waiting[hold.pod] for hold in holds]
@@ -220,10 +220,10 @@ class Judge:
             min(trial.devices[hold.node]) >= 0 and trial.cpu[hold.node] >= 0 for hold in holds
         )
 
-    def _new(self, result: Plan) -> list[Hold]:
+    def _new(self, result: Plan) -> list[Reservation]:
         """Freed room that was not kept before, on the same devices; of a gang all or none."""
         gangs = {pod.key for pod in self.play.waiting if pod.gang}
-        freed = [hold for hold in result.holds if hold.kind is HoldKind.FREED]
+        freed = [hold for hold in result.holds if hold.kind is ReservationKind.FREED]
         new = {h.job if h.job in gangs else h.pod for h in freed if h not in self.play.holds}
         return [hold for hold in freed if hold.pod in new or hold.job in new & gangs]
 
@@ -249,7 +249,7 @@ class Judge:
         return room.held[pods[0].project] + need(pods) <= most_milli(team)
 
     def _may_use(
-        self, node: str, pod: Pod, reserved: Iterable[Hold], waiting: dict[str, Pod]
+        self, node: str, pod: Pod, reserved: Iterable[Reservation], waiting: dict[str, Pod]
     ) -> bool:
         """Whether room reserved on a node is not kept from a pod."""
         return all(
@@ -258,7 +258,7 @@ class Judge:
             if hold.node == node and waiting[hold.pod].key != pod.key
         )
 
-    def _outranks(self, pod: Pod, hold: Hold, other: Pod) -> bool:
+    def _outranks(self, pod: Pod, hold: Reservation, other: Pod) -> bool:
         if pod.project == other.project and rank(pod) < rank(other):
             return True
         ends = self.play.now + pod.seconds if pod.limit and pod.seconds else None
@@ -321,9 +321,9 @@ class Judge:
         )
 
     def _finds_room(
-        self, room: Room, pods: Sequence[Pod], kept: Sequence[Hold], waiting: dict[str, Pod]
+        self, room: Room, pods: Sequence[Pod], kept: Sequence[Reservation], waiting: dict[str, Pod]
     ) -> bool:
-        reserved = [hold for hold in kept if hold.kind is HoldKind.RESERVED]
+        reserved = [hold for hold in kept if hold.kind is ReservationKind.RESERVED]
         nodes = [n for n in room.devices if self._may_use(n, pods[0], reserved, waiting)]
         if room.places(pods, nodes) is None:
             return False
@@ -331,7 +331,7 @@ class Judge:
         coming.give(self.play, self.play.going)
         left = room.copy()
         for hold in kept:
-            if hold.kind is not HoldKind.FREED:
+            if hold.kind is not ReservationKind.FREED:
                 continue
             for grant in hold.grants:
                 device = number(grant.device)

@@ -7,7 +7,7 @@ from functools import cache
 from tests.unit.builders import ClusterBuilder
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Grant, Hold, Plan
+from gpu_scheduler.core.model.decision import Grant, Plan, Reservation
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
@@ -71,7 +71,7 @@ class Play:
     projects: dict[ProjectName, Project]
     waiting: list[Pod] = field(default_factory=list)
     running: dict[PodUID, tuple[Pod, RunningPod]] = field(default_factory=dict)
-    holds: tuple[Hold, ...] = ()
+    holds: tuple[Reservation, ...] = ()
     now: float = 1000.0
     grace: int = 1  # cycles that a pod takes to go
     going: dict[PodUID, int] = field(default_factory=dict)

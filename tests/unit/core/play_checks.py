@@ -3,7 +3,7 @@
 from tests.unit.core.play import Play
 
 from gpu_scheduler.core import quota
-from gpu_scheduler.core.model.decision import EvictReason, HoldKind, Plan
+from gpu_scheduler.core.model.decision import EvictReason, Plan, ReservationKind
 from gpu_scheduler.core.model.request import ProjectName
 
 TEAMS = ("a", "b", "c")
@@ -32,7 +32,7 @@ def promised(play: Play, result: Plan, name: str, job: str = "") -> int:
         for pod in play.waiting
         if pod.project == name and job in ("", pod.key)
     }
-    freed = [hold.pod for hold in result.holds if hold.kind is HoldKind.FREED]
+    freed = [hold.pod for hold in result.holds if hold.kind is ReservationKind.FREED]
     return sum(mine.get(uid, 0) for uid in freed)
 
 
@@ -104,7 +104,7 @@ def check_winners(play: Play, result: Plan) -> set[str]:
         kept = sum(
             waiting[hold.pod].shape.nominal_milli
             for hold in result.holds
-            if hold.kind is HoldKind.FREED and owner[hold.job] == name
+            if hold.kind is ReservationKind.FREED and owner[hold.job] == name
         )
         after = play.held(name, staying=True) + placed(play, result, name) + kept
         assert after <= result.shares_milli[ProjectName(name)]

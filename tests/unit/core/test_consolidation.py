@@ -9,7 +9,7 @@ from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 from tests.unit.core.test_gang_play import members
 
-from gpu_scheduler.core.model.decision import EvictReason, HoldKind
+from gpu_scheduler.core.model.decision import EvictReason, ReservationKind
 from gpu_scheduler.core.model.request import PodUID, ProjectName, Shape
 
 HALF, ONE, PAIR = shape(500), shape(1000), shape(1000, count=2)
@@ -41,7 +41,7 @@ def test_a_half_moves_to_the_other_node_so_that_a_pair_of_gpus_is_free():
         "ns/pair",
     )
     assert evict.message == "a moves from n0 and fits on n1: ns/pair needs 2 GPUs in 1 pod"
-    assert [(hold.node, hold.kind) for hold in result.holds] == [("n0", HoldKind.FREED)]
+    assert [(hold.node, hold.kind) for hold in result.holds] == [("n0", ReservationKind.FREED)]
     play.cycle()
     where = {uid: running_pod.node for uid, (_, running_pod) in play.running.items()}
     assert where == {"pair-0": "n0", "a-0": "n1", "b-0": "n1"}

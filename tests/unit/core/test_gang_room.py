@@ -8,7 +8,7 @@ from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 from tests.unit.core.test_gang_play import members
 
-from gpu_scheduler.core.model.decision import EvictReason, HoldKind, Reason
+from gpu_scheduler.core.model.decision import EvictReason, Reason, ReservationKind
 from gpu_scheduler.core.model.request import Topology
 
 ONE, TWO = shape(1000), shape(1000, count=2)
@@ -59,7 +59,7 @@ def test_a_gang_below_its_fair_share_gets_room_for_all_of_its_members_at_once():
     assert len(result.evicts) == 3
     assert {evict.beneficiary for evict in result.evicts} == {"ns/g"}
     assert not any(evict.whole_job for evict in result.evicts)
-    assert [hold.kind for hold in result.holds] == [HoldKind.FREED] * 4
+    assert [hold.kind for hold in result.holds] == [ReservationKind.FREED] * 4
     (wait,) = result.waits
     assert wait.reason is Reason.WAITING_FOR_GPU
     assert wait.message.startswith("needs 3 GPUs; room on n0, n1 is kept for it")
@@ -172,7 +172,7 @@ def test_a_gang_that_waits_long_gets_room_on_several_nodes_reserved():
     play.wait(*members("g", ONE, ONE, ONE, project="p", created=0.0))
     play.wait(*[single(f"s{i}", "p", created=1.0 + i, seconds=50) for i in range(30)])
     result = play.plan()
-    assert {hold.kind for hold in result.holds} == {HoldKind.RESERVED}
+    assert {hold.kind for hold in result.holds} == {ReservationKind.RESERVED}
     assert len({hold.node for hold in result.holds}) == 2
     assert {hold.start for hold in result.holds} == {play.now + 30}
     message = next(wait.message for wait in result.waits if wait.job == "ns/g")

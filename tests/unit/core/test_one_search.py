@@ -10,7 +10,7 @@ from tests.unit.core.test_gang_play import members
 from tests.unit.core.test_quota_by_model import MixedPlay, team
 from tests.unit.core.test_reclaim import evicted, started
 
-from gpu_scheduler.core.model.decision import EvictReason, HoldKind, Reason
+from gpu_scheduler.core.model.decision import EvictReason, Reason, ReservationKind
 from gpu_scheduler.core.model.request import Topology
 from gpu_scheduler.core.plan import plan
 
@@ -103,7 +103,7 @@ def test_nobody_starts_before_its_turn_into_room_that_an_earlier_one_gets_by_an_
     play.wait(Pod("pair", "p", HALVES, created=1.0), Pod("late", "p", HALF, created=2.0))
     result = play.plan()
     assert (evicted(result), started(result)) == (["low"], [])
-    assert {hold.pod for hold in result.holds if hold.kind is HoldKind.FREED} == {"pair-0"}
+    assert {hold.pod for hold in result.holds if hold.kind is ReservationKind.FREED} == {"pair-0"}
 
 
 def test_room_is_reserved_only_where_the_quota_of_the_model_covers_it():

@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 
-from gpu_scheduler.core.model.decision import EvictReason, HoldKind, Plan, Reason
+from gpu_scheduler.core.model.decision import EvictReason, Plan, Reason, ReservationKind
 from gpu_scheduler.core.model.request import Project
 
 WHOLE, HALF, PAIR = shape(1000), shape(500), shape(1000, count=2)
@@ -208,7 +208,7 @@ def test_a_restarted_planner_waits_for_the_victims_of_the_one_before():
     play.holds = ()
     result = play.cycle()
     assert result.evicts == ()
-    assert [hold.kind for hold in result.holds] == [HoldKind.FREED, HoldKind.FREED]
+    assert [hold.kind for hold in result.holds] == [ReservationKind.FREED, ReservationKind.FREED]
 
 
 def test_freed_devices_are_held_for_the_pod_for_which_they_were_freed():

@@ -3,7 +3,7 @@
 from tests.unit.builders import project, projects, shape
 from tests.unit.core.play import Play, Pod
 
-from gpu_scheduler.core.model.decision import HoldKind, Plan, Reason
+from gpu_scheduler.core.model.decision import Plan, Reason, ReservationKind
 from gpu_scheduler.core.model.request import NodeFilter
 
 WHOLE, PAIR = shape(1000), shape(1000, count=2)
@@ -27,7 +27,7 @@ def stream(*, limit: int | None = None) -> Play:
 def test_nobody_takes_what_a_long_waiting_head_needs():
     play = stream()
     (hold,) = play.cycle().holds
-    assert (hold.kind, hold.node, hold.start) == (HoldKind.RESERVED, "n0", 1100.0)
+    assert (hold.kind, hold.node, hold.start) == (ReservationKind.RESERVED, "n0", 1100.0)
     play.wait(Pod("late", "b", WHOLE, created=950.0, interactive=True))
     for _ in range(20):
         assert started(play.cycle()) == []
@@ -107,11 +107,11 @@ def test_a_reserved_pod_still_gets_gpus_back():
     play = Play((2,), projects(project("a", 2000), project("b", 2000)))
     play.place(Pod("x", "b", WHOLE), "n0/0")
     play.wait(Pod("pair", "a", PAIR, created=0.0))
-    assert play.cycle().holds[0].kind is HoldKind.RESERVED
+    assert play.cycle().holds[0].kind is ReservationKind.RESERVED
     play.projects = projects(project("a", 2000), project("b", 0))
     result = play.cycle()
     assert [evict.job for evict in result.evicts] == ["ns/x"]
-    assert [hold.kind for hold in result.holds] == [HoldKind.FREED]
+    assert [hold.kind for hold in result.holds] == [ReservationKind.FREED]
     assert started(play.cycle()) == ["pair"]
 
 

@@ -16,7 +16,7 @@ from tests.unit.core.play import Play, Pod
 from tests.unit.core.test_reclaim import evicted, started
 from tests.unit.core.workload import Work
 
-from gpu_scheduler.core.model.decision import HoldKind
+from gpu_scheduler.core.model.decision import ReservationKind
 
 PLANS = int(os.environ.get("PLANS", "6000"))
 SEED = int(os.environ.get("PLANS_SEED", "1"))
@@ -112,7 +112,7 @@ def test_room_is_promised_on_the_devices_where_it_comes():
     first = play.wait(Pod("w", "a", WHOLE)).cycle()
     (hold,) = first.holds
     (evict,) = first.evicts
-    assert (hold.kind, hold.grants[0].device) == (HoldKind.FREED, f"n0/{evict.job[-1]}")
+    assert (hold.kind, hold.grants[0].device) == (ReservationKind.FREED, f"n0/{evict.job[-1]}")
 
 
 def test_who_has_room_reserved_may_start_in_room_reserved_for_somebody_else():

@@ -4,14 +4,14 @@ from tests.unit.builders import A100, USABLE_MIB, ClusterBuilder
 
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.verify import Holder, overbooked
+from gpu_scheduler.core.verify import PodDevices, overbooked
 
 CLUSTER = ClusterBuilder().node("a", 2).node("b", 2).obj()
 USABLE = USABLE_MIB[A100]
 
 
-def holder(pod: str, since: float, milli: int, mib: int = 0, device: str = "a/0") -> Holder:
-    return Holder(PodUID(pod), "a", since, (Grant(0, device, milli, mib),))
+def holder(pod: str, since: float, milli: int, mib: int = 0, device: str = "a/0") -> PodDevices:
+    return PodDevices(PodUID(pod), "a", since, (Grant(0, device, milli, mib),))
 
 
 def test_a_full_device_is_fine():
@@ -41,11 +41,11 @@ def test_a_pod_alone_on_a_device_stays_whatever_its_memory():
 
 def test_a_pod_alone_with_more_than_a_device_leaves():
     grants = (Grant(0, "a/0", 700, 0), Grant(1, "a/0", 700, 0))
-    assert overbooked(CLUSTER, [Holder(PodUID("a"), "a", 1, grants)])[0].evict == ("a",)
+    assert overbooked(CLUSTER, [PodDevices(PodUID("a"), "a", 1, grants)])[0].evict == ("a",)
 
 
 def test_a_pod_that_leaves_one_device_no_longer_counts_on_the_next():
-    both = Holder(PodUID("wide"), "a", 9, (Grant(0, "a/0", 1000, 0), Grant(0, "a/1", 1000, 0)))
+    both = PodDevices(PodUID("wide"), "a", 9, (Grant(0, "a/0", 1000, 0), Grant(0, "a/1", 1000, 0)))
     held = [both, holder("x", 1, 10), holder("y", 2, 10, device="a/1")]
     assert [(o.device, o.evict) for o in overbooked(CLUSTER, held)] == [("a/0", ("wide",))]
 
@@ -58,7 +58,7 @@ def test_a_device_that_is_not_known_is_held_to_its_milli():
 
 def test_devices_of_the_same_id_on_two_nodes_are_two():
     grants = (Grant(0, "0", 800, 0),)
-    held = [Holder(PodUID(n), n, 1, grants) for n in ("a", "b")]
+    held = [PodDevices(PodUID(n), n, 1, grants) for n in ("a", "b")]
     assert overbooked(CLUSTER, held) == ()
 
 
@@ -75,7 +75,7 @@ def test_without_the_evicted_every_device_is_within_its_line(
     pods: list[tuple[int, list[tuple[str, int]]]],
 ):
     held = [
-        Holder(
+        PodDevices(
             PodUID(f"p{i}"),
             "a",
             since,

@@ -32,9 +32,9 @@ ROOT = f"/apis/{GROUP}/{VERSION}"
 # Where an object that no API server hands out may be met with an exception, which is counted and
 # concerns that object alone. Nowhere else, and with possible objects not even there.
 AT_THE_BORDER = {
-    "PodSink",
-    "NodeSink",
-    "JobSink",
+    "PodHandler",
+    "NodeHandler",
+    "JobHandler",
     "Heartbeats",
     "intake",
     "kopf",
@@ -72,7 +72,7 @@ class Stage:
         self.operator = Operator(self.server, SETTINGS, Unobserved(), f"leader-{self._term}", clock)
         for part in ("planning", "preemption", "reconciler"):
             getattr(self.operator, part)._now = lambda: EPOCH + clock()
-        registry = handlers.registry(self.operator.intake, self.server)
+        registry = handlers.registry(self.operator.custom_resources, self.server)
         self._handlers = {
             f"{ROOT}/{h.selector.any_name}": h.fn  # type: ignore[union-attr]
             for h in registry._watching.get_all_handlers()
@@ -152,7 +152,7 @@ class Stage:
 
     def charges(self) -> dict[str, Any]:
         """What is charged to whom, in comparable form."""
-        ledger = self.operator.world.ledger
+        ledger = self.operator.state.ledger
         return {
             uid: (charge.node, msgspec.to_builtins(charge.grants))
             for uid, charge in ledger.charges.items()

@@ -21,8 +21,8 @@ from tests.unit.generated.values import Obj
 
 from gpu_scheduler.agent.driver import DriverError, Facts, GpuProcess, Vitals, Xid
 from gpu_scheduler.agent.health import Health
-from gpu_scheduler.agent.look import Known, Looker
 from gpu_scheduler.agent.pods import Pods
+from gpu_scheduler.agent.poll import Known, Poller
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.report import status
 from gpu_scheduler.agent.sampler import Sampler
@@ -93,12 +93,12 @@ def test_whatever_a_driver_says_becomes_a_status_that_the_operator_can_read(
         driver.errors[facts[0].uuid] = error
     driver.events = [Xid(each.uuid, code) for each in facts]
     procfs = ProcFS(Path("/nonexistent"))
-    looker = Looker(
+    poller = Poller(
         Sampler(driver, procfs, Health()), procfs, Watchdog(tolerance_mib=512), kernel=None
     )
     for now in (0.0, 3.0):
         around = Known({}, {}, Surroundings())
-        look = looker.look(now, "2026-01-01T00:00:00Z", around)
+        look = poller.poll(now, "2026-01-01T00:00:00Z", around)
         if look.sample.problem is not None:
             continue
         found = status(

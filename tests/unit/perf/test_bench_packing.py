@@ -26,7 +26,11 @@ def test_results_depend_on_what_a_simulation_imports_at_any_depth(tmp_path: Path
 
 def test_each_policy_is_among_the_sources_and_what_runs_in_a_cluster_is_not() -> None:
     found = names(sources(DECIDES, SOURCES), SOURCES / "gpu_scheduler")
-    assert found >= {"core/packing/published.py", "core/packing/scarcity.py", "core/model/devices.py"}
+    assert found >= {
+        "core/packing/published.py",
+        "core/packing/scarcity.py",
+        "core/model/devices.py",
+    }
     assert not {name.split("/")[0] for name in found} & {"runtime", "kube", "state", "api", "web"}
 
 

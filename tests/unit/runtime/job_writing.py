@@ -5,15 +5,15 @@ from typing import Any
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.runtime.job_writes import JobWrites
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 
 def job_writes(
-    world: World,
+    state: ClusterState,
     client: Any,
     again: Callable[[JobKey, float], None] = lambda key, seconds: None,
     *,
     wake: Callable[[], None] = lambda: None,
     clock: Callable[[], float] = lambda: 0.0,
 ) -> JobWrites:
-    return JobWrites(world, client, wake=wake, again=again, clock=clock)
+    return JobWrites(state, client, wake=wake, again=again, clock=clock)

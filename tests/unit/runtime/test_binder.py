@@ -21,7 +21,7 @@ from tests.unit.runtime.fake_client import (
 )
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_place, make_pod
-from tests.unit.state.test_world import free, make_world, waiting
+from tests.unit.state.test_cluster_state import free, make_world, waiting
 
 from gpu_scheduler.api.names import LABEL_PATH, TERM, TOUCHED, context_mib_annotation
 from gpu_scheduler.core.model.request import PodUID
@@ -29,25 +29,25 @@ from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.binder import Binder
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 POD = PodUID("uid-job-0")
 REFUSALS = [CONFLICT, NOT_FOUND, UNPROCESSABLE, errors.Forbidden(403)]
 
 
 class Case:
-    """A world with one waiting pod, and an API server that a test scripts."""
+    """A cluster with one waiting pod, and an API server that a test scripts."""
 
     def __init__(self, pod: Pod | None = None, *, pin: Pin = Pin.AFFINITY) -> None:
         self.pod = pod or make_pod()
-        self.world: World = make_world(self.pod)
+        self.state: ClusterState = make_world(self.pod)
         self.answer: Any = {}  # to the write
         self.now: Any = self.pod  # what a read or a touch shows
         self.client = FakeClient(self._reply)
         self.wakes = 0
         self.term = FakeTerm()
         self.binder = Binder(
-            self.world,
+            self.state,
             self.client,  # type: ignore[arg-type]
             concurrency=2,
             pin=pin,
@@ -64,12 +64,12 @@ class Case:
         self.wakes += 1
 
     def decide(self) -> None:
-        self.world.assume(make_place())
+        self.state.assume(make_place())
         self.binder.submit(make_place(), self.pod)
 
     @property
     def charged(self) -> bool:
-        return POD in self.world.ledger.charges
+        return POD in self.state.ledger.charges
 
     async def run(self, seconds: float = 1.0) -> None:
         async with Running(self.binder.run()):
@@ -94,8 +94,8 @@ async def test_a_write_that_is_taken_leaves_the_charge_until_the_watch_shows_it(
     ]
     assert case.charged
     assert case.binder.results == {"placed": 1}
-    case.world.pod_changed(bound())
-    assert (free(case.world), case.world.assumed) == ([500, 1000], {})
+    case.state.pod_changed(bound())
+    assert (free(case.state), case.state.assumed) == ([500, 1000], {})
 
 
 @virtual
@@ -113,7 +113,7 @@ async def test_a_gated_pod_can_be_pinned_by_the_nodes_host_name() -> None:
     from tests.unit.state.builders import make_node
 
     case = Case(make_pod(path="gate"), pin=Pin.HOSTNAME)
-    case.world.node_changed(make_node("a", labels={"kubernetes.io/hostname": "a.example"}))
+    case.state.node_changed(make_node("a", labels={"kubernetes.io/hostname": "a.example"}))
     case.decide()
     await case.run()
     (patch,) = case.client.sent
@@ -129,7 +129,7 @@ def test_a_write_that_did_not_happen_is_taken_back(answer: errors.ApiError) -> N
         case.decide()
         await case.run()
         assert not case.charged
-        assert waiting(case.world) == {"team-a/job": ["job-0"]}
+        assert waiting(case.state) == {"team-a/job": ["job-0"]}
         assert case.wakes == 1
         assert "placed" not in case.binder.results
 
@@ -145,7 +145,7 @@ def test_a_write_that_did_happen_counts_whatever_the_answer_was(answer: errors.A
         case.decide()
         await case.run()
         assert case.charged
-        assert waiting(case.world) == {}
+        assert waiting(case.state) == {}
         assert case.binder.results == {"placed": 1}
 
     run()
@@ -157,7 +157,7 @@ async def test_a_pod_that_is_gone_is_forgotten() -> None:
     case.answer, case.now = CONFLICT, NOT_FOUND
     case.decide()
     await case.run()
-    assert (free(case.world), waiting(case.world)) == ([1000, 1000], {})
+    assert (free(case.state), waiting(case.state)) == ([1000, 1000], {})
     assert case.binder.results == {"gone": 1}
 
 
@@ -167,8 +167,8 @@ async def test_a_pod_that_was_replaced_by_its_namesake_is_forgotten() -> None:
     case.answer, case.now = UNPROCESSABLE, make_pod(uid="another", version=9)
     case.decide()
     await case.run()
-    assert (free(case.world), waiting(case.world)) == ([1000, 1000], {})
-    assert PodUID("another") not in case.world.pods  # the watch brings it
+    assert (free(case.state), waiting(case.state)) == ([1000, 1000], {})
+    assert PodUID("another") not in case.state.pods  # the watch brings it
 
 
 @virtual
@@ -177,7 +177,7 @@ async def test_a_pod_that_is_being_deleted_does_not_wait_again() -> None:
     case.answer, case.now = CONFLICT, make_pod(version=2, deleting=True)
     case.decide()
     await case.run()
-    assert (free(case.world), waiting(case.world)) == ([1000, 1000], {})
+    assert (free(case.state), waiting(case.state)) == ([1000, 1000], {})
 
 
 @virtual
@@ -205,7 +205,7 @@ async def test_a_long_absence_of_the_server_ends_with_the_pod_waiting_again() ->
         await asyncio.sleep(3600)
         case.now = case.pod
         await asyncio.sleep(60)
-    assert waiting(case.world) == {"team-a/job": ["job-0"]}
+    assert waiting(case.state) == {"team-a/job": ["job-0"]}
     assert case.binder.idle.is_set()
 
 
@@ -214,7 +214,7 @@ async def test_the_watch_may_be_faster_than_the_answer() -> None:
     case = Case()
 
     async def late() -> errors.ApiError:
-        case.world.pod_changed(bound(version=3))
+        case.state.pod_changed(bound(version=3))
         return AWAY
 
     case.answer, case.now = lambda: late(), bound(version=2)
@@ -231,13 +231,13 @@ async def test_a_read_that_is_older_than_the_watch_is_repeated() -> None:
     reads = iter([make_pod(version=1), make_pod(version=2, cpu="3")])
 
     async def overtaken() -> Pod:
-        case.world.pod_changed(make_pod(version=2, cpu="3"))
+        case.state.pod_changed(make_pod(version=2, cpu="3"))
         return next(reads)
 
     case.answer, case.now = CONFLICT, lambda: overtaken()
     case.decide()
     await case.run(10)
-    assert waiting(case.world) == {"team-a/job": ["job-0"]}
+    assert waiting(case.state) == {"team-a/job": ["job-0"]}
 
 
 @virtual
@@ -246,14 +246,14 @@ async def test_a_pod_that_goes_while_it_is_read_stays_gone() -> None:
     case = Case()
 
     async def overtaken() -> Pod:
-        case.world.pod_gone(POD)
+        case.state.pod_gone(POD)
         return bound()
 
     case.answer, case.now = AWAY, lambda: overtaken()
     case.decide()
     await case.run(10)
-    assert free(case.world) == [1000, 1000]
-    assert POD not in case.world.pods
+    assert free(case.state) == [1000, 1000]
+    assert POD not in case.state.pods
 
 
 @virtual
@@ -262,12 +262,12 @@ async def test_a_job_has_something_to_say_when_its_placement_takes_long() -> Non
     hold = asyncio.Event()
     case.answer = hold.wait
     case.decide()
-    case.world.touched.clear()
+    case.state.touched.clear()
     async with Running(case.binder.run()):
         await asyncio.sleep(0.9)
-        assert not case.world.touched
+        assert not case.state.touched
         await asyncio.sleep(0.2)
-        assert case.world.touched == {make_place().job}
+        assert case.state.touched == {make_place().job}
         hold.set()
 
 
@@ -275,9 +275,9 @@ async def test_a_job_has_something_to_say_when_its_placement_takes_long() -> Non
 async def test_a_placement_that_is_quick_says_nothing() -> None:
     case = Case()
     case.decide()
-    case.world.touched.clear()
+    case.state.touched.clear()
     await case.run(10)
-    assert not case.world.touched
+    assert not case.state.touched
 
 
 @virtual
@@ -288,7 +288,7 @@ async def test_what_cannot_be_placed_is_not_sent_and_the_node_left_alone_for_a_w
     await case.run()
     assert case.client.of("PATCH") == []
     assert case.binder.results == {"not_placeable": 1}
-    (job,) = case.world.waiting_jobs()
+    (job,) = case.state.waiting_jobs()
     assert job.pods[0].avoid == {"a"}
 
 
@@ -298,7 +298,7 @@ async def test_a_write_that_is_refused_as_such_is_not_repeated_at_once() -> None
     case.answer = UNPROCESSABLE
     case.decide()
     await case.run()
-    (job,) = case.world.waiting_jobs()
+    (job,) = case.state.waiting_jobs()
     assert job.pods[0].avoid == {"a"}
 
 
@@ -308,7 +308,7 @@ async def test_a_lost_race_may_be_repeated_at_once() -> None:
     case.answer = CONFLICT
     case.decide()
     await case.run()
-    (job,) = case.world.waiting_jobs()
+    (job,) = case.state.waiting_jobs()
     assert job.pods[0].avoid == frozenset()
 
 
@@ -410,7 +410,7 @@ def test_a_charge_is_never_freed_while_the_pod_may_hold_it(faults: list[str]) ->
                     assert not server.placed
             server.deliver()
         if server.pod is None:
-            case.world.pod_gone(POD)  # as the watch tells
+            case.state.pod_gone(POD)  # as the watch tells
         assert case.charged == server.placed
         assert msgspec.json.encode(case.client.sent[0].body)
 
@@ -425,7 +425,7 @@ async def test_a_write_without_a_known_answer_is_made_void_before_its_gpus_go_to
     case.decide()
     await case.run()
     assert not case.charged
-    assert waiting(case.world) == {"team-a/job": ["job-0"]}
+    assert waiting(case.state) == {"team-a/job": ["job-0"]}
     server.deliver()
     assert not server.placed
 
@@ -465,7 +465,7 @@ async def test_a_touch_that_finds_another_pod_of_that_name_ends_the_matter() -> 
     case.client.reply = lambda sent: UNPROCESSABLE if touches(sent) else case._reply(sent)
     case.decide()
     await case.run()
-    assert (free(case.world), waiting(case.world)) == ([1000, 1000], {})
+    assert (free(case.state), waiting(case.state)) == ([1000, 1000], {})
 
 
 @virtual
@@ -508,8 +508,8 @@ async def test_a_pod_that_changes_without_end_goes_back_to_the_planner() -> None
     case.decide()
     await case.run()
     assert len(case.client.of("POST")) == 5
-    assert waiting(case.world) == {"team-a/job": ["job-0"]}
-    (job,) = case.world.waiting_jobs()
+    assert waiting(case.state) == {"team-a/job": ["job-0"]}
+    (job,) = case.state.waiting_jobs()
     assert job.pods[0].avoid == frozenset()
 
 
@@ -520,16 +520,16 @@ async def test_a_pod_that_asks_for_something_else_now_is_planned_anew() -> None:
     case.decide()
     await case.run()
     assert len(case.client.of("PATCH")) == 1
-    assert waiting(case.world) == {"team-a/job": ["job-0"]}
+    assert waiting(case.state) == {"team-a/job": ["job-0"]}
 
 
 @virtual
 async def test_a_container_is_told_what_a_context_takes_on_its_device() -> None:
     case = Case()
-    info, devices = case.world.ledger.node("a") or (None, ())
+    info, devices = case.state.ledger.node("a") or (None, ())
     assert info is not None
     measured = tuple(replace(device, context_mib=304) for device in devices)
-    case.world.ledger.set_node(info, measured)
+    case.state.ledger.set_node(info, measured)
     case.decide()
     await case.run()
     (sent,) = case.client.sent
@@ -573,7 +573,7 @@ def test_a_write_whose_term_is_refused_is_tried_again_on_the_same_node_but_not_a
             await asyncio.sleep(0.2)
         assert case.binder.results == {"fenced": 1}
         assert case.term.doubts == 1
-        (job,) = case.world.waiting_jobs()
+        (job,) = case.state.waiting_jobs()
         assert job.pods[0].avoid == frozenset()
 
     run()
@@ -608,7 +608,7 @@ async def test_an_answer_that_breaks_our_code_leaves_the_charge_and_stops_nobody
             case.decide()
             await asyncio.sleep(1)
             assert case.charged and case.binder.idle.is_set()
-            case.world.forget(POD, case.pod)
+            case.state.forget(POD, case.pod)
         case.answer = {}
         case.decide()
         await asyncio.sleep(1)

@@ -11,9 +11,9 @@ from gpu_scheduler.api.gpuclass import GPUClassStatus
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.class_status import ClassStatusWriter, class_status, stock
-from gpu_scheduler.runtime.intake import Intake
+from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.state.classes import ClassRecord, Taken
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 RECORD = ClassRecord("v100", "", 3, "u", "v100", None, {"m": 4, "s": 1, "a": 4})
 
@@ -67,17 +67,17 @@ def body() -> dict[str, Any]:
 
 @pytest.mark.parametrize("refusal", [errors.Unavailable(), CONFLICT])
 async def test_a_status_is_written_once_and_again_when_nodes_change(refusal: errors.ApiError):
-    world, replies = World(), [refusal, {}, {}]
-    intake = Intake(world, changed=lambda key: None, wake=lambda: None)
+    state, replies = ClusterState(), [refusal, {}, {}]
+    custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
     client = FakeClient(lambda sent: replies.pop(0))
-    writer = ClassStatusWriter(world, client, intake, seconds=1)  # type: ignore[arg-type]
-    intake.gpuclass(body())
+    writer = ClassStatusWriter(state, client, custom_resources, seconds=1)  # type: ignore[arg-type]
+    custom_resources.gpuclass(body())
     await writer.write()  # refused
     await writer.write()
     await writer.write()  # nothing to say
     assert len(client.sent) == 2
     assert client.sent[1].path.endswith("/gpuclasses/any/status")
     assert client.sent[1].body["status"]["gpus"] == 0
-    world.node_changed(make_node("a"))
+    state.node_changed(make_node("a"))
     await writer.write()
     assert client.sent[2].body["status"]["gpus"] > 0

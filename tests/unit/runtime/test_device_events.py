@@ -4,10 +4,10 @@ import pytest
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.state.builders import half, make_pod
 from tests.unit.state.test_agents import devices
-from tests.unit.state.test_world import make_world
+from tests.unit.state.test_cluster_state import make_world
 
+from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.device_events import DeviceEvents, Devices, news
-from gpu_scheduler.runtime.intake import Intake
 
 WELL, ILL = devices(), devices(healthy=False, illness="XID 79")
 USED = devices(intruders=("python (pid 7)",))
@@ -33,9 +33,9 @@ def test_only_a_turn_for_the_worse_is_news(
 
 def test_the_node_is_told_and_jobs_beside_strangers_too() -> None:
     beside = make_pod(node="a", grants=half("GPU-0"), phase="Running")
-    world, events = make_world(beside), FakeEvents()
-    teller = DeviceEvents(world, events)  # type: ignore[arg-type]
-    world.gpunode_changed("a", USED)
+    state, events = make_world(beside), FakeEvents()
+    teller = DeviceEvents(state, events)  # type: ignore[arg-type]
+    state.gpunode_changed("a", USED)
     teller.changed("a", "uid", WELL, USED)
     sentence = (
         "GPU-0 of a has processes without a share of it: python (pid 7); it takes no new pods"
@@ -52,24 +52,24 @@ def test_the_node_is_told_and_jobs_beside_strangers_too() -> None:
 def test_jobs_elsewhere_are_not_bothered() -> None:
     elsewhere = make_pod(node="a", grants=half("GPU-1"), phase="Running")
     gone = make_pod("gone", node="a", grants=half("GPU-0"), phase="Failed")
-    world, events = make_world(elsewhere, gone), FakeEvents()
-    world.gpunode_changed("a", USED)
-    DeviceEvents(world, events).changed("a", "uid", WELL, USED)  # type: ignore[arg-type]
+    state, events = make_world(elsewhere, gone), FakeEvents()
+    state.gpunode_changed("a", USED)
+    DeviceEvents(state, events).changed("a", "uid", WELL, USED)  # type: ignore[arg-type]
     assert [name for name, _, _ in events.said] == ["a"]
 
 
 def test_what_is_found_at_the_start_is_no_news() -> None:
-    world, events = make_world(), FakeEvents()
-    teller = DeviceEvents(world, events)  # type: ignore[arg-type]
-    intake = Intake(
-        world, changed=lambda key: None, wake=lambda: None, devices_changed=teller.changed
+    state, events = make_world(), FakeEvents()
+    teller = DeviceEvents(state, events)  # type: ignore[arg-type]
+    custom_resources = CustomResources(
+        state, changed=lambda key: None, wake=lambda: None, devices_changed=teller.changed
     )
     device = {"uuid": "GPU-0", "index": 0, "model": "A100", "usableMiB": 40000, "healthy": False}
     body = {"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}}
-    intake.node({**body, "status": {"devices": [device]}})
+    custom_resources.node({**body, "status": {"devices": [device]}})
     assert events.said == []
     well = {**device, "healthy": True}
     for version, each in (("2", well), ("3", device), ("4", device)):
         meta = {**body["metadata"], "resourceVersion": version}
-        intake.node({"metadata": meta, "status": {"devices": [each]}})
+        custom_resources.node({"metadata": meta, "status": {"devices": [each]}})
     assert [reason for _, reason, _ in events.said] == ["DeviceUnhealthy"]

@@ -10,13 +10,13 @@ from tests.unit.runtime.sweeps.test_segments import Making
 from tests.unit.runtime.test_reconcile import KEY, Case
 from tests.unit.runtime.virtual_loop import clock, virtual
 from tests.unit.state.builders import make_job
-from tests.unit.state.test_world import make_world
+from tests.unit.state.test_cluster_state import make_world
 
 from gpu_scheduler.api.names import FIRST_TRIAL, LABEL_JOB
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.runtime.creation import FoundJob, FoundMeta, NotCreatableError, create_job
-from gpu_scheduler.runtime.sinks import JobSink
+from gpu_scheduler.runtime.event_handlers import JobHandler
 
 
 class Server(Case):
@@ -27,7 +27,7 @@ class Server(Case):
         self.there: dict[str, Any] = {"parallelism": 2, "completions": 5, "suspend": False}
         self.version = 1
         self.client.reply = self._take
-        self.world.job_changed(self.job())
+        self.state.job_changed(self.job())
 
     def job(self, **also: Any) -> Job:
         return make_job(version=self.version, **self.there, **also)
@@ -36,7 +36,7 @@ class Server(Case):
         """Somebody else changes the Job."""
         self.there |= changed
         self.version += 1
-        self.world.job_changed(self.job())
+        self.state.job_changed(self.job())
 
     def _take(self, sent: Sent) -> Any:
         if sent.method == "POST":
@@ -52,7 +52,7 @@ class Server(Case):
 
     @property
     def complaint(self) -> str:
-        return self.world.gpujobs[KEY].complaint
+        return self.state.gpujobs[KEY].complaint
 
 
 @pytest.mark.parametrize(
@@ -79,15 +79,15 @@ def test_what_an_editor_changed_is_put_back(change: dict[str, Any], written: lis
         await case.handle()
         assert case.written == written
         assert case.there == {"parallelism": 2, "completions": 5, "suspend": False}
-        assert case.complaint == "" and list(case.world.jobs) == ["job-uid"]
+        assert case.complaint == "" and list(case.state.jobs) == ["job-uid"]
 
     run()
 
 
 @pytest.mark.parametrize("change", [{"parallelism": 4}, {"completions": 3}, {"suspend": True}])
 def test_each_such_change_is_looked_at_at_once(change: dict[str, Any]) -> None:
-    world, told = make_world(), list[JobKey]()
-    sink = JobSink(world, lambda: None, told.append)
+    state, told = make_world(), list[JobKey]()
+    sink = JobHandler(state, lambda: None, told.append)
     sink.changed(make_job(version=2))
     told.clear()
     sink.changed(make_job(version=3, **change))
@@ -128,10 +128,10 @@ async def test_it_says_so_no_more_when_the_other_has_let_it_be() -> None:
 @virtual
 async def test_changes_of_the_gpujob_itself_are_no_struggle() -> None:
     case = Server()
-    spec = case.world.gpujobs[KEY].spec
+    spec = case.state.gpujobs[KEY].spec
     assert spec is not None
     for number in range(50):
-        case.world.gpujobs[KEY].spec = spec.model_copy(update={"suspend": number % 2 == 0})
+        case.state.gpujobs[KEY].spec = spec.model_copy(update={"suspend": number % 2 == 0})
         await case.handle()
     assert (len(case.written), case.complaint) == (50, "")
 
@@ -144,7 +144,7 @@ def test_a_job_that_ended_too_small_is_no_success_and_cannot_be_put_back(complet
         case.there |= {"completions": completions, "parallelism": 1}
         case.version += 1
         ended = case.job(ended="Complete", succeeded=1)
-        case.world.job_changed(ended)
+        case.state.job_changed(ended)
         case.client.reply = lambda sent: CONFLICT if sent.method == "POST" else ended
         await case.handle()
         assert case.client.of("PATCH") == []
@@ -207,7 +207,7 @@ def with_two_jobs() -> Making:
 async def test_a_segment_of_a_sweep_gets_its_trials_back() -> None:
     case = with_two_jobs()
     case.version = 20
-    case.world.job_changed(segment_job(0, 0, 1, version=11, parallelism=1))
+    case.state.job_changed(segment_job(0, 0, 1, version=11, parallelism=1))
     await case.follow()
     written = [sent.body["spec"] for sent in case.client.of("PATCH")]
     assert written[0] == {"completions": 3, "parallelism": 3}
@@ -219,9 +219,9 @@ def test_a_segment_that_ended_too_small_is_told_of(size: int) -> None:
     @virtual
     async def run() -> None:
         case = with_two_jobs()
-        case.world.job_changed(segment_job(0, 0, size, version=11, ended="Complete", succeeded=1))
+        case.state.job_changed(segment_job(0, 0, size, version=11, ended="Complete", succeeded=1))
         await case.follow()
-        said = case.segments.complaint(case.world.gpujobs[SWEEP])
+        said = case.segments.complaint(case.state.gpujobs[SWEEP])
         assert said.startswith("Job job-s0 ended with 1 of its 3 trials")
 
     run()
@@ -230,8 +230,8 @@ def test_a_segment_that_ended_too_small_is_told_of(size: int) -> None:
 @virtual
 async def test_a_segment_that_was_widened_into_the_next_loses_to_it() -> None:
     case = with_two_jobs()
-    case.world.job_changed(segment_job(0, 0, 5, version=11))
-    assert [job.name for job in case.world.jobs_of(SWEEP)] == ["job-s1"]
+    case.state.job_changed(segment_job(0, 0, 5, version=11))
+    assert [job.name for job in case.state.jobs_of(SWEEP)] == ["job-s1"]
 
 
 @virtual
@@ -243,7 +243,7 @@ async def test_a_job_whose_first_trial_was_changed_is_told_of() -> None:
     with pytest.raises(NotCreatableError, match="its first trial is 999, and should be"):
         await create_job(
             case.client,  # type: ignore[arg-type]
-            case.world.gpujobs[SWEEP],
+            case.state.gpujobs[SWEEP],
             {
                 "metadata": {"name": "job-s1", "annotations": {FIRST_TRIAL: "1000"}},
                 "spec": {"completions": 1000},
@@ -271,10 +271,10 @@ async def test_a_job_whose_template_was_changed_while_it_was_suspended_stays_so_
 @virtual
 async def test_so_does_a_segment_of_a_sweep() -> None:
     case = with_two_jobs()
-    case.world.job_changed(segment_job(0, 0, 3, version=11, suspend=True))
+    case.state.job_changed(segment_job(0, 0, 3, version=11, suspend=True))
     template = {"spec": {"tolerations": [{"operator": "Exists"}]}}
     case.client.reply = lambda sent: {"spec": {"template": template}}
     await case.follow()
     assert case.client.of("PATCH", "/job-s0") == []
-    said = case.segments.complaint(case.world.gpujobs[SWEEP])
+    said = case.segments.complaint(case.state.gpujobs[SWEEP])
     assert said.startswith("spec.template.spec.tolerations: somebody else changed it in Job job-s0")

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.test_agents import devices
-from tests.unit.state.test_world import make_world
+from tests.unit.state.test_cluster_state import make_world
 
 from gpu_scheduler.kube.objects import Lease
 from gpu_scheduler.runtime.heartbeats import Heartbeats
@@ -22,17 +22,17 @@ def lease(renewed: str = "1", node: str = "a", **spec: Any) -> Lease:
 
 class Case:
     def __init__(self) -> None:
-        self.world = make_world()
-        self.world.gpunode_changed("a", devices())
+        self.state = make_world()
+        self.state.gpunode_changed("a", devices())
         self.wakes = 0
-        self.beats = Heartbeats(self.world, self._wake, clock=clock)
+        self.beats = Heartbeats(self.state, self._wake, clock=clock)
 
     def _wake(self) -> None:
         self.wakes += 1
 
     @property
     def closed(self) -> str:
-        return self.world.snapshot().nodes[0].closed
+        return self.state.snapshot().nodes[0].closed
 
     def running(self) -> Running:
         return Running(self.beats.run())
@@ -90,7 +90,7 @@ async def test_another_holder_is_a_sign_of_life() -> None:
 async def test_an_agent_is_alive_once_it_was_seen_to_renew_its_lease() -> None:
     """A new leader finds Leases of agents that died long ago."""
     case = Case()
-    agents = case.world.agents
+    agents = case.state.agents
     async with case.running():
         case.beats.changed(lease("1"))
         assert not agents.is_alive("a")

@@ -13,8 +13,8 @@ from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.kube.objects import Node, Pod
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.devices import from_gpunode
-from gpu_scheduler.state.world import World
 
 POLICIES = pytest.mark.parametrize("packing", list(Packing))
 HUGE = ("10P", "9E", "9223372036854775807", "16Ei", "1e300", "9" * 40)
@@ -22,27 +22,27 @@ MODEST = ("0", "1n", "1", "-1", "", "much")  # or nothing that has a right to ro
 AMOUNTS = st.sampled_from((*MODEST, "63", "64", "65", *HUGE))
 
 
-def healthy(*more: Pod, nodes: tuple[Node, ...] = ()) -> World:
+def healthy(*more: Pod, nodes: tuple[Node, ...] = ()) -> ClusterState:
     """Nodes a and b with two GPUs each; three pods of team-a wait, and what is ``more``."""
-    world = World()
+    state = ClusterState()
     for node in (make_node("a"), make_node("b"), *nodes):
-        world.node_changed(node)
-    world.project_changed(make_project())
-    world.gpujob_changed(make_gpujob(parallelism=3))
-    world.job_changed(make_job(parallelism=3, completions=3))
+        state.node_changed(node)
+    state.project_changed(make_project())
+    state.gpujob_changed(make_gpujob(parallelism=3))
+    state.job_changed(make_job(parallelism=3, completions=3))
     for index in range(3):
-        world.pod_changed(make_pod(f"job-{index}", index=index))
+        state.pod_changed(make_pod(f"job-{index}", index=index))
     for pod in more:
-        world.pod_changed(pod)
-    return world
+        state.pod_changed(pod)
+    return state
 
 
-def planned(world: World, packing: Packing, session: Session | None = None) -> Plan:
+def planned(state: ClusterState, packing: Packing, session: Session | None = None) -> Plan:
     return plan(
-        world.snapshot(),
-        world.planner_projects(),
-        world.waiting_jobs(),
-        running_pods=world.running_pods,
+        state.snapshot(),
+        state.planner_projects(),
+        state.waiting_jobs(),
+        running_pods=state.running_pods,
         session=session or Session(packing),
     )
 
@@ -51,9 +51,9 @@ def placed(result: Plan) -> set[str]:
     return {place.pod for place in result.places if place.pod.startswith("uid-job-")}
 
 
-def check_capacity(world: World, result: Plan) -> None:
+def check_capacity(state: ClusterState, result: Plan) -> None:
     """No device is given more than it has, and no share is of no memory."""
-    cluster = world.snapshot()
+    cluster = state.snapshot()
     free = {
         (node.name, cluster.dev_id[d]): (max(0, cluster.free_milli[d]), max(0, cluster.free_mib[d]))
         for n, node in enumerate(cluster.nodes)
@@ -75,27 +75,27 @@ def by_hand(node: str, cpu: str = "1", memory: str = "1Gi", name: str = "hand") 
 
 @POLICIES
 def test_a_pod_bound_by_hand_that_asks_for_more_cpu_than_its_node_has(packing: Packing) -> None:
-    session, world = Session(packing), healthy()
-    planned(world, packing, session)  # what comes now changes a node that has been scored
+    session, state = Session(packing), healthy()
+    planned(state, packing, session)  # what comes now changes a node that has been scored
     for asks in ({"cpu": "65"}, {"memory": "257Gi"}):
         hand = by_hand("a", **asks, name=f"more-{min(asks)}")
-        world.pod_changed(hand)
-        result = planned(world, packing, session)
+        state.pod_changed(hand)
+        result = planned(state, packing, session)
         assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}
         assert {place.node for place in result.places} == {"b"}
-        world.pod_gone(PodUID(hand.metadata.uid))
+        state.pod_gone(PodUID(hand.metadata.uid))
 
 
 @POLICIES
 def test_allocatable_that_was_lowered_under_running_pods(packing: Packing) -> None:
     session = Session(packing)
-    world = healthy(make_pod("runs", node="a", grants=half(), phase="Running", cpu="32"))
-    planned(world, packing, session)
+    state = healthy(make_pod("runs", node="a", grants=half(), phase="Running", cpu="32"))
+    planned(state, packing, session)
     for change in ({"cpu": "16"}, {"memory": "1Mi"}, {"pods": "0"}):
-        world.node_changed(make_node("a", **change))
-        result = planned(world, packing, session)
+        state.node_changed(make_node("a", **change))
+        result = planned(state, packing, session)
         assert {place.node for place in result.places} == {"b"}
-        check_capacity(world, result)
+        check_capacity(state, result)
 
 
 @POLICIES
@@ -103,11 +103,11 @@ def test_allocatable_that_was_lowered_under_running_pods(packing: Packing) -> No
 def test_a_job_that_asks_for_more_than_any_number_holds_is_unsatisfiable(
     packing: Packing, amount: str
 ) -> None:
-    world = healthy()
-    world.gpujob_changed(make_gpujob("huge", uid="huge"))
-    world.job_changed(make_job("huge", uid="huge-job", owner_uid="huge"))
-    world.pod_changed(make_pod("huge-0", job="huge-job", cpu=amount, memory=amount))
-    result = planned(world, packing)
+    state = healthy()
+    state.gpujob_changed(make_gpujob("huge", uid="huge"))
+    state.job_changed(make_job("huge", uid="huge-job", owner_uid="huge"))
+    state.pod_changed(make_pod("huge-0", job="huge-job", cpu=amount, memory=amount))
+    result = planned(state, packing)
     assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}
     (wait,) = result.waits
     assert (wait.job, wait.reason) == ("team-a/huge", "Unsatisfiable")
@@ -125,13 +125,13 @@ def test_a_pod_without_a_gpu_that_is_bound_by_hand_and_asks_for_too_much(
 
 @POLICIES
 def test_what_saturates_does_not_fit_on_what_saturates(packing: Packing) -> None:
-    world = World()
-    world.node_changed(make_node("a", cpu="9E", memory="16Ei"))
-    world.project_changed(make_project())
-    world.gpujob_changed(make_gpujob())
-    world.job_changed(make_job())
-    world.pod_changed(make_pod(cpu="8E", memory="15Ei"))
-    assert not planned(world, packing).places
+    state = ClusterState()
+    state.node_changed(make_node("a", cpu="9E", memory="16Ei"))
+    state.project_changed(make_project())
+    state.gpujob_changed(make_gpujob())
+    state.job_changed(make_job())
+    state.pod_changed(make_pod(cpu="8E", memory="15Ei"))
+    assert not planned(state, packing).places
 
 
 @st.composite
@@ -183,17 +183,17 @@ def pods(draw: st.DrawFn, name: str) -> Pod:
 def test_whatever_numbers_say_healthy_jobs_start_as_if_they_were_not_there(
     packing: Packing, data: st.DataObject
 ) -> None:
-    world, session = healthy(), Session(packing)
-    world.gpujob_changed(make_gpujob("bad", uid="bad", parallelism=3))
-    world.job_changed(make_job("bad", uid="bad-job", owner_uid="bad", completions=3))
+    state, session = healthy(), Session(packing)
+    state.gpujob_changed(make_gpujob("bad", uid="bad", parallelism=3))
+    state.job_changed(make_job("bad", uid="bad-job", owner_uid="bad", completions=3))
     for step in range(2):  # made anew, and kept from the cycle before
-        world.node_changed(data.draw(nodes()))
+        state.node_changed(data.draw(nodes()))
         if data.draw(st.booleans()):
-            world.gpunode_changed("x", from_gpunode(data.draw(reports())))
+            state.gpunode_changed("x", from_gpunode(data.draw(reports())))
         for n in range(2):
-            world.pod_changed(data.draw(pods(f"bad-{step}-{n}")))
-        result = planned(world, packing, session)
-        check_capacity(world, result)
-        ours = {pod.uid for job in world.waiting_jobs() for pod in job.pods}
+            state.pod_changed(data.draw(pods(f"bad-{step}-{n}")))
+        result = planned(state, packing, session)
+        check_capacity(state, result)
+        ours = {pod.uid for job in state.waiting_jobs() for pod in job.pods}
         assert ours >= {"uid-job-0", "uid-job-1", "uid-job-2"}
         assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}

@@ -7,8 +7,8 @@ from tests.unit.state.builders import half, make_gpujob, make_pod
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.event_handlers import PodHandler
 from gpu_scheduler.runtime.losses import Losses
-from gpu_scheduler.runtime.sinks import PodSink
 
 KEY = make_gpujob().key
 DRAINED = {
@@ -22,9 +22,9 @@ DRAINED = {
 class Case(RecoveryCase):
     def __init__(self) -> None:
         super().__init__()
-        self.losses = Losses(self.world)
+        self.losses = Losses(self.state)
         self.recovery.lost = self.losses.lost
-        self.sink = PodSink(self.world, self.recovery, lambda: None, (self.losses,))
+        self.sink = PodHandler(self.state, self.recovery, lambda: None, (self.losses,))
 
 
 def pod(name: str = "job-0", **settings: Any) -> Pod:
@@ -48,7 +48,7 @@ async def test_a_drained_pod_says_so_until_the_job_has_another() -> None:
 async def test_who_evicts_knows_better_than_the_condition() -> None:
     case = Case()
     await case.see(pod())
-    case.recovery.evict_over_cap(case.world.pods[PodUID("uid-job-0")], "above its cap")
+    case.recovery.evict_over_cap(case.state.pods[PodUID("uid-job-0")], "above its cap")
     await case.see(pod(version=2, deleting=True, conditions=(DRAINED,)))
     assert case.losses.of(KEY) == "above its cap; it starts again"
 
@@ -56,7 +56,7 @@ async def test_who_evicts_knows_better_than_the_condition() -> None:
 async def test_a_pod_that_makes_room_for_others_is_no_loss() -> None:
     case = Case()
     await case.see(pod())
-    case.world.set_leaving(PodUID("uid-job-0"), True)
+    case.state.set_leaving(PodUID("uid-job-0"), True)
     await case.see(pod(version=2, deleting=True, conditions=(DRAINED,)))
     assert case.losses.of(KEY) == ""
 
@@ -70,5 +70,5 @@ async def test_a_rejected_pod_is_one() -> None:
 async def test_a_later_job_of_the_name_has_lost_nothing() -> None:
     case = Case()
     await case.see(pod(deleting=True, conditions=(DRAINED,)))
-    case.world.gpujob_changed(make_gpujob(uid="another"))
+    case.state.gpujob_changed(make_gpujob(uid="another"))
     assert case.losses.of(KEY) == ""

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.unit.runtime.fake_client import FakeClient, Sent
-from tests.unit.runtime.test_intake import project_body
+from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body, make_job, make_pod
 
@@ -13,9 +13,9 @@ from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Meta, ResourceQuota
 from gpu_scheduler.runtime.acceptance import Acceptance
-from gpu_scheduler.runtime.intake import Intake
-from gpu_scheduler.runtime.missing import MissingPods, QuotaSink
-from gpu_scheduler.state.world import World
+from gpu_scheduler.runtime.custom_resources import CustomResources
+from gpu_scheduler.runtime.missing import MissingPods, QuotaHandler
+from gpu_scheduler.state.cluster_state import ClusterState
 
 KEY = JobKey("team-a/job")
 QUOTA = (
@@ -30,17 +30,17 @@ def refusal(said: str = QUOTA, name: str = "job") -> errors.Forbidden:
 
 class Case:
     def __init__(self) -> None:
-        self.world = World()
-        intake = Intake(self.world, changed=lambda key: None, wake=lambda: None)
-        intake.project(project_body())
-        self.intake = intake
+        self.state = ClusterState()
+        custom_resources = CustomResources(self.state, changed=lambda key: None, wake=lambda: None)
+        custom_resources.project(project_body())
+        self.custom_resources = custom_resources
         self.answer: Any = {}
         self.client: Any = FakeClient(self._reply)
         acceptance = Acceptance(
             self.client, placement="bind", runtime_class="", isolation="framework", clock=clock
         )
         self.missing = MissingPods(
-            self.world, self.client, acceptance, clock=clock, now=lambda: "2026-01-01T00:00:00Z"
+            self.state, self.client, acceptance, clock=clock, now=lambda: "2026-01-01T00:00:00Z"
         )
         self.submit()
 
@@ -50,14 +50,14 @@ class Case:
         return self.answer if sent.method == "DRYRUN" else {}
 
     def submit(self, name: str = "job", **job: Any) -> None:
-        self.intake.gpujob(gpujob_body(name, uid=f"gpujob-{name}"))
-        self.world.job_changed(make_job(name, uid=f"uid-{name}", owner_uid=f"gpujob-{name}", **job))
+        self.custom_resources.gpujob(gpujob_body(name, uid=f"gpujob-{name}"))
+        self.state.job_changed(make_job(name, uid=f"uid-{name}", owner_uid=f"gpujob-{name}", **job))
 
     def running(self) -> Running:
         return Running(self.missing.run())
 
     def see(self, key: JobKey = KEY) -> str:
-        job = self.world.gpujobs[key]
+        job = self.state.gpujobs[key]
         self.missing.see(job)
         return self.missing.refused(job)
 
@@ -71,20 +71,20 @@ async def test_the_api_servers_sentence_is_told_within_two_seconds_with_what_to_
     case.answer = refusal()
     async with case.running():
         assert case.see() == ""
-        case.world.touched.clear()
+        case.state.touched.clear()
         await asyncio.sleep(1.5)
         assert case.see() == (
             f"namespace team-a: {QUOTA}. Its pods are made once others of the namespace have "
             "ended, or an administrator raises the ResourceQuota (kubectl describe resourcequota "
             "-n team-a)"
         )
-        assert case.world.touched == {KEY}
+        assert case.state.touched == {KEY}
 
 
 @virtual
 async def test_a_job_that_has_its_pods_is_not_asked_about() -> None:
     case = Case()
-    case.world.pod_changed(make_pod("job-0", job="uid-job"))
+    case.state.pod_changed(make_pod("job-0", job="uid-job"))
     async with case.running():
         case.see()
         await asyncio.sleep(60)
@@ -109,17 +109,17 @@ async def test_what_stays_refused_is_asked_ever_more_seldom_and_told_once() -> N
     async with case.running():
         case.see()
         await asyncio.sleep(2)
-        case.world.touched.clear()
+        case.state.touched.clear()
         await asyncio.sleep(3600)
     assert case.asked() < 130  # one of each namespace every 30 s
-    assert case.world.touched == set()
+    assert case.state.touched == set()
 
 
 @virtual
 async def test_when_a_quota_changes_the_job_is_touched_at_once() -> None:
     case = Case()
     case.answer = refusal()
-    sink = QuotaSink(case.missing.quota_changed)
+    sink = QuotaHandler(case.missing.quota_changed)
     async with case.running():
         case.see()
         await asyncio.sleep(2)
@@ -154,10 +154,10 @@ async def test_once_a_pod_is_there_nothing_is_refused() -> None:
         case.see()
         await asyncio.sleep(2)
         assert case.see()
-        case.world.pod_changed(make_pod("job-0", job="uid-job"))
+        case.state.pod_changed(make_pod("job-0", job="uid-job"))
         case.see()
         assert case.see() == ""
-        case.world.pod_gone(PodUID("uid-job-0"))
+        case.state.pod_gone(PodUID("uid-job-0"))
         asked = case.asked()
         case.see()
         await asyncio.sleep(2)
@@ -171,7 +171,7 @@ async def test_nothing_is_kept_of_a_job_that_is_gone() -> None:
     async with case.running():
         case.see()
         await asyncio.sleep(2)
-        case.world.gpujob_gone(KEY)
+        case.state.gpujob_gone(KEY)
         asked = case.asked()
         await asyncio.sleep(700)
     assert case.asked() == asked
@@ -184,11 +184,11 @@ async def test_one_namespace_full_of_them_does_not_keep_others_waiting() -> None
     case.answer = refusal()
     for number in range(1000):
         case.submit(f"job-{number}")
-        case.missing.see(case.world.gpujobs[JobKey(f"team-a/job-{number}")])
-    case.intake.project(project_body("team-b"))
+        case.missing.see(case.state.gpujobs[JobKey(f"team-a/job-{number}")])
+    case.custom_resources.project(project_body("team-b"))
     other = gpujob_body("job", namespace="team-b", uid="gpujob-b")
-    case.intake.gpujob(other)
-    case.world.job_changed(
+    case.custom_resources.gpujob(other)
+    case.state.job_changed(
         make_job(uid="uid-b", namespace="team-b", owner_uid="gpujob-b", owner="job")
     )
     async with case.running():

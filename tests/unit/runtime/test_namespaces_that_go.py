@@ -9,12 +9,12 @@ from tests.unit.runtime.sweeps.test_results import SECONDS, Store, done
 from tests.unit.runtime.test_reconcile import KEY, Case
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_job, make_pod
-from tests.unit.state.test_world import make_world, waiting
+from tests.unit.state.test_cluster_state import make_world, waiting
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Meta, Namespace
+from gpu_scheduler.runtime.event_handlers import JobHandler, NamespaceHandler
 from gpu_scheduler.runtime.events import Events, Subject
-from gpu_scheduler.runtime.sinks import JobSink, NamespaceSink
 from gpu_scheduler.runtime.sweeps.results import Results
 
 JOB = "/apis/batch/v1/namespaces/team-a/jobs/job"
@@ -29,13 +29,13 @@ class GoingCase(Case):
 
     def __init__(self, **spec: Any) -> None:
         super().__init__(**spec)
-        NamespaceSink(self.world, self.queue.add).changed(namespace())
+        NamespaceHandler(self.state, self.queue.add).changed(namespace())
 
 
 @virtual
 async def test_its_jobs_are_deleted_with_their_pods_left_to_the_garbage_collector() -> None:
     case = GoingCase()
-    case.world.job_changed(make_job())
+    case.state.job_changed(make_job())
     await case.handle()
     assert [(s.method, s.path, s.body) for s in case.client.sent] == [
         ("DELETE", JOB, {"uid": "job-uid", "propagation": "Background"})
@@ -45,8 +45,8 @@ async def test_its_jobs_are_deleted_with_their_pods_left_to_the_garbage_collecto
 @virtual
 async def test_jobs_that_only_say_that_they_are_the_gpujobs_hold_up_a_namespace_as_well() -> None:
     case = GoingCase()
-    case.world.job_changed(make_job(completions=5_000_000))
-    assert case.world.jobs == {}
+    case.state.job_changed(make_job(completions=5_000_000))
+    assert case.state.jobs == {}
     await case.handle()
     assert case.methods == ["DELETE"]
 
@@ -65,10 +65,10 @@ async def test_a_job_that_is_gone_already_is_no_error_and_one_that_goes_is_not_d
     None
 ):
     case = GoingCase()
-    case.world.job_changed(make_job())
+    case.state.job_changed(make_job())
     case.answers = {"DELETE": NOT_FOUND}
     await case.handle()
-    case.world.job_changed(make_job(version=9, deleting=True))
+    case.state.job_changed(make_job(version=9, deleting=True))
     await case.handle()
     assert case.methods == ["DELETE"]
 
@@ -76,8 +76,8 @@ async def test_a_job_that_is_gone_already_is_no_error_and_one_that_goes_is_not_d
 @virtual
 async def test_jobs_of_a_gpujob_that_went_before_them_are_deleted_too() -> None:
     case = GoingCase()
-    case.world.job_changed(make_job())
-    case.world.gpujob_gone(KEY)
+    case.state.job_changed(make_job())
+    case.state.gpujob_gone(KEY)
     await case.handle()
     assert case.methods == ["DELETE"]
 
@@ -85,15 +85,15 @@ async def test_jobs_of_a_gpujob_that_went_before_them_are_deleted_too() -> None:
 @virtual
 async def test_elsewhere_no_job_is_deleted() -> None:
     case = Case()
-    NamespaceSink(case.world, case.queue.add).changed(namespace("team-b"))
-    case.world.job_changed(make_job())
+    NamespaceHandler(case.state, case.queue.add).changed(namespace("team-b"))
+    case.state.job_changed(make_job())
     await case.handle()
     assert case.client.of("DELETE") == []
 
 
 def test_its_gpujobs_are_looked_at_once_and_so_are_jobs_that_appear_later() -> None:
-    world, told = make_world(), list[JobKey]()
-    sink, jobs = NamespaceSink(world, told.append), JobSink(world, lambda: None, told.append)
+    state, told = make_world(), list[JobKey]()
+    sink, jobs = NamespaceHandler(state, told.append), JobHandler(state, lambda: None, told.append)
     sink.changed(namespace(deleting=False))
     assert told == []
     sink.changed(namespace())
@@ -105,24 +105,24 @@ def test_its_gpujobs_are_looked_at_once_and_so_are_jobs_that_appear_later() -> N
 
 
 def test_a_namespace_of_the_same_name_is_another_one() -> None:
-    world = make_world()
-    sink = NamespaceSink(world, lambda key: None)
+    state = make_world()
+    sink = NamespaceHandler(state, lambda key: None)
     sink.changed(namespace())
     sink.gone("", "team-a", "uid")
-    assert world.terminating == set()
+    assert state.terminating == set()
     sink.changed(namespace())
     sink.changed(namespace(deleting=False))
-    assert world.terminating == set()
+    assert state.terminating == set()
 
 
 @virtual
 async def test_no_pod_is_placed_there() -> None:
     case = GoingCase()
-    case.world.job_changed(make_job())
-    case.world.pod_changed(make_pod())
-    assert waiting(case.world) == {"team-a/job": ["job-0"]}
+    case.state.job_changed(make_job())
+    case.state.pod_changed(make_pod())
+    assert waiting(case.state) == {"team-a/job": ["job-0"]}
     await case.handle()
-    assert waiting(case.world) == {}
+    assert waiting(case.state) == {}
 
 
 @virtual

@@ -14,8 +14,8 @@ from gpu_scheduler.core.model.request import PodUID, Project, ProjectName
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.node_orders import NodeOrders
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.projects import ProjectRecord
-from gpu_scheduler.state.world import World
 
 AGENTS = "gpu-system"
 
@@ -48,12 +48,12 @@ def owned_by(kind: str, pod: Pod) -> Pod:
 
 class Stage:
     def __init__(self) -> None:
-        self.world = World(AGENTS)
+        self.state = ClusterState(AGENTS)
         self.client = FakeClient()
         self.gpu_nodes: dict[str, tuple[str, str]] = {}
         self.leases: dict[str, tuple[str, bool]] = {}
         self.orders = NodeOrders(
-            self.world,
+            self.state,
             self.client,  # type: ignore[arg-type]
             AGENTS,
             gpu_node=self.gpu_nodes.get,
@@ -61,22 +61,22 @@ class Stage:
             clock=clock,
         )
         for node in ("a", "b"):
-            self.world.node_changed(make_node(node, uid=f"uid-{node}"))
+            self.state.node_changed(make_node(node, uid=f"uid-{node}"))
 
     def see(self, *pods: Pod) -> None:
         for pod in pods:
-            record = self.world.pod_changed(pod)
+            record = self.state.pod_changed(pod)
             assert record is not None
             self.orders.observe(pod, record)
 
     def gone(self, uid: str) -> None:
-        self.world.pod_gone(PodUID(uid))
+        self.state.pod_gone(PodUID(uid))
         self.orders.gone(PodUID(uid))
 
     def project(self, policy: str) -> None:
         name = ProjectName("project-a")
         project = Project(name, 1000, 1000)
-        self.world.project_changed(
+        self.state.project_changed(
             ProjectRecord(project, ("team-a",), "", 1, "u", over_cap_policy=policy)
         )
         self.orders.changed("")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_job, make_node, make_pod
-from tests.unit.state.worlds import make_world
+from tests.unit.state.cluster_states import make_world
 
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
@@ -20,9 +20,9 @@ from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.runtime.sweeps.pruning import Pruning
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.devices import Device
 from gpu_scheduler.state.jobs import epoch_seconds
-from gpu_scheduler.state.world import World
 
 
 class Client:
@@ -54,9 +54,9 @@ class Silence:
         pass
 
 
-def recovery(world: World, client: Client) -> Recovery:
+def recovery(state: ClusterState, client: Client) -> Recovery:
     return Recovery(
-        world,
+        state,
         client,
         Silence(),
         stuck_seconds=5,
@@ -65,12 +65,12 @@ def recovery(world: World, client: Client) -> Recovery:
     )
 
 
-def two_stuck() -> World:
+def two_stuck() -> ClusterState:
     """Pods bad-0 and good-0 are placed on a node that does not exist."""
-    world = make_world()
+    state = make_world()
     for name in ("bad", "good"):
-        world.pod_changed(make_pod(f"{name}-0", node="nowhere", grants=half()))
-    return world
+        state.pod_changed(make_pod(f"{name}-0", node="nowhere", grants=half()))
+    return state
 
 
 @virtual
@@ -110,9 +110,9 @@ async def test_recovery_still_ends_when_the_fence_closes() -> None:
 
 @virtual
 async def test_an_eviction_that_fails_does_not_keep_the_others() -> None:
-    world, before = two_stuck(), counts["preemption"]
+    state, before = two_stuck(), counts["preemption"]
     client = Client(lambda path: b"{}")
-    one = recovery(world, client)
+    one = recovery(state, client)
     make_way = one.make_way
 
     def failing_way(pod: Any, *more: Any, **options: Any) -> bool:
@@ -121,7 +121,7 @@ async def test_an_eviction_that_fails_does_not_keep_the_others() -> None:
         return make_way(pod, *more, **options)
 
     one.make_way = failing_way  # type: ignore[method-assign]
-    preemption = Preemption(world, one, Silence(), wake=lambda: None, clock=clock)  # type: ignore[arg-type]
+    preemption = Preemption(state, one, Silence(), wake=lambda: None, clock=clock)  # type: ignore[arg-type]
     preemption.carry_out(
         Evict(PodUID(f"uid-{n}-0"), JobKey("team-a/job"), JobKey("x/y"), EvictReason.RECLAIM, "")
         for n in ("bad", "good")
@@ -145,24 +145,24 @@ async def test_events_go_on_after_one_that_cannot_be_written() -> None:
 
 @virtual
 async def test_agents_that_fall_silent_are_told_whatever_happens_with_one() -> None:
-    world, before = make_world(), counts["heartbeats"]
-    world.node_changed(make_node("bad"))
+    state, before = make_world(), counts["heartbeats"]
+    state.node_changed(make_node("bad"))
     for node in ("bad", "a"):
-        world.gpunode_changed(node, (Device("GPU-1", 0, "A100", 40000),))
-    beats = Heartbeats(world, lambda: None, clock=clock)
+        state.gpunode_changed(node, (Device("GPU-1", 0, "A100", 40000),))
+    beats = Heartbeats(state, lambda: None, clock=clock)
     for node in ("bad", "a"):
         beats.changed(Lease(Meta(name=f"gpu-node-{node}"), LeaseSpec("me", 40, "now")))
-    silent = world.agent_silent
+    silent = state.agent_silent
 
     def failing_silent(node: str, why: str) -> None:
         if node == "bad":
             raise OverflowError
         silent(node, why)
 
-    world.agent_silent = failing_silent  # type: ignore[method-assign]
+    state.agent_silent = failing_silent  # type: ignore[method-assign]
     async with Running(beats.run()):
         await asyncio.sleep(60)
-    assert "has not reported" in world.snapshot().nodes[0].closed
+    assert "has not reported" in state.snapshot().nodes[0].closed
     assert counts["heartbeats"] > before
 
 
@@ -185,9 +185,9 @@ async def test_a_device_that_cannot_be_told_of_does_not_hide_the_next() -> None:
 @virtual
 async def test_a_pruned_trial_with_an_odd_time_does_not_keep_a_new_leader_from_starting() -> None:
     condition = {"type": "gpu-scheduler.io/Pruned", "status": "True", "lastTransitionTime": "never"}
-    world = make_world(make_pod(node="a", grants=half(), phase="Running", conditions=(condition,)))
-    world.job_changed(make_job())
-    pruning = Pruning(world, Client(lambda path: b"{}"), Silence(), clock=clock)  # type: ignore[arg-type]
+    state = make_world(make_pod(node="a", grants=half(), phase="Running", conditions=(condition,)))
+    state.job_changed(make_job())
+    pruning = Pruning(state, Client(lambda path: b"{}"), Silence(), clock=clock)  # type: ignore[arg-type]
     async with Running(pruning.run()):
         await asyncio.sleep(5)
 

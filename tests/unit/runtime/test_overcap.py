@@ -4,14 +4,14 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.unit.runtime.test_intake import project_body
+from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.test_recovery import Case as RecoveryCase
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_pod, make_project
 from tests.unit.state.test_agents import OVER, devices
 
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.runtime.intake import project_record
+from gpu_scheduler.runtime.custom_resources import project_record
 from gpu_scheduler.runtime.overcap import OverCap
 from gpu_scheduler.state.agents import Report
 
@@ -22,14 +22,14 @@ class Case(RecoveryCase):
     def __init__(self, policy: str | None = None, **pod: Any) -> None:
         super().__init__()
         spec = {"overCapPolicy": policy} if policy else {}
-        self.world.project_changed(project_record(project_body(**spec)))
+        self.state.project_changed(project_record(project_body(**spec)))
         pod = {"node": "a", "grants": half("GPU-0"), "phase": "Running", **pod}
-        self.world.pod_changed(make_pod(**pod))
-        self.world.agents.set_alive("a", True)
-        self.overcap = OverCap(self.world, self.recovery, clock=clock)
+        self.state.pod_changed(make_pod(**pod))
+        self.state.agents.set_alive("a", True)
+        self.overcap = OverCap(self.state, self.recovery, clock=clock)
 
     def report(self, *reports: Report, node: str = "a") -> None:
-        self.world.gpunode_changed(node, devices(), {UID: reports} if reports else {})
+        self.state.gpunode_changed(node, devices(), {UID: reports} if reports else {})
 
     def running(self) -> Running:
         return Running(self.recovery.run(), self.overcap.run())
@@ -93,12 +93,12 @@ async def test_by_default_short_excesses_are_only_counted() -> None:
 async def test_a_report_evicts_nobody_unless_its_agent_is_known_to_be_alive() -> None:
     for policy in ("evict", None):
         case = Case(policy)
-        case.world.agents.set_alive("a", False)
+        case.state.agents.set_alive("a", False)
         async with case.running():
             case.report(OVER)
             await asyncio.sleep(300)
             assert case.evictions == []
-            case.world.agents.set_alive("a", True)
+            case.state.agents.set_alive("a", True)
             await asyncio.sleep(59 if policy is None else 0)
             assert case.evictions == []  # the minute starts anew: the report may be an old one
             await asyncio.sleep(5)
@@ -142,7 +142,7 @@ async def test_an_eviction_that_failed_is_tried_again_without_more_words() -> No
 @virtual
 async def test_the_policy_is_that_of_the_project_that_owns_the_namespace() -> None:
     case = Case("evict")
-    case.world.project_gone(make_project().project.name)
+    case.state.project_gone(make_project().project.name)
     async with case.running():
         case.report(OVER)
         await asyncio.sleep(30)

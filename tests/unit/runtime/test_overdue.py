@@ -7,7 +7,7 @@ import pytest
 from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import half, make_pod
-from tests.unit.state.worlds import make_world
+from tests.unit.state.cluster_states import make_world
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.conflicts import MAX_GRACE_SECONDS
@@ -27,25 +27,25 @@ def going(ends: str = ENDS, version: int = 2) -> Pod:
 
 class Case:
     def __init__(self, seconds_left: float, answer: Any = None) -> None:
-        self.world = make_world(make_pod(node="a", grants=half(), phase="Running"))
-        self.world.pod_changed(going())
+        self.state = make_world(make_pod(node="a", grants=half(), phase="Running"))
+        self.state.pod_changed(going())
         self.client: Any = FakeClient(lambda sent: answer)
         self.woken = 0
         now = epoch_seconds(ENDS) - seconds_left
-        self.overdue = Overdue(self.world, self.client, wake=self._wake, now=lambda: now)
+        self.overdue = Overdue(self.state, self.client, wake=self._wake, now=lambda: now)
 
     def _wake(self) -> None:
         self.woken += 1
 
     @property
     def leaving(self) -> list[str]:
-        return [each.uid for each in self.world.running_pods.leaving()]
+        return [each.uid for each in self.state.running_pods.leaving()]
 
 
 @virtual
 async def test_a_pod_within_its_grace_period_is_waited_for() -> None:
     case = Case(MAX_GRACE_SECONDS)
-    await case.overdue.look()
+    await case.overdue.check()
     assert (case.leaving, case.client.sent, case.woken) == ([POD], [], 0)
 
 
@@ -54,7 +54,7 @@ def test_a_pod_with_a_grace_period_of_thirty_years_is_hurried(answer: Any) -> No
     @virtual
     async def run() -> None:
         case = Case(1e9, answer)
-        await case.overdue.look()
+        await case.overdue.check()
         (sent,) = case.client.sent
         assert (sent.method, sent.path) == ("DELETE", "/api/v1/namespaces/team-a/pods/job-0")
         assert sent.body == {
@@ -68,15 +68,15 @@ def test_a_pod_with_a_grace_period_of_thirty_years_is_hurried(answer: Any) -> No
 @virtual
 async def test_a_pod_that_should_have_gone_is_not_counted_on_and_keeps_its_devices() -> None:
     case = Case(-LATE_SECONDS - 1)
-    version, free = case.world.version, list(case.world.snapshot().free_milli)
-    await case.overdue.look()
-    known = case.world.running_pods.get(POD)
+    version, free = case.state.version, list(case.state.snapshot().free_milli)
+    await case.overdue.check()
+    known = case.state.running_pods.get(POD)
     assert known is not None and known.spared and not known.leaving
-    assert case.leaving == [] and case.woken == 1 and case.world.version > version
-    assert list(case.world.snapshot().free_milli) == free
-    case.world.pod_changed(going(version=3))
-    await case.overdue.look()
+    assert case.leaving == [] and case.woken == 1 and case.state.version > version
+    assert list(case.state.snapshot().free_milli) == free
+    case.state.pod_changed(going(version=3))
+    await case.overdue.check()
     assert case.leaving == [] and case.woken == 1
-    case.world.pod_gone(POD)
-    assert case.world.running_pods.get(POD) is None
-    assert max(case.world.snapshot().free_milli) == 1000
+    case.state.pod_gone(POD)
+    assert case.state.running_pods.get(POD) is None
+    assert max(case.state.snapshot().free_milli) == 1000

@@ -13,24 +13,24 @@ from tests.unit.state.builders import (
 
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import PodUID, ProjectName
-from gpu_scheduler.runtime.intake import gpuclass_record, project_record
+from gpu_scheduler.runtime.custom_resources import gpuclass_record, project_record
 from gpu_scheduler.runtime.overview import Promise, look
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 
 def test_jobs_are_counted_for_the_project_that_owns_their_namespace() -> None:
-    world = World()
-    world.node_changed(make_node("a", 2))
-    world.project_changed(make_project("team", "x", "y"))
+    state = ClusterState()
+    state.node_changed(make_node("a", 2))
+    state.project_changed(make_project("team", "x", "y"))
     for number, namespace in enumerate(("x", "y", "nobody")):
         status = {"phase": "Running"} if namespace != "y" else {}
-        world.gpujob_changed(
+        state.gpujob_changed(
             make_gpujob("job", uid=f"g{number}", namespace=namespace, status=status)
         )
         job = f"j{number}"
-        world.job_changed(make_job(uid=job, owner_uid=f"g{number}", namespace=namespace))
+        state.job_changed(make_job(uid=job, owner_uid=f"g{number}", namespace=namespace))
         grants = half() if namespace == "x" else ()
-        world.pod_changed(
+        state.pod_changed(
             make_pod(
                 uid=f"p{number}",
                 namespace=namespace,
@@ -39,7 +39,7 @@ def test_jobs_are_counted_for_the_project_that_owns_their_namespace() -> None:
                 grants=grants,
             )
         )
-    seen = look(world)
+    seen = look(state)
     assert dict(seen.allocated_milli) == {"team": 500}
     assert {name: [w.key for w in jobs] for name, jobs in seen.waiting.items()} == {
         "team": ["y/job"]
@@ -53,13 +53,13 @@ def test_jobs_are_counted_for_the_project_that_owns_their_namespace() -> None:
     [(Reason.WAITING_FOR_GPU, 1), (Reason.UNSATISFIABLE, 0), (Reason.EXCEEDS_QUOTA, 0)],
 )
 def test_a_job_that_can_never_start_does_not_count_as_waiting(reason: Reason, waits: int) -> None:
-    world = World()
-    world.project_changed(make_project())
-    world.gpujob_changed(make_gpujob())
-    world.job_changed(make_job())
-    world.pod_changed(make_pod())
+    state = ClusterState()
+    state.project_changed(make_project())
+    state.gpujob_changed(make_gpujob())
+    state.job_changed(make_job())
+    state.pod_changed(make_pod())
     key = make_gpujob().key
-    seen = look(world, waits={key: Wait(key, reason, "why", 1)})
+    seen = look(state, waits={key: Wait(key, reason, "why", 1)})
     assert len(seen.waiting.get(ProjectName("team-a"), ())) == waits
 
 
@@ -82,21 +82,21 @@ def test_a_promise_that_cannot_be_kept_is_told(quota_milli: int, in_all: int, sa
 
 
 def test_models_of_a_quota_are_counted_by_class_or_part_of_the_product_name() -> None:
-    world = World()
-    world.node_changed(make_node("a", 2))  # two A100s
+    state = ClusterState()
+    state.node_changed(make_node("a", 2))  # two A100s
     meta = {"name": "team", "uid": "t", "creationTimestamp": "2026-01-01T00:00:00Z"}
     quota = {"namespaces": ["team"], "quota": 2, "quotaByModel": {"big": 1, "A30": 0.5}}
-    world.project_changed(project_record({"metadata": meta, "spec": quota}))
+    state.project_changed(project_record({"metadata": meta, "spec": quota}))
     big = {"name": "big", "uid": "c", "creationTimestamp": "2026-01-01T00:00:00Z"}
-    world.class_changed(gpuclass_record({"metadata": big, "spec": {"match": "A100"}}))
-    world.gpujob_changed(make_gpujob("job", namespace="team"))
-    world.job_changed(make_job(namespace="team"))
-    world.pod_changed(make_pod(namespace="team", node="a", grants=half()))
+    state.class_changed(gpuclass_record({"metadata": big, "spec": {"match": "A100"}}))
+    state.gpujob_changed(make_gpujob("job", namespace="team"))
+    state.job_changed(make_job(namespace="team"))
+    state.pod_changed(make_pod(namespace="team", node="a", grants=half()))
     name = ProjectName("team")
-    assert world.planner_projects()[name].quota_by_model == {"a100": 1000, "a30": 500}
+    assert state.planner_projects()[name].quota_by_model == {"a100": 1000, "a30": 500}
     assert [
         (m.model, m.quota_gpu, m.allocated_gpu, m.fair_share_gpu)
-        for m in look(world, {"a100": {name: 750}}).by_model[name]
+        for m in look(state, {"a100": {name: 750}}).by_model[name]
     ] == [("A30", "0.5", "0", "0"), ("big", "1", "0.5", "0.75")]
-    world.pod_gone(PodUID("uid-job-0"))
-    assert look(world).by_model[name][1].allocated_gpu == "0"
+    state.pod_gone(PodUID("uid-job-0"))
+    assert look(state).by_model[name][1].allocated_gpu == "0"

@@ -11,13 +11,13 @@ from tests.unit.state.builders import (
     make_pod,
     make_project,
 )
-from tests.unit.state.test_world import free, make_world, waiting
+from tests.unit.state.test_cluster_state import free, make_world, waiting
 
 from gpu_scheduler.core.model.decision import Evict, Place, Reason
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import epoch_seconds
-from gpu_scheduler.state.world import World
 
 KEY = make_gpujob().key
 
@@ -40,30 +40,30 @@ def waiting_pod(name: str = "other", job: str = "b", version: int = 1) -> Pod:
     return make_pod(name, uid=f"uid-{name}", namespace="team-b", job=job, version=version)
 
 
-def two_teams() -> World:
+def two_teams() -> ClusterState:
     """Two GPUs, both held by team-a; a pod of team-b waits. Nobody has a quota."""
-    world = make_world(
+    state = make_world(
         make_pod("job-0", node="a", grants=half("0", 1000), phase="Running"),
         make_pod("job-1", node="a", grants=half("1", 1000), phase="Running"),
     )
     for name in ("team-a", "team-b"):
-        world.project_changed(make_project(name, quota_milli=0, generation=2))
-    world.gpujob_changed(make_gpujob("other", namespace="team-b", uid="other-uid", gpu=1))
-    world.job_changed(make_job("other", namespace="team-b", uid="b", owner_uid="other-uid"))
-    world.pod_changed(waiting_pod())
-    return world
+        state.project_changed(make_project(name, quota_milli=0, generation=2))
+    state.gpujob_changed(make_gpujob("other", namespace="team-b", uid="other-uid", gpu=1))
+    state.job_changed(make_job("other", namespace="team-b", uid="b", owner_uid="other-uid"))
+    state.pod_changed(waiting_pod())
+    return state
 
 
 class Case:
-    def __init__(self, world: World, *, cycle_seconds: float = 0.5) -> None:
-        self.world, self.binder = world, FakeBinder()
+    def __init__(self, state: ClusterState, *, cycle_seconds: float = 0.5) -> None:
+        self.state, self.binder = state, FakeBinder()
         self.overbooked = False
         self.checks = 0
         self.observed: list[float] = []
         self.evicts: list[Evict] = []
         self.epoch = 0.0  # of the clock
         self.planning = Planning(
-            world,
+            state,
             self.binder,  # type: ignore[arg-type]
             cycle_seconds=cycle_seconds,
             clock=clock,
@@ -85,8 +85,8 @@ async def test_a_decision_is_charged_and_handed_out_with_the_pod() -> None:
     ((decision, pod),) = case.binder.given
     assert (decision.pod, decision.node) == ("uid-job-0", "a")
     assert pod.metadata.resource_version == "7"
-    assert sum(free(case.world)) == 1500
-    assert waiting(case.world) == {}
+    assert sum(free(case.state)) == 1500
+    assert waiting(case.state) == {}
     case.planning.cycle()
     assert len(case.binder.given) == 1
     assert len(case.observed) == 2
@@ -95,18 +95,18 @@ async def test_a_decision_is_charged_and_handed_out_with_the_pod() -> None:
 @virtual
 async def test_waits_are_kept_and_their_jobs_touched_when_they_change() -> None:
     case = Case(make_world(make_pod()))
-    case.world.node_changed(make_node("a", cordoned=True))
+    case.state.node_changed(make_node("a", cordoned=True))
     case.planning.cycle()
     wait = case.planning.waits[KEY]
     assert wait.reason is Reason.WAITING_FOR_RESOURCES
     assert "cordoned" in wait.message
-    case.world.touched.clear()
+    case.state.touched.clear()
     case.planning.cycle()
-    assert case.world.touched == set()
-    case.world.node_changed(make_node("a"))
+    assert case.state.touched == set()
+    case.state.node_changed(make_node("a"))
     case.planning.cycle()
     assert case.planning.waits == {}
-    assert case.world.touched == {KEY}
+    assert case.state.touched == {KEY}
 
 
 @virtual
@@ -149,7 +149,7 @@ async def test_a_change_without_a_wake_waits_for_one() -> None:
     async with Running(case.planning.run()):
         case.planning.wake()
         await asyncio.sleep(1)
-        case.world.pod_changed(make_pod())
+        case.state.pod_changed(make_pod())
         await asyncio.sleep(100)
         assert case.planning.cycles == 1
         case.planning.wake()
@@ -163,7 +163,7 @@ async def test_the_first_pod_of_a_burst_does_not_wait_and_the_others_are_planned
     case = Case(make_world(), cycle_seconds=1.0)
     async with Running(case.planning.run()):
         for index in range(4):
-            case.world.pod_changed(make_pod(f"job-{index}", index=index))
+            case.state.pod_changed(make_pod(f"job-{index}", index=index))
             case.planning.wake()
             await asyncio.sleep(0.1)
             assert len(case.binder.given) == 1
@@ -178,7 +178,7 @@ async def test_a_cycle_that_placed_nothing_does_not_make_the_next_one_wait() -> 
         case.planning.wake()
         await asyncio.sleep(0.1)
         assert case.planning.cycles == 1
-        case.world.pod_changed(make_pod())
+        case.state.pod_changed(make_pod())
         case.planning.wake()
         await asyncio.sleep(0.1)
     assert case.binder.nodes == ["a"]
@@ -187,7 +187,7 @@ async def test_a_cycle_that_placed_nothing_does_not_make_the_next_one_wait() -> 
 @virtual
 async def test_a_node_that_was_avoided_is_used_again_without_any_news() -> None:
     case = Case(make_world(make_pod()))
-    case.world.waiting.avoid(KEY, "a", clock(), 60)
+    case.state.waiting.avoid(KEY, "a", clock(), 60)
     async with Running(case.planning.run()):
         case.planning.wake()
         await asyncio.sleep(59)
@@ -201,7 +201,7 @@ async def test_a_node_that_was_avoided_is_used_again_without_any_news() -> None:
 async def test_what_was_said_on_an_avoided_node_is_told_to_who_waits() -> None:
     case = Case(make_world(make_pod()))
     said = "kube-scheduler could not bind job-0: 0/1 nodes are available: 1 had no free port."
-    case.world.waiting.avoid(KEY, "a", clock(), 60, said)
+    case.state.waiting.avoid(KEY, "a", clock(), 60, said)
     async with Running(case.planning.run()):
         case.planning.wake()
         await asyncio.sleep(1)
@@ -211,7 +211,7 @@ async def test_what_was_said_on_an_avoided_node_is_told_to_who_waits() -> None:
 @virtual
 async def test_it_rests_when_an_avoided_node_runs_out_and_nothing_waits() -> None:
     case = Case(make_world())
-    case.world.waiting.avoid(KEY, "a", clock(), 60)
+    case.state.waiting.avoid(KEY, "a", clock(), 60)
     async with Running(case.planning.run()):
         case.planning.wake()
         await asyncio.sleep(3600)
@@ -234,7 +234,7 @@ async def test_a_device_above_its_capacity_does_not_spoil_its_neighbours() -> No
         make_pod(f"held-{i}", node="a", grants=half("0", 900), phase="Running") for i in range(2)
     ]
     case = Case(make_world(*held, make_pod()))
-    assert free(case.world) == [-800, 1000]
+    assert free(case.state) == [-800, 1000]
     case.planning.cycle()
     ((decision, _),) = case.binder.given
     assert [grant.device for grant in decision.grants] == ["1"]
@@ -252,15 +252,15 @@ async def test_evictions_are_handed_out_and_shares_are_kept() -> None:
 async def test_freed_devices_stay_promised_until_the_pod_is_bound() -> None:
     case = Case(two_teams())
     case.planning.cycle()
-    case.world.pod_gone(case.evicts[0].pod)
+    case.state.pod_gone(case.evicts[0].pod)
     case.planning.cycle()
     (place,) = [decision for decision, _ in case.binder.given]
     assert place.job == "team-b/other"
-    case.world.forget(place.pod, waiting_pod(version=9))  # its write failed: it waits again
+    case.state.forget(place.pod, waiting_pod(version=9))  # its write failed: it waits again
     rival = make_gpujob("rival", namespace="team-b", uid="rival-uid", type="interactive", gpu=1)
-    case.world.gpujob_changed(rival)
-    case.world.job_changed(make_job("rival", namespace="team-b", uid="r", owner_uid="rival-uid"))
-    case.world.pod_changed(waiting_pod("rival", job="r"))
+    case.state.gpujob_changed(rival)
+    case.state.job_changed(make_job("rival", namespace="team-b", uid="r", owner_uid="rival-uid"))
+    case.state.pod_changed(waiting_pod("rival", job="r"))
     case.planning.cycle()
     assert [decision.job for decision, _ in case.binder.given][1:] == ["team-b/other"]
 
@@ -268,8 +268,8 @@ async def test_freed_devices_stay_promised_until_the_pod_is_bound() -> None:
 @virtual
 async def test_time_alone_makes_it_plan_when_a_reservation_comes_due() -> None:
     case = Case(make_world(make_pod(created="2026-01-01T00:00:00Z")))
-    case.world.node_changed(make_node("a", gpus=1))
-    case.world.pod_changed(
+    case.state.node_changed(make_node("a", gpus=1))
+    case.state.pod_changed(
         make_pod(
             "busy", uid="busy", namespace="elsewhere", job=None, node="a", grants=half(milli=1000)
         )

@@ -10,7 +10,7 @@ from tests.unit.runtime.fake_client import AWAY, BROKEN, BUSY, FakeClient, Sent
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
-from tests.unit.state.test_world import make_world
+from tests.unit.state.test_cluster_state import make_world
 
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
@@ -28,12 +28,12 @@ EVICT = Evict(POD, VICTIM, WINNER, EvictReason.RECLAIM, "job-0 gives 0.5 GPUs on
 
 class Case:
     def __init__(self, answer: Any = None) -> None:
-        self.world = make_world(make_pod(node="a", grants=half(), phase="Running"))
-        self.world.gpujob_changed(make_gpujob("urgent", uid="urgent-uid"))
+        self.state = make_world(make_pod(node="a", grants=half(), phase="Running"))
+        self.state.gpujob_changed(make_gpujob("urgent", uid="urgent-uid"))
         self.answer, self.events, self.woken = answer, FakeEvents(), 0
         self.client = FakeClient(self._reply)
         self.recovery = Recovery(
-            self.world,
+            self.state,
             self.client,  # type: ignore[arg-type]
             self.events,  # type: ignore[arg-type]
             stuck_seconds=30.0,
@@ -41,7 +41,7 @@ class Case:
             clock=clock,
         )
         self.preemption = Preemption(
-            self.world,
+            self.state,
             self.recovery,
             self.events,  # type: ignore[arg-type]
             wake=self._wake,
@@ -61,13 +61,13 @@ class Case:
 
     @property
     def leaving(self) -> list[str]:
-        return [pod.uid for pod in self.world.running_pods.leaving()]
+        return [pod.uid for pod in self.state.running_pods.leaving()]
 
 
 @virtual
 async def test_a_victim_is_evicted_once_and_counts_as_leaving_at_once() -> None:
     case = Case()
-    case.world.touched.clear()
+    case.state.touched.clear()
     case.preemption.carry_out([EVICT])
     assert case.leaving == [POD]
     case.preemption.carry_out([EVICT])
@@ -77,14 +77,14 @@ async def test_a_victim_is_evicted_once_and_counts_as_leaving_at_once() -> None:
     assert sent.body["deleteOptions"] == {"preconditions": {"uid": POD}}  # its own grace period
     assert case.preemption.counts == {"reclaim": 1}
     assert case.preemption.of(VICTIM) == Preempted(WINNER, POD)
-    assert case.world.touched == {VICTIM}
+    assert case.state.touched == {VICTIM}
 
 
 @virtual
 async def test_a_later_gpujob_of_the_same_name_did_not_give_way() -> None:
     case = Case()
     case.preemption.carry_out([EVICT])
-    case.world.gpujob_changed(make_gpujob(uid="second"))
+    case.state.gpujob_changed(make_gpujob(uid="second"))
     assert case.preemption.of(VICTIM) is None
 
 
@@ -101,11 +101,11 @@ async def test_both_jobs_are_told() -> None:
 @virtual
 async def test_pods_that_are_gone_or_going_are_left_alone() -> None:
     case = Case()
-    case.world.pod_changed(
+    case.state.pod_changed(
         make_pod(version=2, node="a", grants=half(), phase="Running", deleting=True)
     )
     case.preemption.carry_out([EVICT])
-    case.world.pod_gone(POD)
+    case.state.pod_gone(POD)
     case.preemption.carry_out([EVICT])
     await asyncio.sleep(1)
     assert case.evictions == [] and case.events.said == []
@@ -118,15 +118,15 @@ async def test_a_pod_whose_budget_says_no_for_long_is_spared_for_a_while() -> No
         case.preemption.carry_out([HIGHER])
         await asyncio.sleep(20)
         assert case.leaving == [POD] and len(case.evictions) > 3
-        version = case.world.version
+        version = case.state.version
         await asyncio.sleep(60)
         assert case.leaving == [] and case.woken == 1
-        assert case.world.version > version
-        known = case.world.running_pods.get(POD)
+        assert case.state.version > version
+        known = case.state.running_pods.get(POD)
         assert known is not None and known.spared
         await asyncio.sleep(SPARED_SECONDS)
         case.preemption.carry_out([])
-        known = case.world.running_pods.get(POD)
+        known = case.state.running_pods.get(POD)
         assert known is not None and not known.spared
 
 
@@ -155,11 +155,11 @@ async def test_a_refused_eviction_is_given_up_at_once() -> None:
 @virtual
 async def test_what_a_pods_end_frees_is_no_longer_leaving() -> None:
     case = Case()
-    case.world.job_changed(make_job())
+    case.state.job_changed(make_job())
     case.preemption.carry_out([EVICT])
-    case.world.pod_changed(make_pod(version=5, node="a", grants=half(), phase="Failed"))
+    case.state.pod_changed(make_pod(version=5, node="a", grants=half(), phase="Failed"))
     assert case.leaving == []
-    assert case.world.running_pods.get(POD) is None
+    assert case.state.running_pods.get(POD) is None
 
 
 @virtual
@@ -194,7 +194,7 @@ async def test_marks_that_no_longer_matter_are_taken_away_with_the_next() -> Non
     old = {f"gpu-scheduler.io/moved-{i}": f"2026-01-01T{h}:00:00Z u" for i, h in ((4, 11), (5, 10))}
     job = make_job(version=2)
     meta = msgspec.structs.replace(job.metadata, annotations=old)
-    case.world.job_changed(msgspec.structs.replace(job, metadata=meta))
+    case.state.job_changed(msgspec.structs.replace(job, metadata=meta))
     case.preemption.carry_out([MOVE])
     await asyncio.sleep(1)
     told = case.client.sent[0].body["metadata"]["annotations"]

@@ -23,8 +23,8 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.acceptance import Accepted, Refused
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
-from gpu_scheduler.state.world import World
 
 KEY = JobKey("team-a/job")
 ENDED_AT = "2026-01-01T01:00:00Z"
@@ -69,9 +69,9 @@ class FakeAcceptance:
 
 class Case:
     def __init__(self, **spec: Any) -> None:
-        self.world = World()
-        self.world.project_changed(make_project())
-        self.world.gpujob_changed(make_gpujob(**spec))
+        self.state = ClusterState()
+        self.state.project_changed(make_project())
+        self.state.gpujob_changed(make_gpujob(**spec))
         self.answers: dict[str, Any] = {"POST": make_job(version=5)}
         self.client = FakeClient(lambda sent: self.answers.get(sent.method, {}))
         self.acceptance = FakeAcceptance()
@@ -79,11 +79,11 @@ class Case:
         self.wakes = 0
         self.now = epoch_seconds(ENDED_AT)
         self.reconciler = Reconciler(
-            self.world,
+            self.state,
             self.client,  # type: ignore[arg-type]
             self.acceptance,  # type: ignore[arg-type]
             self.queue,
-            job_writes(self.world, self.client, self.queue.add_after, wake=self._wake, clock=clock),
+            job_writes(self.state, self.client, self.queue.add_after, wake=self._wake, clock=clock),
             wake=self._wake,
             now=lambda: self.now,
             clock=clock,
@@ -108,7 +108,7 @@ class Case:
 
     @property
     def problem(self) -> str:
-        return self.world.gpujobs[KEY].problem
+        return self.state.gpujobs[KEY].problem
 
     @property
     def methods(self) -> list[str]:
@@ -124,7 +124,7 @@ async def test_a_job_is_created_once() -> None:
         ("POST", "/apis/batch/v1/namespaces/team-a/jobs")
     ]
     assert case.problem == ""
-    assert list(case.world.jobs) == ["job-uid"]
+    assert list(case.state.jobs) == ["job-uid"]
     assert await case.keys_within(100) == []
 
 
@@ -133,7 +133,7 @@ async def test_a_job_that_exists_already_and_is_ours_is_taken_in() -> None:
     case = Case()
     case.answers = {"POST": CONFLICT, "GET": make_job()}
     await case.handle()
-    assert (case.problem, list(case.world.jobs)) == ("", ["job-uid"])
+    assert (case.problem, list(case.state.jobs)) == ("", ["job-uid"])
 
 
 @virtual
@@ -146,7 +146,7 @@ async def test_a_job_of_another_size_that_cannot_be_put_back_is_in_the_way() -> 
     }
     await case.handle()
     assert "was changed or made by somebody else: told so" in case.problem
-    assert case.world.jobs == {}
+    assert case.state.jobs == {}
     assert await case.keys_within(60) == [30.0]
 
 
@@ -162,7 +162,7 @@ async def test_a_job_that_lost_its_label_gets_it_back_and_is_watched_again() -> 
     (patch,) = case.client.of("PATCH")
     assert patch.path == "/apis/batch/v1/namespaces/team-a/jobs/job"
     assert patch.body == {"metadata": {"uid": "job-uid", "labels": {LABEL_JOB: "job"}}}
-    assert case.world.jobs["job-uid"].version == 3
+    assert case.state.jobs["job-uid"].version == 3
 
 
 @virtual
@@ -172,7 +172,7 @@ async def test_a_job_of_somebody_else_is_left_alone_and_looked_at_again() -> Non
     await case.handle()
     assert case.methods == ["POST", "GET"]
     assert case.problem.startswith("metadata.name: ")
-    assert case.world.jobs == {}
+    assert case.state.jobs == {}
     assert await case.keys_within(60) == [30.0]
 
 
@@ -207,13 +207,13 @@ async def test_a_namespace_without_a_project_is_told_who_can_help_and_not_who_el
     None
 ):
     case = Case()
-    case.world.project_changed(make_project("team-b"))
-    case.world.project_gone(ProjectName("team-a"))
+    case.state.project_changed(make_project("team-b"))
+    case.state.project_gone(ProjectName("team-a"))
     await case.handle()
     assert case.client.sent == []
     assert "namespace team-a belongs to no project" in case.problem
     assert "team-b" not in case.problem
-    case.world.project_changed(make_project())
+    case.state.project_changed(make_project())
     await case.handle()
     assert (case.problem, case.methods) == ("", ["POST"])
 
@@ -221,7 +221,7 @@ async def test_a_namespace_without_a_project_is_told_who_can_help_and_not_who_el
 @virtual
 async def test_a_project_that_cannot_be_used_is_named_with_its_problem() -> None:
     case = Case()
-    case.world.project_changed(make_project(problem="spec.quota: must not be negative"))
+    case.state.project_changed(make_project(problem="spec.quota: must not be negative"))
     await case.handle()
     assert case.client.sent == []
     assert "GPUProject team-a" in case.problem
@@ -233,13 +233,13 @@ def test_gpus_can_be_given_back_whatever_else_is_wrong(why: str) -> None:
     @virtual
     async def run() -> None:
         case = Case(suspend=True)
-        case.world.job_changed(make_job())
+        case.state.job_changed(make_job())
         if why == "no project":
-            case.world.project_gone(ProjectName("team-a"))
+            case.state.project_gone(ProjectName("team-a"))
         elif why == "no such shape":
-            case.world.gpujobs[KEY].unknown = "spec.shape: there is no such shape"
+            case.state.gpujobs[KEY].unknown = "spec.shape: there is no such shape"
         else:
-            case.world.project_changed(make_project(problem="spec.quotaGPU: must be a number"))
+            case.state.project_changed(make_project(problem="spec.quotaGPU: must be a number"))
         case.answers = {"PATCH": make_job(suspend=True, version=2)}
         await case.handle()
         await case.handle()
@@ -275,7 +275,7 @@ async def test_a_verdict_on_a_spec_that_has_changed_meanwhile_is_dropped() -> No
     case = Case()
 
     async def judge(job: GPUJobRecord, project: ProjectName) -> Refused:
-        case.world.gpujob_changed(make_gpujob(generation=2))
+        case.state.gpujob_changed(make_gpujob(generation=2))
         return Refused("of the old one")
 
     case.acceptance.judge = judge  # type: ignore[method-assign]
@@ -326,13 +326,13 @@ async def test_a_job_that_goes_while_it_is_created_is_not_believed_to_be_there()
 
     def deleted_before_the_answer(sent: Any) -> Any:
         for version in (1, 2):
-            case.world.job_changed(make_job(version=version))
-        case.world.job_gone("job-uid")
+            case.state.job_changed(make_job(version=version))
+        case.state.job_gone("job-uid")
         return make_job(version=1)
 
     case.client.reply = deleted_before_the_answer
     await case.handle()
-    assert case.world.jobs == {} and not list(case.world.jobs_of(KEY))
+    assert case.state.jobs == {} and not list(case.state.jobs_of(KEY))
 
 
 @virtual
@@ -348,19 +348,19 @@ async def test_a_job_that_nobody_may_create_says_why_and_is_tried_again() -> Non
 @virtual
 async def test_an_accepted_job_loses_its_old_problem() -> None:
     case = Case()
-    case.world.job_changed(make_job())
-    case.world.gpujobs[KEY].problem = "namespace team-a belongs to no project"
-    case.world.touched.clear()
+    case.state.job_changed(make_job())
+    case.state.gpujobs[KEY].problem = "namespace team-a belongs to no project"
+    case.state.touched.clear()
     await case.handle()
     assert case.problem == ""
-    assert case.world.touched == {KEY}
+    assert case.state.touched == {KEY}
 
 
 @virtual
 async def test_a_gpujob_that_is_deleted_or_gone_is_left_alone() -> None:
     case = Case(deleting=True)
     await case.handle()
-    case.world.gpujob_gone(KEY)
+    case.state.gpujob_gone(KEY)
     await case.handle()
     assert case.client.sent == []
 
@@ -368,7 +368,7 @@ async def test_a_gpujob_that_is_deleted_or_gone_is_left_alone() -> None:
 @virtual
 async def test_a_job_that_was_deleted_midway_is_made_again() -> None:
     case = Case()
-    case.world.job_changed(make_job(uid="old", deleting=True))
+    case.state.job_changed(make_job(uid="old", deleting=True))
     await case.handle()
     assert case.methods == ["POST"]
 
@@ -389,7 +389,7 @@ def test_a_job_that_has_ended_is_not_patched(ended: str) -> None:
     @virtual
     async def run() -> None:
         case = Case(parallelism=5)
-        case.world.job_changed(make_job(ended=ended, completions=5))
+        case.state.job_changed(make_job(ended=ended, completions=5))
         await case.handle()
         assert case.client.sent == []
 

@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 ROLES = [{"name": "lead", "gpu": 1}, {"name": "work", "replicas": 2, "gpu": 1}]
 SERVICE = "services/job"
@@ -61,20 +61,20 @@ class Case:
 
     def __init__(self, api: Api | None = None, **spec: Any) -> None:
         self.api = api or Api()
-        self.world = World()
-        self.world.project_changed(make_project())
-        self.world.gpujob_changed(make_gpujob(**{"roles": ROLES, **spec}))
+        self.state = ClusterState()
+        self.state.project_changed(make_project())
+        self.state.gpujob_changed(make_gpujob(**{"roles": ROLES, **spec}))
         for name, found in self.api.objects.items():
             if name.startswith("jobs/"):
-                self.world.job_changed(found)
+                self.state.job_changed(found)
         self.queue: WorkQueue[JobKey] = WorkQueue()
         client = FakeClient(self.api.reply)
         self.reconciler = Reconciler(
-            self.world,
+            self.state,
             client,  # type: ignore[arg-type]
             FakeAcceptance(),  # type: ignore[arg-type]
             self.queue,
-            job_writes(self.world, client),
+            job_writes(self.state, client),
             wake=lambda: None,
         )
 
@@ -83,7 +83,7 @@ class Case:
 
     @property
     def problem(self) -> str:
-        return self.world.gpujobs[KEY].problem
+        return self.state.gpujobs[KEY].problem
 
 
 @virtual
@@ -93,14 +93,14 @@ async def test_the_service_comes_before_the_jobs_whose_pods_need_it() -> None:
     await case.handle()
     assert case.api.writes == [f"POST {name}" for name in (SERVICE, *JOBS)]
     assert case.problem == ""
-    assert [job.role for job in case.world.jobs_of(KEY)] == ["lead", "work"]
+    assert [job.role for job in case.state.jobs_of(KEY)] == ["lead", "work"]
 
 
 @virtual
 async def test_each_role_is_as_wide_as_it_has_replicas() -> None:
     case = Case()
     await case.handle()
-    assert {job.role: job.parallelism for job in case.world.jobs_of(KEY)} == {"lead": 1, "work": 2}
+    assert {job.role: job.parallelism for job in case.state.jobs_of(KEY)} == {"lead": 1, "work": 2}
 
 
 @virtual
@@ -133,7 +133,7 @@ def test_whoever_is_killed_midway_leaves_what_the_next_one_completes(calls: int)
         await last.handle()
         assert api.writes == [f"POST {name}" for name in (SERVICE, *JOBS)]
         assert last.problem == ""
-        assert [job.role for job in last.world.jobs_of(KEY)] == ["lead", "work"]
+        assert [job.role for job in last.state.jobs_of(KEY)] == ["lead", "work"]
 
     run()
 
@@ -142,7 +142,7 @@ def test_whoever_is_killed_midway_leaves_what_the_next_one_completes(calls: int)
 async def test_a_role_whose_job_was_deleted_gets_a_new_one() -> None:
     case = Case()
     await case.handle()
-    case.world.job_gone("uid-job-work")
+    case.state.job_gone("uid-job-work")
     del case.api.objects["jobs/job-work"]
     await case.handle()
     assert case.api.writes[3:] == ["POST jobs/job-work"]
@@ -195,7 +195,7 @@ async def test_a_job_of_another_gpujob_may_bear_a_roles_name() -> None:
 async def test_suspension_reaches_every_role() -> None:
     case = Case()
     await case.handle()
-    case.world.gpujob_changed(make_gpujob(roles=ROLES, suspend=True, generation=2))
+    case.state.gpujob_changed(make_gpujob(roles=ROLES, suspend=True, generation=2))
     await case.handle()
     assert case.api.writes[3:] == [f"PATCH {name}" for name in JOBS]
 
@@ -205,7 +205,7 @@ async def test_when_a_role_has_failed_the_others_are_stopped_once() -> None:
     case = Case()
     await case.handle()
     failed = make_job("job-lead", uid="uid-job-lead", owner="job", ended="Failed", version=2)
-    case.world.job_changed(failed)
+    case.state.job_changed(failed)
     await case.handle()
     await case.handle()
     assert case.api.writes[3:] == ["PATCH jobs/job-work"]
@@ -216,10 +216,10 @@ async def test_a_role_that_is_complete_stays_and_the_others_go_on() -> None:
     case = Case()
     await case.handle()
     done = make_job("job-lead", uid="uid-job-lead", owner="job", ended="Complete", version=2)
-    case.world.job_changed(done)
+    case.state.job_changed(done)
     await case.handle()
     assert len(case.api.writes) == 3
     failed = make_job("job-work", uid="uid-job-work", owner="job", ended="Failed", version=3)
-    case.world.job_changed(failed)
+    case.state.job_changed(failed)
     await case.handle()
     assert len(case.api.writes) == 3  # nothing is left to be stopped

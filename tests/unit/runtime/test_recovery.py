@@ -22,15 +22,15 @@ from tests.unit.state.builders import (
     make_node,
     make_pod,
 )
-from tests.unit.state.test_world import make_world
+from tests.unit.state.test_cluster_state import make_world
 
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.event_handlers import PodHandler
 from gpu_scheduler.runtime.events import Subject
 from gpu_scheduler.runtime.recovery import Recovery
-from gpu_scheduler.runtime.sinks import PodSink
 from gpu_scheduler.state.devices import Device
 
 KEY = make_gpujob().key
@@ -49,19 +49,19 @@ class FakeEvents:
 
 class Case:
     def __init__(self) -> None:
-        self.world = make_world()
+        self.state = make_world()
         self.answer: Any = TRACKED
         self.client = FakeClient(self._reply)
         self.events = FakeEvents()
         self.recovery = Recovery(
-            self.world,
+            self.state,
             self.client,  # type: ignore[arg-type]
             self.events,  # type: ignore[arg-type]
             stuck_seconds=STUCK_SECONDS,
             avoid_seconds=AVOID_SECONDS,
             clock=clock,
         )
-        self.sink = PodSink(self.world, self.recovery, lambda: None)
+        self.sink = PodHandler(self.state, self.recovery, lambda: None)
         self.start = clock()
 
     def _reply(self, sent: Sent) -> Any:
@@ -74,9 +74,9 @@ class Case:
 
     def avoided(self) -> set[str]:
         """Nodes that the job's next pod would pass over."""
-        self.world.pod_changed(make_pod("probe", uid="probe"))
-        (job,) = self.world.waiting_jobs()
-        self.world.pod_gone(PodUID("probe"))
+        self.state.pod_changed(make_pod("probe", uid="probe"))
+        (job,) = self.state.waiting_jobs()
+        self.state.pod_gone(PodUID("probe"))
         return set(job.pods[0].avoid)
 
     @property
@@ -127,7 +127,7 @@ async def test_a_new_leader_keeps_off_nodes_that_rejected_pods_under_earlier_one
     assert case.avoided() == {"a"}
     assert case.marks == []  # they are
     assert case.events.said == []
-    assert case.world.waiting.next_expiry() == pytest.approx(case.start + 140, abs=1)
+    assert case.state.waiting.next_expiry() == pytest.approx(case.start + 140, abs=1)
 
 
 EPOCH = 1_767_225_900.0  # 2026-01-01T00:05:00Z
@@ -181,11 +181,11 @@ def test_other_ends_are_left_alone(case_name: str) -> None:
 async def test_a_rejection_that_is_seen_before_its_job_is_marked_when_the_job_is_known() -> None:
     """After a change of leader the lists arrive in any order."""
     case = Case()
-    case.world.job_gone("job-uid")
+    case.state.job_gone("job-uid")
     async with Running(case.recovery.run()):
         await case.see(rejected())
         assert case.marks == []
-        case.world.job_changed(make_job(version=2))
+        case.state.job_changed(make_job(version=2))
         await asyncio.sleep(5)
     assert case.marks == [CONDITION_DISRUPTION]
 
@@ -223,9 +223,9 @@ async def test_a_pod_that_is_gone_before_its_mark_is_no_error() -> None:
 async def test_a_node_that_fails_a_job_again_is_avoided_for_longer() -> None:
     case = Case()
     await case.see(rejected(uid="first"))
-    assert case.world.waiting.next_expiry() == pytest.approx(clock() + AVOID_SECONDS, abs=1)
+    assert case.state.waiting.next_expiry() == pytest.approx(clock() + AVOID_SECONDS, abs=1)
     await case.see(rejected(uid="second", name="job-1"))
-    assert case.world.waiting.next_expiry() == pytest.approx(clock() + 2 * AVOID_SECONDS, abs=1)
+    assert case.state.waiting.next_expiry() == pytest.approx(clock() + 2 * AVOID_SECONDS, abs=1)
 
 
 # --- pods that hang ---
@@ -265,12 +265,12 @@ async def test_kube_schedulers_own_sentence_is_remembered_with_the_node() -> Non
     async with Running(case.recovery.run()):
         await case.see(stuck())
         await asyncio.sleep(STUCK_SECONDS + 3)
-    (said,) = case.world.waiting.avoided(KEY).values()
+    (said,) = case.state.waiting.avoided(KEY).values()
     assert said == f"kube-scheduler could not bind job-0: {UNSCHEDULABLE['message']}"
-    case.world.gpujob_gone(KEY)
+    case.state.gpujob_gone(KEY)
     async with Running(case.recovery.run()):
         await asyncio.sleep(3)
-    assert not case.world.waiting.avoided(KEY)
+    assert not case.state.waiting.avoided(KEY)
 
 
 @virtual
@@ -312,7 +312,7 @@ async def test_a_pod_on_a_node_that_vanished_is_evicted() -> None:
     case = Case()
     async with Running(case.recovery.run()):
         await case.see(make_pod(node="a", grants=half()))
-        case.world.node_gone("a")
+        case.state.node_gone("a")
         await asyncio.sleep(STUCK_SECONDS + 5)
     assert case.evictions == ["job-0"]
     assert "the node is gone" in case.events.said[0][2]
@@ -323,9 +323,9 @@ async def test_a_node_that_is_back_in_time_keeps_its_pods() -> None:
     case = Case()
     async with Running(case.recovery.run()):
         await case.see(make_pod(node="a", grants=half()))
-        case.world.node_gone("a")
+        case.state.node_gone("a")
         await asyncio.sleep(STUCK_SECONDS - 5)
-        case.world.node_changed(make_node("a"))
+        case.state.node_changed(make_node("a"))
         await asyncio.sleep(100)
     assert case.evictions == []
 
@@ -429,7 +429,7 @@ async def test_a_device_that_is_named_in_two_ways_is_one_device() -> None:
     """Pods from before the agent name it by index, later ones by UUID."""
     case = Case()
     agent = (Device("GPU-0", 0, "A100", 40960), Device("GPU-1", 1, "A100", 40960))
-    case.world.gpunode_changed("a", agent)
+    case.state.gpunode_changed("a", agent)
     await case.see(*both("0", "GPU-0"))
     assert case.recovery.check_capacity()
     await asyncio.sleep(0.01)

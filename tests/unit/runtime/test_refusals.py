@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.job_writing import job_writes
-from tests.unit.runtime.test_intake import project_body
+from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.runtime.test_status_writer import FakePlanning, FakePreemption
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
@@ -15,12 +15,12 @@ from tests.unit.state.builders import gpujob_body, make_job
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.acceptance import Acceptance
-from gpu_scheduler.runtime.intake import Intake
+from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.runtime.status_writer import StatusWriter
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 A, B, OTHER = JobKey("team-a/a"), JobKey("team-a/b"), JobKey("team-b/c")
 WORKERS = 8
@@ -30,10 +30,12 @@ class Cluster:
     """An API server that refuses pods whose name begins with ``bad``, and tells of each write."""
 
     def __init__(self) -> None:
-        self.world = World()
+        self.state = ClusterState()
         self.queue: WorkQueue[JobKey] = WorkQueue()
-        self.intake = Intake(self.world, changed=self.queue.add, wake=lambda: None)
-        self.intake.project(project_body())
+        self.custom_resources = CustomResources(
+            self.state, changed=self.queue.add, wake=lambda: None
+        )
+        self.custom_resources.project(project_body())
         self.bodies: dict[str, dict[str, Any]] = {}
         self.counts: Counter[str] = Counter()
         self.refusing = True
@@ -46,11 +48,11 @@ class Cluster:
             clock=clock,
         )
         self.reconciler = Reconciler(
-            self.world,
+            self.state,
             self.client,
             acceptance,
             self.queue,
-            job_writes(self.world, self.client),
+            job_writes(self.state, self.client),
             wake=lambda: None,
             clock=clock,
         )
@@ -58,10 +60,10 @@ class Cluster:
         events: Any = FakeEvents()
         preemption: Any = FakePreemption()
         self.status = StatusWriter(
-            self.world,
+            self.state,
             self.client,
             planning,
-            self.intake,
+            self.custom_resources,
             events,
             preemption,
             finished=self.queue.add,
@@ -92,13 +94,13 @@ class Cluster:
         body = self.bodies[name]
         body["status"] = (body.get("status") or {}) | status
         body["metadata"]["resourceVersion"] = str(int(body["metadata"]["resourceVersion"]) + 1)
-        asyncio.get_running_loop().call_later(0.01, self.intake.gpujob, body)
+        asyncio.get_running_loop().call_later(0.01, self.custom_resources.gpujob, body)
 
     def submit(self, name: str) -> None:
         body = gpujob_body(name, uid=f"uid-{name}")
         body["metadata"]["resourceVersion"] = "1"
         self.bodies[name] = body
-        self.intake.gpujob(body)
+        self.custom_resources.gpujob(body)
 
     def running(self) -> Running:
         works = [self.queue.work(self.reconciler.handle) for _ in range(WORKERS)]
@@ -129,13 +131,13 @@ async def test_ten_thousand_refused_jobs_write_nothing_and_leave_the_workers_to_
         cluster.submit(f"bad-{number}")
     async with cluster.running():
         await asyncio.sleep(120)
-        assert cluster.world.gpujobs[JobKey("team-a/bad-9999")].problem
+        assert cluster.state.gpujobs[JobKey("team-a/bad-9999")].problem
         for _ in range(2):
             minute = await cluster.per_minute()
             assert minute["PATCH"] == 0 and minute["DRYRUN"] <= 10 * 60 + 2
         cluster.submit("good")
         await asyncio.sleep(1)
-        assert "job-good" in cluster.world.jobs
+        assert "job-good" in cluster.state.jobs
 
 
 @virtual
@@ -147,8 +149,8 @@ async def test_when_what_refused_them_is_gone_all_start() -> None:
         await asyncio.sleep(3600)
         cluster.refusing = False
         await asyncio.sleep(31 + jobs * 0.1)
-    assert len(cluster.world.jobs) == jobs
-    assert not any(job.problem for job in cluster.world.gpujobs.values())
+    assert len(cluster.state.jobs) == jobs
+    assert not any(job.problem for job in cluster.state.gpujobs.values())
 
 
 @virtual
@@ -162,9 +164,9 @@ async def test_a_refused_job_that_its_owner_changes_is_judged_at_once() -> None:
         body = cluster.bodies["bad-second"]
         meta = body["metadata"]
         changed = meta | {"generation": 2, "resourceVersion": str(10**6)}
-        cluster.intake.gpujob(body | {"metadata": changed})
+        cluster.custom_resources.gpujob(body | {"metadata": changed})
         await asyncio.sleep(0.1)
-        assert "job-bad-second" in cluster.world.jobs
+        assert "job-bad-second" in cluster.state.jobs
 
 
 class Line:

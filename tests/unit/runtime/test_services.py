@@ -9,7 +9,7 @@ from tests.unit.state.builders import make_gpujob, make_job, make_project
 
 from gpu_scheduler.jobs.service import service
 from gpu_scheduler.runtime.services import Services
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 GANG = {"gang": True, "parallelism": 2}
 
@@ -18,14 +18,14 @@ class Case:
     """A gang of two that runs, and the Service that there is."""
 
     def __init__(self, **spec: Any) -> None:
-        self.world = World()
-        self.world.project_changed(make_project())
-        self.world.gpujob_changed(make_gpujob(**(spec or GANG)))
-        self.world.job_changed(make_job(completions=2, parallelism=2))
+        self.state = ClusterState()
+        self.state.project_changed(make_project())
+        self.state.gpujob_changed(make_gpujob(**(spec or GANG)))
+        self.state.job_changed(make_job(completions=2, parallelism=2))
         self.there: Any = service("job", "team-a", "gpujob-uid", "team-a")
         self.events: list[str] = []
         self.client = FakeClient(self._reply)
-        self.services = Services(self.world, self.client, self)  # type: ignore[arg-type]
+        self.services = Services(self.state, self.client, self)  # type: ignore[arg-type]
 
     def say(self, subject: Any, kind: str, reason: str, message: str) -> None:
         self.events.append(f"{kind} {reason} {subject.name}: {message}")
@@ -47,14 +47,14 @@ class Case:
 @virtual
 async def test_one_that_is_there_costs_a_look() -> None:
     case = Case()
-    assert set(await case.look()) == {"GET job"} and case.events == []
+    assert set(await case.check()) == {"GET job"} and case.events == []
 
 
 @virtual
 async def test_one_that_was_deleted_is_made_again() -> None:
     case = Case()
     case.there = None
-    assert (await case.look())[:2] == ["GET job", "POST services"]
+    assert (await case.check())[:2] == ["GET job", "POST services"]
     assert case.there == service("job", "team-a", "gpujob-uid", "team-a")
 
 
@@ -66,17 +66,17 @@ async def test_one_that_was_changed_or_is_somebody_elses_is_told_of() -> None:
     ):
         case = Case()
         case.there = case.there | change
-        assert set(await case.look()) == {"GET job"}
+        assert set(await case.check()) == {"GET job"}
         assert case.events[0].startswith("Warning ServiceChanged job: Service job " + words)
 
 
 @virtual
 async def test_jobs_without_one_and_those_that_have_ended_cost_nothing() -> None:
     alone, ended, going = Case(parallelism=2), Case(), Case()
-    ended.world.job_changed(make_job(completions=2, parallelism=2, version=2, ended="Complete"))
-    going.world.terminating.add("team-a")
+    ended.state.job_changed(make_job(completions=2, parallelism=2, version=2, ended="Complete"))
+    going.state.terminating.add("team-a")
     for case in (alone, ended, going):
-        assert await case.look() == []
+        assert await case.check() == []
 
 
 @virtual
@@ -84,15 +84,15 @@ async def test_of_many_each_has_its_turn() -> None:
     case = Case()
     for number in range(4):
         name = f"gang-{number}"
-        case.world.gpujob_changed(make_gpujob(name, uid=f"uid-{number}", **GANG))
-        case.world.job_changed(
+        case.state.gpujob_changed(make_gpujob(name, uid=f"uid-{number}", **GANG))
+        case.state.job_changed(
             make_job(name, uid=name, owner_uid=f"uid-{number}", completions=2, parallelism=2)
         )
-    assert len(set(await case.look(5.5))) == 5
+    assert len(set(await case.check(5.5))) == 5
 
 
 @virtual
 async def test_what_the_api_server_refuses_stops_nobody() -> None:
     case = Case()
     case.client.reply = lambda sent: UNPROCESSABLE
-    assert len(await case.look(3.5)) == 3
+    assert len(await case.check(3.5)) == 3

@@ -24,7 +24,7 @@ from gpu_scheduler.core.plan import plan
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.events import Subject
 from gpu_scheduler.runtime.planning import Planning
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 TEAMS = ("team-a", "team-b", "team-c")
 
@@ -48,35 +48,35 @@ class Marked:
         return plan(cluster, projects, jobs, **more)
 
 
-def make_world(jobs: int = 4, nodes: int = 3) -> World:
-    world = World()
+def make_world(jobs: int = 4, nodes: int = 3) -> ClusterState:
+    state = ClusterState()
     for n in range(nodes):
-        world.node_changed(make_node(f"n{n}", gpus=4))
+        state.node_changed(make_node(f"n{n}", gpus=4))
     for team in TEAMS:
-        world.project_changed(make_project(team))
+        state.project_changed(make_project(team))
         for n in range(jobs):
-            add_job(world, team, f"j{n}")
-    return world
+            add_job(state, team, f"j{n}")
+    return state
 
 
-def add_job(world: World, team: str, name: str, **pod: Any) -> None:
+def add_job(state: ClusterState, team: str, name: str, **pod: Any) -> None:
     uid = f"{team}-{name}"
-    world.gpujob_changed(make_gpujob(name, namespace=team, uid=uid))
-    world.job_changed(make_job(name, namespace=team, uid=f"{uid}-job", owner_uid=uid))
+    state.gpujob_changed(make_gpujob(name, namespace=team, uid=uid))
+    state.job_changed(make_job(name, namespace=team, uid=f"{uid}-job", owner_uid=uid))
     pod = {"uid": f"{team}/{name}", "namespace": team, "job": f"{uid}-job"} | pod
-    world.pod_changed(make_pod(f"{name}-0", **pod))
+    state.pod_changed(make_pod(f"{name}-0", **pod))
 
 
 class Case:
-    def __init__(self, world: World, *marked: str) -> None:
-        self.world, self.binder, self.decide = world, FakeBinder(), Marked(*marked)
+    def __init__(self, state: ClusterState, *marked: str) -> None:
+        self.state, self.binder, self.decide = state, FakeBinder(), Marked(*marked)
         self.said: list[tuple[str, str, str]] = []
         self.planning = self.leader()
 
     def leader(self) -> Planning:
         """One that knows nothing of what was set aside before."""
         return Planning(
-            self.world,
+            self.state,
             self.binder,  # type: ignore[arg-type]
             cycle_seconds=0.5,
             clock=clock,
@@ -121,14 +121,14 @@ async def test_a_job_that_cannot_be_planned_waits_and_all_others_start() -> None
 async def test_a_node_that_cannot_be_planned_takes_no_pods_and_what_it_holds_stays_charged() -> (
     None
 ):
-    world = make_world()
-    add_job(world, "team-a", "runs", node="n1", grants=half(), phase="Running")
-    case = Case(world, "n1")
+    state = make_world()
+    add_job(state, "team-a", "runs", node="n1", grants=half(), phase="Running")
+    case = Case(state, "n1")
     await case.settle()
     assert case.placed == ALL
     assert set(case.binder.nodes) == {"n0", "n2"}
     assert case.said == [("Node", "n1", "SetAside")]
-    assert world.snapshot().allocated_milli["team-a"] == 5 * 500
+    assert state.snapshot().allocated_milli["team-a"] == 5 * 500
 
 
 @virtual
@@ -145,9 +145,9 @@ async def test_a_project_that_cannot_be_planned_waits_with_all_its_jobs() -> Non
 
 @virtual
 async def test_a_pod_that_holds_devices_and_cannot_be_planned_concerns_its_job() -> None:
-    world = make_world()
-    add_job(world, "team-a", "runs", node="n1", grants=half(), phase="Running")
-    case = Case(world, "team-a/runs")
+    state = make_world()
+    add_job(state, "team-a", "runs", node="n1", grants=half(), phase="Running")
+    case = Case(state, "team-a/runs")
     await case.settle()
     assert case.placed == ALL
     assert case.said == [("GPUJob", "runs", "SetAside")]
@@ -157,7 +157,7 @@ async def test_a_pod_that_holds_devices_and_cannot_be_planned_concerns_its_job()
 async def test_a_new_leader_sets_aside_the_same_and_plans_the_rest_from_its_first_cycle() -> None:
     case = Case(make_world(), "team-b/j2", "n1")
     await case.settle()
-    add_job(case.world, "team-a", "late")
+    add_job(case.state, "team-a", "late")
     case.planning = case.leader()
     await case.settle()
     assert case.placed == ALL - {"team-b/j2"} | {"team-a/late"}
@@ -169,7 +169,7 @@ async def test_what_is_set_aside_is_tried_again_when_it_changes() -> None:
     await case.settle()
     case.decide.marked.clear()
     async with Running(case.planning.run()):
-        case.world.gpujob_changed(
+        case.state.gpujob_changed(
             make_gpujob("j2", namespace="team-b", uid="team-b-j2", generation=2)
         )
         case.planning.wake()
@@ -242,8 +242,8 @@ async def test_others_run_between_two_questions() -> None:
     assert most <= 2
 
 
-def _raising(world: World, name: str, key: str) -> Callable[..., Any]:
-    real = getattr(world, name)
+def _raising(state: ClusterState, name: str, key: str) -> Callable[..., Any]:
+    real = getattr(state, name)
 
     def raising(of: str) -> Any:
         if of == key:
@@ -256,9 +256,9 @@ def _raising(world: World, name: str, key: str) -> Callable[..., Any]:
 @virtual
 async def test_a_job_or_project_that_cannot_be_read_is_set_aside_too() -> None:
     case = Case(make_world())
-    world = case.world
-    world.waiting_job = _raising(world, "waiting_job", "team-a/j1")  # type: ignore[method-assign]
-    world.planner_project = _raising(world, "planner_project", "team-c")  # type: ignore[method-assign]
+    state = case.state
+    state.waiting_job = _raising(state, "waiting_job", "team-a/j1")  # type: ignore[method-assign]
+    state.planner_project = _raising(state, "planner_project", "team-c")  # type: ignore[method-assign]
     await case.settle()
     assert case.placed == {u for u in ALL - {"team-a/j1"} if not u.startswith("team-c")}
     assert sorted(case.said) == [("GPUJob", "j1", "SetAside"), ("GPUProject", "team-c", "SetAside")]
@@ -278,22 +278,22 @@ async def test_a_decision_that_cannot_be_carried_out_concerns_its_job() -> None:
     await case.settle()
     assert case.placed == ALL - {"team-a/j1"}
     assert case.said == [("GPUJob", "j1", "SetAside")]
-    assert case.world.snapshot().allocated_milli["team-a"] == 3 * 500
+    assert case.state.snapshot().allocated_milli["team-a"] == 3 * 500
 
 
 @virtual
 async def test_a_cycle_that_fails_outside_of_any_object_does_not_end_the_leader() -> None:
     case = Case(make_world())
-    snapshot = case.world.snapshot
+    snapshot = case.state.snapshot
 
     def failing() -> Cluster:
         raise OverflowError
 
-    case.world.snapshot = failing  # type: ignore[method-assign]
+    case.state.snapshot = failing  # type: ignore[method-assign]
     async with Running(case.planning.run()):
         case.planning.wake()
         await asyncio.sleep(5)
-        case.world.snapshot = snapshot  # type: ignore[method-assign]
+        case.state.snapshot = snapshot  # type: ignore[method-assign]
         await asyncio.sleep(5)
     assert case.placed == ALL
 
@@ -310,6 +310,6 @@ def test_whatever_raises_every_other_job_starts(jobs: set[str], nodes: set[str])
         await case.settle(40)
         assert case.placed == ALL - jobs
         assert not nodes & set(case.binder.nodes)
-        assert min(case.world.snapshot().free_milli) >= 0
+        assert min(case.state.snapshot().free_milli) >= 0
 
     run()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import FakeClient, Sent
-from tests.unit.runtime.test_intake import project_body
+from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.test_recovery import Case as RecoveryCase
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_pod
@@ -13,8 +13,8 @@ from tests.unit.state.builders import half, make_gpujob, make_pod
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.intake import project_record
-from gpu_scheduler.runtime.sinks import PodSink
+from gpu_scheduler.runtime.custom_resources import project_record
+from gpu_scheduler.runtime.event_handlers import PodHandler
 from gpu_scheduler.runtime.starting import Starting
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.pods import record
@@ -38,19 +38,19 @@ def starts(name: str = "job-0", statuses: Any = CREATING, **settings: Any) -> Po
 class Case(RecoveryCase):
     def __init__(self, **project: Any) -> None:
         super().__init__()
-        self.world.project_changed(project_record(project_body(**project)))
+        self.state.project_changed(project_record(project_body(**project)))
         self.events_of: Any = {"items": []}
         self.asks: Any = FakeClient(lambda sent: self.events_of)
         self.wakes = 0
         self.starting = Starting(
-            self.world,
+            self.state,
             self.asks,
             self.recovery,
             wake=self._wake,
             clock=clock,
             now=lambda: 1_767_225_600.0 + clock() - self.start,  # 2026-01-01T00:00:00Z
         )
-        self.sink = PodSink(self.world, self.recovery, lambda: None, (self.starting,))
+        self.sink = PodHandler(self.state, self.recovery, lambda: None, (self.starting,))
 
     def _wake(self) -> None:
         self.wakes += 1
@@ -84,13 +84,13 @@ async def test_the_last_event_about_a_volume_is_told_after_five_seconds() -> Non
     }
     async with case.running():
         await case.see(starts())
-        case.world.touched.clear()
+        case.state.touched.clear()
         await asyncio.sleep(4)
         assert case.asked() == []
         await asyncio.sleep(3)
     told = f"pod job-0 on a: FailedMount: {volume}"
     assert case.trouble() == Trouble(Reason.VOLUME_NOT_MOUNTED, told)
-    assert case.world.touched == {KEY}
+    assert case.state.touched == {KEY}
     (ask,) = case.asked()
     assert ask.path == "/api/v1/namespaces/team-a/events"
     assert ask.params["fieldSelector"] == "involvedObject.uid=uid-job-0,type=Warning"
@@ -214,10 +214,10 @@ async def test_the_job_is_tried_again_after_a_time_that_doubles_until_it_runs() 
             await case.see(starts(f"job-{number}", uid=f"uid-{number}"))
             await case.until_it_may(False)
             case.sink.gone("team-a", f"job-{number}", f"uid-{number}")
-            began, version = clock(), case.world.version
+            began, version = clock(), case.state.version
             await case.until_it_may(True)
             waited.append(round((clock() - began) / 60))
-            assert case.world.version > version and case.wakes == number + 1
+            assert case.state.version > version and case.wakes == number + 1
         assert waited == [1, 2, 4, 8, 16, 32, 60, 60, 60]
         await case.see(starts("job-9"), starts("job-9", phase="Running", version=2))
         await case.see(starts("job-10"))

@@ -16,7 +16,7 @@ from tests.unit.runtime.fake_client import (
     FakeClient,
     Sent,
 )
-from tests.unit.runtime.test_intake import project_body
+from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
@@ -24,10 +24,10 @@ from tests.unit.state.builders import gpujob_body, half, make_job, make_node, ma
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.intake import Intake
+from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.status_writer import StatusWriter, difference
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 KEY = JobKey("team-a/job")
 JOB_PATH = "/apis/gpu-scheduler.io/v1alpha1/namespaces/team-a/gpujobs/job/status"
@@ -68,10 +68,12 @@ class FakePreemption:
 
 class Case:
     def __init__(self) -> None:
-        self.world = World()
-        self.intake = Intake(self.world, changed=lambda key: None, wake=lambda: None)
-        self.intake.project(project_body())
-        self.intake.gpujob(gpujob_body())
+        self.state = ClusterState()
+        self.custom_resources = CustomResources(
+            self.state, changed=lambda key: None, wake=lambda: None
+        )
+        self.custom_resources.project(project_body())
+        self.custom_resources.gpujob(gpujob_body())
         self.answers: Iterator[Any] | None = None
         self.client = FakeClient(lambda sent: next(self.answers) if self.answers else {})
         self.planning, self.events = FakePlanning(), FakeEvents()
@@ -79,10 +81,10 @@ class Case:
         self.finished: list[JobKey] = []
         self.start = clock()
         self.writer = StatusWriter(
-            self.world,
+            self.state,
             self.client,  # type: ignore[arg-type]
             self.planning,  # type: ignore[arg-type]
-            self.intake,
+            self.custom_resources,
             self.events,  # type: ignore[arg-type]
             self.preemption,  # type: ignore[arg-type]
             finished=self.finished.append,
@@ -98,8 +100,8 @@ class Case:
         return Running(self.writer.run())
 
     def pod(self, version: int, index: int = 0) -> None:
-        self.world.job_changed(make_job())
-        self.world.pod_changed(
+        self.state.job_changed(make_job())
+        self.state.pod_changed(
             make_pod(f"job-{index}", version=version, node="a", grants=half(), phase="Running")
         )
 
@@ -141,11 +143,11 @@ async def test_the_first_news_do_not_wait_for_thousands_of_later_ones() -> None:
     case.client.reply = lambda sent: slow_server()
     for number in range(2000):
         old = gpujob_body(f"old-{number}", uid=f"old-{number}", status={"phase": "Running"})
-        case.intake.gpujob(old)
+        case.custom_resources.gpujob(old)
     async with case.running():
         await asyncio.sleep(1)
         assert 0 < len(case.client.sent) < 1000  # ten at a time
-        case.intake.gpujob(gpujob_body("new", uid="new"))
+        case.custom_resources.gpujob(gpujob_body("new", uid="new"))
         await asyncio.sleep(1)
         assert case.written(JOB_PATH.replace("/job/", "/new/"))
         await asyncio.sleep(15)  # and all others have their turn
@@ -174,19 +176,19 @@ async def test_later_news_are_gathered() -> None:
 async def test_a_project_counts_a_job_that_began_to_run_although_no_share_changed() -> None:
     case = Case()
     case.pod(version=1)
-    case.world.pod_changed(make_pod("job-0", version=2, node="a", grants=half(), phase="Pending"))
+    case.state.pod_changed(make_pod("job-0", version=2, node="a", grants=half(), phase="Pending"))
     async with case.running():
         await asyncio.sleep(2 * INTERVAL)
-        version = case.world.version
+        version = case.state.version
         case.pod(version=3)  # it holds what it held: no plan would be another
-        assert case.world.version == version
+        assert case.state.version == version
         await asyncio.sleep(3 * INTERVAL)
         assert case.written(PROJECT_PATH)[-1].body["status"]["jobs"]["running"] == 1
         # A watch that lags may show the job as it was, and then as it is.
-        case.intake.gpujob(gpujob_body(version=2, status={"phase": "Pending"}))
-        case.intake.projects_touched.update(case.world.projects.records)
+        case.custom_resources.gpujob(gpujob_body(version=2, status={"phase": "Pending"}))
+        case.custom_resources.projects_touched.update(case.state.projects.records)
         await asyncio.sleep(3 * INTERVAL)
-        case.intake.gpujob(gpujob_body(version=3, status={"phase": "Running"}))
+        case.custom_resources.gpujob(gpujob_body(version=3, status={"phase": "Running"}))
         await asyncio.sleep(3 * INTERVAL)
     assert case.written(PROJECT_PATH)[-1].body["status"]["jobs"]["running"] == 1
 
@@ -198,8 +200,8 @@ async def test_nothing_is_written_when_nothing_changed() -> None:
         await asyncio.sleep(1)
         before = len(case.client.sent)
         for _ in range(5):
-            case.world.touched.add(KEY)
-            case.intake.projects_touched.add(next(iter(case.world.projects.records)))
+            case.state.touched.add(KEY)
+            case.custom_resources.projects_touched.add(next(iter(case.state.projects.records)))
             await asyncio.sleep(INTERVAL)
     assert len(case.client.sent) == before
 
@@ -211,7 +213,7 @@ async def test_a_status_that_says_it_already_is_left_alone_after_a_restart() -> 
         await asyncio.sleep(1)
     again = Case()
     status = case.written()[0].body["status"]
-    again.intake.gpujob(gpujob_body(version=2, status=status))
+    again.custom_resources.gpujob(gpujob_body(version=2, status=status))
     async with again.running():
         await asyncio.sleep(1)
     assert again.written() == []
@@ -251,11 +253,11 @@ def test_a_status_that_nobody_wants_is_dropped(answer: errors.ApiError) -> None:
 @virtual
 async def test_a_gpujob_that_is_gone_is_not_written() -> None:
     case = Case()
-    case.intake.gpujob_gone("team-a", "job", "gpujob-uid")
+    case.custom_resources.gpujob_gone("team-a", "job", "gpujob-uid")
     async with case.running():
         await asyncio.sleep(1)
     assert case.written() == []
-    assert case.world.touched == set()
+    assert case.state.touched == set()
 
 
 @virtual
@@ -275,7 +277,7 @@ async def test_an_error_that_nobody_foresaw_concerns_one_object_only() -> None:
     case.client.reply = lambda sent: broken if sent.path == JOB_PATH else {}
     async with case.running():
         await asyncio.sleep(1)
-        case.intake.gpujob(gpujob_body("other", uid="other"))
+        case.custom_resources.gpujob(gpujob_body("other", uid="other"))
         await asyncio.sleep(1)
     assert len(case.written(JOB_PATH.replace("/job/", "/other/"))) == 1
 
@@ -285,7 +287,7 @@ async def test_the_end_is_written_told_and_followed_up() -> None:
     case = Case()
     async with case.running():
         await asyncio.sleep(1)
-        case.world.job_changed(make_job(version=2, ended="Complete", succeeded=1))
+        case.state.job_changed(make_job(version=2, ended="Complete", succeeded=1))
         await asyncio.sleep(INTERVAL + 1)
     assert case.written()[-1].body["status"]["phase"] == "Succeeded"
     assert case.finished == [KEY]
@@ -299,7 +301,7 @@ async def test_a_reason_is_told_when_it_changes() -> None:
         case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 2)
         await asyncio.sleep(1)
         case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 1)
-        case.world.touched.add(KEY)
+        case.state.touched.add(KEY)
         await asyncio.sleep(INTERVAL + 1)
     assert len(case.written()) == 2
     assert case.events.said == [("job", "WaitingForGPU", "no GPU is free")]
@@ -308,7 +310,7 @@ async def test_a_reason_is_told_when_it_changes() -> None:
 @virtual
 async def test_a_project_shows_what_its_pods_hold() -> None:
     case = Case()
-    case.world.node_changed(make_node("a"))
+    case.state.node_changed(make_node("a"))
     async with case.running():
         await asyncio.sleep(1)
         case.pod(version=1)
@@ -352,8 +354,8 @@ async def test_who_had_to_give_way_is_said_once_and_forgotten_when_its_pods_are_
         status = case.written()[-1].body["status"]
         assert (status["reason"], status["preemptedBy"]) == ("Preempted", "team-b/urgent")
         assert case.events.said == []  # that was told when it was decided
-        case.world.pod_gone(PodUID("uid-job-0"))
-        case.world.pod_changed(
+        case.state.pod_gone(PodUID("uid-job-0"))
+        case.state.pod_changed(
             make_pod("job-0", uid="again", version=9, node="a", grants=half(), phase="Running")
         )
         await asyncio.sleep(2 * INTERVAL)
@@ -376,7 +378,7 @@ async def test_a_job_that_only_says_that_it_is_ours_is_told_of_once() -> None:
     case = Case()
     async with case.running():
         for number in range(3):
-            case.world.job_changed(make_job(f"forged-{number}", uid=str(number), owner="job"))
+            case.state.job_changed(make_job(f"forged-{number}", uid=str(number), owner="job"))
             await asyncio.sleep(2 * INTERVAL)
     ((name, reason, message),) = case.events.said
     assert (name, reason) == ("job", "StrangeJob") and "forged-0" in message

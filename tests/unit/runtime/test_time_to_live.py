@@ -20,7 +20,7 @@ def told(kind: str) -> dict[str, Any]:
 @virtual
 async def test_a_finished_job_is_deleted_when_its_time_is_over_and_not_before() -> None:
     case = Case(ttlSecondsAfterFinished=60, status=told("Complete"))
-    case.world.job_changed(make_job(ended="Complete", ended_at=ENDED_AT))
+    case.state.job_changed(make_job(ended="Complete", ended_at=ENDED_AT))
     case.now += 20
     await case.handle()
     assert case.client.sent == []
@@ -59,10 +59,10 @@ async def test_without_a_time_to_live_it_stays() -> None:
 @virtual
 async def test_its_end_is_told_before_it_goes() -> None:
     case = Case(ttlSecondsAfterFinished=0, status={"phase": "Running"})
-    case.world.job_changed(make_job(ended="Complete", ended_at=ENDED_AT))
+    case.state.job_changed(make_job(ended="Complete", ended_at=ENDED_AT))
     await case.handle()
     assert case.client.sent == []
-    case.world.gpujobs[KEY].status = told("Complete")  # what the status writer does, and says so
+    case.state.gpujobs[KEY].status = told("Complete")  # what the status writer does, and says so
     await case.handle()
     assert case.methods == ["DELETE"]
 

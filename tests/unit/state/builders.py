@@ -9,7 +9,7 @@ from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, SCHEDULER_NAME
 from gpu_scheduler.core.model.decision import Grant, Place
 from gpu_scheduler.core.model.request import JobKey, PodUID, Project, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
-from gpu_scheduler.runtime.intake import gpujob_record
+from gpu_scheduler.runtime.custom_resources import gpujob_record
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.projects import ProjectRecord
 

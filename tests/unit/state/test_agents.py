@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 from tests.unit.state.builders import half, make_node, make_pod
-from tests.unit.state.test_world import free, make_world
+from tests.unit.state.test_cluster_state import free, make_world
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.state.agents import Report, compute_percent, reports_from_gpunode, worst
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.devices import Device
-from gpu_scheduler.state.world import World
 
 POD, KEY = PodUID("uid-job-0"), "team-a/job"
 FINE, OVER = Report(0, "interposer"), Report(0, "interposer", "2026-01-01T00:00:00Z", "too much")
@@ -21,13 +21,13 @@ def devices(**of_the_first: Any) -> tuple[Device, ...]:
     return (Device("GPU-0", 0, "A100", 40960, **of_the_first), Device("GPU-1", 1, "A100", 40960))
 
 
-def reported(*reports: Report, node: str = "a", **of_the_first: Any) -> World:
+def reported(*reports: Report, node: str = "a", **of_the_first: Any) -> ClusterState:
     """A job with a pod on the first device of node a, and what node ``node``'s agent says."""
-    world = make_world(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
-    world.gpunode_changed("a", devices())
-    world.touched.clear()
-    world.gpunode_changed(node, devices(**of_the_first), {POD: reports} if reports else {})
-    return world
+    state = make_world(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
+    state.gpunode_changed("a", devices())
+    state.touched.clear()
+    state.gpunode_changed(node, devices(**of_the_first), {POD: reports} if reports else {})
+    return state
 
 
 def entry(**changes: Any) -> dict[str, Any]:
@@ -82,77 +82,77 @@ def test_a_share_of_time_that_cannot_be_is_not_known(odd: object) -> None:
 
 
 def test_news_of_a_pod_touch_its_job_once() -> None:
-    world = reported(FINE)
-    assert world.touched == {KEY}
-    assert world.agents.reports(world.pods[POD]) == (FINE,)
-    world.touched.clear()
-    world.gpunode_changed("a", devices(), {POD: (FINE,)})
-    assert world.touched == set()
-    world.gpunode_changed("a", devices())
-    assert world.touched == {KEY}
+    state = reported(FINE)
+    assert state.touched == {KEY}
+    assert state.agents.reports(state.pods[POD]) == (FINE,)
+    state.touched.clear()
+    state.gpunode_changed("a", devices(), {POD: (FINE,)})
+    assert state.touched == set()
+    state.gpunode_changed("a", devices())
+    assert state.touched == {KEY}
 
 
 def test_nothing_is_planned_anew_for_a_report() -> None:
-    world = reported()
-    before = world.version
-    world.gpunode_changed("a", devices(), {POD: (OVER,)})
-    assert world.version == before
-    world.touched.clear()
-    world.gpunode_changed("a", devices(), {POD: (replace(OVER, compute_percent=40),)})
-    assert (world.version, world.touched) == (before, {KEY}), "its status is written, no more"
+    state = reported()
+    before = state.version
+    state.gpunode_changed("a", devices(), {POD: (OVER,)})
+    assert state.version == before
+    state.touched.clear()
+    state.gpunode_changed("a", devices(), {POD: (replace(OVER, compute_percent=40),)})
+    assert (state.version, state.touched) == (before, {KEY}), "its status is written, no more"
 
 
 def test_an_agent_has_no_say_about_pods_of_other_nodes() -> None:
-    world = reported(OVER, node="b")
-    assert world.agents.reports(world.pods[POD]) == ()
+    state = reported(OVER, node="b")
+    assert state.agents.reports(state.pods[POD]) == ()
 
 
 def test_reports_of_a_silent_agent_do_not_count_until_it_is_heard_again() -> None:
-    world = reported(OVER)
-    world.touched.clear()
-    world.agent_silent("a", SILENT)
-    assert world.agents.reports(world.pods[POD]) == ()
-    assert world.touched == {KEY}
-    world.agent_silent("a", "")
-    assert world.agents.reports(world.pods[POD]) == (OVER,)
+    state = reported(OVER)
+    state.touched.clear()
+    state.agent_silent("a", SILENT)
+    assert state.agents.reports(state.pods[POD]) == ()
+    assert state.touched == {KEY}
+    state.agent_silent("a", "")
+    assert state.agents.reports(state.pods[POD]) == (OVER,)
 
 
 # --- devices and nodes ---
 
 
-def closed(world: World) -> str:
-    return world.snapshot().nodes[0].closed
+def closed(state: ClusterState) -> str:
+    return state.snapshot().nodes[0].closed
 
 
 def test_a_silent_agent_closes_its_node_and_what_runs_there_stays() -> None:
-    world = reported()
-    before = world.version
-    world.agent_silent("a", SILENT)
-    assert closed(world) == SILENT
-    assert free(world) == [500, 1000]
-    assert world.version > before
-    again = world.version
-    world.agent_silent("a", SILENT)
-    assert world.version == again
-    world.agent_silent("a", "")
-    assert closed(world) == ""
+    state = reported()
+    before = state.version
+    state.agent_silent("a", SILENT)
+    assert closed(state) == SILENT
+    assert free(state) == [500, 1000]
+    assert state.version > before
+    again = state.version
+    state.agent_silent("a", SILENT)
+    assert state.version == again
+    state.agent_silent("a", "")
+    assert closed(state) == ""
 
 
 def test_a_lease_without_a_gpunode_closes_nothing() -> None:
-    world = make_world()
-    world.agent_silent("a", SILENT)
-    assert closed(world) == ""
-    world.gpunode_changed("a", devices())
-    assert closed(world) == SILENT
-    world.gpunode_gone("a")
-    assert closed(world) == ""
+    state = make_world()
+    state.agent_silent("a", SILENT)
+    assert closed(state) == ""
+    state.gpunode_changed("a", devices())
+    assert closed(state) == SILENT
+    state.gpunode_gone("a")
+    assert closed(state) == ""
 
 
 def test_what_kubernetes_says_of_a_node_comes_first() -> None:
-    world = reported()
-    world.agent_silent("a", SILENT)
-    world.node_changed(make_node("a", cordoned=True))
-    assert closed(world) == "is cordoned"
+    state = reported()
+    state.agent_silent("a", SILENT)
+    state.node_changed(make_node("a", cordoned=True))
+    assert closed(state) == "is cordoned"
 
 
 @pytest.mark.parametrize(
@@ -175,22 +175,22 @@ def test_a_device_with_a_trouble_takes_no_new_pods(state: dict[str, Any], troubl
 
 
 def test_illness_of_a_device_concerns_the_pods_that_hold_it() -> None:
-    world = reported(healthy=False, illness="XID 79")
-    assert world.touched == {KEY}
-    world.pod_changed(make_pod("job-1", node="a", grants=half("GPU-1"), phase="Running"))
-    world.pod_changed(make_pod("job-2", node="a", grants=half("0"), phase="Running"))
-    sick = {pod.name: [d.id for d in world.nodes.sick_devices(pod)] for pod in world.pods.values()}
+    state = reported(healthy=False, illness="XID 79")
+    assert state.touched == {KEY}
+    state.pod_changed(make_pod("job-1", node="a", grants=half("GPU-1"), phase="Running"))
+    state.pod_changed(make_pod("job-2", node="a", grants=half("0"), phase="Running"))
+    sick = {pod.name: [d.id for d in state.nodes.sick_devices(pod)] for pod in state.pods.values()}
     assert sick == {"job-0": ["GPU-0"], "job-1": [], "job-2": ["GPU-0"]}  # by index, as well
 
 
 def test_strangers_on_a_device_are_no_illness() -> None:
-    world = reported(intruders=("python (pid 7)",))
-    assert world.nodes.sick_devices(world.pods[POD]) == ()
+    state = reported(intruders=("python (pid 7)",))
+    assert state.nodes.sick_devices(state.pods[POD]) == ()
 
 
 def test_everything_is_forgotten_with_the_gpunode() -> None:
-    world = reported(OVER, healthy=False)
-    world.gpunode_gone("a")
-    pod = world.pods[POD]
-    assert (world.agents.reports(pod), world.nodes.sick_devices(pod)) == ((), ())
-    assert list(world.agents.over_cap()) == []
+    state = reported(OVER, healthy=False)
+    state.gpunode_gone("a")
+    pod = state.pods[POD]
+    assert (state.agents.reports(pod), state.nodes.sick_devices(pod)) == ((), ())
+    assert list(state.agents.over_cap()) == []

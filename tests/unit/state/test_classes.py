@@ -8,10 +8,10 @@ from tests.unit.state.builders import gpujob_body
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.model.catalogue import GPUKind
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey
-from gpu_scheduler.runtime.intake import Intake, gpuclass_record, gpujob_record
+from gpu_scheduler.runtime.custom_resources import CustomResources, gpuclass_record, gpujob_record
 from gpu_scheduler.state.classes import ClassBook, Taken
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.world import World
 
 KEY = JobKey("team-a/job")
 V100 = {"match": "V100", "costPerHour": "2.48", "shapes": {"complex_model_m_v100": 4}}
@@ -118,56 +118,58 @@ class Told:
     """An intake, and which jobs it wants looked at."""
 
     def __init__(self) -> None:
-        self.world = World()
+        self.state = ClusterState()
         self.changed: list[JobKey] = []
-        self.intake = Intake(self.world, changed=self.changed.append, wake=lambda: None)
+        self.custom_resources = CustomResources(
+            self.state, changed=self.changed.append, wake=lambda: None
+        )
 
     @property
     def job(self) -> GPUJobRecord:
-        return self.world.gpujobs[KEY]
+        return self.state.gpujobs[KEY]
 
 
 def test_a_job_that_waits_for_a_shape_is_looked_at_when_it_appears_changes_and_goes():
     told = Told()
-    told.intake.gpujob(shaped())
-    told.intake.gpujob(gpujob_body("other", uid="other"))
+    told.custom_resources.gpujob(shaped())
+    told.custom_resources.gpujob(gpujob_body("other", uid="other"))
     assert told.job.unknown
     told.changed.clear()
-    version = told.world.version
-    told.intake.gpuclass(body("v100", **V100))
+    version = told.state.version
+    told.custom_resources.gpuclass(body("v100", **V100))
     assert told.changed == [KEY]
     assert (told.job.problem, told.job.unknown) == ("", "")
     assert device_requests(told.job.spec) == (DeviceRequest(0, 4, 1000),)
-    assert told.world.version > version
-    told.intake.gpuclass(
+    assert told.state.version > version
+    told.custom_resources.gpuclass(
         body("v100", version=2, **(V100 | {"shapes": {"complex_model_m_v100": 8}}))
     )
     assert device_requests(told.job.spec) == (DeviceRequest(0, 8, 1000),)
-    told.intake.gpuclass_gone("v100", "another uid")
+    told.custom_resources.gpuclass_gone("v100", "another uid")
     assert told.job.problem == ""
-    told.intake.gpuclass_gone("v100", "class-v100")
+    told.custom_resources.gpuclass_gone("v100", "class-v100")
     assert told.job.problem == told.job.unknown != ""
 
 
 def test_news_of_a_class_that_change_nothing_concern_nobody():
     told = Told()
-    told.intake.gpuclass(body("v100", **V100))
-    told.intake.gpujob(shaped())
+    told.custom_resources.gpuclass(body("v100", **V100))
+    told.custom_resources.gpujob(shaped())
     told.changed.clear()
-    version = told.world.version
-    told.intake.gpuclass(body("v100", version=2, **V100))  # its status changed
-    assert (told.changed, told.world.version) == ([], version)
-    told.intake.gpuclass(body("v100", version=3, **(V100 | {"costPerHour": "2"})))
+    version = told.state.version
+    told.custom_resources.gpuclass(body("v100", version=2, **V100))  # its status changed
+    assert (told.changed, told.state.version) == ([], version)
+    told.custom_resources.gpuclass(body("v100", version=3, **(V100 | {"costPerHour": "2"})))
     assert told.changed == []
-    assert told.world.snapshot().catalogue.kinds[0].cost_micro == 2_000_000
+    assert told.state.snapshot().catalogue.kinds[0].cost_micro == 2_000_000
 
 
 def test_another_problem_of_a_job_outlives_the_news_of_its_class():
     told = Told()
-    told.intake.gpuclass(body("v100", **V100))
-    told.intake.gpujob(shaped())
+    told.custom_resources.gpuclass(body("v100", **V100))
+    told.custom_resources.gpujob(shaped())
     told.job.problem = "spec.template: refused"
-    told.intake.gpuclass(
+    told.custom_resources.gpuclass(
         body("v100", version=2, **(V100 | {"shapes": {"complex_model_m_v100": 8}}))
     )
     assert told.job.problem == "spec.template: refused"

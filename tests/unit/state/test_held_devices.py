@@ -16,8 +16,8 @@ from gpu_scheduler.core.model.decision import Grant, Place
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.intake import Intake
-from gpu_scheduler.state.world import World
+from gpu_scheduler.runtime.custom_resources import CustomResources
+from gpu_scheduler.state.cluster_state import ClusterState
 
 SLOTS, CARD_MIB = 3, 40960
 NODES = ("a", "b")
@@ -61,7 +61,7 @@ class History(RuleBasedStateMachine):
         self.waiting: dict[PodUID, tuple[Pod, str]] = {}
         self.held: dict[PodUID, Held] = {}
         self.gone: list[Pod] = []
-        self.world = World()
+        self.state = ClusterState()
 
     def next(self) -> int:
         self.version += 1
@@ -102,18 +102,18 @@ class History(RuleBasedStateMachine):
 
     def tell_gpunode(self, node: Machine) -> None:
         meta = {"name": node.name, "uid": node.gpunode, "resourceVersion": str(self.next())}
-        self.intake.node({"metadata": meta, "status": node.status})
+        self.custom_resources.node({"metadata": meta, "status": node.status})
 
     def tell_node(self, node: Machine) -> None:
-        self.world.node_changed(make_node(node.name, gpus=node.labelled))
+        self.state.node_changed(make_node(node.name, gpus=node.labelled))
 
     def tell_jobs(self) -> None:
-        self.world.project_changed(make_project(quota_milli=100_000))
+        self.state.project_changed(make_project(quota_milli=100_000))
         for name, gpu in JOBS.items():
             uid = f"gpujob-{name}"
-            self.world.gpujob_changed(make_gpujob(name, uid=uid, gpu=gpu))
+            self.state.gpujob_changed(make_gpujob(name, uid=uid, gpu=gpu))
             job = make_job(name, uid=f"job-{name}", owner_uid=uid, parallelism=99, completions=99)
-            self.world.job_changed(job)
+            self.state.job_changed(job)
 
     @rule(order=st.lists(st.integers(0, 99)), landed=st.lists(st.booleans(), max_size=8))
     def restart(self, order: list[int], landed: list[bool]) -> None:
@@ -123,16 +123,18 @@ class History(RuleBasedStateMachine):
                 del self.held[uid]
                 self.waiting[uid] = (held.pod, held.job)
         self.gone.clear()  # no answer outlives the leader that asked
-        self.world = World()
-        self.intake = Intake(self.world, changed=lambda key: None, wake=lambda: None)
+        self.state = ClusterState()
+        self.custom_resources = CustomResources(
+            self.state, changed=lambda key: None, wake=lambda: None
+        )
         tell: list[Any] = [self.tell_jobs]
         for node in self.nodes.values():
             if node.registered:
                 tell.append(lambda node=node: self.tell_node(node))
             if node.gpunode:
                 tell.append(lambda node=node: self.tell_gpunode(node))
-            tell.append(lambda node=node: self.world.agent_silent(node.name, node.silent))
-        tell += [lambda p=pod: self.world.pod_changed(p) for pod, _ in self.waiting.values()]
+            tell.append(lambda node=node: self.state.agent_silent(node.name, node.silent))
+        tell += [lambda p=pod: self.state.pod_changed(p) for pod, _ in self.waiting.values()]
         tell += [lambda held=held: self.echo(held) for held in self.held.values()]
         for number in order:
             tell.append(tell.pop(number % len(tell)))
@@ -148,19 +150,19 @@ class History(RuleBasedStateMachine):
             name = f"{job}-{self.count}"
             pod = make_pod(name, version=self.next(), job=f"job-{job}", index=self.count % 99)
             self.waiting[PodUID(pod.metadata.uid)] = (pod, job)
-            self.world.pod_changed(pod)
+            self.state.pod_changed(pod)
 
     @rule()
     def plan(self) -> None:
         result = plan(
-            self.world.snapshot(),
-            self.world.planner_projects(),
-            self.world.waiting_jobs(),
-            running_pods=self.world.running_pods,
+            self.state.snapshot(),
+            self.state.planner_projects(),
+            self.state.waiting_jobs(),
+            running_pods=self.state.running_pods,
             now=1_800_000_000.0,
         )
         for place in result.places:
-            self.world.assume(place)
+            self.state.assume(place)
             pod, job = self.waiting.pop(place.pod)
             cards = [(self.card(place.node, g.device), g) for g in place.grants]
             self.held[place.pod] = Held(pod, place, cards, job)
@@ -177,7 +179,7 @@ class History(RuleBasedStateMachine):
         grants, node = held.place.grants, held.place.node
         job, version = f"job-{held.job}", self.next()
         held.pod = make_pod(name, version=version, job=job, node=node, grants=grants, **more)
-        self.world.pod_changed(held.pod)
+        self.state.pod_changed(held.pod)
 
     @precondition(lambda self: self.held)
     @rule(data=st.data(), phase=st.sampled_from(["Pending", "Running"]))
@@ -192,7 +194,7 @@ class History(RuleBasedStateMachine):
         if not held.echoed:
             del self.held[uid]
             self.waiting[uid] = (held.pod, held.job)
-            self.world.forget(uid, held.pod)
+            self.state.forget(uid, held.pod)
 
     @precondition(lambda self: self.held)
     @rule(data=st.data(), ended=st.booleans())
@@ -201,7 +203,7 @@ class History(RuleBasedStateMachine):
         held = self.held[uid]
         self.echo(held, phase="Failed" if ended else "Running")
         del self.held[uid]
-        self.world.pod_gone(uid)
+        self.state.pod_gone(uid)
         self.gone.append(held.pod)
 
     @precondition(lambda self: self.gone)
@@ -209,14 +211,14 @@ class History(RuleBasedStateMachine):
     def late_news(self, data: st.DataObject) -> None:
         """The answer to a read of a pod that is gone."""
         late = data.draw(st.sampled_from(self.gone))
-        assert self.world.pod_changed(late) is None
+        assert self.state.pod_changed(late) is None
 
     # --- nodes ---
 
     @rule(name=nodes)
     def unregister(self, name: str) -> None:
         self.nodes[name].registered = False
-        self.world.node_gone(name)
+        self.state.node_gone(name)
 
     @rule(name=nodes, labelled=st.sampled_from([SLOTS, SLOTS, 0, 1]))
     def register(self, name: str, labelled: int) -> None:
@@ -229,7 +231,7 @@ class History(RuleBasedStateMachine):
     def delete_gpunode(self, name: str) -> None:
         node = self.nodes[name]
         if node.gpunode:
-            self.intake.node_gone(name, node.gpunode)
+            self.custom_resources.node_gone(name, node.gpunode)
             node.gpunode, node.status = "", None
 
     @rule(name=nodes)
@@ -260,7 +262,7 @@ class History(RuleBasedStateMachine):
     @rule(name=nodes, why=st.sampled_from(["", "has an agent that has not reported"]))
     def fall_silent(self, name: str, why: str) -> None:
         self.nodes[name].silent = why
-        self.world.agent_silent(name, why)
+        self.state.agent_silent(name, why)
 
     # --- what always holds ---
 
@@ -277,14 +279,14 @@ class History(RuleBasedStateMachine):
 
     @invariant()
     def what_is_held_on_a_device_that_is_not_listed_closes_its_node(self) -> None:
-        cluster, unlisted = self.world.snapshot(), self.world.ledger.unlisted
+        cluster, unlisted = self.state.snapshot(), self.state.ledger.unlisted
         for n, node in enumerate(cluster.nodes):
             listed = set(cluster.dev_id[cluster.first[n] : cluster.first[n + 1]])
             here = [h.place for h in self.held.values() if h.place.node == node.name]
             lost = [
                 grant.milli
                 for place in here
-                for grant in self.world.ledger.resolved(node.name, place.grants)
+                for grant in self.state.ledger.resolved(node.name, place.grants)
                 if grant.device not in listed
             ]
             assert sum(unlisted.get(node.name, {}).values()) == sum(lost)

@@ -3,8 +3,8 @@ import pytest
 from tests.unit.state.builders import make_gpujob, make_job
 
 from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import epoch_seconds, job_record
-from gpu_scheduler.state.world import World
 
 
 def test_times_are_seconds_since_the_epoch() -> None:
@@ -57,10 +57,10 @@ def test_the_job_of_a_segment_has_no_role_and_says_which_trials_it_runs() -> Non
 
 
 def test_a_job_that_went_out_of_sight_is_seen_again_only_by_later_news() -> None:
-    world = World()
-    world.job_changed(make_job(version=5))
-    world.job_gone("job-uid")
-    assert world.job_changed(make_job(version=5)) is None
-    assert world.jobs == {}
-    world.job_changed(make_job(version=6))
-    assert list(world.jobs) == ["job-uid"]
+    state = ClusterState()
+    state.job_changed(make_job(version=5))
+    state.job_gone("job-uid")
+    assert state.job_changed(make_job(version=5)) is None
+    assert state.jobs == {}
+    state.job_changed(make_job(version=6))
+    assert list(state.jobs) == ["job-uid"]

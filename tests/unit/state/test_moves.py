@@ -24,23 +24,23 @@ from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.jobs.evict import mark_moved
 from gpu_scheduler.jobs.place import Pin, place
 from gpu_scheduler.kube.objects import Job, Meta, Pod
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 AT = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 REPLACE = msgspec.structs.replace
 
 
-def make_world(consolidation: bool = True) -> World:
-    world = World(consolidation=consolidation)
-    world.node_changed(make_node("a"))
-    world.project_changed(make_project())
-    return world
+def make_world(consolidation: bool = True) -> ClusterState:
+    state = ClusterState(consolidation=consolidation)
+    state.node_changed(make_node("a"))
+    state.project_changed(make_project())
+    return state
 
 
-def known(world: World) -> World:
-    world.gpujob_changed(make_gpujob(gpuModels=["A100"], minComputeCapability="7.5"))
-    world.job_changed(make_job())
-    return world
+def known(state: ClusterState) -> ClusterState:
+    state.gpujob_changed(make_gpujob(gpuModels=["A100"], minComputeCapability="7.5"))
+    state.job_changed(make_job())
+    return state
 
 
 def placed(pod: Pod, pin: Pin = Pin.AFFINITY) -> Pod:
@@ -72,14 +72,14 @@ def wants(pod: Pod, *terms: dict[str, Any]) -> Pod:
 
 def asked(pod: Pod) -> Shape:
     """What the planner sees of the pod while it waits."""
-    world = known(make_world())
-    world.pod_changed(pod)
-    (job,) = world.waiting_jobs()
+    state = known(make_world())
+    state.pod_changed(pod)
+    (job,) = state.waiting_jobs()
     return job.pods[0].shape
 
 
-def running_pod(world: World, uid: str = "uid-job-0") -> RunningPod:
-    found = world.running_pods.get(PodUID(uid))
+def running_pod(state: ClusterState, uid: str = "uid-job-0") -> RunningPod:
+    found = state.running_pods.get(PodUID(uid))
     assert found is not None
     return found
 
@@ -95,25 +95,25 @@ def test_a_new_leader_knows_what_a_pod_asked_for_before_it_was_placed(
 ) -> None:
     waiting = make_pod(path=path)
     waiting = wants(waiting, *terms) if terms else waiting
-    world = known(make_world())
-    world.pod_changed(placed(waiting))
-    shape = running_pod(world).shape
+    state = known(make_world())
+    state.pod_changed(placed(waiting))
+    shape = running_pod(state).shape
     assert shape == asked(waiting)
     assert shape is not None and shape.models == ("a100",) and shape.min_compute == (7, 5)
 
 
 def test_it_does_not_matter_what_of_it_a_new_leader_sees_first() -> None:
-    steps: list[Callable[[World], object]] = [
-        lambda world: world.gpujob_changed(make_gpujob()),
-        lambda world: world.job_changed(marked(make_job(), "uid-before")),
-        lambda world: world.pod_changed(placed(make_pod())),
+    steps: list[Callable[[ClusterState], object]] = [
+        lambda state: state.gpujob_changed(make_gpujob()),
+        lambda state: state.job_changed(marked(make_job(), "uid-before")),
+        lambda state: state.pod_changed(placed(make_pod())),
     ]
     found = []
     for order in permutations(steps):
-        world = make_world()
+        state = make_world()
         for step in order:
-            step(world)
-        found.append((running_pod(world).shape, running_pod(world).moved))
+            step(state)
+        found.append((running_pod(state).shape, running_pod(state).moved))
     assert found[0][0] is not None and found[0][1] == AT.timestamp()
     assert found == found[:1] * len(found)
 
@@ -122,18 +122,18 @@ def test_a_leader_that_saw_the_pod_wait_knows_it_without_the_pin_by_hostname() -
     waiting = make_pod(path="gate")
     known_before, new = known(make_world()), known(make_world())
     known_before.pod_changed(waiting)
-    for world in (known_before, new):
-        world.pod_changed(placed(waiting, Pin.HOSTNAME))
+    for state in (known_before, new):
+        state.pod_changed(placed(waiting, Pin.HOSTNAME))
     assert running_pod(known_before).shape == asked(waiting)
     shape = running_pod(new).shape  # it could be the user's own selector, and is kept
     assert shape is not None and shape.where.selector == (("kubernetes.io/hostname", "a"),)
 
 
 def test_nothing_is_kept_where_consolidation_is_off() -> None:
-    world = known(make_world(consolidation=False))
-    world.job_changed(marked(make_job(version=2), "uid-before"))
-    world.pod_changed(placed(make_pod()))
-    assert (running_pod(world).shape, running_pod(world).moved) == (None, 0.0)
+    state = known(make_world(consolidation=False))
+    state.job_changed(marked(make_job(version=2), "uid-before"))
+    state.pod_changed(placed(make_pod()))
+    assert (running_pod(state).shape, running_pod(state).moved) == (None, 0.0)
 
 
 def marked(job: Job, pod: str, index: int = 0, at: datetime = AT) -> Job:
@@ -144,54 +144,54 @@ def marked(job: Job, pod: str, index: int = 0, at: datetime = AT) -> Job:
 
 
 def test_the_pod_that_takes_the_place_of_one_that_moved_counts_as_moved() -> None:
-    world = known(make_world())
-    world.job_changed(marked(make_job(version=2), "uid-before"))
-    world.pod_changed(placed(make_pod()))
-    world.pod_changed(placed(make_pod("job-1", index=1)))
-    assert running_pod(world).moved == AT.timestamp()
-    assert running_pod(world, "uid-job-1").moved == 0.0
+    state = known(make_world())
+    state.job_changed(marked(make_job(version=2), "uid-before"))
+    state.pod_changed(placed(make_pod()))
+    state.pod_changed(placed(make_pod("job-1", index=1)))
+    assert running_pod(state).moved == AT.timestamp()
+    assert running_pod(state, "uid-job-1").moved == 0.0
 
 
 def test_a_pod_that_was_marked_and_is_still_there_has_not_moved() -> None:
-    world = known(make_world())
-    world.pod_changed(placed(make_pod()))
-    world.job_changed(marked(make_job(version=2), "uid-job-0"))
-    assert running_pod(world).moved == 0.0
+    state = known(make_world())
+    state.pod_changed(placed(make_pod()))
+    state.job_changed(marked(make_job(version=2), "uid-job-0"))
+    assert running_pod(state).moved == 0.0
 
 
 def test_a_mark_that_comes_after_the_pod_counts_as_well() -> None:
-    world = known(make_world())
-    world.pod_changed(placed(make_pod()))
-    world.job_changed(marked(make_job(version=2), "uid-before"))
-    assert running_pod(world).moved == AT.timestamp()
+    state = known(make_world())
+    state.pod_changed(placed(make_pod()))
+    state.job_changed(marked(make_job(version=2), "uid-before"))
+    assert running_pod(state).moved == AT.timestamp()
 
 
 def test_a_mark_that_changes_is_a_reason_to_plan_again_and_a_status_is_none() -> None:
-    world = known(make_world())
-    world.job_changed(marked(make_job(version=2), "uid-before"))
-    marked_at = world.version
-    world.job_changed(marked(make_job(version=3, succeeded=1), "uid-before"))
-    assert world.version == marked_at
-    world.job_changed(make_job(version=4))  # the hour is over, the mark is taken away
-    assert world.version > marked_at
+    state = known(make_world())
+    state.job_changed(marked(make_job(version=2), "uid-before"))
+    marked_at = state.version
+    state.job_changed(marked(make_job(version=3, succeeded=1), "uid-before"))
+    assert state.version == marked_at
+    state.job_changed(make_job(version=4))  # the hour is over, the mark is taken away
+    assert state.version > marked_at
 
 
 def test_a_decision_counts_before_its_mark_is_seen() -> None:
-    world = known(make_world())
-    world.pod_changed(placed(make_pod()))
-    world.running_pods.moves.decided(world.pods[PodUID("uid-job-0")], 500.0)
-    world.pod_changed(placed(make_pod("job-0-again")))
-    assert running_pod(world, "uid-job-0-again").moved == 500.0
-    assert running_pod(world).moved == 0.0
+    state = known(make_world())
+    state.pod_changed(placed(make_pod()))
+    state.running_pods.moves.decided(state.pods[PodUID("uid-job-0")], 500.0)
+    state.pod_changed(placed(make_pod("job-0-again")))
+    assert running_pod(state, "uid-job-0-again").moved == 500.0
+    assert running_pod(state).moved == 0.0
 
 
 def test_decisions_are_forgotten_when_they_no_longer_matter() -> None:
-    world = known(make_world())
+    state = known(make_world())
     for name, index, at in (("job-0", 0, 500.0), ("job-1", 1, 500.0 + REST_SECONDS)):
-        world.pod_changed(placed(make_pod(name, index=index)))
-        world.running_pods.moves.decided(world.pods[PodUID(f"uid-{name}")], at)
-    world.pod_changed(placed(make_pod("job-0-again")))
-    assert running_pod(world, "uid-job-0-again").moved == 0.0
+        state.pod_changed(placed(make_pod(name, index=index)))
+        state.running_pods.moves.decided(state.pods[PodUID(f"uid-{name}")], at)
+    state.pod_changed(placed(make_pod("job-0-again")))
+    assert running_pod(state, "uid-job-0-again").moved == 0.0
 
 
 @pytest.mark.parametrize("text", ["", "yesterday uid-x", "2026-01-01T12:00:00 uid-x"])

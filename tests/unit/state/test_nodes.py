@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 from tests.unit.state.builders import CREATED, GIB, make_node, make_pod
-from tests.unit.state.worlds import make_world
+from tests.unit.state.cluster_states import make_world
 
 from gpu_scheduler.api import gpunode
 from gpu_scheduler.core.model.cluster import Taint
@@ -100,13 +100,13 @@ def test_absurd_labels_make_a_node_unusable_with_a_reason(
 ) -> None:
     node = make_node(labels={f"nvidia.com/gpu.{label}": text})
     assert from_labels(node.metadata.labels) == ()
-    world = make_world(make_pod())
-    world.node_changed(node)
-    (told,) = world.snapshot().nodes
+    state = make_world(make_pod())
+    state.node_changed(node)
+    (told,) = state.snapshot().nodes
     assert f"nvidia.com/gpu.{label}={text}" in told.closed
     assert right in told.closed
-    world.gpunode_changed("a", from_gpunode({"devices": [entry(0)]}))
-    assert world.snapshot().nodes[0].closed == ""  # the agent knows better
+    state.gpunode_changed("a", from_gpunode({"devices": [entry(0)]}))
+    assert state.snapshot().nodes[0].closed == ""  # the agent knows better
 
 
 @pytest.mark.parametrize("text", ["-1", "9E", "much", "9" * 5000])

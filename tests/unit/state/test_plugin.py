@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.state.builders import half, make_node, make_pod
-from tests.unit.state.worlds import facts, make_world
+from tests.unit.state.cluster_states import facts, make_world
 
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.plugin import served
-from gpu_scheduler.state.world import World
 
 SHARED, WHOLE = "nvidia.com/gpu.x", "nvidia.com/gpu"
 
@@ -22,42 +22,42 @@ def pause(resource: str, amount: str = "1", **more: Any) -> Any:
     return make_pod("pause", path="other", job=None, node="a", containers=asking, **more)
 
 
-def closed(world: World) -> str:
-    return world.snapshot().nodes[0].closed
+def closed(state: ClusterState) -> str:
+    return state.snapshot().nodes[0].closed
 
 
 def test_a_resource_that_the_node_does_not_have_closes_nothing() -> None:
-    world = make_world(pause(SHARED))
-    world.node_changed(make_node("a", allocatable={WHOLE: "2"}))
-    assert closed(world) == ""
+    state = make_world(pause(SHARED))
+    state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
+    assert closed(state) == ""
 
 
 @pytest.mark.parametrize("amount", ["2", "0"])
 def test_one_that_the_node_has_closes_it_be_it_with_amount_zero(amount: str) -> None:
     """The kubelet reports 0 while the plugin restarts, and pods keep what they have."""
-    world = make_world(pause(WHOLE))
-    world.node_changed(make_node("a", allocatable={WHOLE: amount}))
-    assert closed(world) == "has GPUs in use by team-a/pause, which is not a GPUJob's"
+    state = make_world(pause(WHOLE))
+    state.node_changed(make_node("a", allocatable={WHOLE: amount}))
+    assert closed(state) == "has GPUs in use by team-a/pause, which is not a GPUJob's"
 
 
 @pytest.mark.parametrize("amount", ["3", "10P"])
 def test_a_pod_that_asks_for_more_than_there_is_holds_nothing_once_it_is_rejected(
     amount: str,
 ) -> None:
-    world = make_world(pause(WHOLE, amount))
-    world.node_changed(make_node("a", allocatable={WHOLE: "2"}))
-    world.pod_changed(pause(WHOLE, amount, version=2, phase="Failed", reason="OutOfnvidia.com/gpu"))
-    assert closed(world) == ""
+    state = make_world(pause(WHOLE, amount))
+    state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
+    state.pod_changed(pause(WHOLE, amount, version=2, phase="Failed", reason="OutOfnvidia.com/gpu"))
+    assert closed(state) == ""
 
 
 def test_the_answer_follows_what_the_node_advertises() -> None:
-    world = make_world(pause(WHOLE))
-    before = world.version
-    world.node_changed(make_node("a", allocatable={WHOLE: "2"}))
-    assert closed(world) and world.version > before
-    before = world.version
-    world.node_changed(make_node("a"))
-    assert closed(world) == "" and world.version > before
+    state = make_world(pause(WHOLE))
+    before = state.version
+    state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
+    assert closed(state) and state.version > before
+    before = state.version
+    state.node_changed(make_node("a"))
+    assert closed(state) == "" and state.version > before
 
 
 def test_only_gpus_of_the_plugin_are_served() -> None:
@@ -65,7 +65,7 @@ def test_only_gpus_of_the_plugin_are_served() -> None:
     assert served(make_node("a", allocatable=more)) == {WHOLE, SHARED, "nvidia.com/mig-1g.5gb"}
 
 
-EVENTS: list[Callable[[World], object]] = [
+EVENTS: list[Callable[[ClusterState], object]] = [
     lambda w: w.pod_changed(pause(WHOLE)),
     lambda w: w.node_changed(make_node("a")),
     lambda w: w.node_changed(make_node("a", allocatable={WHOLE: "2"})),
@@ -78,15 +78,15 @@ EVENTS: list[Callable[[World], object]] = [
 def test_the_order_of_pod_node_and_resource_does_not_matter(
     order: list[int], looks: set[int]
 ) -> None:
-    world = World()
+    state = ClusterState()
     for step, number in enumerate(order):
-        EVENTS[number](world)
+        EVENTS[number](state)
         if step in looks:
-            facts(world)
+            facts(state)
     nodes = [number for number in order if number in (1, 2, 3)]
     there, has = nodes[-1:] not in ([], [3]), nodes[-1:] == [2]
-    assert len(world.snapshot().nodes) == there
+    assert len(state.snapshot().nodes) == there
     if there:
-        assert bool(closed(world)) == (has and 0 in order)
-    world.pod_gone(PodUID("uid-pause"))
-    assert not any(node.closed for node in world.snapshot().nodes)
+        assert bool(closed(state)) == (has and 0 in order)
+    state.pod_gone(PodUID("uid-pause"))
+    assert not any(node.closed for node in state.snapshot().nodes)

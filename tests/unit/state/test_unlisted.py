@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.state.builders import half, make_node, make_place, make_pod
-from tests.unit.state.worlds import facts, free, make_world
+from tests.unit.state.cluster_states import facts, free, make_world
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.intake import Intake
+from gpu_scheduler.runtime.custom_resources import CustomResources
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.devices import Device, from_gpunode, ids_by_name
-from gpu_scheduler.state.world import World
 
 POD = PodUID("uid-job-0")
 
@@ -25,22 +25,22 @@ def on(device: str, name: str = "job-0", milli: int = 500, **more: Any) -> Pod:
     return make_pod(name, node="a", grants=half(device, milli), phase="Running", **more)
 
 
-def closed(world: World) -> str:
-    return world.snapshot().nodes[0].closed
+def closed(state: ClusterState) -> str:
+    return state.snapshot().nodes[0].closed
 
 
-def lost(world: World) -> dict[str, dict[str, int]]:
-    return {node: dict(held) for node, held in world.ledger.unlisted.items()}
+def lost(state: ClusterState) -> dict[str, dict[str, int]]:
+    return {node: dict(held) for node, held in state.ledger.unlisted.items()}
 
 
-def with_agent(*pods: Pod) -> World:
+def with_agent(*pods: Pod) -> ClusterState:
     """Node a with GPU-0 and GPU-1 by its agent, and these pods."""
-    world = make_world()
-    world.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
+    state = make_world()
+    state.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
     for pod in pods:
-        world.pod_changed(pod)
-    assert closed(world) == "" and lost(world) == {}
-    return world
+        state.pod_changed(pod)
+    assert closed(state) == "" and lost(state) == {}
+    return state
 
 
 LOST = (
@@ -53,68 +53,68 @@ LOST = (
 
 
 def test_a_node_without_its_gpunode_is_closed_while_pods_hold_what_it_named() -> None:
-    world = with_agent(on("GPU-0"))
-    world.gpunode_gone("a")
-    assert closed(world) == LOST
-    assert lost(world) == {"a": {"GPU-0": 500}}
+    state = with_agent(on("GPU-0"))
+    state.gpunode_gone("a")
+    assert closed(state) == LOST
+    assert lost(state) == {"a": {"GPU-0": 500}}
 
 
 def test_it_is_open_again_when_the_gpunode_is_back() -> None:
-    world = with_agent(on("GPU-0"))
-    world.gpunode_gone("a")
-    world.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
-    assert (closed(world), lost(world), free(world)) == ("", {}, [500, 1000])
+    state = with_agent(on("GPU-0"))
+    state.gpunode_gone("a")
+    state.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
+    assert (closed(state), lost(state), free(state)) == ("", {}, [500, 1000])
 
 
 @pytest.mark.parametrize("end", ["gone", "ended"])
 def test_or_when_those_pods_are_gone(end: str) -> None:
-    world = with_agent(on("GPU-0"), on("GPU-0", "job-1"))
-    world.gpunode_gone("a")
-    assert "but not those of 2 pods" in closed(world)
+    state = with_agent(on("GPU-0"), on("GPU-0", "job-1"))
+    state.gpunode_gone("a")
+    assert "but not those of 2 pods" in closed(state)
     for name in ("job-0", "job-1"):
-        assert closed(world)
-        before = world.version
+        assert closed(state)
+        before = state.version
         if end == "gone":
-            world.pod_gone(PodUID(f"uid-{name}"))
+            state.pod_gone(PodUID(f"uid-{name}"))
         else:
-            world.pod_changed(
+            state.pod_changed(
                 make_pod(name, version=2, node="a", grants=half("GPU-0"), phase="Failed")
             )
-        assert world.version > before
-    assert (closed(world), lost(world), free(world)) == ("", {}, [1000, 1000])
+        assert state.version > before
+    assert (closed(state), lost(state), free(state)) == ("", {}, [1000, 1000])
 
 
 def test_pods_that_hold_nothing_of_it_close_nothing() -> None:
-    world = with_agent(make_pod("x", path="other", job=None, node="a"))
-    world.gpunode_gone("a")
-    assert closed(world) == ""
+    state = with_agent(make_pod("x", path="other", job=None, node="a"))
+    state.gpunode_gone("a")
+    assert closed(state) == ""
 
 
 def test_a_leader_that_never_saw_the_gpunode_knows_it_by_the_allocations_alone() -> None:
     """Annotations are the only ledger."""
-    world = with_agent(on("GPU-0"))
-    world.gpunode_gone("a")
-    assert facts(make_world(on("GPU-0"))) == facts(world)
+    state = with_agent(on("GPU-0"))
+    state.gpunode_gone("a")
+    assert facts(make_world(on("GPU-0"))) == facts(state)
 
 
 def test_a_decision_under_way_counts_as_what_is_held() -> None:
-    world = with_agent(make_pod())
-    world.assume(make_place(grants=half("GPU-1")))
-    world.gpunode_gone("a")
-    assert "team-a/job-0 holds 0.5 of GPU-1" in closed(world)
-    world.forget(POD, make_pod())
-    assert closed(world) == ""
+    state = with_agent(make_pod())
+    state.assume(make_place(grants=half("GPU-1")))
+    state.gpunode_gone("a")
+    assert "team-a/job-0 holds 0.5 of GPU-1" in closed(state)
+    state.forget(POD, make_pod())
+    assert closed(state) == ""
 
 
 def test_a_node_that_is_registered_again_without_its_gpunode_stays_closed() -> None:
-    world = with_agent(on("GPU-0"))
-    world.node_gone("a")
-    assert lost(world) == {"a": {"GPU-0": 500}}  # nobody lists them
-    world.gpunode_gone("a")
-    world.node_changed(make_node("a"))
-    assert closed(world) == LOST
-    world.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
-    assert (closed(world), free(world)) == ("", [500, 1000])
+    state = with_agent(on("GPU-0"))
+    state.node_gone("a")
+    assert lost(state) == {"a": {"GPU-0": 500}}  # nobody lists them
+    state.gpunode_gone("a")
+    state.node_changed(make_node("a"))
+    assert closed(state) == LOST
+    state.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
+    assert (closed(state), free(state)) == ("", [500, 1000])
 
 
 # --- the GPUNode says something else ---
@@ -132,29 +132,29 @@ def test_a_node_that_is_registered_again_without_its_gpunode_stays_closed() -> N
 def test_devices_that_a_report_no_longer_has_close_the_node_while_they_are_held(
     after: tuple[Device, ...],
 ) -> None:
-    world = with_agent(on("GPU-0"), on("GPU-1", "job-1"))
-    world.gpunode_changed("a", after)
-    assert "team-a/job-0 holds 0.5 of GPU-0" in closed(world)
-    world.pod_gone(POD)
+    state = with_agent(on("GPU-0"), on("GPU-1", "job-1"))
+    state.gpunode_changed("a", after)
+    assert "team-a/job-0 holds 0.5 of GPU-0" in closed(state)
+    state.pod_gone(POD)
     known = any(device.id == "GPU-1" for device in after)
-    assert bool(closed(world)) != known
-    world.pod_gone(PodUID("uid-job-1"))
-    assert closed(world) == "" and free(world) == [1000] * len(after)
+    assert bool(closed(state)) != known
+    state.pod_gone(PodUID("uid-job-1"))
+    assert closed(state) == "" and free(state) == [1000] * len(after)
 
 
 def test_what_is_held_counts_when_less_memory_is_usable_than_was() -> None:
-    world = with_agent(on("GPU-0", milli=1000))
-    world.gpunode_changed("a", gpus("GPU-0", "GPU-1", usable_mib=30000))
-    assert closed(world) == ""
-    assert world.snapshot().free_mib == [30000 - 40960, 30000]
+    state = with_agent(on("GPU-0", milli=1000))
+    state.gpunode_changed("a", gpus("GPU-0", "GPU-1", usable_mib=30000))
+    assert closed(state) == ""
+    assert state.snapshot().free_mib == [30000 - 40960, 30000]
 
 
 def test_a_gpunode_of_a_node_that_does_not_exist_waits_for_it() -> None:
-    world = World()
-    world.gpunode_changed("a", gpus("GPU-0"))
-    assert world.snapshot().nodes == []
-    world.node_changed(make_node("a"))
-    assert world.snapshot().dev_id == ["GPU-0"]
+    state = ClusterState()
+    state.gpunode_changed("a", gpus("GPU-0"))
+    assert state.snapshot().nodes == []
+    state.node_changed(make_node("a"))
+    assert state.snapshot().dev_id == ["GPU-0"]
 
 
 # --- by index and by UUID ---
@@ -165,36 +165,36 @@ def test_an_index_that_two_devices_have_is_none() -> None:
     assert ids_by_name(doubtful) == {"GPU-0": "GPU-0", "0": "GPU-0", "GPU-1": "GPU-1"} | {
         "GPU-2": "GPU-2"
     }
-    world = make_world(on("1"))
-    world.gpunode_changed("a", doubtful)
-    assert "team-a/job-0 holds 0.5 of GPU 1" in closed(world)
+    state = make_world(on("1"))
+    state.gpunode_changed("a", doubtful)
+    assert "team-a/job-0 holds 0.5 of GPU 1" in closed(state)
 
 
 def test_an_index_is_the_devices_number_and_not_its_place_in_the_report() -> None:
-    world = make_world(on("1"))
-    world.gpunode_changed("a", gpus("GPU-1", "GPU-2", first=1))
-    assert (closed(world), free(world)) == ("", [500, 1000])
-    world.pod_changed(on("0", "job-1"))
-    assert "team-a/job-1 holds 0.5 of GPU 0" in closed(world)
+    state = make_world(on("1"))
+    state.gpunode_changed("a", gpus("GPU-1", "GPU-2", first=1))
+    assert (closed(state), free(state)) == ("", [500, 1000])
+    state.pod_changed(on("0", "job-1"))
+    assert "team-a/job-1 holds 0.5 of GPU 0" in closed(state)
 
 
 def test_the_planner_sees_who_holds_a_device_under_the_name_that_it_has_now() -> None:
-    world = make_world(on("1"))
+    state = make_world(on("1"))
 
     def held() -> list[str]:
-        return [g.device for pod in world.running_pods.on("a") for g in pod.grants]
+        return [g.device for pod in state.running_pods.on("a") for g in pod.grants]
 
     assert held() == ["1"]
-    world.gpunode_changed("a", gpus("GPU-1", "GPU-2", first=1))
+    state.gpunode_changed("a", gpus("GPU-1", "GPU-2", first=1))
     assert held() == ["GPU-1"]
-    world.gpunode_changed("a", gpus("GPU-7", first=7))
+    state.gpunode_changed("a", gpus("GPU-7", first=7))
     assert held() == ["1"]
 
 
 def test_a_label_that_says_less_than_is_held_closes_the_node() -> None:
-    world = make_world(on("1"))
-    world.node_changed(make_node("a", gpus=1))
-    assert "lists 1 GPU, but not those of 1 pod (team-a/job-0 holds 0.5 of GPU 1)" in closed(world)
+    state = make_world(on("1"))
+    state.node_changed(make_node("a", gpus=1))
+    assert "lists 1 GPU, but not those of 1 pod (team-a/job-0 holds 0.5 of GPU 1)" in closed(state)
 
 
 # --- reports that cannot be read ---
@@ -210,9 +210,9 @@ def test_an_entry_that_cannot_be_read_is_no_device_and_closes_the_node_if_it_was
     bad: object,
 ) -> None:
     assert from_gpunode({"devices": [bad]}) == ()
-    world = with_agent(on("GPU-0"))
-    world.gpunode_changed("a", from_gpunode({"devices": [bad, {**GOOD, "uuid": "GPU-1"}]}))
-    assert closed(world) == LOST.replace("2 GPUs", "1 GPU")
+    state = with_agent(on("GPU-0"))
+    state.gpunode_changed("a", from_gpunode({"devices": [bad, {**GOOD, "uuid": "GPU-1"}]}))
+    assert closed(state) == LOST.replace("2 GPUs", "1 GPU")
 
 
 def test_a_device_that_is_there_twice_is_one() -> None:
@@ -222,54 +222,54 @@ def test_a_device_that_is_there_twice_is_one() -> None:
 
 @pytest.mark.parametrize("status", [None, {}, {"devices": None}, {"devices": []}])
 def test_a_status_that_was_taken_away_gives_nothing_away(status: Any) -> None:
-    world = make_world()
-    intake = Intake(world, changed=lambda key: None, wake=lambda: None)
+    state = make_world()
+    custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
     meta = {"name": "a", "uid": "gpunode", "resourceVersion": "1"}
-    intake.node({"metadata": meta, "status": {"devices": [GOOD]}})
-    world.pod_changed(on("GPU-0"))
-    assert closed(world) == ""
-    intake.node({"metadata": {**meta, "resourceVersion": "2"}, "status": status})
-    assert "team-a/job-0 holds 0.5 of GPU-0" in closed(world)
+    custom_resources.node({"metadata": meta, "status": {"devices": [GOOD]}})
+    state.pod_changed(on("GPU-0"))
+    assert closed(state) == ""
+    custom_resources.node({"metadata": {**meta, "resourceVersion": "2"}, "status": status})
+    assert "team-a/job-0 holds 0.5 of GPU-0" in closed(state)
 
 
 # --- what is said, and what counts ---
 
 
 def test_the_sentence_names_a_few_and_how_many_more_there_are() -> None:
-    world = make_world(*(on("GPU-0", f"job-{i}", 100, index=i) for i in range(5)))
-    assert "not those of 5 pods (team-a/job-0 holds 0.1 of GPU-0, " in closed(world)
-    assert "team-a/job-2 holds 0.1 of GPU-0 and 2 more)" in closed(world)
+    state = make_world(*(on("GPU-0", f"job-{i}", 100, index=i) for i in range(5)))
+    assert "not those of 5 pods (team-a/job-0 holds 0.1 of GPU-0, " in closed(state)
+    assert "team-a/job-2 holds 0.1 of GPU-0 and 2 more)" in closed(state)
 
 
 def test_what_kubernetes_says_of_the_node_comes_first() -> None:
-    world = make_world(on("GPU-0"))
-    world.node_changed(make_node("a", cordoned=True))
-    assert closed(world) == "is cordoned"
-    assert world.snapshot().nodes[0].foreign  # nobody is told that its GPUs are free
+    state = make_world(on("GPU-0"))
+    state.node_changed(make_node("a", cordoned=True))
+    assert closed(state) == "is cordoned"
+    assert state.snapshot().nodes[0].foreign  # nobody is told that its GPUs are free
 
 
 def test_a_project_holds_what_it_holds_also_by_model() -> None:
-    world = with_agent(on("GPU-0"))
-    before = world.snapshot().held_by_model
-    world.gpunode_changed("a", gpus("GPU-8"))
-    assert world.snapshot().held_by_model == before == {("team-a", "A100"): 500}
+    state = with_agent(on("GPU-0"))
+    before = state.snapshot().held_by_model
+    state.gpunode_changed("a", gpus("GPU-8"))
+    assert state.snapshot().held_by_model == before == {("team-a", "A100"): 500}
 
 
 @given(st.permutations(range(5)), st.sets(st.integers(0, 4)))
 def test_the_order_of_events_does_not_matter(order: list[int], looks: set[int]) -> None:
     def play(order: list[int], looks: set[int]) -> dict[str, Any]:
-        world = make_world()
+        state = make_world()
         events = [
-            lambda: world.pod_changed(on("GPU-0")),
-            lambda: world.pod_changed(on("1", "job-1", index=1)),
-            lambda: world.node_changed(make_node("a", gpus=4)),
-            lambda: world.gpunode_changed("b", gpus("GPU-7")),
-            lambda: world.pod_changed(on("GPU-7", "job-2", index=2)),
+            lambda: state.pod_changed(on("GPU-0")),
+            lambda: state.pod_changed(on("1", "job-1", index=1)),
+            lambda: state.node_changed(make_node("a", gpus=4)),
+            lambda: state.gpunode_changed("b", gpus("GPU-7")),
+            lambda: state.pod_changed(on("GPU-7", "job-2", index=2)),
         ]
         for step, number in enumerate(order):
             events[number]()
             if step in looks:
-                facts(world)
-        return facts(world)
+                facts(state)
+        return facts(state)
 
     assert play(order, looks) == play(list(range(5)), set())

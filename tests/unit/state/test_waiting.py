@@ -25,7 +25,7 @@ JOB = job_of()
 
 
 class Room(PendingPods):
-    """Puts pods as the world does."""
+    """Puts pods as the state does."""
 
     def enter(self, pod: Pod, job: JobRecord | None = JOB) -> bool:
         return self.put(record(pod), pod, job)

@@ -5,10 +5,10 @@ from typing import Any
 from prometheus_client import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from tests.unit.runtime.fake_client import FakeClient
-from tests.unit.runtime.test_intake import project_body
+from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
 
-from gpu_scheduler.runtime.intake import gpujob_record
+from gpu_scheduler.runtime.custom_resources import gpujob_record
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.web.metrics import Metrics, without_reason
@@ -75,12 +75,12 @@ def make(leader: bool = True) -> Metrics:
     metrics = Metrics(client)
     if leader:
         operator = metrics.operator = Operator(client, Settings(identity="me"), metrics, "me")
-        operator.intake.project(project_body(quota=2.5))
-        operator.intake.gpujob(gpujob_body(status={"phase": "Running"}))
-        operator.world.node_changed(make_node("a"))
-        operator.world.job_changed(make_job())
-        operator.world.pod_changed(make_pod(node="a", grants=half("1"), phase="Running"))
-        operator.world.pod_changed(make_pod("job-1", index=1, cpu="999"))
+        operator.custom_resources.project(project_body(quota=2.5))
+        operator.custom_resources.gpujob(gpujob_body(status={"phase": "Running"}))
+        operator.state.node_changed(make_node("a"))
+        operator.state.job_changed(make_job())
+        operator.state.pod_changed(make_pod(node="a", grants=half("1"), phase="Running"))
+        operator.state.pod_changed(make_pod("job-1", index=1, cpu="999"))
         operator.planning.cycle()
         operator.binder.results["placed"] += 2
         operator.recovery.counts["charged_by_race"] += 1
@@ -130,9 +130,9 @@ def test_what_is_held_on_devices_that_nobody_lists_is_a_number_by_node() -> None
     metrics = make()
     assert not any(name == "gpusched_unlisted_device_milli" for name, _ in scrape(metrics))
     assert metrics.operator is not None
-    world = metrics.operator.world
-    world.pod_changed(make_pod("job-2", index=2, node="a", grants=half("GPU-gone")))
-    world.pod_changed(make_pod("job-3", index=3, node="b", grants=half("0", 250)))
+    state = metrics.operator.state
+    state.pod_changed(make_pod("job-2", index=2, node="a", grants=half("GPU-gone")))
+    state.pod_changed(make_pod("job-3", index=3, node="b", grants=half("0", 250)))
     seen = scrape(metrics)
     assert seen["gpusched_unlisted_device_milli", (("node", "a"),)] == 500
     assert seen["gpusched_unlisted_device_milli", (("node", "b"),)] == 250

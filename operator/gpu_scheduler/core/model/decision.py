@@ -60,7 +60,7 @@ class EvictReason(StrEnum):
     CONSOLIDATE = "consolidate"  # it fits elsewhere, what waits needs several GPUs here
 
 
-class HoldKind(StrEnum):
+class ReservationKind(StrEnum):
     """Why devices are kept for a pod."""
 
     FREED = "freed"  # pods were evicted for it, or leave anyway
@@ -114,7 +114,7 @@ class Evict:
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class Reservation:
     """Keep room on this node for a waiting pod; to be handed to the next plan.
 
     ``start``: when it could start there, epoch seconds, as far as time limits tell. ``grants``: on
@@ -124,7 +124,7 @@ class Hold:
     pod: PodUID
     job: JobKey
     node: str
-    kind: HoldKind
+    kind: ReservationKind
     start: float | None = None
     grants: tuple[Grant, ...] = ()
 
@@ -142,7 +142,7 @@ class Plan:
     places: tuple[Place, ...]
     waits: tuple[Wait, ...]
     evicts: tuple[Evict, ...] = ()
-    holds: tuple[Hold, ...] = ()
+    holds: tuple[Reservation, ...] = ()
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
     again_at: float | None = None
     shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = field(default_factory=dict)

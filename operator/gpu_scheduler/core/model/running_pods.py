@@ -42,7 +42,7 @@ class RunningPod:
         return sum(grant.milli for grant in self.grants)
 
 
-Party = tuple[RunningPod, ...]  # who goes together: a pod alone, or all pods of a gang
+EvictionGroup = tuple[RunningPod, ...]  # who goes together: a pod alone, or all pods of a gang
 
 
 class RunningPods(Protocol):

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.classes import MOST_AMOUNTS, Classes
 from gpu_scheduler.core.packing.kinds import KindScores
 from gpu_scheduler.core.packing.load import Allowed
-from gpu_scheduler.core.packing.look import MOST_AMOUNTS, Look
 from gpu_scheduler.core.packing.outcome import Described, Outcomes, Picked
 
 Ints = npt.NDArray[np.int64]
@@ -42,7 +42,7 @@ class Part:
 class Column:
     """Keys of the classes of a look on single nodes of its kind."""
 
-    def __init__(self, look: Look, kind: KindScores) -> None:
+    def __init__(self, look: Classes, kind: KindScores) -> None:
         self.look, self._kind = look, kind
         self._blocked = np.full(len(look.milli), keys.BLOCKED)
         self._single = (look.count == 1) & (look.milli > 0) & (look.milli <= DEVICE_MILLI)

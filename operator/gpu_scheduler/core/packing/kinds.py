@@ -4,8 +4,8 @@ from gpu_scheduler.core.model.devices import Chooser
 from gpu_scheduler.core.model.snapshot import NodeKind
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.classes import PICKED
 from gpu_scheduler.core.packing.load import NEVER, load_of
-from gpu_scheduler.core.packing.look import PICKED
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.scoring import Scoring
 

@@ -13,11 +13,11 @@ from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.classes import PICKED, classify
 from gpu_scheduler.core.packing.column import Column
 from gpu_scheduler.core.packing.kinds import KindScores
 from gpu_scheduler.core.packing.load import NEVER
-from gpu_scheduler.core.packing.look import PICKED, look_at
-from gpu_scheduler.core.packing.mirror import Mirror
+from gpu_scheduler.core.packing.node_columns import Store
 
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -97,10 +97,10 @@ class Rows:
 
     def _column(self, kind: int, milli: Ints, count: Ints, size: Ints) -> Column:
         wants = self._cpu[: self.count], self.least_scarce[: self.count]
-        return Column(look_at(milli, count, size, wants), self._kinds[kind])
+        return Column(classify(milli, count, size, wants), self._kinds[kind])
 
     def asks(self, kind: int, at: int) -> tuple[int, int, int]:
-        """Milli, count and size of a row on a kind of node, as in ``Look``."""
+        """Milli, count and size of a row on a kind of node, as in ``Classes``."""
         milli, count, size = self._asks[kind][:, at].tolist()
         return milli, count, size
 
@@ -129,7 +129,7 @@ class Rows:
             fits = fits & (self._memory[:n] <= memory) & (self._ephemeral[:n] <= ephemeral)
         return np.where(fits, column, keys.BLOCKED)
 
-    def admit_row(self, at: int, mirror: Mirror) -> None:
+    def admit_row(self, at: int, mirror: Store) -> None:
         """The same for one row and all nodes."""
         room = mirror.room(int(self._memory[at]), int(self._ephemeral[at]))
         self.keys[at][~(self.usable[at] & room)] = keys.BLOCKED

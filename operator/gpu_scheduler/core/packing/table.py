@@ -14,11 +14,11 @@ from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.classes import PICKED
 from gpu_scheduler.core.packing.column import Column
 from gpu_scheduler.core.packing.kinds import KindScores
-from gpu_scheduler.core.packing.look import PICKED
-from gpu_scheduler.core.packing.mirror import Mirror
 from gpu_scheduler.core.packing.mix import Mix
+from gpu_scheduler.core.packing.node_columns import Store
 from gpu_scheduler.core.packing.outcome import Picked
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.row import row_keys
@@ -51,7 +51,7 @@ class ScoreTable:
         else:
             self._scarce = np.zeros(len(cluster.nodes), dtype=np.int64)
         self._scarce_of: list[int] = self._scarce.tolist()
-        self._mirror = Mirror(snapshot, [kind.alike for kind in self._kinds])
+        self._mirror = Store(snapshot, [kind.alike for kind in self._kinds])
         self._rows = Rows(snapshot, self._scarce, self._kinds)
         self._columns: dict[tuple[object, ...], Ints] = {}
         self._seen = len(snapshot.changed)

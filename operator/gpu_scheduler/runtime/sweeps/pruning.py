@@ -20,9 +20,9 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -41,7 +41,7 @@ class Pruning:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         events: Events,
         *,
@@ -49,7 +49,7 @@ class Pruning:
         now: Callable[[], datetime] = _wall_clock,
     ) -> None:
         """``clock`` measures the grace, ``now`` dates the mark."""
-        self._world, self._client, self._events = world, client, events
+        self._state, self._client, self._events = state, client, events
         self._clock, self._now = clock, now
         self._told: dict[PodUID, float] = {}  # since when, on our clock
         self._marking: dict[PodUID, asyncio.Task[bool]] = {}
@@ -78,19 +78,19 @@ class Pruning:
 
     async def run(self) -> NoReturn:
         """End what does not stop, for ever; begins with what an earlier leader told."""
-        for pod in self._world.pods.values():
+        for pod in self._state.pods.values():
             if pod.pruned and pod.stage is not Stage.ENDED:
                 ago = self._now().timestamp() - epoch_seconds(pod.pruned)
                 self._told[pod.uid] = self._clock() - max(0.0, ago)
         while True:
-            self.look()
+            self.check()
             await asyncio.sleep(_LOOK_SECONDS)
 
-    def look(self) -> None:
+    def check(self) -> None:
         """End pods whose grace is over; forget those that have ended."""
         now = self._clock()
         for uid, since in list(self._told.items()):
-            pod = self._world.pods.get(uid)
+            pod = self._state.pods.get(uid)
             if pod is None or pod.stage is Stage.ENDED:
                 del self._told[uid]
             elif not pod.deleting and uid not in self._ending:
@@ -103,8 +103,8 @@ class Pruning:
 
     def _grace_seconds(self, pod: PodRecord) -> int | None:
         """None: its GPUJob is gone, and so will the pod be."""
-        key = self._world.job_of(pod)
-        job = self._world.gpujobs.get(key) if key is not None else None
+        key = self._state.job_of(pod)
+        job = self._state.gpujobs.get(key) if key is not None else None
         sweep = job.spec.sweep if job is not None and job.spec is not None else None
         if sweep is None or sweep.early_stopping is None:
             return None
@@ -131,8 +131,8 @@ class Pruning:
     def _say(self, pod: PodRecord, why: str) -> None:
         self.ended += 1
         log.info("%s/%s: %s", pod.namespace, pod.name, why)
-        key = self._world.job_of(pod)
-        job = self._world.gpujobs.get(key) if key is not None else None
+        key = self._state.job_of(pod)
+        job = self._state.gpujobs.get(key) if key is not None else None
         if job is not None:
             subject = Subject("GPUJob", job.namespace, job.name, job.uid)
             self._events.say(subject, "Normal", "TrialEnded", why)

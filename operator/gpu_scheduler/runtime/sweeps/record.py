@@ -22,8 +22,8 @@ from gpu_scheduler.core.sweeps.table import Table
 from gpu_scheduler.core.sweeps.trials import Search, parameters_of
 from gpu_scheduler.core.sweeps.verdict import FatalExit, Phase, Verdict, judge
 from gpu_scheduler.runtime.sweeps.endings import result_container
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
-from gpu_scheduler.state.world import World
 
 TOLD_TO_STOP = "told to stop"  # message of a STARTED row: its end, whenever it comes, is Pruned
 
@@ -199,11 +199,11 @@ class Sweep:
 
 
 class Sweeps:
-    """All sweeps. They follow from the GPUJobs of ``world``: nobody has to announce them."""
+    """All sweeps. They follow from the GPUJobs of ``state``: nobody has to announce them."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, state: ClusterState) -> None:
         """Know nothing but where to look."""
-        self._world = world
+        self._state = state
         self._known: dict[JobKey, Sweep] = {}
         self._by_uid: dict[str, Sweep] = {}
         self.report_url: Callable[[Sweep, int], str] = lambda sweep, trial: ""
@@ -211,7 +211,7 @@ class Sweeps:
 
     def of(self, key: JobKey) -> Sweep | None:
         """The sweep that a GPUJob is; None when it is none, or cannot be read."""
-        job, known = self._world.gpujobs.get(key), self._known.get(key)
+        job, known = self._state.gpujobs.get(key), self._known.get(key)
         if known is not None and (job is None or job.uid != known.uid):
             self._forget(known)
             known = None

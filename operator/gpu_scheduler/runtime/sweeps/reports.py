@@ -11,15 +11,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import isfinite, nan
 
-from gpu_scheduler.core.allowances import Allowances
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.rate_limiter import RateLimiter
 from gpu_scheduler.core.sweeps.objective import Objective
 from gpu_scheduler.core.sweeps.reports import BadReportError, Report, parse_report
 from gpu_scheduler.core.sweeps.tokens import address, fits
 from gpu_scheduler.runtime.sweeps.pruning import Pruning
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 PER_SECOND = 10.0  # reports of a trial, for long; so many more at once are let through:
 BURST = 100.0
@@ -49,13 +49,13 @@ _TOO_OFTEN = _refusal(
 class Reports:
     """Takes reports. ``base_url``: where trials reach them; empty: nowhere, none is taken."""
 
-    world: World
+    state: ClusterState
     sweeps: Sweeps
     pruning: Pruning
     base_url: str
     clock: Callable[[], float]
     answers: Counter[int] = field(default_factory=Counter)  # by status
-    _allowances: Allowances[PodUID] = field(default_factory=lambda: Allowances(PER_SECOND, BURST))
+    _allowances: RateLimiter[PodUID] = field(default_factory=lambda: RateLimiter(PER_SECOND, BURST))
 
     def url(self, sweep: Sweep, trial: int) -> str:
         """A new address for the pod that is being placed."""
@@ -85,7 +85,7 @@ class Reports:
         if not sweep.loaded:
             return _refusal(503, "the results of this sweep are being read", retry_after_seconds=1)
         uid = sweep.running(trial)
-        pod = self.world.pods.get(uid) if uid is not None else None
+        pod = self.state.pods.get(uid) if uid is not None else None
         if pod is None or pod.stage is Stage.ENDED:
             return _refusal(410, f"trial {trial} does not run")
         if not fits(pod.report_token, token):

@@ -27,8 +27,8 @@ from gpu_scheduler.runtime.sweeps.results import Results
 from gpu_scheduler.runtime.sweeps.salvage import lost, salvage
 from gpu_scheduler.runtime.sweeps.trials import Trials
 from gpu_scheduler.runtime.width import pods_at_once
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ class Segments:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         acceptance: Acceptance,
         sweeps: Sweeps,
@@ -53,7 +53,7 @@ class Segments:
         """``wake``: the planner may have something to do."""
         self._writes = writes
         self._stay: dict[str, str] = {}  # why Jobs stay suspended, by uid
-        self._world, self._client, self._acceptance = world, client, acceptance
+        self._state, self._client, self._acceptance = state, client, acceptance
         self._sweeps, self._trials, self._results = sweeps, trials, results
         self._wake = wake
 
@@ -86,7 +86,7 @@ class Segments:
             return refused
         existing = sorted(self._own(job), key=lambda own: own.first_trial)
         unended = [own for own in existing if not (own.complete or own.failure)]
-        at_once = pods_at_once(self._world, job, project, unended)
+        at_once = pods_at_once(self._state, job, project, unended)
         wanted = _wanted(sweep, existing, job.spec.total_pods, at_once) if sweep.may_start else []
         if wanted and not existing:
             judged = await self._acceptance.judge(job, project)
@@ -109,7 +109,7 @@ class Segments:
                     "for the trials that are missing"
                 )
         stay = {each.uid: self._stay.get(each.uid, "") for each in own if each.suspend}
-        self._stay = {uid: why for uid, why in self._stay.items() if uid in self._world.jobs}
+        self._stay = {uid: why for uid, why in self._stay.items() if uid in self._state.jobs}
         return next(filter(None, stay.values()), "") or self._writes.complaint(own)
 
     async def _known(self, job: GPUJobRecord) -> Sweep | None:
@@ -129,11 +129,11 @@ class Segments:
 
     def _own(self, job: GPUJobRecord) -> list[JobRecord]:
         return [
-            j for j in self._world.jobs_of(job.key) if j.owner_uid == job.uid and not j.deleting
+            j for j in self._state.jobs_of(job.key) if j.owner_uid == job.uid and not j.deleting
         ]
 
     def _verdict_ended(self, sweep: Sweep) -> bool:
-        return sweep.verdict(running(self._world, sweep)).phase is not Phase.RUNNING
+        return sweep.verdict(running(self._state, sweep)).phase is not Phase.RUNNING
 
     def _cannot_search(self, sweep: Sweep) -> str:
         if sweep.unsearchable:
@@ -183,7 +183,7 @@ class Segments:
         (accepted,) = await self._acceptance.rendered(job, project, segment)
         body = dict(accepted.job)
         body["spec"] = body["spec"] | {"parallelism": width}
-        made = self._world.job_changed(await create_job(self._client, job, body))
+        made = self._state.job_changed(await create_job(self._client, job, body))
         if made is not None:
             self._trials.job_changed(made)
         log.info("%s: trials %d to %d are open", job.key, segment.first, segment.end - 1)
@@ -202,9 +202,9 @@ def is_over(job: GPUJobRecord, sweep: Sweep) -> bool:
     return phase == "Failed" or sweep.completions <= trials
 
 
-def running(world: World, sweep: Sweep) -> int:
+def running(state: ClusterState, sweep: Sweep) -> int:
     """Trials that hold GPUs, or are about to."""
-    return len(sweep.live) + sum(1 for place in world.assumed.values() if place.job == sweep.key)
+    return len(sweep.live) + sum(1 for place in state.assumed.values() if place.job == sweep.key)
 
 
 def _sizes(existing: list[JobRecord]) -> list[int]:

@@ -16,20 +16,24 @@ from gpu_scheduler.jobs.hparams import annotations
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 
 class Start:
     """Gives trials their parameters."""
 
     def __init__(
-        self, world: World, sweeps: Sweeps, *, changed: Callable[[JobKey], None] = lambda key: None
+        self,
+        state: ClusterState,
+        sweeps: Sweeps,
+        *,
+        changed: Callable[[JobKey], None] = lambda key: None,
     ) -> None:
         """Both are only read, but for what adaptive searches give away.
 
         ``changed``: a search cannot go on, which its status is to say.
         """
-        self._world, self._sweeps, self._changed = world, sweeps, changed
+        self._state, self._sweeps, self._changed = state, sweeps, changed
 
     def annotations(self, decision: Place) -> Mapping[str, str]:
         """What the write that places a pod sets besides; nothing for pods of no sweep.
@@ -37,10 +41,10 @@ class Start:
         Raises:
             NotPlaceableError: it is no trial of its sweep, or the search has no values for it.
         """
-        sweep, pod = self._sweeps.of(decision.job), self._world.pods.get(decision.pod)
+        sweep, pod = self._sweeps.of(decision.job), self._state.pods.get(decision.pod)
         if sweep is None:
             return {}
-        job = self._world.jobs.get(pod.job_uid) if pod is not None else None
+        job = self._state.jobs.get(pod.job_uid) if pod is not None else None
         if pod is None or job is None or not sweep.know(job) or pod.index not in job.indexes:
             raise NotPlaceableError(f"{decision.job}: a pod of no segment of this sweep")
         trial = job.first_trial + pod.index

@@ -19,8 +19,8 @@ from gpu_scheduler.runtime.sweeps.segments import Segments, is_over, running
 from gpu_scheduler.runtime.sweeps.start import Start
 from gpu_scheduler.runtime.sweeps.status import Judged, judged
 from gpu_scheduler.runtime.sweeps.trials import Trials
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.world import World
 
 _GATHER_SECONDS = 0.5  # ends of trials, before the Jobs of their sweep are looked at
 
@@ -30,7 +30,7 @@ class Sweeping:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
         queue: WorkQueue[JobKey],
         *,
@@ -39,22 +39,22 @@ class Sweeping:
         clock: Callable[[], float],
     ) -> None:
         """``queue``: of GPUJobs whose Jobs are to be looked at."""
-        self._world, self._client, self._wake = world, client, wake
-        self.sweeps = Sweeps(world)
+        self._state, self._client, self._wake = state, client, wake
+        self.sweeps = Sweeps(state)
         self.trials = Trials(
-            world,
+            state,
             self.sweeps,
             changed=lambda key: queue.add_after(key, _GATHER_SECONDS),
             wake=wake,
             clock=clock,
         )
-        self.start = Start(world, self.sweeps, changed=queue.add)
+        self.start = Start(state, self.sweeps, changed=queue.add)
         self.results = Results(
             client,
             self.sweeps,
             seconds=results_seconds,
             clock=clock,
-            terminating=world.terminating,
+            terminating=state.terminating,
         )
         self._search = SearchThread()
         self._logs = Logs(client, self.trials, self._search)
@@ -64,7 +64,7 @@ class Sweeping:
     def segments(self, acceptance: Acceptance, writes: JobWrites) -> Segments:
         """What makes the Jobs of sweeps."""
         return Segments(
-            self._world,
+            self._state,
             self._client,
             acceptance,
             self.sweeps,
@@ -79,7 +79,7 @@ class Sweeping:
         sweep = self.sweeps.of(job.key)
         if sweep is None or not sweep.loaded:
             return None
-        found = judged(sweep, running(self._world, sweep), lost(sweep))
+        found = judged(sweep, running(self._state, sweep), lost(sweep))
         if not is_over(job, sweep):
             return found
         return as_it_ended(job, sweep) or (found if found.ended is not None else None)

@@ -20,9 +20,9 @@ from gpu_scheduler.core.sweeps.verdict import FatalExit
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.sweeps.endings import Ending, ending, fatal_code
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -47,7 +47,7 @@ class Trials:
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         sweeps: Sweeps,
         *,
         changed: Callable[[JobKey], None],
@@ -55,7 +55,7 @@ class Trials:
         clock: Callable[[], float],
     ) -> None:
         """``changed``: the Jobs of this GPUJob may have to be looked at."""
-        self._world, self._sweeps = world, sweeps
+        self._state, self._sweeps = state, sweeps
         self._changed, self._wake, self._clock = changed, wake, clock
         self._later: dict[str, dict[PodUID, Seen]] = {}  # Job uid -> pods, until they can be read
         self._live: dict[PodUID, tuple[JobKey, int]] = {}
@@ -95,10 +95,10 @@ class Trials:
 
     def loaded(self, sweep: Sweep) -> None:
         """The stored results of a sweep are in its table: now its pods and Jobs can be read."""
-        for job in self._world.jobs_of(sweep.key):
+        for job in self._state.jobs_of(sweep.key):
             self.job_changed(job)
-        self._world.version += 1
-        self._world.touched.add(sweep.key)
+        self._state.version += 1
+        self._state.touched.add(sweep.key)
         self._wake()
 
     def job_changed(self, job: JobRecord) -> None:
@@ -116,7 +116,7 @@ class Trials:
         if self._judged.get(job.uid) == said:
             return
         self._judged[job.uid] = said
-        if any(j.uid != job.uid and not j.complete for j in self._world.jobs_of(sweep.key)):
+        if any(j.uid != job.uid and not j.complete for j in self._state.jobs_of(sweep.key)):
             self._changed(sweep.key)  # they share the parallelism, by what each has left
         for index in _over(job):
             trial = job.first_trial + index
@@ -133,7 +133,7 @@ class Trials:
         """Trials that their Job calls done, unexplained for so long, by Job."""
         due: dict[str, tuple[Sweep, JobRecord, list[int]]] = {}
         for (uid, trial), (since, job_uid) in tuple(self._unsettled.items()):
-            sweep, job = self._sweeps.by_uid(uid), self._world.jobs.get(job_uid)
+            sweep, job = self._sweeps.by_uid(uid), self._state.jobs.get(job_uid)
             if sweep is None or job is None or sweep.final(trial):
                 del self._unsettled[uid, trial]
                 continue
@@ -150,11 +150,11 @@ class Trials:
         """Judge ``trials`` by ``pods``: all that the API server has of their Job right now."""
         there: dict[int, list[PodRecord]] = {}
         for obj in pods:
-            pod = self._world.pod_changed(obj)
+            pod = self._state.pod_changed(obj)
             if pod is not None:
                 self.observe(obj, pod)
             else:  # the watch was faster than this answer
-                pod = self._world.pods.get(PodUID(obj.metadata.uid))
+                pod = self._state.pods.get(PodUID(obj.metadata.uid))
             if pod is not None:
                 there.setdefault(job.first_trial + pod.index, []).append(pod)
         completed = {job.first_trial + index for index in job.completed}
@@ -196,7 +196,7 @@ class Trials:
         if seen.pod.phase == "Succeeded" and sweep.final(trial):
             # All that counts is in the table now, and a Job keeps its pods to its end: nobody
             # needs to remember thousands of them.
-            self._world.pod_dismissed(seen.pod.uid)
+            self._state.pod_dismissed(seen.pod.uid)
 
     def _judge(self, sweep: Sweep, trial: int, seen: Seen) -> None:
         pod = seen.pod
@@ -263,14 +263,14 @@ class Trials:
             sweep.given(trial, parameters)
 
     def _news(self, sweep: Sweep, could_start: bool) -> None:
-        self._world.touched.add(sweep.key)
+        self._state.touched.add(sweep.key)
         self._changed(sweep.key)
         if sweep.may_start != could_start:
-            self._world.version += 1
+            self._state.version += 1
             self._wake()
 
     def _trial_of(self, pod: PodRecord) -> tuple[Sweep, int] | None:
-        job = self._world.jobs.get(pod.job_uid)
+        job = self._state.jobs.get(pod.job_uid)
         sweep = self._sweeps.of(job.owner) if job is not None else None
         if job is None or sweep is None or sweep.uid != job.owner_uid or not sweep.know(job):
             return None
@@ -282,7 +282,7 @@ class Trials:
         return next(
             (
                 job
-                for job in self._world.jobs_of(sweep.key)
+                for job in self._state.jobs_of(sweep.key)
                 if job.first_trial <= trial < job.first_trial + job.completions
             ),
             None,

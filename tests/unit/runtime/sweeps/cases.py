@@ -11,8 +11,8 @@ from gpu_scheduler.core.sweeps.outcome import Outcome
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
 from gpu_scheduler.runtime.sweeps.trials import Trials
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import JobRecord
-from gpu_scheduler.state.world import World
 
 KEY = JobKey("team-a/job")
 RANDOM: dict[str, Any] = {
@@ -58,22 +58,22 @@ class Case:
     def __init__(
         self, *, loaded: bool = True, completions: int = 4, parallelism: int = 2, **sweep: Any
     ) -> None:
-        self.world = World()
-        self.sweeps = Sweeps(self.world)
+        self.state = ClusterState()
+        self.sweeps = Sweeps(self.state)
         self.now = 100.0
         self.changed: list[JobKey] = []
         self.trials = Trials(
-            self.world,
+            self.state,
             self.sweeps,
             changed=self.changed.append,
             wake=lambda: None,
             clock=lambda: self.now,
         )
-        self.world.node_changed(make_node("a"))
-        self.world.project_changed(make_project())
+        self.state.node_changed(make_node("a"))
+        self.state.project_changed(make_project())
         record = make_gpujob(parallelism=parallelism, completions=completions, sweep=RANDOM | sweep)
         assert record.spec is not None, record.problem
-        self.world.gpujob_changed(record)
+        self.state.gpujob_changed(record)
         found = self.sweeps.of(KEY)
         assert found is not None
         self.sweep: Sweep = found
@@ -81,7 +81,7 @@ class Case:
 
     def job(self, number: int = 0, first: int = 0, size: int = 4, **settings: Any) -> JobRecord:
         """The watch shows a Job."""
-        record = self.world.job_changed(segment_job(number, first, size, **settings))
+        record = self.state.job_changed(segment_job(number, first, size, **settings))
         assert record is not None
         self.trials.job_changed(record)
         return record
@@ -89,7 +89,7 @@ class Case:
     def pod(self, trial: int, name: str = "", **settings: Any) -> None:
         """The watch shows a pod."""
         obj = trial_pod(trial, name, **settings)
-        record = self.world.pod_changed(obj)
+        record = self.state.pod_changed(obj)
         if record is not None:
             self.trials.observe(obj, record)
 

@@ -16,7 +16,7 @@ from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.sweeps.pruning import Pruning
 from gpu_scheduler.runtime.sweeps.record import Sweep, Sweeps
 from gpu_scheduler.runtime.sweeps.reports import Answer, Reports
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 BASE = "http://reports.example/reports"
 UID = "gpujob-uid"
@@ -34,18 +34,18 @@ class Case:
     """``early_stopping`` None: the sweep stops nothing; trials 0 and 1 run in job-0 and job-1."""
 
     def __init__(self, early_stopping: dict[str, Any] | None = STOPPING, **sweep: Any) -> None:
-        self.world = World()
+        self.state = ClusterState()
         self.answer: Any = {}
         self.client = FakeClient(self._reply)
         self.events = FakeEvents()
         self.pruning = Pruning(
-            self.world,
+            self.state,
             self.client,  # type: ignore[arg-type]
             self.events,  # type: ignore[arg-type]
             clock=clock,
         )
-        self.sweeps = Sweeps(self.world)
-        self.reports = Reports(self.world, self.sweeps, self.pruning, BASE, clock)
+        self.sweeps = Sweeps(self.state)
+        self.reports = Reports(self.state, self.sweeps, self.pruning, BASE, clock)
         spec = {
             "algorithm": "random",
             "objective": {"metric": "loss"},
@@ -53,12 +53,12 @@ class Case:
         } | sweep
         if early_stopping is not None:
             spec["earlyStopping"] = early_stopping
-        self.world.node_changed(make_node("a"))
-        self.world.project_changed(make_project())
+        self.state.node_changed(make_node("a"))
+        self.state.project_changed(make_project())
         record = make_gpujob(parallelism=2, completions=8, sweep=spec)
         assert record.spec is not None, record.problem
-        self.world.gpujob_changed(record)
-        self.world.job_changed(segment_job(0, 0, 8, uid_="job-uid"))
+        self.state.gpujob_changed(record)
+        self.state.job_changed(segment_job(0, 0, 8, uid_="job-uid"))
         found = self.sweeps.of(record.key)
         assert found is not None
         self.sweep: Sweep = found
@@ -79,7 +79,7 @@ class Case:
 
     def see(self, pod: Pod) -> None:
         """The watch shows a pod."""
-        self.world.pod_changed(pod)
+        self.state.pod_changed(pod)
 
     async def report(
         self,

@@ -210,7 +210,7 @@ async def test_the_dear_logs_of_one_namespace_hold_up_no_other() -> None:
     logs = Logs(client, trials, slowly)  # type: ignore[arg-type]
     case.job()
     case.pod(0)
-    seen = Seen(next(iter(case.world.pods.values())), "{}", None)
+    seen = Seen(next(iter(case.state.pods.values())), "{}", None)
     for trial in range(40):
         logs.read(dear, trial, seen)
     logs.read(quick, 99, seen)

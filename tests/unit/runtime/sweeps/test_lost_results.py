@@ -96,14 +96,14 @@ def leader_after(phase: str = "Succeeded", **sweep: Any) -> tuple[Case, dict[str
     before.trials.end(before.sweep, Outcome(39, TrialState.FAILED, message="bang"))
     told = status_of(before)
     after = Case(completions=40, **sweep)
-    job = after.world.gpujobs[KEY]
+    job = after.state.gpujobs[KEY]
     job.status = {"phase": phase, "sweep": told, "message": "all trials have ended"}
     return after, told
 
 
 def test_the_best_trial_stays_the_best_and_what_is_lost_is_counted() -> None:
     case, told = leader_after(phase="Running")
-    assert salvage(case.sweep, case.world.gpujobs[KEY])
+    assert salvage(case.sweep, case.state.gpujobs[KEY])
     found = judged(case.sweep, 0, lost(case.sweep)).status.model_dump(mode="json", by_alias=True)
     for part in ("best", "top", "errors"):
         assert found[part] == told[part]
@@ -112,8 +112,8 @@ def test_the_best_trial_stays_the_best_and_what_is_lost_is_counted() -> None:
 
 def test_the_end_of_a_sweep_stays_what_it_was() -> None:
     case, told = leader_after()
-    salvage(case.sweep, case.world.gpujobs[KEY])
-    found = as_it_ended(case.world.gpujobs[KEY], case.sweep)
+    salvage(case.sweep, case.state.gpujobs[KEY])
+    found = as_it_ended(case.state.gpujobs[KEY], case.sweep)
     assert isinstance(found, Judged)
     assert (found.ended, found.message) == (Phase.SUCCEEDED, "all trials have ended")
     status = found.status.model_dump(mode="json", by_alias=True)
@@ -123,7 +123,7 @@ def test_the_end_of_a_sweep_stays_what_it_was() -> None:
 
 def test_looking_for_their_pods_in_vain_changes_nothing_of_that() -> None:
     case, _ = leader_after()
-    salvage(case.sweep, case.world.gpujobs[KEY])
+    salvage(case.sweep, case.state.gpujobs[KEY])
     sentence = lost(case.sweep)
     case.job(size=40)
     for trial in range(40):
@@ -136,14 +136,14 @@ def test_what_pods_tell_is_not_lost() -> None:
     case.job(size=40)
     for trial in range(40):
         case.sweep.restore(done(trial))
-    assert not salvage(case.sweep, case.world.gpujobs[KEY])
+    assert not salvage(case.sweep, case.state.gpujobs[KEY])
     assert lost(case.sweep) == ""
-    assert as_it_ended(case.world.gpujobs[KEY], case.sweep) is None
+    assert as_it_ended(case.state.gpujobs[KEY], case.sweep) is None
 
 
 def test_what_is_read_later_from_logs_is_found_again() -> None:
     case, _ = leader_after()
-    salvage(case.sweep, case.world.gpujobs[KEY])
+    salvage(case.sweep, case.state.gpujobs[KEY])
     for trial in range(40):
         case.trials.end(case.sweep, done(trial))
     assert lost(case.sweep) == ""
@@ -151,7 +151,7 @@ def test_what_is_read_later_from_logs_is_found_again() -> None:
 
 def test_parameters_of_an_adaptive_search_come_back_as_the_status_shows_them() -> None:
     case, told = leader_after(algorithm="tpe")
-    salvage(case.sweep, case.world.gpujobs[KEY])
+    salvage(case.sweep, case.state.gpujobs[KEY])
     assert status_of(case)["best"] == told["best"]
 
 
@@ -160,8 +160,8 @@ def test_parameters_of_an_adaptive_search_come_back_as_the_status_shows_them() -
 )
 def test_a_status_that_says_nothing_salvages_nothing(odd: dict[str, Any]) -> None:
     case = Case()
-    case.world.gpujobs[KEY].status = odd
-    assert not salvage(case.sweep, case.world.gpujobs[KEY])
+    case.state.gpujobs[KEY].status = odd
+    assert not salvage(case.sweep, case.state.gpujobs[KEY])
 
 
 @virtual
@@ -171,16 +171,16 @@ async def test_a_leader_that_finds_nothing_stored_takes_the_status_at_its_word()
     case.job(size=40)
     store = Store()
     segments = Segments(
-        case.world,
+        case.state,
         store.client,  # type: ignore[arg-type]
         None,  # type: ignore[arg-type]
         case.sweeps,
         case.trials,
         store.results(case),
-        job_writes(case.world, store.client),
+        job_writes(case.state, store.client),
         wake=lambda: None,
     )
-    await segments.ended(case.world.gpujobs[KEY])
+    await segments.ended(case.state.gpujobs[KEY])
     assert status_of(case)["best"] == told["best"]
     assert case.sweep.dirty == {0}, "what is known is stored again"
 
@@ -188,9 +188,9 @@ async def test_a_leader_that_finds_nothing_stored_takes_the_status_at_its_word()
 def test_what_is_being_read_from_logs_is_left_to_them() -> None:
     """They have the other metrics as well."""
     case, told = leader_after(phase="Running")
-    assert not salvage(case.sweep, case.world.gpujobs[KEY], range(40))
+    assert not salvage(case.sweep, case.state.gpujobs[KEY], range(40))
     best = told["best"]["trial"]
-    salvage(case.sweep, case.world.gpujobs[KEY], {best})
+    salvage(case.sweep, case.state.gpujobs[KEY], {best})
     assert not case.sweep.final(best)
     assert lost(case.sweep).startswith("28 of 39 results are lost")
 
@@ -200,7 +200,7 @@ async def test_what_only_the_status_knew_is_stored_again_also_without_a_job() ->
     case, told = leader_after()
     store = Store()
     results = store.results(case)
-    results.keep(case.sweep, salvage(case.sweep, case.world.gpujobs[KEY]))
+    results.keep(case.sweep, salvage(case.sweep, case.state.gpujobs[KEY]))
     async with Running(results.run()):
         await asyncio.sleep(1)
     stored = [row.trial for row in store.rows()]

@@ -19,7 +19,7 @@ from gpu_scheduler.runtime.sweeps.start import Start
 
 def waiting(case: Case, **settings: Any) -> Any:
     pod = trial_pod(2, node="", grants=(), phase="Pending", **settings)
-    case.world.pod_changed(pod)
+    case.state.pod_changed(pod)
     return pod
 
 
@@ -31,16 +31,16 @@ def test_one_write_has_the_devices_and_the_parameters(gates: tuple[str, ...] | N
         case.job()
         pod = waiting(case, gates=gates)
         binder = Binder(
-            case.world,
+            case.state,
             client,  # type: ignore[arg-type]
             concurrency=1,
             pin=Pin.AFFINITY,
             wake=lambda: None,
-            more=Start(case.world, case.sweeps).annotations,
+            more=Start(case.state, case.sweeps).annotations,
             term=FakeTerm(),  # type: ignore[arg-type]
             clock=clock,
         )
-        case.world.assume(make_place("job-2"))
+        case.state.assume(make_place("job-2"))
         binder.submit(make_place("job-2"), pod)
         async with Running(binder.run()):
             await asyncio.sleep(1)
@@ -76,7 +76,7 @@ def test_the_planner_places_trials_only_when_they_may_start(
                 given.append(decision)
 
         planning = Planning(
-            case.world,
+            case.state,
             Given(),  # type: ignore[arg-type]
             cycle_seconds=0,
             clock=clock,

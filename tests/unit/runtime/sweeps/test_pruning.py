@@ -80,7 +80,7 @@ async def test_a_pod_that_went_meanwhile_is_no_trouble() -> None:
         await prune(case)
         case.answer = NOT_FOUND
         await asyncio.sleep(GRACE_SECONDS + 1)
-        case.world.pod_gone(PodUID("uid-job-1"))
+        case.state.pod_gone(PodUID("uid-job-1"))
         await asyncio.sleep(60)
     assert case.evictions == ["job-1"]
     assert case.pruning.ended == 0
@@ -155,7 +155,7 @@ async def test_a_pod_whose_sweep_is_gone_is_left_to_those_who_delete_it() -> Non
     case = Case()
     async with Running(case.pruning.run()):
         await prune(case)
-        del case.world.gpujobs[case.sweep.key]
+        del case.state.gpujobs[case.sweep.key]
         await asyncio.sleep(100)
     assert case.evictions == []
 
@@ -179,13 +179,13 @@ def test_a_new_leader_knows_from_the_pod_that_a_trial_was_pruned(
     async def knows() -> None:
         case = Case()
         trials = Trials(
-            case.world,
+            case.state,
             case.sweeps,
             changed=lambda key: None,
             wake=lambda: None,
             clock=clock,
         )
-        case.world.job_changed(segment(version=2))
+        case.state.job_changed(segment(version=2))
         ended = case.pod(
             1,
             version=2,
@@ -193,11 +193,11 @@ def test_a_new_leader_knows_from_the_pod_that_a_trial_was_pruned(
             conditions=mark,
             annotations_={TRIAL: "1", HPARAMS: '{"lr": 0.5}'},
         )
-        record = case.world.pod_changed(ended)
+        record = case.state.pod_changed(ended)
         assert record is not None
         trials.observe(ended, record)
         given_up = segment(version=3, failed_indexes="1" if phase == "Failed" else "")
-        seen = case.world.job_changed(given_up)
+        seen = case.state.job_changed(given_up)
         assert seen is not None
         trials.job_changed(seen)
         outcome = case.sweep.table.get(1)

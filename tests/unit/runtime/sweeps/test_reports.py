@@ -107,7 +107,7 @@ async def test_trials_and_sweeps_that_do_not_run_are_told_apart() -> None:
     case = Case()
     assert (await case.reports.take("other-uid", 0, "x", b"{}")).status == 404
     assert (await case.reports.take(UID, 5, "x", b"{}")).status == 410
-    del case.world.gpujobs[case.sweep.key]
+    del case.state.gpujobs[case.sweep.key]
     assert (await case.report(0)).status == 404
 
 

@@ -50,13 +50,13 @@ class Making(Case):
         self.version = 10
         results = Results(self.client, self.sweeps, seconds=5, clock=lambda: 0.0)  # type: ignore[arg-type]
         self.segments = Segments(
-            self.world,
+            self.state,
             self.client,  # type: ignore[arg-type]
             self.acceptance,  # type: ignore[arg-type]
             self.sweeps,
             self.trials,
             results,
-            job_writes(self.world, self.client),
+            job_writes(self.state, self.client),
             wake=lambda: None,
         )
 
@@ -68,7 +68,7 @@ class Making(Case):
             size, width = spec["completions"], spec["parallelism"]
             return segment_job(number, spec["first"], size, parallelism=width, version=self.version)
         name = sent.path.rpartition("/")[2]
-        known = next(j for j in self.world.jobs_of(KEY) if j.name == name)
+        known = next(j for j in self.state.jobs_of(KEY) if j.name == name)
         spec = {"parallelism": known.parallelism, "suspend": known.suspend} | sent.body["spec"]
         number = int(name.removeprefix("job-s"))
         spec["succeeded"] = known.succeeded
@@ -77,13 +77,13 @@ class Making(Case):
 
     async def follow(self) -> str | None:
         """One look at the GPUJob; what is wrong with it."""
-        return await self.segments.follow(self.world.gpujobs[KEY], TEAM)
+        return await self.segments.follow(self.state.gpujobs[KEY], TEAM)
 
     def end(self, *trials: int) -> None:
         """Trials end, and their Jobs count them."""
         for trial in trials:
             self.trials.end(self.sweep, Outcome(trial, TrialState.SUCCEEDED, 1.0))
-        for job in list(self.world.jobs_of(KEY)):
+        for job in list(self.state.jobs_of(KEY)):
             theirs = [t for t in trials if 0 <= t - job.first_trial < job.completions]
             if theirs:
                 self.version += 1
@@ -93,13 +93,13 @@ class Making(Case):
     def _job_says(self, job: JobRecord, version: int, **said: Any) -> None:
         number = int(job.name.removeprefix("job-s"))
         obj = segment_job(number, job.first_trial, job.completions, version=version, **said)
-        self.world.job_changed(obj)
+        self.state.job_changed(obj)
 
     @property
     def jobs(self) -> dict[str, tuple[int, int, int]]:
         """First trial, number of trials and width, by name."""
         return {
-            j.name: (j.first_trial, j.completions, j.parallelism) for j in self.world.jobs_of(KEY)
+            j.name: (j.first_trial, j.completions, j.parallelism) for j in self.state.jobs_of(KEY)
         }
 
 
@@ -134,7 +134,7 @@ async def test_more_completions_are_segments_of_their_own() -> None:
     await case.follow()
     case.end(0, 1)
     case.sweep.completions = 8
-    record = case.world.gpujobs[KEY]
+    record = case.state.gpujobs[KEY]
     assert record.spec is not None
     record.spec = record.spec.model_copy(update={"completions": 8})
     await case.follow()
@@ -147,8 +147,8 @@ async def test_a_job_that_was_deleted_is_made_again_unless_all_its_trials_have_e
     for number in range(3):
         case.job(number, first=4 * number, size=4, parallelism=2)
     case.end(0, 1, 2, 3, 4)
-    case.world.job_gone("job-0")
-    case.world.job_gone("job-1")
+    case.state.job_gone("job-0")
+    case.state.job_gone("job-1")
     await case.follow()
     assert case.jobs == {"job-s1": (4, 4, 2), "job-s2": (8, 4, 0)}
     methods = [sent.method for sent in case.client.sent]
@@ -162,13 +162,13 @@ async def test_a_job_that_was_made_again_and_the_next_one_share_what_may_run_at_
     case.end(*range(999))
     await case.follow()
     assert case.jobs == {"job-s0": (0, 1000, 2), "job-s1": (1000, 500, 1)}
-    case.world.job_gone("job-0")
+    case.state.job_gone("job-0")
     await case.follow()
     assert case.jobs == {"job-s0": (0, 1000, 2), "job-s1": (1000, 500, 0)}
     case.trials.end(case.sweep, Outcome(999, TrialState.SUCCEEDED, 1.0))
     await case.follow()
     assert case.jobs["job-s1"] == (1000, 500, 0), "the other still runs its trials again"
-    (again,) = (job for job in case.world.jobs_of(KEY) if job.name == "job-s0")
+    (again,) = (job for job in case.state.jobs_of(KEY) if job.name == "job-s0")
     case._job_says(again, case.version + 1, parallelism=2, succeeded=999)
     await case.follow()
     assert case.jobs["job-s1"] == (1000, 500, 1)
@@ -186,19 +186,19 @@ async def test_what_the_acceptance_refuses_makes_no_job() -> None:
 async def test_a_sweep_that_has_failed_is_stopped_and_starts_nothing() -> None:
     case = Making(completions=2000, maxFailedTrials=0)
     await case.follow()
-    assert not await case.segments.ended(case.world.gpujobs[KEY])
+    assert not await case.segments.ended(case.state.gpujobs[KEY])
     case.trials.end(case.sweep, Outcome(0, TrialState.FAILED))
-    assert await case.segments.ended(case.world.gpujobs[KEY])
+    assert await case.segments.ended(case.state.gpujobs[KEY])
     (patch,) = case.client.of("PATCH")
     assert patch.body["spec"] == {"suspend": True}
-    await case.segments.ended(case.world.gpujobs[KEY])
+    await case.segments.ended(case.state.gpujobs[KEY])
     assert len(case.client.of("PATCH")) == 1
 
 
 @virtual
 async def test_a_sweep_whose_status_says_that_it_ended_never_runs_again() -> None:
     case = Making()
-    record = case.world.gpujobs[KEY]
+    record = case.state.gpujobs[KEY]
     record.status = {"phase": "Succeeded", "sweep": {"trials": 4}}
     assert await case.segments.ended(record)
     record.status = {"phase": "Succeeded", "sweep": {"trials": 3}}

@@ -21,7 +21,7 @@ def place(pod: str = "job-0") -> Place:
 
 def waiting(case: Case, trial: int, name: str = "", *, number: int = 0, first: int = 0) -> None:
     pod = trial_pod(trial, name, number=number, first=first, node="", grants=(), phase="Pending")
-    case.world.pod_changed(pod)
+    case.state.pod_changed(pod)
 
 
 def test_a_trial_gets_the_values_of_its_number_and_says_them() -> None:
@@ -29,7 +29,7 @@ def test_a_trial_gets_the_values_of_its_number_and_says_them() -> None:
     case.job(1, first=4)
     waiting(case, 6, "job-6", number=1, first=4)
     case.sweeps.report_url = lambda sweep, trial: f"http://x/{sweep.uid}/{trial}"
-    notes = Start(case.world, case.sweeps).annotations(place("job-6"))
+    notes = Start(case.state, case.sweeps).annotations(place("job-6"))
     assert (notes[TRIAL], notes[TRIALS]) == ("6", "8")
     assert json.loads(notes[HPARAMS]) == parameters_of(case.sweep.search, 6)
     assert notes[REPORT_URL] == f"http://x/{case.sweep.uid}/6"
@@ -37,13 +37,13 @@ def test_a_trial_gets_the_values_of_its_number_and_says_them() -> None:
 
 def test_a_pod_of_no_sweep_gets_nothing() -> None:
     case = Case()
-    assert Start(case.world, case.sweeps).annotations(make_place(job="team-a/other")) == {}
+    assert Start(case.state, case.sweeps).annotations(make_place(job="team-a/other")) == {}
 
 
 def test_an_adaptive_trial_that_is_tried_again_keeps_what_it_had() -> None:
     case = Case(algorithm="tpe")
     case.job()
-    start = Start(case.world, case.sweeps)
+    start = Start(case.state, case.sweeps)
     waiting(case, 0, "first")
     waiting(case, 1, "other")
     first = start.annotations(place("first"))[HPARAMS]
@@ -58,7 +58,7 @@ def test_the_next_leader_gives_an_adaptive_trial_what_its_pod_says() -> None:
     case.job()
     case.pod(0, "first", hparams='{"lr": 0.125}')
     waiting(case, 0, "second")
-    notes = Start(case.world, case.sweeps).annotations(place("second"))
+    notes = Start(case.state, case.sweeps).annotations(place("second"))
     assert json.loads(notes[HPARAMS]) == {"lr": 0.125}
 
 
@@ -70,14 +70,14 @@ def test_nothing_starts_that_is_not_to_start(loaded: bool) -> None:
         case.pod(1, message="", code=9)
     waiting(case, 0)
     with pytest.raises(NotPlaceableError, match="trial 0 is not to start"):
-        Start(case.world, case.sweeps).annotations(place())
+        Start(case.state, case.sweeps).annotations(place())
 
 
 def test_a_pod_of_a_job_that_is_no_segment_is_not_placed() -> None:
     case = Case()
     waiting(case, 0)
     with pytest.raises(NotPlaceableError, match="no segment"):
-        Start(case.world, case.sweeps).annotations(place())
+        Start(case.state, case.sweeps).annotations(place())
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_search_without_values_stops_alone_and_says_why(
     changed: list[JobKey] = []
     case.job()
     waiting(case, 0)
-    start = Start(case.world, case.sweeps, changed=changed.append)
+    start = Start(case.state, case.sweeps, changed=changed.append)
     with pytest.raises(NotPlaceableError, match=says):
         start.annotations(place())
     assert case.sweep.unsearchable.startswith(says)

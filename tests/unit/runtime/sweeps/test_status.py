@@ -49,7 +49,7 @@ def test_a_status_stays_below_20_kb_whatever_is_in_the_sweep() -> None:
         state = TrialState.SUCCEEDED if trial < 50 else TrialState.RESULT_MISSING
         value = float(trial) / 3 if trial < 50 else None
         case.sweep.put(Outcome(trial, state, value, message="ü" * 1000))
-    job = case.world.gpujobs[case.sweep.key]
+    job = case.state.gpujobs[case.sweep.key]
     status = gpujob_status(
         job,
         (),
@@ -77,7 +77,7 @@ def test_a_sweep_that_succeeded_says_how_also_before_its_results_are_read_again(
     case.job(size=3)
     for trial, state in enumerate([TrialState.SUCCEEDED, TrialState.FAILED, TrialState.PRUNED]):
         case.sweep.put(Outcome(trial, state, 1.0))
-    job = case.world.gpujobs[case.sweep.key]
+    job = case.state.gpujobs[case.sweep.key]
     now: Any = {"project": None, "now": NOW}
     status = gpujob_status(job, (), (), **now, sweep=judged(case.sweep, 0)).to_json()
     assert (status["phase"], status["message"]) == ("Succeeded", "3 trials ended, 1 failed")
@@ -93,7 +93,7 @@ def test_a_grid_that_was_to_have_more_trials_than_there_are_runs_all_and_says_so
         completions=9, algorithm="grid", parameters={"lr": {"values": [1, 2]}, "b": {"int": [1, 3]}}
     )
     assert case.sweep.completions == 6
-    job = case.world.gpujobs[case.sweep.key]
+    job = case.state.gpujobs[case.sweep.key]
     status = gpujob_status(job, [], [], project=None, now="2026-01-01T00:00:00Z")
     (accepted,) = (c for c in status.conditions if c.type == "Accepted")
     assert accepted.status == "True"

@@ -11,7 +11,7 @@ from gpu_scheduler.api.names import CONDITION_PRUNED, SEGMENT
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
 from gpu_scheduler.core.sweeps.results import Reading
-from gpu_scheduler.runtime.intake import gpujob_record
+from gpu_scheduler.runtime.custom_resources import gpujob_record
 from gpu_scheduler.runtime.sweeps.trials import LOST, VANISHED
 from gpu_scheduler.state.jobs import job_record
 
@@ -26,7 +26,7 @@ def test_a_pod_that_succeeded_ends_its_trial_with_what_it_said() -> None:
     case.pod(1, message=GOOD, version=2)
     assert case.outcome(1) == Outcome(1, TrialState.SUCCEEDED, 0.5)
     assert case.sweep.running(1) is None
-    assert KEY in case.changed and KEY in case.world.touched
+    assert KEY in case.changed and KEY in case.state.touched
 
 
 def test_a_pod_that_failed_ends_nothing_until_its_job_gives_the_index_up() -> None:
@@ -143,9 +143,9 @@ def test_an_exit_code_of_fail_fast_lets_no_trial_start() -> None:
     case = Case(failFastExitCodes=[42])
     case.job()
     assert case.sweeps.may_start(KEY)
-    before = case.world.version
+    before = case.state.version
     case.pod(0, message="", code=42)
-    assert not case.sweeps.may_start(KEY) and case.world.version > before
+    assert not case.sweeps.may_start(KEY) and case.state.version > before
 
 
 def test_an_init_container_that_fails_is_named_and_its_code_counts_as_it_does_for_the_job() -> None:
@@ -208,7 +208,7 @@ def test_a_pod_whose_trial_is_over_is_not_remembered() -> None:
         case.pod(trial)
         case.pod(trial, message=GOOD, version=2)
         case.pod(trial, message=GOOD, version=3)  # the Job controller has counted it
-    assert case.world.pods == {} and case.world.pods_of_job == {}
+    assert case.state.pods == {} and case.state.pods_of_job == {}
     assert case.trials._live == {} and case.trials._later == {}
     assert case.sweep.table.summary().ended == 4
 
@@ -226,9 +226,9 @@ def test_a_list_that_comes_after_the_end_of_a_pod_does_not_bring_it_back() -> No
     case = Case()
     job = case.job(completed_indexes="0")
     case.pod(0)
-    case.world.pod_gone(PodUID("uid-job-0"))
+    case.state.pod_gone(PodUID("uid-job-0"))
     case.trials.resolve(case.sweep, job, [0], [trial_pod(0, version=2)])
-    assert case.world.pods == {} and case.world.ledger.charges == {}
+    assert case.state.pods == {} and case.state.ledger.charges == {}
 
 
 def test_a_trial_whose_log_is_being_read_is_not_looked_for() -> None:
@@ -272,7 +272,7 @@ def test_what_an_earlier_gpujob_of_that_name_left_open_fails_no_trial_of_this_on
     case = Case()
     case.job(failed_indexes="1")
     body = gpujob_body(uid="again", parallelism=2, completions=4, sweep=RANDOM)
-    case.world.gpujob_changed(gpujob_record(body))
+    case.state.gpujob_changed(gpujob_record(body))
     sweep = case.sweeps.of(KEY)
     assert sweep is not None and sweep is not case.sweep
     sweep.loaded = True
@@ -284,7 +284,7 @@ def test_what_an_earlier_gpujob_of_that_name_left_open_fails_no_trial_of_this_on
 def test_what_a_deleted_job_said_of_a_trial_does_not_hold_for_the_job_in_its_place() -> None:
     case = Case()
     old = case.job(failed_indexes="1")
-    case.world.job_gone(old.uid)
+    case.state.job_gone(old.uid)
     case.trials.job_gone(old.uid)
     case.job(uid_="job-again")
     case.now += 5
@@ -295,7 +295,7 @@ def test_a_uid_stands_for_one_gpujob_and_not_for_the_next_of_its_name() -> None:
     case = Case()
     uid = case.sweep.uid
     assert case.sweeps.by_uid(uid) is case.sweep
-    case.world.gpujob_changed(gpujob_record(gpujob_body(uid="again", completions=4, sweep=RANDOM)))
+    case.state.gpujob_changed(gpujob_record(gpujob_body(uid="again", completions=4, sweep=RANDOM)))
     assert case.sweeps.by_uid(uid) is None
 
 

@@ -6,9 +6,9 @@ from typing import Protocol
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Namespace, Node, Pod
 from gpu_scheduler.runtime.sweeps.trials import Trials
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.pods import PodRecord
-from gpu_scheduler.state.world import World
 
 
 class PodObserver(Protocol):
@@ -31,23 +31,23 @@ class PodFollower(Protocol):
         """A pod is gone."""
 
 
-class PodSink:
+class PodHandler:
     """Pods."""
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         observer: PodObserver,
         wake: Callable[[], None],
         followers: Sequence[PodFollower] = (),
     ) -> None:
         """``wake``: the planner may have something to do."""
-        self._world, self._observer, self._wake = world, observer, wake
+        self._state, self._observer, self._wake = state, observer, wake
         self._followers = followers
 
     def changed(self, obj: Pod) -> None:
         """A pod was added or changed."""
-        record = self._world.pod_changed(obj)
+        record = self._state.pod_changed(obj)
         if record is None:
             return
         try:
@@ -59,7 +59,7 @@ class PodSink:
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A pod is gone."""
-        self._world.pod_gone(PodUID(uid))
+        self._state.pod_gone(PodUID(uid))
         self._observer.gone(PodUID(uid))
         for follower in self._followers:
             follower.gone(PodUID(uid))
@@ -69,92 +69,92 @@ class PodSink:
         """A list is complete."""
 
 
-class NodeSink:
+class NodeHandler:
     """Nodes."""
 
-    def __init__(self, world: World, wake: Callable[[], None]) -> None:
+    def __init__(self, state: ClusterState, wake: Callable[[], None]) -> None:
         """``wake``: the planner may have something to do."""
-        self._world, self._wake = world, wake
+        self._state, self._wake = state, wake
 
     def changed(self, obj: Node) -> None:
         """A node was added or changed."""
-        self._world.node_changed(obj)
+        self._state.node_changed(obj)
         self._wake()
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A node is gone."""
-        self._world.node_gone(name)
+        self._state.node_gone(name)
         self._wake()
 
     def replaced(self) -> None:
         """A list is complete."""
 
 
-class NamespaceSink:
+class NamespaceHandler:
     """Namespaces: of those that are being deleted, GPUJobs and Jobs are looked at (ADR 0040)."""
 
-    def __init__(self, world: World, changed: Callable[[JobKey], None]) -> None:
+    def __init__(self, state: ClusterState, changed: Callable[[JobKey], None]) -> None:
         """``changed`` is told of the GPUJobs of a namespace whose deletion has begun."""
-        self._world, self._changed = world, changed
+        self._state, self._changed = state, changed
 
     def changed(self, obj: Namespace) -> None:
         """A namespace was added or changed."""
-        name, terminating = obj.metadata.name, self._world.terminating
+        name, terminating = obj.metadata.name, self._state.terminating
         if not obj.metadata.deletion_timestamp:
             terminating.discard(name)
         elif name not in terminating:
             terminating.add(name)
-            owners = {job.owner: job.namespace for job in self._world.jobs.values()}
-            owners |= {key: job.namespace for key, job in self._world.gpujobs.items()}
+            owners = {job.owner: job.namespace for job in self._state.jobs.values()}
+            owners |= {key: job.namespace for key, job in self._state.gpujobs.items()}
             for key, namespace in owners.items():
                 if namespace == name:
                     self._changed(key)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A namespace is gone; one of its name may come."""
-        self._world.terminating.discard(name)
+        self._state.terminating.discard(name)
 
     def replaced(self) -> None:
         """A list is complete."""
 
 
-class JobSink:
+class JobHandler:
     """Jobs of GPUJobs."""
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         wake: Callable[[], None],
         changed: Callable[[JobKey], None],
         trials: Trials | None = None,
     ) -> None:
         """``changed`` is told of GPUJobs whose Job has ended, is gone or is not as it was."""
-        self._world, self._wake, self._changed = world, wake, changed
+        self._state, self._wake, self._changed = state, wake, changed
         self._trials = trials
 
     def changed(self, obj: Job) -> None:
         """A Job was added or changed; one that lost its owner is nobody's any more."""
         meta = obj.metadata
-        known = self._world.jobs.get(meta.uid)
+        known = self._state.jobs.get(meta.uid)
         if known is not None and not any(o.controller for o in meta.owner_references):
             if int(meta.resource_version or 0) > known.version:
                 self.gone(meta.namespace, meta.name, meta.uid)
             return
-        record = self._world.job_changed(obj)
-        if known is not None and meta.uid not in self._world.jobs:
+        record = self._state.job_changed(obj)
+        if known is not None and meta.uid not in self._state.jobs:
             self._changed(known.owner)  # somebody changed it: it is none of ours any more
         if record is not None:
             if self._trials is not None:
                 self._trials.job_changed(record)
             self._wake()
             edited = known is not None and _followed(record) != _followed(known)
-            unwanted = record.namespace in self._world.terminating
+            unwanted = record.namespace in self._state.terminating
             if record.complete or record.failure or record.deleting or edited or unwanted:
                 self._changed(record.owner)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A Job is gone; a GPUJob that still wants one gets a new one."""
-        owner = self._world.job_gone(uid)
+        owner = self._state.job_gone(uid)
         if self._trials is not None:
             self._trials.job_gone(uid)
         if owner is not None:

@@ -18,10 +18,10 @@ from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.gangs import holds
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -30,12 +30,12 @@ _SWEEP_SECONDS = 1.0
 CAUSES = ("incomplete", "placement", "member")  # no place in time, write failed, member lost
 
 
-class Gangs:
+class GangGuard:
     """Releases gangs."""
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         recovery: Recovery,
         events: Events,
         *,
@@ -49,7 +49,7 @@ class Gangs:
         """Prepare.
 
         Args:
-            world: what is known.
+            state: what is known.
             recovery: evicts.
             events: told of each release.
             waiting: jobs for which the last plan had no place.
@@ -59,7 +59,7 @@ class Gangs:
             patience_seconds: how long a gang may be placed in part.
             clock: monotonic seconds.
         """
-        self._world, self._recovery, self._events = world, recovery, events
+        self._state, self._recovery, self._events = state, recovery, events
         self._waiting, self._expecting, self._wake = waiting, expecting, wake
         self._abort = abort
         self._patience, self._clock = patience_seconds, clock
@@ -93,7 +93,7 @@ class Gangs:
 
     def member_lost(self, pod: PodRecord, why: str) -> None:
         """A member could not start where it was placed and is on its way out."""
-        key = self._world.job_of(pod)
+        key = self._state.job_of(pod)
         if key is not None:
             self._release(key, "member", why)
 
@@ -109,13 +109,13 @@ class Gangs:
         job = self._gang(key)
         if job is None:
             return False
-        pods = [pod for pod in self._world.records(key) if pod.uid not in self._world.leaving]
+        pods = [pod for pod in self._state.records(key) if pod.uid not in self._state.leaving]
         waiting = sum(1 for pod in pods if pod.stage is Stage.WAITING)
-        gang = self._world.gang(job)
+        gang = self._state.gang(job)
         return gang is not None and waiting >= gang.missing > 0 and any(map(holds, pods))
 
     def _gang(self, key: JobKey) -> GPUJobRecord | None:
-        job = self._world.gpujobs.get(key)
+        job = self._state.gpujobs.get(key)
         return job if job is not None and job.spec is not None and is_gang(job.spec) else None
 
     def _release(
@@ -126,14 +126,14 @@ class Gangs:
             return
         self._abort(key, why)
         released: list[PodRecord] = []
-        for pod in list(self._world.records(key)):
-            if pod.uid in self._world.assumed and pod.uid not in bound:
-                self._world.set_leaving(pod.uid, True)  # until its write is settled
+        for pod in list(self._state.records(key)):
+            if pod.uid in self._state.assumed and pod.uid not in bound:
+                self._state.set_leaving(pod.uid, True)  # until its write is settled
                 continue
             if pod.deleting or not (holds(pod) or pod.uid in bound):
                 continue
             if self._recovery.make_way(pod, lambda uid=pod.uid: self._gave_up(uid)):  # type: ignore[misc]
-                self._world.set_leaving(pod.uid, True)
+                self._state.set_leaving(pod.uid, True)
                 released.append(pod)
         if not released:
             return
@@ -146,5 +146,5 @@ class Gangs:
 
     def _gave_up(self, uid: PodUID) -> None:
         """A pod stays where it is: its gang is looked at again by the loop."""
-        self._world.set_leaving(uid, False)
+        self._state.set_leaving(uid, False)
         self._wake()

@@ -23,11 +23,11 @@ from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import reports_from_gpunode
-from gpu_scheduler.state.classes import ClassBook, ClassRecord, class_record, settle
+from gpu_scheduler.state.classes import ClassBook, ClassRecord, class_record, resolve_models
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.departed import Departed
 from gpu_scheduler.state.jobs import GPUJobRecord, job_key
 from gpu_scheduler.state.projects import ProjectRecord
-from gpu_scheduler.state.world import World
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 GPUCLASSES = "gpuclasses"
@@ -72,7 +72,7 @@ def _judge(record: GPUJobRecord, body: Body, classes: ClassBook) -> None:
         return
     record.said = spec
     record.min_compute = requests.compute_capability(spec)
-    settle(record, classes)
+    resolve_models(record, classes)
 
 
 def project_record(body: Body) -> ProjectRecord:
@@ -119,12 +119,12 @@ def _namespaces(raw: object) -> tuple[str, ...]:
     return tuple(ns for ns in claimed if isinstance(ns, str)) if isinstance(claimed, list) else ()
 
 
-class Intake:
+class CustomResources:
     """Takes custom resources in; ``changed`` is told which GPUJobs to look at."""
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         *,
         changed: Callable[[JobKey], None],
         wake: Callable[[], None],
@@ -134,7 +134,7 @@ class Intake:
         """Know nothing yet.
 
         Args:
-            world: Where what is read goes.
+            state: Where what is read goes.
             changed: Told which GPUJobs to look at.
             wake: The planner may have something to do.
             devices_changed: Told of the devices of a GPUNode.
@@ -142,7 +142,7 @@ class Intake:
                 says of all nodes.
         """
         self._devices_changed, self._node_changed = devices_changed, node_changed
-        self._world, self._changed, self._wake = world, changed, wake
+        self._state, self._changed, self._wake = state, changed, wake
         self._known: dict[_Name, tuple[str, int]] = {}  # uid and resourceVersion
         self._departed = Departed()
         self.project_status: dict[ProjectName, Body] = {}
@@ -151,10 +151,10 @@ class Intake:
 
     def gpujob(self, body: Body) -> None:
         """A GPUJob was added or changed."""
-        record = gpujob_record(body, self._world.classes)
+        record = gpujob_record(body, self._state.classes)
         if not self._newer(GPUJOBS, body):
             return
-        known = self._world.gpujobs.get(record.key)
+        known = self._state.gpujobs.get(record.key)
         if known and (known.uid, known.generation) == (record.uid, record.generation):
             # What was found wrong only later (no project, refused dry run) stays known.
             record.problem = record.problem or known.problem
@@ -163,21 +163,21 @@ class Intake:
                 self.phase_changed(record)
             if known.status != record.status:
                 # Our own write, most often; an old one that arrived late would stay for ever.
-                self._world.touched.add(record.key)
-        self._world.gpujob_changed(record)
+                self._state.touched.add(record.key)
+        self._state.gpujob_changed(record)
         self._changed(record.key)
         self._wake()
 
     def phase_changed(self, job: GPUJobRecord) -> None:
         """Its project counts the jobs that run; what it holds need not have changed with them."""
-        owner = self._world.projects.owner(job.namespace)
+        owner = self._state.projects.owner(job.namespace)
         if owner is not None:
             self.projects_touched.add(owner)
 
     def gpujob_gone(self, namespace: str, name: str, uid: str) -> None:
         """A GPUJob was deleted; its Jobs and pods follow by their owner references."""
         if self._forget((GPUJOBS, namespace, name), uid):
-            self._world.gpujob_gone(job_key(namespace, name))
+            self._state.gpujob_gone(job_key(namespace, name))
             self._wake()
 
     def project(self, body: Body) -> None:
@@ -191,16 +191,16 @@ class Intake:
         ):
             self.project_status[name] = status
             self.projects_touched.add(name)  # perhaps an old write of ours that arrived late
-        before = self._world.version
-        self._world.project_changed(record)
-        if self._world.version != before:
+        before = self._state.version
+        self._state.project_changed(record)
+        if self._state.version != before:
             self._projects_changed()
 
     def project_gone(self, name: str, uid: str) -> None:
         """A GPUProject was deleted."""
         if self._forget((GPUPROJECTS, "", name), uid):
             self.project_status.pop(ProjectName(name), None)
-            self._world.project_gone(ProjectName(name))
+            self._state.project_gone(ProjectName(name))
             self._projects_changed()
 
     def node(self, body: Body) -> None:
@@ -210,19 +210,19 @@ class Intake:
             return
         if "devices" in status:
             found = devices.from_gpunode(status)
-            before = self._world.agents.devices.get(meta["name"], found)
-            self._world.gpunode_changed(meta["name"], found, reports_from_gpunode(status))
+            before = self._state.agents.devices.get(meta["name"], found)
+            self._state.gpunode_changed(meta["name"], found, reports_from_gpunode(status))
             if before != found:
                 self._devices_changed(meta["name"], meta["uid"], before, found)
         else:  # just created: the node's labels are all that is known
-            self._world.gpunode_gone(meta["name"])
+            self._state.gpunode_gone(meta["name"])
         self._node_changed(meta["name"])
         self._wake()
 
     def node_gone(self, name: str, uid: str) -> None:
         """A GPUNode was deleted."""
         if self._forget((GPUNODES, "", name), uid):
-            self._world.gpunode_gone(name)
+            self._state.gpunode_gone(name)
             self._node_changed(name)
             self._wake()
 
@@ -231,13 +231,13 @@ class Intake:
         record = gpuclass_record(body)
         if self._newer(GPUCLASSES, body):
             self.class_status[record.name] = readable(GPUClassStatus, body.get("status"))
-            self._names_changed(self._world.class_changed(record))
+            self._names_changed(self._state.class_changed(record))
 
     def gpuclass_gone(self, name: str, uid: str) -> None:
         """A GPUClass was deleted."""
         if self._forget((GPUCLASSES, "", name), uid):
             self.class_status.pop(name, None)
-            self._names_changed(self._world.class_gone(name))
+            self._names_changed(self._state.class_gone(name))
 
     def _names_changed(self, jobs: Iterable[JobKey]) -> None:
         for key in jobs:
@@ -245,8 +245,8 @@ class Intake:
         self._wake()
 
     def _projects_changed(self) -> None:
-        self.projects_touched.update(self._world.projects.records)
-        for key in tuple(self._world.gpujobs):
+        self.projects_touched.update(self._state.projects.records)
+        for key in tuple(self._state.gpujobs):
             self._changed(key)
         self._node_changed("")
         self._wake()
@@ -287,18 +287,18 @@ class Intake:
         return True
 
 
-async def resync(client: Client, intake: Intake) -> None:
+async def resync(client: Client, custom_resources: CustomResources) -> None:
     """List all our objects, take them in and forget those that are gone.
 
     Raises:
         ApiError: a list could not be read; nothing was forgotten then.
     """
-    known = intake.known()
+    known = custom_resources.known()
     takes = {
-        GPUCLASSES: intake.gpuclass,
-        GPUPROJECTS: intake.project,
-        GPUNODES: intake.node,
-        GPUJOBS: intake.gpujob,
+        GPUCLASSES: custom_resources.gpuclass,
+        GPUPROJECTS: custom_resources.project,
+        GPUNODES: custom_resources.node,
+        GPUJOBS: custom_resources.gpujob,
     }
     listed = [(kind, await _listed(client, kind)) for kind in takes]
     for kind, bodies in listed:
@@ -306,7 +306,7 @@ async def resync(client: Client, intake: Intake) -> None:
             _take_in(takes[kind], body)
     seen = {(_name(kind, b), b["metadata"]["uid"]) for kind, bodies in listed for b in bodies}
     for name, uid in known - seen:
-        intake.gone(name, uid)
+        custom_resources.gone(name, uid)
 
 
 def _name(kind: str, body: Body) -> _Name:

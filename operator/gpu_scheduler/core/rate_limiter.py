@@ -19,7 +19,7 @@ class _Allowance:
     at: float
 
 
-class Allowances(Generic[Party]):
+class RateLimiter(Generic[Party]):
     """Times are monotonic seconds, and are given by the caller."""
 
     def __init__(self, per_second: float, burst: float, forget_above: int = 10_000) -> None:

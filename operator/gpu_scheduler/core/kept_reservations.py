@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 
 from gpu_scheduler.core.blocks import Block, Blocks
 from gpu_scheduler.core.budget import Budget
-from gpu_scheduler.core.model.decision import Hold, HoldKind
+from gpu_scheduler.core.model.decision import Reservation, ReservationKind
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.placement import Placement, Placer
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.releasing import ReleasingResources
-from gpu_scheduler.core.reservation import Reservations
+from gpu_scheduler.core.reservation import Reserver
 
 
 @dataclass(slots=True)
@@ -26,11 +26,11 @@ class _Ward:
     """A group for which room was kept."""
 
     group: PodGroup
-    kind: HoldKind
-    holds: list[Hold] = field(default_factory=list)
+    kind: ReservationKind
+    holds: list[Reservation] = field(default_factory=list)
 
 
-class Holds:
+class KeptReservations:
     """The holds of one cycle."""
 
     def __init__(
@@ -38,31 +38,34 @@ class Holds:
         placer: Placer,
         releasing: ReleasingResources,
         blocks: Blocks,
-        reservations: Reservations,
+        reservations: Reserver,
     ) -> None:
         self._placer, self._snapshot = placer, placer.snapshot
         self._releasing, self._blocks, self._reservations = releasing, blocks, reservations
 
-    def honour(
-        self, holds: Sequence[Hold], queues: Iterable[Queue], budgets: Mapping[HoldKind, Budget]
+    def resolve(
+        self,
+        holds: Sequence[Reservation],
+        queues: Iterable[Queue],
+        budgets: Mapping[ReservationKind, Budget],
     ) -> list[PodGroup]:
         """Start what can start now, and keep room for the rest.
 
         ``budgets``: by kind; what was freed may be borrowed, a reservation is for those inside.
         """
         wards = _wards(holds, queues)
-        freed = [ward for ward in wards if ward.kind is HoldKind.FREED]
+        freed = [ward for ward in wards if ward.kind is ReservationKind.FREED]
         for ward in freed:  # what was freed for one is no room for those who are asked before it
             self._as_before(ward)
         started: list[PodGroup] = []
-        reserved = [ward for ward in wards if ward.kind is HoldKind.RESERVED]
+        reserved = [ward for ward in wards if ward.kind is ReservationKind.RESERVED]
         for i, ward in enumerate((*freed, *reserved), 1):
             name = ward.group.project.name
             later = [each for each in freed[i:] if each.group.project.name == name]
             charged = sum(
                 b.charge_milli for each in later for b in self._blocks.of_group(each.group)
             )
-            if self._honour(ward, budgets[ward.kind], charged):
+            if self._resolve(ward, budgets[ward.kind], charged):
                 started.append(ward.group)
         for queue in queues if started else ():
             queue.pending = [group for group in queue.pending if not group.places]
@@ -82,11 +85,11 @@ class Holds:
             placement.append((member, node, Choice(picks, 0, 0)))
         self._keep(ward, placement)
 
-    def _honour(self, ward: _Ward, budget: Budget, later_milli: int) -> bool:
+    def _resolve(self, ward: _Ward, budget: Budget, later_milli: int) -> bool:
         """``later_milli``: what its project is charged for those whose turn comes yet."""
         group, blocks = ward.group, self._blocks.of_group(ward.group)
         for block in blocks:
-            self._blocks.lift(block)
+            self._blocks.release(block)
         held = self._snapshot.allocated_milli(group.project.name) - later_milli
         if len(ward.holds) < len(group.members) or not group.startable:
             self._let_go(blocks)
@@ -94,7 +97,7 @@ class Holds:
         started = self._start(ward, budget, held)
         if started:
             self._let_go(blocks)
-        elif ward.kind is HoldKind.RESERVED:
+        elif ward.kind is ReservationKind.RESERVED:
             self._reservations.keep(
                 group, self._nodes(ward), budget.room_milli(group.project, held)
             )
@@ -116,11 +119,11 @@ class Holds:
         elif sum(block.charge_milli for block in blocks) > room_milli:
             self._let_go(blocks)
         else:
-            self._blocks.settle(blocks)
+            self._blocks.restore(blocks)
 
     def _keep(self, ward: _Ward, placement: Placement) -> None:
         """Keep room, if all of it is there or comes."""
-        self._blocks.keep(ward.group, placement, HoldKind.FREED)
+        self._blocks.keep(ward.group, placement, ReservationKind.FREED)
         blocks = self._blocks.of_group(ward.group)
         if not all(block.whole for block in blocks):
             self._let_go(blocks)
@@ -159,7 +162,7 @@ class Holds:
         return {pod: node for pod, node in numbers.items() if node is not None}
 
 
-def _wards(holds: Sequence[Hold], queues: Iterable[Queue]) -> list[_Ward]:
+def _wards(holds: Sequence[Reservation], queues: Iterable[Queue]) -> list[_Ward]:
     wanted = {hold.pod for hold in holds}
     groups: dict[PodUID, PodGroup] = {}
     for queue in queues:
@@ -167,7 +170,7 @@ def _wards(holds: Sequence[Hold], queues: Iterable[Queue]) -> list[_Ward]:
             for pod, _ in group.members:
                 if pod.uid in wanted:
                     groups[pod.uid] = group
-    wards: dict[tuple[HoldKind, PodUID], _Ward] = {}
+    wards: dict[tuple[ReservationKind, PodUID], _Ward] = {}
     for hold in holds:
         if hold.pod in groups:
             group = groups[hold.pod]

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
-from gpu_scheduler.jobs.holder import HolderSettings, Owner, holder
+from gpu_scheduler.jobs.placeholder import Owner, PlaceholderSettings, holder
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
@@ -19,9 +19,9 @@ from gpu_scheduler.kube.objects import RawObject
 from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.state.holders import Slot, changes, needed
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.placeholders import Slot, changes, needed
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.world import World
 
 log = logging.getLogger(__name__)
 
@@ -30,14 +30,14 @@ _MOST_WRITES = 100  # in one look, so that a look is not long
 _PAUSE = Backoff(5.0, 300.0)
 
 
-class Holders:
+class PlaceholderPods:
     """Keeps one holder per device in use."""
 
     def __init__(
         self,
-        world: World,
+        state: ClusterState,
         client: Client,
-        settings: HolderSettings,
+        settings: PlaceholderSettings,
         *,
         enabled: bool,
         whole_nodes: bool,
@@ -48,7 +48,7 @@ class Holders:
         """Prepare.
 
         Args:
-            world: what is known.
+            state: what is known.
             client: for the writes; fenced.
             settings: what all holders have in common.
             enabled: False: only what is left of them is removed.
@@ -57,7 +57,7 @@ class Holders:
             owner: Deployment that owns the holders; empty: they have no owner.
             clock: monotonic seconds.
         """
-        self._world, self._client, self._settings = world, client, settings
+        self._state, self._client, self._settings = state, client, settings
         self._enabled, self._whole_nodes, self._keep_seconds = enabled, whole_nodes, keep_seconds
         self._owner_name, self._clock = owner, clock
         self._owner: Owner | None = None
@@ -72,33 +72,33 @@ class Holders:
         """Look for ever."""
         while True:
             try:
-                await self.look()
+                await self.check()
             except errors.NotLeader:
                 raise
             except Exception:
                 unexpected("holders", "a look at all of them")
             await asyncio.sleep(_LOOK_SECONDS)
 
-    async def look(self) -> None:
+    async def check(self) -> None:
         """Create and delete what is due."""
-        now, world = self._clock(), self._world
-        if self._enabled and world.version != self._seen_version:
-            self._seen_version = world.version
+        now, state = self._clock(), self._state
+        if self._enabled and state.version != self._seen_version:
+            self._seen_version = state.version
             self._slots = needed(
-                world.snapshot(),
-                world.nodes.takes_pods,
-                world.ledger.unlisted,
+                state.snapshot(),
+                state.nodes.takes_pods,
+                state.ledger.unlisted,
                 whole_nodes=self._whole_nodes,
             )
         due = changes(
             self._slots,
-            world.holders.values(),
+            state.holders.values(),
             self._idle_since,
             now,
             self._keep_seconds if self._enabled else 0.0,
         )
         self._idle_since = dict(due.idle_since)
-        for each in world.holders.values():
+        for each in state.holders.values():
             if each.stage is Stage.RUNNING:
                 self._paused.pop(each.name, None)
         for pod in due.delete[:_MOST_WRITES]:
@@ -123,7 +123,7 @@ class Holders:
         """Devices that need a holder by what became of it: held, waiting, missing."""
         there = {
             pod.name: "held" if pod.node else "waiting"
-            for pod in self._world.holders.values()
+            for pod in self._state.holders.values()
             if pod.stage is not Stage.ENDED and not pod.deleting
         }
         found = Counter(there.get(name, "missing") for name in self._slots)

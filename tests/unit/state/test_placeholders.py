@@ -15,9 +15,9 @@ from gpu_scheduler.api.names import (
     holder_name,
 )
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.state.holders import Slot, changes, needed
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.placeholders import Slot, changes, needed
 from gpu_scheduler.state.pods import PodRecord, record
-from gpu_scheduler.state.world import World
 
 OURS = "gpu-system"
 ONE = [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]
@@ -36,16 +36,16 @@ def make_holder(device: str = "0", node: str = "a", *, of: str = "a", **more: An
     )
 
 
-def make_world(*pods: Pod) -> World:
-    world = World(holders_in=OURS)
+def make_world(*pods: Pod) -> ClusterState:
+    state = ClusterState(holders_in=OURS)
     for name in ("a", "b"):
-        world.node_changed(make_node(name, allocatable=PLUGIN))
-    world.project_changed(make_project())
-    world.gpujob_changed(make_gpujob())
-    world.job_changed(make_job())
+        state.node_changed(make_node(name, allocatable=PLUGIN))
+    state.project_changed(make_project())
+    state.gpujob_changed(make_gpujob())
+    state.job_changed(make_job())
     for pod in pods:
-        world.pod_changed(pod)
-    return world
+        state.pod_changed(pod)
+    return state
 
 
 def holder(device: str = "0", **more: Any) -> PodRecord:
@@ -53,15 +53,15 @@ def holder(device: str = "0", **more: Any) -> PodRecord:
 
 
 def test_a_holder_does_not_close_its_node():
-    world = make_world(make_holder())
-    assert [node.closed for node in world.snapshot().nodes] == ["", ""]
-    assert [pod.holds for pod in world.holders.values()] == ["0"]
+    state = make_world(make_holder())
+    assert [node.closed for node in state.snapshot().nodes] == ["", ""]
+    assert [pod.holds for pod in state.holders.values()] == ["0"]
 
 
 def test_a_pod_elsewhere_that_calls_itself_a_holder_does():
-    world = make_world(make_holder(namespace="team-a"))
-    assert "team-a" in world.snapshot().nodes[0].closed
-    assert world.holders == {}
+    state = make_world(make_holder(namespace="team-a"))
+    assert "team-a" in state.snapshot().nodes[0].closed
+    assert state.holders == {}
 
 
 @pytest.mark.parametrize(
@@ -70,40 +70,40 @@ def test_a_pod_elsewhere_that_calls_itself_a_holder_does():
 def test_pods_of_others_close_their_node_until_they_have_ended(resource: str):
     asks = [{"resources": {"limits": {resource: "1"}}}]
     stranger = {"path": "other", "job": None, "node": "a", "containers": asks}
-    world = make_world(make_pod("x", **stranger))
-    assert world.snapshot().nodes[0].closed == (
+    state = make_world(make_pod("x", **stranger))
+    assert state.snapshot().nodes[0].closed == (
         "has GPUs in use by team-a/x, which is not a GPUJob's"
     )
-    assert world.snapshot().nodes[1].closed == ""
-    world.pod_changed(make_pod("x", version=2, phase="Succeeded", **stranger))
-    assert world.snapshot().nodes[0].closed == ""
+    assert state.snapshot().nodes[1].closed == ""
+    state.pod_changed(make_pod("x", version=2, phase="Succeeded", **stranger))
+    assert state.snapshot().nodes[0].closed == ""
 
 
 @pytest.mark.parametrize("resource", ["nvidia.com/rdma", "amd.com/gpu", "nvidia.com/gpu-memory"])
 def test_other_resources_close_nothing(resource: str):
     asks = [{"resources": {"limits": {resource: "1"}}}]
-    world = make_world(make_pod("x", path="other", job=None, node="a", containers=asks))
-    assert world.snapshot().nodes[0].closed == ""
+    state = make_world(make_pod("x", path="other", job=None, node="a", containers=asks))
+    assert state.snapshot().nodes[0].closed == ""
 
 
 def test_devices_in_use_need_a_holder():
-    world = make_world(make_pod(node="a", grants=half("1")))
-    assert needed(world.snapshot(), world.nodes.takes_pods, {}, whole_nodes=False) == {
+    state = make_world(make_pod(node="a", grants=half("1")))
+    assert needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=False) == {
         holder_name("a", "1"): Slot("a", "1")
     }
 
 
 def test_or_all_devices_of_a_node_with_one_in_use():
-    world = make_world(make_pod(node="a", grants=half("1")))
-    slots = needed(world.snapshot(), world.nodes.takes_pods, {}, whole_nodes=True)
+    state = make_world(make_pod(node="a", grants=half("1")))
+    slots = needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=True)
     assert list(slots.values()) == [Slot("a", "0"), Slot("a", "1")]
 
 
 def test_a_holder_stays_while_somebody_holds_its_device_that_the_node_does_not_list():
     """Otherwise the device plugin's customers are given it, when its GPUNode is deleted."""
-    world = make_world(make_pod(node="a", grants=half("GPU-0")))
-    unlisted = world.ledger.unlisted
-    slots = needed(world.snapshot(), world.nodes.takes_pods, unlisted, whole_nodes=False)
+    state = make_world(make_pod(node="a", grants=half("GPU-0")))
+    unlisted = state.ledger.unlisted
+    slots = needed(state.snapshot(), state.nodes.takes_pods, unlisted, whole_nodes=False)
     assert slots == {holder_name("a", "GPU-0"): Slot("a", "GPU-0", open=False)}
     due = changes(slots, [holder("GPU-0")], {}, 0.0, 0.0)
     assert (due.create, due.delete) == ({}, ())
@@ -111,11 +111,11 @@ def test_a_holder_stays_while_somebody_holds_its_device_that_the_node_does_not_l
 
 def test_pods_of_others_do_not_keep_holders_away_but_a_cordon_does():
     asks = {"path": "other", "job": None, "node": "a", "containers": ONE}
-    world = make_world(make_pod(node="a", grants=half("1")), make_pod("x", **asks))
-    (slot,) = needed(world.snapshot(), world.nodes.takes_pods, {}, whole_nodes=False).values()
+    state = make_world(make_pod(node="a", grants=half("1")), make_pod("x", **asks))
+    (slot,) = needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=False).values()
     assert slot.open
-    world.node_changed(make_node("a", cordoned=True))
-    (slot,) = needed(world.snapshot(), world.nodes.takes_pods, {}, whole_nodes=False).values()
+    state.node_changed(make_node("a", cordoned=True))
+    (slot,) = needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=False).values()
     assert not slot.open
 
 

@@ -10,22 +10,22 @@ from dataclasses import dataclass, field, replace
 
 from gpu_scheduler.core.blame import Kept, Kind, Suspect
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Hold
+from gpu_scheduler.core.model.decision import Reservation
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import Roll, RunningPod, RunningPods
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class PlanInput:
     """The arguments of a plan."""
 
     cluster: Cluster
     projects: Mapping[ProjectName, Project]
     jobs: Sequence[WaitingJob]
     running_pods: RunningPods
-    holds: Sequence[Hold] = ()
+    holds: Sequence[Reservation] = ()
 
-    def frozen(self) -> "Scene":
+    def frozen(self) -> "PlanInput":
         """The same, whatever happens to the cluster and its pods meanwhile."""
         on = (each for node in self.cluster.nodes for each in self.running_pods.on(node.name))
         everybody = {each.uid: each for each in (*on, *self.running_pods.leaving())}
@@ -38,7 +38,7 @@ class Scene:
         found |= {job.key: job.project for job in self.jobs}
         return dict(sorted(found.items()))
 
-    def only(self, kept: Kept) -> "Scene":
+    def only(self, kept: Kept) -> "PlanInput":
         """The part with these objects."""
         gone = {
             *_left_out(Kind.NODE, (node.name for node in self.cluster.nodes), kept.nodes),
@@ -47,7 +47,7 @@ class Scene:
         }
         return self.without(gone, Thinner())
 
-    def without(self, gone: Collection[Suspect], thinner: "Thinner") -> "Scene":
+    def without(self, gone: Collection[Suspect], thinner: "Thinner") -> "PlanInput":
         """All but these objects; ``thinner`` remembers from cycle to cycle."""
         if not gone:
             return self
@@ -56,7 +56,7 @@ class Scene:
         projects = {each.name for each in gone if each.kind is Kind.PROJECT}
         jobs = [j for j in self.jobs if j.key not in keys and j.project not in projects]
         uids = {pod.uid for job in jobs for pod in job.pods}
-        return Scene(
+        return PlanInput(
             thinner.thin(self.cluster, nodes),
             {name: each for name, each in self.projects.items() if name not in projects},
             jobs,

@@ -1,10 +1,10 @@
 """What the reflectors tell reaches the state, and those who must hear of it."""
 
 from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod
-from tests.unit.state.test_world import make_world, waiting
+from tests.unit.state.test_cluster_state import make_world, waiting
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
-from gpu_scheduler.runtime.sinks import JobSink, NodeSink, PodSink
+from gpu_scheduler.runtime.event_handlers import JobHandler, NodeHandler, PodHandler
 from gpu_scheduler.state.pods import PodRecord
 
 KEY = make_gpujob().key
@@ -22,31 +22,31 @@ class Observer:
 
 
 def test_pods() -> None:
-    world, observer, wakes = make_world(), Observer(), [0]
-    sink = PodSink(world, observer, lambda: wakes.append(1))
+    state, observer, wakes = make_world(), Observer(), [0]
+    sink = PodHandler(state, observer, lambda: wakes.append(1))
     sink.changed(make_pod(version=2))
     sink.changed(make_pod(version=1))  # old news
-    assert waiting(world) == {"team-a/job": ["job-0"]}
+    assert waiting(state) == {"team-a/job": ["job-0"]}
     sink.gone("team-a", "job-0", "uid-job-0")
     sink.replaced()
-    assert waiting(world) == {}
+    assert waiting(state) == {}
     assert observer.seen == ["job-0@2", "uid-job-0 gone"]
     assert sum(wakes) == 2
 
 
 def test_nodes() -> None:
-    world, wakes = make_world(), [0]
-    sink = NodeSink(world, lambda: wakes.append(1))
+    state, wakes = make_world(), [0]
+    sink = NodeHandler(state, lambda: wakes.append(1))
     sink.changed(make_node("b"))
     sink.gone("", "a", "uid-a")
     sink.replaced()
-    assert [node.name for node in world.snapshot().nodes] == ["b"]
+    assert [node.name for node in state.snapshot().nodes] == ["b"]
     assert sum(wakes) == 2
 
 
 def test_jobs_that_end_or_go_are_looked_at() -> None:
-    world, told = make_world(), list[JobKey]()
-    sink = JobSink(world, lambda: None, told.append)
+    state, told = make_world(), list[JobKey]()
+    sink = JobHandler(state, lambda: None, told.append)
     sink.changed(make_job(version=2))
     assert told == []
     sink.changed(make_job(version=3, ended="Complete"))
@@ -56,32 +56,32 @@ def test_jobs_that_end_or_go_are_looked_at() -> None:
     sink.changed(make_job("x", uid="x", owner_uid=""))
     sink.replaced()
     assert told == [KEY, KEY, KEY]
-    assert world.jobs == {}
+    assert state.jobs == {}
 
 
 def test_a_job_that_lost_its_owner_is_no_longer_the_gpujobs() -> None:
     """Whoever may edit Jobs can do that; otherwise its GPUJob would run for ever."""
-    world, told = make_world(), list[JobKey]()
-    sink = JobSink(world, lambda: None, told.append)
+    state, told = make_world(), list[JobKey]()
+    sink = JobHandler(state, lambda: None, told.append)
     sink.changed(make_job(owner_uid="", version=2))
-    assert (world.jobs, told) == ({}, [KEY])
+    assert (state.jobs, told) == ({}, [KEY])
     sink.changed(make_job(version=3))
-    assert list(world.jobs) == ["job-uid"]
+    assert list(state.jobs) == ["job-uid"]
 
 
 def test_old_news_of_a_job_that_had_no_owner_then_are_ignored() -> None:
-    world, told = make_world(), list[JobKey]()
-    world.job_changed(make_job(version=5))
-    JobSink(world, lambda: None, told.append).changed(make_job(owner_uid="", version=4))
-    assert (list(world.jobs), told) == (["job-uid"], [])
+    state, told = make_world(), list[JobKey]()
+    state.job_changed(make_job(version=5))
+    JobHandler(state, lambda: None, told.append).changed(make_job(owner_uid="", version=4))
+    assert (list(state.jobs), told) == (["job-uid"], [])
 
 
 def test_a_job_that_an_editor_changed_is_looked_at() -> None:
-    world, told = make_world(), list[JobKey]()
-    sink = JobSink(world, lambda: None, told.append)
+    state, told = make_world(), list[JobKey]()
+    sink = JobHandler(state, lambda: None, told.append)
     sink.changed(make_job(version=2, parallelism=100_000))
     assert told == [KEY]
     sink.changed(make_job(version=3, completions=5_000_000))
-    assert (world.jobs, told) == ({}, [KEY, KEY])
+    assert (state.jobs, told) == ({}, [KEY, KEY])
     sink.gone("team-a", "job", "job-uid")
     assert told == [KEY, KEY, KEY]

@@ -32,7 +32,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class Poll:
     """What a look found."""
 
     sample: Sample
@@ -51,7 +51,7 @@ def _with_policy(over: OverCap) -> OverCap:
     return replace(over, message=f"{over.message}; by policy kill its processes there are killed")
 
 
-class Looker:
+class Poller:
     """Looks; not to be called from two threads."""
 
     def __init__(
@@ -69,8 +69,8 @@ class Looker:
         """Containers found above their cap since the start."""
         return self._watchdog.violations
 
-    def look(self, now: float, wall: str, known: Known) -> Look:
-        """Look once.
+    def poll(self, now: float, wall: str, known: Known) -> Poll:
+        """Poll once.
 
         Args:
             now: Monotonic seconds.
@@ -82,9 +82,9 @@ class Looker:
         found = usage(sample, known.containers, known.others, known.around)
         if sample.problem is None:
             self.limit(found)
-            self._true_up.look(found.containers)
-            self._shares.look(found.containers, now)
-        over = self._watchdog.look(found.containers, wall) if sample.problem is None else {}
+            self._true_up.update(found.containers)
+            self._shares.update(found.containers, now)
+        over = self._watchdog.update(found.containers, wall) if sample.problem is None else {}
         over = {key: _with_policy(each) for key, each in over.items()}
         killed: list[int] = []
         verdicts: dict[Key, Verdict] = {}
@@ -107,12 +107,12 @@ class Looker:
         contexts = self._true_up.costs.mib()
         took = time.perf_counter() - began
         shares = self._shares.percent()
-        return Look(sample, found, over, verdicts, tuple(killed), contexts, shares, took)
+        return Poll(sample, found, over, verdicts, tuple(killed), contexts, shares, took)
 
     def limit(self, found: Usage) -> None:
         """Let the driver hold the containers to their caps, where it can."""
         if self.kernel is not None:
-            self.kernel.look(found.containers)
+            self.kernel.update(found.containers)
 
     def _kill(self, use: ContainerUse, over: OverCap | None) -> list[int]:
         """Kill by policy, one look after the report: whose process dies must be able to see why."""

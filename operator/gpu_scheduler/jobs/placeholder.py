@@ -25,7 +25,7 @@ class Owner:
 
 
 @dataclass(frozen=True, slots=True)
-class HolderSettings:
+class PlaceholderSettings:
     """What all holders have in common; ``command`` empty: that of the image."""
 
     namespace: str
@@ -36,7 +36,9 @@ class HolderSettings:
     priority_class: str = ""
 
 
-def holder(node: str, device: str, settings: HolderSettings, owner: Owner | None) -> dict[str, Any]:
+def holder(
+    node: str, device: str, settings: PlaceholderSettings, owner: Owner | None
+) -> dict[str, Any]:
     """The pod as JSON, ready to be created."""
     metadata: dict[str, Any] = {
         "name": holder_name(node, device),
@@ -57,7 +59,7 @@ def holder(node: str, device: str, settings: HolderSettings, owner: Owner | None
     }
 
 
-def _spec(node: str, settings: HolderSettings) -> dict[str, Any]:
+def _spec(node: str, settings: PlaceholderSettings) -> dict[str, Any]:
     container: dict[str, Any] = {
         "name": "holder",
         "image": settings.image,

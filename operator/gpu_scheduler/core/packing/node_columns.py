@@ -17,7 +17,7 @@ Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
 
-class Mirror:
+class Store:
     """Free milli per device, and CPU, memory, storage and pod slots per node."""
 
     def __init__(self, snapshot: Snapshot, alike: list[bool]) -> None:

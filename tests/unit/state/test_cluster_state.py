@@ -14,12 +14,12 @@ from tests.unit.state.builders import (
     make_pod,
     make_project,
 )
-from tests.unit.state.worlds import facts, free, make_world, waiting
+from tests.unit.state.cluster_states import facts, free, make_world, waiting
 
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.devices import Device
-from gpu_scheduler.state.world import World
 
 POD = PodUID("uid-job-0")
 NVIDIA = [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]
@@ -30,38 +30,38 @@ SERVED = make_node("a", allocatable={"nvidia.com/gpu": "2"})
 
 
 def test_a_pod_holds_its_devices_whatever_of_its_marks_somebody_takes_away() -> None:
-    world = make_world(make_pod(node="a", grants=half(milli=1000), phase="Running"))
-    assert free(world) == [0, 1000]
+    state = make_world(make_pod(node="a", grants=half(milli=1000), phase="Running"))
+    assert free(state) == [0, 1000]
     bare = make_pod(version=2, node="a", grants=half(milli=1000), phase="Running", job=None)
     assert not bare.metadata.labels
-    world.pod_changed(bare)
-    world.job_gone("job-uid")
-    world.gpujob_gone(make_gpujob().key)
-    assert free(world) == [0, 1000]
+    state.pod_changed(bare)
+    state.job_gone("job-uid")
+    state.gpujob_gone(make_gpujob().key)
+    assert free(state) == [0, 1000]
 
 
 def test_a_pod_is_not_of_a_job_in_another_namespace_whichever_is_seen_first() -> None:
     thief = make_pod("thief", uid="thief", namespace="team-b")
-    first, last = make_world(make_pod()), World()
+    first, last = make_world(make_pod()), ClusterState()
     first.pod_changed(thief)
     for pod in (thief, make_pod()):
         last.pod_changed(pod)
     last.job_changed(make_job())
     last.gpujob_changed(make_gpujob())
     last.project_changed(make_project())
-    for world in (first, last):
-        assert waiting(world) == {"team-a/job": ["job-0"]}
-        assert [pod.name for pod in world.records(make_gpujob().key)] == ["job-0"]
-        world.pod_changed(make_pod("thief", uid="thief", namespace="team-b", version=2))
-        assert waiting(world) == {"team-a/job": ["job-0"]}
-        world.pod_gone(PodUID("thief"))
-        assert waiting(world) == {"team-a/job": ["job-0"]}
+    for state in (first, last):
+        assert waiting(state) == {"team-a/job": ["job-0"]}
+        assert [pod.name for pod in state.records(make_gpujob().key)] == ["job-0"]
+        state.pod_changed(make_pod("thief", uid="thief", namespace="team-b", version=2))
+        assert waiting(state) == {"team-a/job": ["job-0"]}
+        state.pod_gone(PodUID("thief"))
+        assert waiting(state) == {"team-a/job": ["job-0"]}
 
 
 # --- the order of events ---
 
 
-def everything() -> list[Callable[[World], object]]:
+def everything() -> list[Callable[[ClusterState], object]]:
     pods = [make_pod("job-0"), make_pod("job-1", index=1)]
     placed = make_pod("job-2", index=2, node="a", grants=half())
     stranger = make_pod("x", path="other", job=None, node="b", containers=NVIDIA)
@@ -79,64 +79,64 @@ def everything() -> list[Callable[[World], object]]:
 
 @given(st.permutations(range(len(everything()))), st.sets(st.integers(0, 9)))
 def test_the_order_of_events_does_not_matter(order: Sequence[int], looks: set[int]) -> None:
-    expected = World()
+    expected = ClusterState()
     for event in everything():
         event(expected)
-    world, events = World(), everything()
+    state, events = ClusterState(), everything()
     for step, number in enumerate(order):
-        events[number](world)
+        events[number](state)
         if step in looks:  # a plan in between must not freeze anything
-            facts(world)
-    assert facts(world) == facts(expected)
-    assert waiting(world) == {"team-a/job": ["job-0", "job-1"]}
+            facts(state)
+    assert facts(state) == facts(expected)
+    assert waiting(state) == {"team-a/job": ["job-0", "job-1"]}
 
 
 def test_old_news_of_a_pod_are_ignored() -> None:
-    world = make_world(make_pod(version=5, node="a", grants=half()))
-    assert world.pod_changed(make_pod(version=4)) is None
-    assert (free(world), waiting(world)) == ([500, 1000], {})
+    state = make_world(make_pod(version=5, node="a", grants=half()))
+    assert state.pod_changed(make_pod(version=4)) is None
+    assert (free(state), waiting(state)) == ([500, 1000], {})
 
 
 def test_a_pod_that_is_gone_stays_gone_whatever_is_read_of_it_later() -> None:
     """Nobody tells of its end again: it would hold its GPUs until the leader changes."""
-    world = make_world(make_pod(version=1, node="a", grants=half()))
+    state = make_world(make_pod(version=1, node="a", grants=half()))
     before = facts(make_world())
-    world.pod_gone(POD)
-    version = world.version
+    state.pod_gone(POD)
+    version = state.version
     for late in (1, 2, 9):  # the watch may have missed what the read shows
-        assert world.pod_changed(make_pod(version=late, node="a", grants=half())) is None
-    assert (facts(world), world.pods, world.version) == (before, {}, version)
+        assert state.pod_changed(make_pod(version=late, node="a", grants=half())) is None
+    assert (facts(state), state.pods, state.version) == (before, {}, version)
 
 
 def test_a_pod_may_be_gone_before_anything_was_known_of_it() -> None:
-    world = make_world()
-    world.pod_gone(POD)
-    assert world.pod_changed(make_pod(node="a", grants=half())) is None
-    assert free(world) == [1000, 1000]
+    state = make_world()
+    state.pod_gone(POD)
+    assert state.pod_changed(make_pod(node="a", grants=half())) is None
+    assert free(state) == [1000, 1000]
 
 
 def test_a_decision_about_a_pod_that_comes_late_is_not_revived_by_it() -> None:
-    world = make_world(make_pod())
-    world.assume(make_place())
-    world.pod_gone(POD)
-    world.forget(POD, make_pod(version=2))
-    world.pod_changed(make_pod(version=3, node="a", grants=half()))
-    assert (free(world), waiting(world)) == ([1000, 1000], {})
+    state = make_world(make_pod())
+    state.assume(make_place())
+    state.pod_gone(POD)
+    state.forget(POD, make_pod(version=2))
+    state.pod_changed(make_pod(version=3, node="a", grants=half()))
+    assert (free(state), waiting(state)) == ([1000, 1000], {})
 
 
 def test_an_ended_pod_of_which_nothing_is_kept_can_be_looked_at_again() -> None:
     ended = make_pod(version=2, node="a", grants=half(), phase="Succeeded")
-    world = make_world(ended)
-    world.pod_dismissed(POD)
-    assert world.pods == {}
-    assert world.pod_changed(ended) is not None
+    state = make_world(ended)
+    state.pod_dismissed(POD)
+    assert state.pods == {}
+    assert state.pod_changed(ended) is not None
 
 
 def test_old_news_of_a_job_are_ignored() -> None:
-    world = make_world()
-    assert world.job_changed(make_job(version=3, ended="Complete")) is not None
-    assert world.job_changed(make_job(version=2)) is None
-    assert next(iter(world.jobs_of(make_gpujob().key))).complete
+    state = make_world()
+    assert state.job_changed(make_job(version=3, ended="Complete")) is not None
+    assert state.job_changed(make_job(version=2)) is None
+    assert next(iter(state.jobs_of(make_gpujob().key))).complete
 
 
 def test_a_job_of_nobody_is_not_taken_in() -> None:
@@ -144,14 +144,14 @@ def test_a_job_of_nobody_is_not_taken_in() -> None:
 
 
 def test_every_change_that_could_alter_a_plan_is_a_new_version() -> None:
-    world = World()
-    seen = [world.version]
+    state = ClusterState()
+    seen = [state.version]
     for event in everything():
-        event(world)
-        seen.append(world.version)
+        event(state)
+        seen.append(state.version)
     for event in everything():
-        event(world)
-        assert world.version == seen[-1]  # the same again is not
+        event(state)
+        assert state.version == seen[-1]  # the same again is not
     assert seen[0] < seen[-1]
 
 
@@ -159,37 +159,37 @@ def test_every_change_that_could_alter_a_plan_is_a_new_version() -> None:
 
 
 def test_a_placed_pod_holds_until_it_has_ended() -> None:
-    world = make_world(make_pod(version=1, node="a", grants=half()))
-    assert free(world) == [500, 1000]
-    world.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running"))
-    world.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Running", deleting=True))
-    assert free(world) == [500, 1000]
-    world.pod_changed(make_pod(version=4, node="a", grants=half(), phase="Failed", deleting=True))
-    assert free(world) == [1000, 1000]
+    state = make_world(make_pod(version=1, node="a", grants=half()))
+    assert free(state) == [500, 1000]
+    state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running"))
+    state.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Running", deleting=True))
+    assert free(state) == [500, 1000]
+    state.pod_changed(make_pod(version=4, node="a", grants=half(), phase="Failed", deleting=True))
+    assert free(state) == [1000, 1000]
 
 
 def test_a_deleted_pod_gives_back_everything() -> None:
-    world = make_world()
-    before = facts(world)
-    world.pod_changed(make_pod(node="a", grants=half()))
-    assert facts(world) != before
-    world.pod_gone(POD)
-    assert facts(world) == before
-    assert not world.pods_of_job
+    state = make_world()
+    before = facts(state)
+    state.pod_changed(make_pod(node="a", grants=half()))
+    assert facts(state) != before
+    state.pod_gone(POD)
+    assert facts(state) == before
+    assert not state.pods_of_job
 
 
 def test_a_forged_allocation_of_a_pod_that_was_never_placed_takes_nothing() -> None:
-    world = make_world(
+    state = make_world(
         make_pod("job-0", annotations_=forged()),
         make_pod("job-1", path="gate", annotations_=forged()),
     )
-    assert free(world) == [1000, 1000]
-    assert waiting(world) == {"team-a/job": ["job-0", "job-1"]}
+    assert free(state) == [1000, 1000]
+    assert waiting(state) == {"team-a/job": ["job-0", "job-1"]}
 
 
 def test_pods_of_other_schedulers_take_cpu_memory_and_a_slot() -> None:
-    world = make_world(make_pod("x", path="other", job=None, node="a", cpu="4", memory="1Gi"))
-    cluster = world.snapshot()
+    state = make_world(make_pod("x", path="other", job=None, node="a", cpu="4", memory="1Gi"))
+    cluster = state.snapshot()
     assert cluster.free_cpu_milli == [60_000]
     assert cluster.free_memory_bytes == [255 << 30]
     assert cluster.free_pods == [109]
@@ -198,60 +198,60 @@ def test_pods_of_other_schedulers_take_cpu_memory_and_a_slot() -> None:
 
 def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_has_ended() -> None:
     stranger = {"name": "x", "path": "other", "job": None, "node": "a", "containers": NVIDIA}
-    world = make_world(make_pod(version=1, **stranger))
-    world.node_changed(SERVED)
-    assert "team-a/x" in world.snapshot().nodes[0].closed
-    world.pod_changed(make_pod(version=2, phase="Running", **stranger))
-    assert world.snapshot().nodes[0].closed
-    world.pod_changed(make_pod(version=3, phase="Succeeded", **stranger))
-    assert not world.snapshot().nodes[0].closed
+    state = make_world(make_pod(version=1, **stranger))
+    state.node_changed(SERVED)
+    assert "team-a/x" in state.snapshot().nodes[0].closed
+    state.pod_changed(make_pod(version=2, phase="Running", **stranger))
+    assert state.snapshot().nodes[0].closed
+    state.pod_changed(make_pod(version=3, phase="Succeeded", **stranger))
+    assert not state.snapshot().nodes[0].closed
 
 
 def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_is_gone() -> None:
-    world = make_world(make_pod("x", path="other", job=None, node="a", containers=NVIDIA))
-    world.node_changed(SERVED)
-    assert world.snapshot().nodes[0].closed
-    world.pod_gone(PodUID("uid-x"))
-    assert not world.snapshot().nodes[0].closed
+    state = make_world(make_pod("x", path="other", job=None, node="a", containers=NVIDIA))
+    state.node_changed(SERVED)
+    assert state.snapshot().nodes[0].closed
+    state.pod_gone(PodUID("uid-x"))
+    assert not state.snapshot().nodes[0].closed
 
 
 def test_a_node_reopens_after_a_stranger_that_was_given_an_allocation() -> None:
     stranger = {"name": "x", "path": "other", "job": None, "node": "a", "containers": NVIDIA}
-    world = make_world(make_pod(version=1, **stranger))
-    world.node_changed(SERVED)
-    world.pod_changed(make_pod(version=2, annotations_=forged(), **stranger))
+    state = make_world(make_pod(version=1, **stranger))
+    state.node_changed(SERVED)
+    state.pod_changed(make_pod(version=2, annotations_=forged(), **stranger))
     expected = make_world(make_pod(annotations_=forged(), **stranger))
     expected.node_changed(SERVED)
-    assert facts(world) == facts(expected)
-    world.pod_gone(PodUID("uid-x"))
-    assert facts(world) == facts(make_world())
+    assert facts(state) == facts(expected)
+    state.pod_gone(PodUID("uid-x"))
+    assert facts(state) == facts(make_world())
 
 
 def test_gpus_held_count_for_the_project_of_the_namespace() -> None:
-    world = make_world()
-    world.project_changed(make_project("team-b", "lab", "lab-2"))
+    state = make_world()
+    state.project_changed(make_project("team-b", "lab", "lab-2"))
     for number, namespace in enumerate(["team-a", "lab", "lab-2", "nowhere"]):
         share = half(str(number % 2), 100 + number)
-        world.pod_changed(make_pod(f"p{number}", namespace=namespace, node="a", grants=share))
-    assert world.snapshot().allocated_milli == {"team-a": 100, "team-b": 101 + 102}
-    world.project_gone(ProjectName("team-b"))
-    assert world.snapshot().allocated_milli == {"team-a": 100}
+        state.pod_changed(make_pod(f"p{number}", namespace=namespace, node="a", grants=share))
+    assert state.snapshot().allocated_milli == {"team-a": 100, "team-b": 101 + 102}
+    state.project_gone(ProjectName("team-b"))
+    assert state.snapshot().allocated_milli == {"team-a": 100}
 
 
 def test_a_charge_finds_its_device_when_the_agent_names_it_by_uuid() -> None:
-    world = make_world(make_pod(node="a", grants=half("1")))
-    world.gpunode_changed("a", (Device("GPU-0", 0, "A", 40960), Device("GPU-1", 1, "A", 40960)))
-    assert (world.snapshot().dev_id, free(world)) == (["GPU-0", "GPU-1"], [1000, 500])
-    world.gpunode_gone("a")
-    assert (world.snapshot().dev_id, free(world)) == (["0", "1"], [1000, 500])
+    state = make_world(make_pod(node="a", grants=half("1")))
+    state.gpunode_changed("a", (Device("GPU-0", 0, "A", 40960), Device("GPU-1", 1, "A", 40960)))
+    assert (state.snapshot().dev_id, free(state)) == (["GPU-0", "GPU-1"], [1000, 500])
+    state.gpunode_gone("a")
+    assert (state.snapshot().dev_id, free(state)) == (["0", "1"], [1000, 500])
 
 
 def test_a_node_that_comes_back_has_its_pods_charged() -> None:
-    world = make_world(make_pod(node="a", grants=half()))
-    world.node_gone("a")
-    assert free(world) == []
-    world.node_changed(make_node("a"))
-    assert free(world) == [500, 1000]
+    state = make_world(make_pod(node="a", grants=half()))
+    state.node_gone("a")
+    assert free(state) == []
+    state.node_changed(make_node("a"))
+    assert free(state) == [500, 1000]
 
 
 # --- a restart ---
@@ -273,8 +273,8 @@ STEPS = st.lists(
 
 @given(STEPS)
 def test_a_restart_knows_what_the_old_one_knew(steps: list[tuple[str, int]]) -> None:
-    """Annotations are the only ledger: the same objects give the same world."""
-    world = make_world()
+    """Annotations are the only ledger: the same objects give the same state."""
+    state = make_world()
     objects: dict[int, Pod] = {}
     gone: set[int] = set()  # a uid never comes back
     version = 1
@@ -289,13 +289,13 @@ def test_a_restart_knows_what_the_old_one_knew(steps: list[tuple[str, int]]) -> 
             objects[number] = make_pod(name, index=index, version=version)
         elif known is None:
             continue
-        elif verb == "assume" and world.waiting.pod(uid) is not None:
-            world.assume(place)
+        elif verb == "assume" and state.waiting.pod(uid) is not None:
+            state.assume(place)
             continue
-        elif verb == "echo" and uid in world.assumed:
+        elif verb == "echo" and uid in state.assumed:
             objects[number] = make_pod(name, index=index, version=version, **held)
         elif verb == "fail":
-            world.forget(uid, known)
+            state.forget(uid, known)
             continue
         elif verb in ("run", "end") and known.spec.node_name:
             phase = "Running" if verb == "run" else "Succeeded"
@@ -305,12 +305,12 @@ def test_a_restart_knows_what_the_old_one_knew(steps: list[tuple[str, int]]) -> 
         elif verb == "delete":
             del objects[number]
             gone.add(number)
-            world.pod_gone(uid)
+            state.pod_gone(uid)
             continue
         else:
             continue
-        world.pod_changed(objects[number])
-    for uid in list(world.assumed):  # what is in flight is settled before anybody compares
-        world.forget(uid, objects[int(uid[-1])])
-    assert facts(world) == facts(make_world(*objects.values()))
-    assert max(0, *free(world)) <= 1000
+        state.pod_changed(objects[number])
+    for uid in list(state.assumed):  # what is in flight is settled before anybody compares
+        state.forget(uid, objects[int(uid[-1])])
+    assert facts(state) == facts(make_world(*objects.values()))
+    assert max(0, *free(state)) <= 1000

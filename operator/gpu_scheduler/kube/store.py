@@ -27,7 +27,7 @@ T = TypeVar("T", bound=KubeObject)
 T_contra = TypeVar("T_contra", bound=KubeObject, contravariant=True)
 
 
-class Sink(Protocol[T_contra]):
+class EventHandler(Protocol[T_contra]):
     """Where a reflector's news go; called from the event loop, must not block."""
 
     def changed(self, obj: T_contra) -> None:
@@ -40,10 +40,10 @@ class Sink(Protocol[T_contra]):
         """A complete list has just been told; what the sink holds is consistent now."""
 
 
-class Mirror(Generic[T]):
+class Store(Generic[T]):
     """Tells a sink about objects, each change once."""
 
-    def __init__(self, sink: Sink[T]) -> None:
+    def __init__(self, sink: EventHandler[T]) -> None:
         self._sink = sink
         self._known: dict[tuple[str, str], tuple[str, str]] = {}
 

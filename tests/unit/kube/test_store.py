@@ -7,8 +7,8 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
-from gpu_scheduler.kube.mirror import Mirror
 from gpu_scheduler.kube.objects import Meta, Pod
+from gpu_scheduler.kube.store import Store
 
 NAMES = ["a", "b", "c"]
 
@@ -47,8 +47,8 @@ class MirrorMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.ledger = Ledger()
-        self.mirror: Mirror[Pod] = Mirror(self.ledger)
-        self.world: dict[str, Pod] = {}
+        self.mirror: Store[Pod] = Store(self.ledger)
+        self.state: dict[str, Pod] = {}
         self.unreadable: dict[str, Pod] = {}
         self.version = 0
         self.in_step = True
@@ -56,17 +56,17 @@ class MirrorMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES), heard=st.booleans())
     def put(self, name: str, heard: bool) -> None:
         self.version += 1
-        old = self.world.get(name)
+        old = self.state.get(name)
         uid = old.metadata.uid if old else f"u{self.version}"
-        self.world[name] = make_pod(name, uid, self.version)
+        self.state[name] = make_pod(name, uid, self.version)
         if heard and self.in_step:
-            self.mirror.upsert(self.world[name])
+            self.mirror.upsert(self.state[name])
         else:
             self.in_step = False
 
     @rule(name=st.sampled_from(NAMES), heard=st.booleans())
     def delete(self, name: str, heard: bool) -> None:
-        old = self.world.pop(name, None)
+        old = self.state.pop(name, None)
         if old is None:
             return
         if heard and self.in_step:
@@ -76,13 +76,13 @@ class MirrorMachine(RuleBasedStateMachine):
 
     @rule()
     def list_again(self) -> None:
-        self.mirror.replace(self.world.values(), [])
+        self.mirror.replace(self.state.values(), [])
         self.in_step = True
 
     @rule(name=st.sampled_from(NAMES))
     def list_with_one_unreadable(self, name: str) -> None:
-        readable = [p for n, p in self.world.items() if n != name]
-        bad = [p.metadata for n, p in self.world.items() if n == name]
+        readable = [p for n, p in self.state.items() if n != name]
+        bad = [p.metadata for n, p in self.state.items() if n == name]
         had = {u for u, p in self.ledger.pods.items() if p.metadata.name == name}
         self.mirror.replace(readable, bad)
         has = {u for u, p in self.ledger.pods.items() if p.metadata.name == name}
@@ -92,7 +92,7 @@ class MirrorMachine(RuleBasedStateMachine):
     @invariant()
     def the_sink_knows_the_world(self) -> None:
         if self.in_step:
-            expected = {p.metadata.uid: p for p in self.world.values()}
+            expected = {p.metadata.uid: p for p in self.state.values()}
             assert self.ledger.pods == expected
         assert len(self.mirror) == len(self.ledger.pods)
 
@@ -103,7 +103,7 @@ TestMirror.settings = settings(max_examples=60, stateful_step_count=25, deadline
 
 def test_a_namesake_ends_the_one_before_even_without_a_deletion() -> None:
     ledger = Ledger()
-    mirror: Mirror[Pod] = Mirror(ledger)
+    mirror: Store[Pod] = Store(ledger)
     mirror.upsert(make_pod("a", "old", 1))
     mirror.upsert(make_pod("a", "new", 2))
     assert list(ledger.pods) == ["new"]
@@ -111,7 +111,7 @@ def test_a_namesake_ends_the_one_before_even_without_a_deletion() -> None:
 
 def test_an_unreadable_namesake_ends_the_one_before() -> None:
     ledger = Ledger()
-    mirror: Mirror[Pod] = Mirror(ledger)
+    mirror: Store[Pod] = Store(ledger)
     mirror.upsert(make_pod("a", "old", 1))
     mirror.replace([], [make_pod("a", "new", 2).metadata])
     assert ledger.pods == {}
@@ -119,7 +119,7 @@ def test_an_unreadable_namesake_ends_the_one_before() -> None:
 
 def test_a_list_without_news_costs_no_call() -> None:
     ledger = Ledger()
-    mirror: Mirror[Pod] = Mirror(ledger)
+    mirror: Store[Pod] = Store(ledger)
     pods = [make_pod(name, f"u-{name}", 5) for name in NAMES]
     mirror.replace(pods, [])
     mirror.replace(pods, [])
@@ -129,7 +129,7 @@ def test_a_list_without_news_costs_no_call() -> None:
 
 def test_the_deletion_of_an_older_namesake_is_not_ours() -> None:
     ledger = Ledger()
-    mirror: Mirror[Pod] = Mirror(ledger)
+    mirror: Store[Pod] = Store(ledger)
     mirror.upsert(make_pod("a", "new", 9))
     mirror.remove(make_pod("a", "old", 8).metadata)
     assert list(ledger.pods) == ["new"]
@@ -145,7 +145,7 @@ def test_a_sink_that_raises_is_logged_and_told_of_the_next_object(
             super().changed(obj)
 
     ledger = Picky()
-    mirror: Mirror[Pod] = Mirror(ledger)
+    mirror: Store[Pod] = Store(ledger)
     with caplog.at_level(logging.ERROR):
         mirror.replace([make_pod("a", "1", 1), make_pod("b", "2", 2)], [])
     assert list(ledger.pods) == ["2"]

@@ -15,7 +15,7 @@ from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import Reports
 from gpu_scheduler.state.charging import charge
-from gpu_scheduler.state.classes import ClassBook, ClassRecord, settle
+from gpu_scheduler.state.classes import ClassBook, ClassRecord, resolve_models
 from gpu_scheduler.state.departed import Departed
 from gpu_scheduler.state.gangs import gang_of
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
@@ -31,7 +31,7 @@ from gpu_scheduler.state.running_pods import RunningPodBook, running_pod
 from gpu_scheduler.state.waiting import PendingPods
 
 
-class World:
+class ClusterState:
     """Pods, nodes, jobs and projects, and what follows from them."""
 
     def __init__(self, holders_in: str = "", *, consolidation: bool = False) -> None:
@@ -382,7 +382,9 @@ class World:
 
     def _classes_settled(self) -> tuple[JobKey, ...]:
         self.version += 1
-        changed = tuple(key for key, job in self.gpujobs.items() if settle(job, self.classes))
+        changed = tuple(
+            key for key, job in self.gpujobs.items() if resolve_models(job, self.classes)
+        )
         for key in changed:
             self.waiting.forget_job(key)
             for own in self.jobs_of(key):

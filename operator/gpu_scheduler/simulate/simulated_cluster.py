@@ -14,42 +14,44 @@ import msgspec
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Node, Pod
-from gpu_scheduler.runtime.intake import Intake
+from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.reconcile import FINISHED, no_project
 from gpu_scheduler.simulate.cluster_objects import Body, Objects, SimulationError, owner_uid
 from gpu_scheduler.simulate.imagined import first_indexes, jobs_of, pod_of
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.world import World
 
 T = TypeVar("T")
 NEW, AGAIN = "new", "again"  # ends of the names of pods that do not exist
 
 
 @dataclass(slots=True)
-class Scene:
+class SimulatedCluster:
     """The state to plan in.
 
     Attributes:
-        world: as the operator would know it.
+        state: as the operator would know it.
         templates: Jobs as JSON by uid, for pods that come again.
         stopped: GPUJobs that no plan looks at, and why.
     """
 
-    world: World
+    state: ClusterState
     templates: dict[str, Body] = field(default_factory=dict)
     stopped: list[Wait] = field(default_factory=list)
 
     def restart(self, uid: PodUID, now: str) -> None:
         """A pod is gone; its Job, if it is a GPUJob's, makes one for the same index."""
-        pod = self.world.pods.get(uid)
-        self.world.pod_gone(uid)
+        pod = self.state.pods.get(uid)
+        self.state.pod_gone(uid)
         job = self.templates.get(pod.job_uid) if pod is not None else None
-        if pod is not None and job is not None and pod.job_uid in self.world.jobs:
+        if pod is not None and job is not None and pod.job_uid in self.state.jobs:
             suffix = f"{AGAIN}-{uid.count(AGAIN) + 1}" if AGAIN in uid else AGAIN
-            self.world.pod_changed(pod_of(job, pod.index, suffix, now))
+            self.state.pod_changed(pod_of(job, pod.index, suffix, now))
 
 
-def scene_of(objects: Objects, holders_in: str, now: str, *, consolidation: bool = False) -> Scene:
+def scene_of(
+    objects: Objects, holders_in: str, now: str, *, consolidation: bool = False
+) -> SimulatedCluster:
     """The state that follows from the objects.
 
     Args:
@@ -61,32 +63,32 @@ def scene_of(objects: Objects, holders_in: str, now: str, *, consolidation: bool
     Raises:
         SimulationError: an object is not what the API server would have stored.
     """
-    world = World(holders_in, consolidation=consolidation)
-    intake = Intake(world, changed=lambda key: None, wake=lambda: None)
+    state = ClusterState(holders_in, consolidation=consolidation)
+    custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
     for body in objects.of("GPUClass"):
-        intake.gpuclass(body)
+        custom_resources.gpuclass(body)
     for body in objects.of("GPUProject"):
-        intake.project(body)
+        custom_resources.project(body)
     for body in objects.of("GPUNode"):
-        intake.node(body)
+        custom_resources.node(body)
     for body in objects.of("GPUJob"):
-        intake.gpujob(body)
+        custom_resources.gpujob(body)
     for node in _typed(objects.of("Node"), Node):
-        world.node_changed(node)
-    scene = Scene(world)
+        state.node_changed(node)
+    simulated = SimulatedCluster(state)
     for body in objects.of("Job"):
-        scene.templates[body["metadata"]["uid"]] = body
+        simulated.templates[body["metadata"]["uid"]] = body
     for job in _typed(objects.of("Job"), Job):
-        world.job_changed(job)
+        state.job_changed(job)
     for pod in _typed(objects.of("Pod"), Pod):
-        world.pod_changed(pod)
-    _lose(scene, objects.lost_nodes, now)
+        state.pod_changed(pod)
+    _lose(simulated, objects.lost_nodes, now)
     own: dict[str, set[str]] = {}
-    for body in scene.templates.values():
+    for body in simulated.templates.values():
         own.setdefault(owner_uid(body), set()).add(body["metadata"]["name"])
-    for record in world.gpujobs.values():
-        _look_at(scene, record, own.get(record.uid, set()))
-    return scene
+    for record in state.gpujobs.values():
+        _look_at(simulated, record, own.get(record.uid, set()))
+    return simulated
 
 
 def _typed(bodies: Iterable[Body], type: type[T]) -> Iterator[T]:
@@ -99,43 +101,43 @@ def _typed(bodies: Iterable[Body], type: type[T]) -> Iterator[T]:
             raise SimulationError(f"{type.__name__} {meta['name']}: {error}") from None
 
 
-def _lose(scene: Scene, nodes: set[str], now: str) -> None:
-    for pod in [pod for pod in scene.world.pods.values() if pod.node in nodes]:
-        scene.restart(pod.uid, now)
+def _lose(simulated: SimulatedCluster, nodes: set[str], now: str) -> None:
+    for pod in [pod for pod in simulated.state.pods.values() if pod.node in nodes]:
+        simulated.restart(pod.uid, now)
 
 
-def _look_at(scene: Scene, job: GPUJobRecord, own: set[str]) -> None:
+def _look_at(simulated: SimulatedCluster, job: GPUJobRecord, own: set[str]) -> None:
     """What the operator does when it works on a GPUJob, whose own Jobs have these names."""
-    world = scene.world
+    state = simulated.state
     if job.deleting or job.status.get("phase") in FINISHED:
         return
-    project = world.projects.owner(job.namespace)
+    project = state.projects.owner(job.namespace)
     problem = job.problem or job.unknown
     if not problem and project is None:
         problem = no_project(job.namespace)
-    elif not problem and project is not None and world.projects.records[project].problem:
-        problem = f"GPUProject {project} cannot be used: {world.projects.records[project].problem}"
+    elif not problem and project is not None and state.projects.records[project].problem:
+        problem = f"GPUProject {project} cannot be used: {state.projects.records[project].problem}"
     elif not problem and not own and job.status.get("reason") == Reason.INVALID:
         said = str(job.status.get("message", ""))
         problem = "" if said.startswith("metadata.namespace:") else said
     if problem or job.spec is None or project is None:
-        return _stop(scene, job.key, Reason.INVALID, problem)
+        return _stop(simulated, job.key, Reason.INVALID, problem)
     if job.spec.suspend:
-        return _stop(scene, job.key, Reason.SUSPENDED, "spec.suspend is true")
+        return _stop(simulated, job.key, Reason.SUSPENDED, "spec.suspend is true")
     if not own or job.spec.roles is not None:
         for body in jobs_of(job, project):
             if body["metadata"]["name"] not in own:
-                _imagine(scene, body, job.created)
+                _imagine(simulated, body, job.created)
     return None
 
 
-def _imagine(scene: Scene, body: Body, created: str) -> None:
+def _imagine(simulated: SimulatedCluster, body: Body, created: str) -> None:
     """A Job that the operator would create, and the pods that it would start with."""
-    scene.templates[body["metadata"]["uid"]] = body
-    scene.world.job_changed(next(_typed([body], Job)))
+    simulated.templates[body["metadata"]["uid"]] = body
+    simulated.state.job_changed(next(_typed([body], Job)))
     for index in first_indexes(body):
-        scene.world.pod_changed(pod_of(body, index, NEW, created))
+        simulated.state.pod_changed(pod_of(body, index, NEW, created))
 
 
-def _stop(scene: Scene, key: JobKey, reason: Reason, message: str) -> None:
-    scene.stopped.append(Wait(key, reason, message, 0))
+def _stop(simulated: SimulatedCluster, key: JobKey, reason: Reason, message: str) -> None:
+    simulated.stopped.append(Wait(key, reason, message, 0))

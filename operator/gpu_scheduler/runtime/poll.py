@@ -1,6 +1,6 @@
 """A loop that looks at something again and again, and that no mistake of one look ends.
 
-Run as a task of the leader by whoever has a ``look``.
+Run as a task of the leader by whoever has a ``check``.
 """
 
 import asyncio
@@ -11,8 +11,8 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
 
 
-async def look_for_ever(
-    look: Callable[[], Awaitable[None]], *, seconds: float, loop: str, about: str
+async def poll_for_ever(
+    poll: Callable[[], Awaitable[None]], *, seconds: float, loop: str, about: str
 ) -> NoReturn:
     """Look every ``seconds``; what a look raises is noted (``kube.unexpected``).
 
@@ -22,7 +22,7 @@ async def look_for_ever(
     while True:
         await asyncio.sleep(seconds)
         try:
-            await look()
+            await poll()
         except errors.NotLeader:
             raise
         except Exception:

@@ -19,7 +19,7 @@ MOST_AMOUNTS = 4_000  # of free CPU, remembered
 
 
 @dataclass(slots=True)
-class Look:
+class Classes:
     """Classes of shapes on nodes of one kind.
 
     Attributes:
@@ -45,7 +45,7 @@ class Look:
     of_row: Ints
 
 
-def look_at(milli: Ints, count: Ints, size: Ints, wants: tuple[Ints, Ints]) -> Look:
+def classify(milli: Ints, count: Ints, size: Ints, wants: tuple[Ints, Ints]) -> Classes:
     """The classes of some shapes on a kind of node; ``wants`` are CPU and scarcity, per shape."""
     rows = np.arange(1, len(milli) + 1)
     serves = milli != NEVER
@@ -56,7 +56,7 @@ def look_at(milli: Ints, count: Ints, size: Ints, wants: tuple[Ints, Ints]) -> L
     of_row = of_row.ravel()
     milli, count, size, cpu, least, row = np.ascontiguousarray(classes)
     steps, step_of = np.unique(np.append(0, cpu), return_inverse=True)
-    return Look(
+    return Classes(
         milli=milli,
         count=count,
         size=size,

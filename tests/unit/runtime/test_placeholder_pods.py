@@ -5,30 +5,30 @@ from typing import Any
 import pytest
 from tests.unit.runtime.fake_client import CONFLICT, NOT_LEADER, FakeClient, Sent
 from tests.unit.state.builders import half, make_pod
-from tests.unit.state.test_holders import OURS, make_holder, make_world
+from tests.unit.state.test_placeholders import OURS, make_holder, make_world
 
 from gpu_scheduler.api.names import holder_name
-from gpu_scheduler.jobs.holder import HolderSettings
+from gpu_scheduler.jobs.placeholder import PlaceholderSettings
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.holders import Holders
+from gpu_scheduler.runtime.placeholder_pods import PlaceholderPods
 
 FIRST = holder_name("a", "0")
 REFUSED = errors.Forbidden(403, "Forbidden", "exceeded quota")
 
 
 class Stage:
-    """Holders of a world with a clock that a test moves."""
+    """Placeholder pods of a cluster with a clock that a test moves."""
 
     def __init__(self, *pods: Pod, owner: str = "", enabled: bool = True) -> None:
         self.now = 1000.0
         self.answers: dict[str, Any] = {}
         self.client = FakeClient(self._reply)
-        self.world = make_world(*pods)
-        self.holders = Holders(
-            self.world,
+        self.state = make_world(*pods)
+        self.holders = PlaceholderPods(
+            self.state,
             self.client,  # type: ignore[arg-type]
-            HolderSettings(OURS, "example/operator:1"),
+            PlaceholderSettings(OURS, "example/operator:1"),
             enabled=enabled,
             whole_nodes=False,
             keep_seconds=60,
@@ -53,7 +53,7 @@ USED = make_pod(node="a", grants=half("0"))
 
 async def test_a_device_in_use_gets_a_holder_on_its_node_once():
     stage = Stage(USED)
-    await stage.holders.look()
+    await stage.holders.check()
     (sent,) = stage.client.of("POST", f"/namespaces/{OURS}/pods")
     spec = sent.body["spec"]
     (term,) = spec["affinity"]["nodeAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"][
@@ -63,18 +63,18 @@ async def test_a_device_in_use_gets_a_holder_on_its_node_once():
     assert spec["containers"][0]["resources"]["limits"]["nvidia.com/gpu"] == "1"
     assert "nodeName" not in spec and "schedulerName" not in spec
     assert stage.holders.states() == {"held": 0, "waiting": 0, "missing": 1}
-    stage.world.pod_changed(make_holder(node=""))
-    await stage.holders.look()
+    stage.state.pod_changed(make_holder(node=""))
+    await stage.holders.check()
     assert stage.holders.states() == {"held": 0, "waiting": 1, "missing": 0}
-    stage.world.pod_changed(make_holder(version=2))
-    await stage.holders.look()
+    stage.state.pod_changed(make_holder(version=2))
+    await stage.holders.check()
     assert stage.holders.states() == {"held": 1, "waiting": 0, "missing": 0}
     assert stage.created() == [FIRST]
 
 
 async def test_holders_go_with_the_deployment():
     stage = Stage(USED, owner="gpu-scheduler")
-    await stage.holders.look()
+    await stage.holders.check()
     (sent,) = stage.client.of("POST")
     assert sent.body["metadata"]["ownerReferences"] == [
         {
@@ -90,57 +90,57 @@ async def test_holders_go_with_the_deployment():
 async def test_one_that_is_refused_is_tried_again_later_and_counted():
     stage = Stage(USED)
     stage.answers["POST"] = REFUSED
-    await stage.holders.look()
-    await stage.holders.look()
+    await stage.holders.check()
+    await stage.holders.check()
     assert (stage.created(), stage.holders.counts["refused"]) == ([FIRST], 1)
     stage.now += 5
-    await stage.holders.look()
+    await stage.holders.check()
     stage.now += 9  # the second pause is twice as long
-    await stage.holders.look()
+    await stage.holders.check()
     assert len(stage.created()) == 2
     stage.answers["POST"] = {}
     stage.now += 1
-    await stage.holders.look()
+    await stage.holders.check()
     assert (len(stage.created()), stage.holders.counts["created"]) == (3, 1)
 
 
 async def test_one_that_was_evicted_is_replaced_after_a_pause():
     stage = Stage(USED, make_holder(phase="Failed", reason="Evicted"))
-    await stage.holders.look()
+    await stage.holders.check()
     assert (stage.deleted(), stage.created()) == ([FIRST], [])
     assert stage.holders.counts["ended"] == 1
-    stage.world.pod_gone(next(iter(stage.world.holders)))
-    await stage.holders.look()
+    stage.state.pod_gone(next(iter(stage.state.holders)))
+    await stage.holders.check()
     assert stage.created() == []
     stage.now += 5
-    await stage.holders.look()
+    await stage.holders.check()
     assert stage.created() == [FIRST]
 
 
 async def test_a_name_that_is_still_taken_is_waited_for():
     stage = Stage(USED)
     stage.answers["POST"] = CONFLICT
-    await stage.holders.look()
+    await stage.holders.check()
     assert stage.holders.counts["refused"] == 0
 
 
 async def test_a_holder_of_a_free_device_goes_when_its_time_is_over():
     stage = Stage(USED, make_holder())
-    await stage.holders.look()
-    stage.world.pod_gone(stage.world.pods[next(iter(stage.world.pods))].uid)
-    await stage.holders.look()
+    await stage.holders.check()
+    stage.state.pod_gone(stage.state.pods[next(iter(stage.state.pods))].uid)
+    await stage.holders.check()
     stage.now += 59
-    await stage.holders.look()
+    await stage.holders.check()
     assert stage.deleted() == []
     stage.now += 1
-    await stage.holders.look()
+    await stage.holders.check()
     (sent,) = stage.client.of("DELETE")
     assert sent.path.endswith(FIRST) and sent.body["uid"] == f"uid-{FIRST}"
 
 
 async def test_switched_off_it_only_removes_what_is_left():
     stage = Stage(USED, make_holder(), enabled=False)
-    await stage.holders.look()
+    await stage.holders.check()
     assert (stage.deleted(), stage.created()) == ([FIRST], [])
 
 
@@ -148,4 +148,4 @@ async def test_who_leads_no_more_stops():
     stage = Stage(USED)
     stage.answers["POST"] = NOT_LEADER
     with pytest.raises(errors.NotLeader):
-        await stage.holders.look()
+        await stage.holders.check()

@@ -24,7 +24,7 @@ from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.binder import Binder
-from gpu_scheduler.runtime.gangs import Gangs
+from gpu_scheduler.runtime.gang_guard import GangGuard
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.recovery import Recovery
 
@@ -39,7 +39,7 @@ class Case:
 
     def __init__(self, *pods: Pod, concurrency: int = 3, **spec: Any) -> None:
         self.pods = {p.metadata.name: p for p in pods or (member(*m) for m in MEMBERS.values())}
-        self.world = make_gang(*self.pods.values(), **spec)
+        self.state = make_gang(*self.pods.values(), **spec)
         self.answers: dict[str, Any] = {}  # "binding/NAME" or "eviction/NAME" -> error or delay
         self.client = FakeClient(self._reply)
         self.events = FakeEvents()
@@ -47,7 +47,7 @@ class Case:
         self.expecting: set[JobKey] = set()
         shared: Any = {"clock": clock}
         self.recovery = Recovery(
-            self.world,
+            self.state,
             self.client,  # type: ignore[arg-type]
             self.events,  # type: ignore[arg-type]
             stuck_seconds=30.0,
@@ -55,7 +55,7 @@ class Case:
             **shared,
         )
         self.binder = Binder(
-            self.world,
+            self.state,
             self.client,  # type: ignore[arg-type]
             concurrency=concurrency,
             pin=Pin.AFFINITY,
@@ -64,8 +64,8 @@ class Case:
             gang_failed=lambda job, why, placed: self.gangs.placement_failed(job, why, placed),
             **shared,
         )
-        self.gangs = Gangs(
-            self.world,
+        self.gangs = GangGuard(
+            self.state,
             self.recovery,
             self.events,  # type: ignore[arg-type]
             waiting=lambda: self.waits,
@@ -86,7 +86,7 @@ class Case:
     def place_all(self) -> None:
         for at, name in enumerate(MEMBERS):
             place = make_place(name, "a" if at < 2 else "b", half(str(at % 2)))
-            self.world.assume(place)
+            self.state.assume(place)
             self.binder.submit(place, self.pods[name], gang=True)
 
     def sent(self, verb: str) -> list[str]:
@@ -94,7 +94,7 @@ class Case:
 
     @property
     def missing(self) -> int:
-        found = self.world.gang(self.world.gpujobs[KEY])
+        found = self.state.gang(self.state.gpujobs[KEY])
         assert found is not None
         return found.missing
 
@@ -137,8 +137,8 @@ async def test_members_that_are_not_written_yet_stay_unwritten() -> None:
     case.place_all()
     await case.run()
     assert (case.sent("binding"), case.sent("eviction")) == (["lead-0"], [])
-    assert [pod.name for pod in case.world.waiting_jobs()[0].pods] == list(MEMBERS)
-    assert (case.missing, case.world.leaving, case.world.assumed) == (3, set(), {})
+    assert [pod.name for pod in case.state.waiting_jobs()[0].pods] == list(MEMBERS)
+    assert (case.missing, case.state.leaving, case.state.assumed) == (3, set(), {})
     assert case.binder.results == {"failed": 1, "released": 2}
 
 
@@ -165,9 +165,9 @@ async def test_the_node_that_refused_is_avoided_until_the_others_are_back() -> N
     case.answers["binding/work-1"] = FORBIDDEN
     case.place_all()
     await case.run()
-    (job,) = case.world.waiting_jobs()
+    (job,) = case.state.waiting_jobs()
     assert job.pods[-1].avoid == {"b"}
-    assert not case.world.waiting.expire(clock() + 50)
+    assert not case.state.waiting.expire(clock() + 50)
 
 
 @virtual
@@ -176,7 +176,7 @@ async def test_pods_of_other_jobs_fail_alone() -> None:
     case.answers["binding/work-0"] = FORBIDDEN
     for name in MEMBERS:
         place = make_place(name, "a", half("0"))
-        case.world.assume(place)
+        case.state.assume(place)
         case.binder.submit(place, case.pods[name])
     await case.run()
     assert case.sent("eviction") == []
@@ -189,7 +189,7 @@ async def test_a_member_that_the_kubelet_rejects_takes_the_others_with_it() -> N
     rejected = member(
         "work", 1, node="a", grants=half(), phase="Failed", reason="OutOfcpu", version=2
     )
-    seen = case.world.pod_changed(rejected)
+    seen = case.state.pod_changed(rejected)
     assert seen is not None
     case.recovery.observe(seen)
     await asyncio.sleep(1)
@@ -241,7 +241,7 @@ def test_a_gang_that_waits_for_something_else_stays(why: str) -> None:
         if why == "room is being made":
             case.expecting = {KEY}
         elif why == "a member is still to come":
-            case.world.pod_gone(PodUID("uid-work-1"))
+            case.state.pod_gone(PodUID("uid-work-1"))
         for _ in range(3):
             case.gangs.sweep()
             await asyncio.sleep(PATIENCE)
@@ -256,12 +256,12 @@ async def test_an_eviction_that_a_budget_refuses_for_long_is_tried_again() -> No
     case.answers["eviction/lead-0"] = BUSY
     async with Running(case.gangs.run()), Running(case.recovery.run()):
         await asyncio.sleep(PATIENCE + 60)
-        assert case.world.leaving == set()  # given up, so it counts as placed again
+        assert case.state.leaving == set()  # given up, so it counts as placed again
         case.answers["eviction/lead-0"] = {}
         tried = len(case.sent("eviction"))
         await asyncio.sleep(PATIENCE + 5)
     assert len(case.sent("eviction")) == tried + 1
-    assert case.world.leaving == {"uid-lead-0"}
+    assert case.state.leaving == {"uid-lead-0"}
 
 
 # --- a gang that gives way to another job ---
@@ -276,7 +276,7 @@ async def test_a_gang_gives_way_as_a_whole_and_is_told_once() -> None:
     ]
     case = Case(*pods)
     preemption = Preemption(
-        case.world,
+        case.state,
         case.recovery,
         case.events,  # type: ignore[arg-type]
         wake=lambda: None,
@@ -301,5 +301,5 @@ async def test_what_is_gone_is_not_remembered() -> None:
     case.place_all()
     await case.run()
     for name in MEMBERS:
-        case.world.pod_gone(PodUID(f"uid-{name}"))
-    assert case.world.leaving == set()
+        case.state.pod_gone(PodUID(f"uid-{name}"))
+    assert case.state.leaving == set()

@@ -13,9 +13,14 @@ from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.intake import Intake, gpujob_record, project_record, resync
+from gpu_scheduler.runtime.custom_resources import (
+    CustomResources,
+    gpujob_record,
+    project_record,
+    resync,
+)
 from gpu_scheduler.runtime.status import gpujob_status
-from gpu_scheduler.state.world import World
+from gpu_scheduler.state.cluster_state import ClusterState
 
 KEY = JobKey("team-a/job")
 
@@ -155,12 +160,12 @@ def test_a_gpujob_that_breaks_our_code_is_set_aside_with_a_problem(
         raise RecursionError("too deep") if name == "odd" else AssertionError
 
     told = Told()
-    told.intake.gpujob(gpujob_body())
-    monkeypatch.setattr("gpu_scheduler.runtime.intake.problems", breaks)
-    told.intake.gpujob(gpujob_body(name="odd", uid="odd"))
-    odd = told.world.gpujobs[JobKey("team-a/odd")]
+    told.custom_resources.gpujob(gpujob_body())
+    monkeypatch.setattr("gpu_scheduler.runtime.custom_resources.problems", breaks)
+    told.custom_resources.gpujob(gpujob_body(name="odd", uid="odd"))
+    odd = told.state.gpujobs[JobKey("team-a/odd")]
     assert odd.problem == "spec: the operator cannot work with it (RecursionError: too deep)"
-    assert odd.spec is None and told.world.gpujobs[KEY].spec is not None
+    assert odd.spec is None and told.state.gpujobs[KEY].spec is not None
     status = gpujob_status(odd, [], [], project=None, now="2026-01-01T00:00:00Z")
     assert status.reason == "Invalid"
 
@@ -172,7 +177,7 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
     told = Told()
     changed = {"gpujob": "gpujob", "project": "project", "node": "gpunode", "gpuclass": "class"}
     method = f"{changed[kind]}_changed"
-    take = getattr(told.world, method)
+    take = getattr(told.state, method)
     broken: list[object] = []
 
     def breaks(*given: object) -> object:
@@ -181,7 +186,7 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
             raise KeyError("odd")
         return take(*given)
 
-    monkeypatch.setattr(told.world, method, breaks)
+    monkeypatch.setattr(told.state, method, breaks)
     second_class = gpuclass_body()
     second_class["metadata"] |= {"name": "b100", "uid": "b"}
     client = lists(
@@ -190,10 +195,10 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
         [gpujob_body(name="odd", uid="odd"), gpujob_body()],
         [gpuclass_body(), second_class],
     )
-    asyncio.run(resync(client, told.intake))  # type: ignore[arg-type]
+    asyncio.run(resync(client, told.custom_resources))  # type: ignore[arg-type]
     assert broken
-    assert KEY in told.world.gpujobs and ProjectName("team-a") in told.world.projects.records
-    assert "a" in told.world.agents.devices and "b100" in told.world.classes.records
+    assert KEY in told.state.gpujobs and ProjectName("team-a") in told.state.projects.records
+    assert "a" in told.state.agents.devices and "b100" in told.state.classes.records
 
 
 # --- events ---
@@ -201,10 +206,12 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
 
 class Told:
     def __init__(self) -> None:
-        self.world = World()
+        self.state = ClusterState()
         self.changed: list[JobKey] = []
         self.wakes = 0
-        self.intake = Intake(self.world, changed=self.changed.append, wake=self._wake)
+        self.custom_resources = CustomResources(
+            self.state, changed=self.changed.append, wake=self._wake
+        )
 
     def _wake(self) -> None:
         self.wakes += 1
@@ -212,107 +219,107 @@ class Told:
 
 def test_a_gpujob_is_taken_in_and_looked_at() -> None:
     told = Told()
-    told.intake.gpujob(gpujob_body())
+    told.custom_resources.gpujob(gpujob_body())
     assert told.changed == [KEY]
     assert told.wakes == 1
-    assert told.world.gpujobs[KEY].uid == "gpujob-uid"
+    assert told.state.gpujobs[KEY].uid == "gpujob-uid"
 
 
 def test_old_news_are_ignored() -> None:
     told = Told()
-    told.intake.gpujob(gpujob_body(version=5, generation=2, gpu=0.25))
-    told.intake.gpujob(gpujob_body(version=4, generation=1))
-    assert told.world.gpujobs[KEY].generation == 2
-    told.intake.project(project_body(version=5, quota=3))
-    told.intake.project(project_body(version=4, quota=1))
-    assert told.world.projects.records[ProjectName("team-a")].project.quota_milli == 3000
-    told.world.node_changed(make_node("a"))
-    told.intake.node(gpunode_body(version=5, count=2))
-    told.intake.node(gpunode_body(version=4, count=1))
-    assert told.world.snapshot().dev_id == ["GPU-0", "GPU-1"]
+    told.custom_resources.gpujob(gpujob_body(version=5, generation=2, gpu=0.25))
+    told.custom_resources.gpujob(gpujob_body(version=4, generation=1))
+    assert told.state.gpujobs[KEY].generation == 2
+    told.custom_resources.project(project_body(version=5, quota=3))
+    told.custom_resources.project(project_body(version=4, quota=1))
+    assert told.state.projects.records[ProjectName("team-a")].project.quota_milli == 3000
+    told.state.node_changed(make_node("a"))
+    told.custom_resources.node(gpunode_body(version=5, count=2))
+    told.custom_resources.node(gpunode_body(version=4, count=1))
+    assert told.state.snapshot().dev_id == ["GPU-0", "GPU-1"]
 
 
 @pytest.mark.parametrize("kind", ["problem", "unfollowed"])
 def test_a_status_update_does_not_forget_what_was_found_wrong_later(kind: str) -> None:
     told = Told()
-    told.intake.gpujob(gpujob_body(version=1))
-    setattr(told.world.gpujobs[KEY], kind, "no project")
-    told.intake.gpujob(gpujob_body(version=2, status={"phase": "Pending"}))
-    assert getattr(told.world.gpujobs[KEY], kind) == "no project"
-    told.intake.gpujob(gpujob_body(version=3, generation=2))
-    assert told.world.gpujobs[KEY].complaint == ""
+    told.custom_resources.gpujob(gpujob_body(version=1))
+    setattr(told.state.gpujobs[KEY], kind, "no project")
+    told.custom_resources.gpujob(gpujob_body(version=2, status={"phase": "Pending"}))
+    assert getattr(told.state.gpujobs[KEY], kind) == "no project"
+    told.custom_resources.gpujob(gpujob_body(version=3, generation=2))
+    assert told.state.gpujobs[KEY].complaint == ""
 
 
 def test_a_new_gpujob_of_the_same_name_is_judged_anew() -> None:
     told = Told()
-    told.intake.gpujob(gpujob_body(version=1))
-    told.world.gpujobs[KEY].problem = "no project"
-    told.intake.gpujob(gpujob_body(version=2, uid="second"))
-    assert told.world.gpujobs[KEY].problem == ""
+    told.custom_resources.gpujob(gpujob_body(version=1))
+    told.state.gpujobs[KEY].problem = "no project"
+    told.custom_resources.gpujob(gpujob_body(version=2, uid="second"))
+    assert told.state.gpujobs[KEY].problem == ""
 
 
 def test_the_deletion_of_an_earlier_gpujob_does_not_delete_its_successor() -> None:
     told = Told()
-    told.intake.gpujob(gpujob_body(version=2, uid="second"))
-    told.intake.gpujob_gone("team-a", "job", "first")
-    assert told.world.gpujobs[KEY].uid == "second"
-    told.intake.gpujob_gone("team-a", "job", "second")
-    assert told.world.gpujobs == {}
+    told.custom_resources.gpujob(gpujob_body(version=2, uid="second"))
+    told.custom_resources.gpujob_gone("team-a", "job", "first")
+    assert told.state.gpujobs[KEY].uid == "second"
+    told.custom_resources.gpujob_gone("team-a", "job", "second")
+    assert told.state.gpujobs == {}
 
 
 def test_old_news_of_an_object_do_not_displace_its_successor() -> None:
     """Objects of one name are told of side by side: what is old shows by its version."""
     told = Told()
-    told.world.node_changed(make_node("a", gpus=0))
-    told.intake.gpujob(gpujob_body(version=9, uid="second", gpu=0.25))
-    told.intake.project(project_body(version=9, uid="second", quota=3))
-    told.intake.node(gpunode_body(version=9, uid="second", count=2))
-    told.intake.gpujob(gpujob_body(version=8))
-    told.intake.project(project_body(version=8, quota=1))
-    told.intake.node(gpunode_body(version=8))
-    told.intake.node_gone("a", "gpunode-a")
-    assert told.world.gpujobs[KEY].uid == "second"
-    assert told.world.projects.records[ProjectName("team-a")].uid == "second"
-    assert told.world.snapshot().dev_id == ["GPU-0", "GPU-1"]
+    told.state.node_changed(make_node("a", gpus=0))
+    told.custom_resources.gpujob(gpujob_body(version=9, uid="second", gpu=0.25))
+    told.custom_resources.project(project_body(version=9, uid="second", quota=3))
+    told.custom_resources.node(gpunode_body(version=9, uid="second", count=2))
+    told.custom_resources.gpujob(gpujob_body(version=8))
+    told.custom_resources.project(project_body(version=8, quota=1))
+    told.custom_resources.node(gpunode_body(version=8))
+    told.custom_resources.node_gone("a", "gpunode-a")
+    assert told.state.gpujobs[KEY].uid == "second"
+    assert told.state.projects.records[ProjectName("team-a")].uid == "second"
+    assert told.state.snapshot().dev_id == ["GPU-0", "GPU-1"]
 
 
 async def test_what_is_gone_stays_gone_whatever_was_listed_since() -> None:
     """The watch may be minutes behind a list, and tell of changes before it tells of the end."""
     told = Told()
     bodies: list[tuple[Callable[[Any], None], Any]] = [
-        (told.intake.project, project_body()),
-        (told.intake.node, gpunode_body()),
-        (told.intake.gpuclass, gpuclass_body()),
-        (told.intake.gpujob, gpujob_body()),
+        (told.custom_resources.project, project_body()),
+        (told.custom_resources.node, gpunode_body()),
+        (told.custom_resources.gpuclass, gpuclass_body()),
+        (told.custom_resources.gpujob, gpujob_body()),
     ]
     for take, body in bodies:
         take(body)
     for _ in range(2):
-        await resync(lists(classes=[]), told.intake)  # type: ignore[arg-type]
+        await resync(lists(classes=[]), told.custom_resources)  # type: ignore[arg-type]
     for take, body in bodies:
         body["metadata"]["resourceVersion"] = "7"
         take(body)
-    assert told.world.gpujobs == {} and told.world.projects.records == {}
-    assert told.world.agents.devices == {} and told.world.classes.records == {}
+    assert told.state.gpujobs == {} and told.state.projects.records == {}
+    assert told.state.agents.devices == {} and told.state.classes.records == {}
 
 
 def test_a_projects_news_concern_every_job_and_every_project() -> None:
     told = Told()
-    told.intake.gpujob(gpujob_body())
-    told.intake.project(project_body("other", uid="o"))
+    told.custom_resources.gpujob(gpujob_body())
+    told.custom_resources.project(project_body("other", uid="o"))
     told.changed.clear()
-    told.intake.projects_touched.clear()
-    told.intake.project(project_body())
+    told.custom_resources.projects_touched.clear()
+    told.custom_resources.project(project_body())
     assert told.changed == [KEY]
-    assert told.intake.projects_touched == {"team-a", "other"}
+    assert told.custom_resources.projects_touched == {"team-a", "other"}
     told.changed.clear()
-    told.intake.project(project_body(version=2))  # its status changed, nothing else
+    told.custom_resources.project(project_body(version=2))  # its status changed, nothing else
     assert told.changed == []
-    told.intake.project_gone("team-a", "another-uid")
+    told.custom_resources.project_gone("team-a", "another-uid")
     assert told.changed == []
-    told.intake.project_gone("team-a", "project-uid")
+    told.custom_resources.project_gone("team-a", "project-uid")
     assert told.changed == [KEY]
-    assert set(told.world.projects.records) == {"other"}
+    assert set(told.state.projects.records) == {"other"}
 
 
 # --- resync ---
@@ -339,25 +346,25 @@ def lists(
 async def test_a_resync_takes_in_what_is_new_and_forgets_what_is_gone() -> None:
     told = Told()
     for body in (project_body(), project_body("stays", uid="stays")):
-        told.intake.project(body)
-    told.intake.gpujob(gpujob_body())
-    told.intake.gpujob(gpujob_body("stays", uid="stays"))
-    told.intake.node(gpunode_body("a"))
+        told.custom_resources.project(body)
+    told.custom_resources.gpujob(gpujob_body())
+    told.custom_resources.gpujob(gpujob_body("stays", uid="stays"))
+    told.custom_resources.node(gpunode_body("a"))
     client = lists(
         [project_body("stays", uid="stays"), project_body("new", uid="n")],
         [gpunode_body("b")],
         [gpujob_body("stays", uid="stays"), gpujob_body("new", uid="new")],
     )
-    await resync(client, told.intake)  # type: ignore[arg-type]
-    assert set(told.world.projects.records) == {"stays", "new"}
-    assert set(told.world.gpujobs) == {"team-a/stays", "team-a/new"}
-    assert set(told.world.agents.devices) == {"b"}
+    await resync(client, told.custom_resources)  # type: ignore[arg-type]
+    assert set(told.state.projects.records) == {"stays", "new"}
+    assert set(told.state.gpujobs) == {"team-a/stays", "team-a/new"}
+    assert set(told.state.agents.devices) == {"b"}
 
 
 async def test_a_long_list_is_read_in_pages() -> None:
     told = Told()
     jobs = [gpujob_body(f"job-{number}", uid=f"uid-{number}") for number in range(1201)]
-    told.intake.gpujob(jobs[-1])
+    told.custom_resources.gpujob(jobs[-1])
 
     def pages(sent: Sent) -> Any:
         if not sent.path.endswith("gpujobs"):
@@ -367,97 +374,99 @@ async def test_a_long_list_is_read_in_pages() -> None:
         more = {"continue": str(start + size)} if start + size < len(jobs) else {}
         return {"metadata": more, "items": copy.deepcopy(jobs[start : start + size])}
 
-    await resync(FakeClient(pages), told.intake)  # type: ignore[arg-type]
-    assert set(told.world.gpujobs) == {f"team-a/job-{number}" for number in range(1201)}
+    await resync(FakeClient(pages), told.custom_resources)  # type: ignore[arg-type]
+    assert set(told.state.gpujobs) == {f"team-a/job-{number}" for number in range(1201)}
 
 
 async def test_a_list_that_cannot_be_read_forgets_nothing() -> None:
     told = Told()
-    told.intake.project(project_body())
-    told.intake.gpujob(gpujob_body())
+    told.custom_resources.project(project_body())
+    told.custom_resources.gpujob(gpujob_body())
     client = FakeClient(
         lambda sent: errors.Unavailable() if sent.path.endswith("gpujobs") else {"items": []}
     )
     with pytest.raises(errors.Unavailable):
-        await resync(client, told.intake)  # type: ignore[arg-type]
-    assert set(told.world.gpujobs) == {KEY}
-    assert set(told.world.projects.records) == {"team-a"}
+        await resync(client, told.custom_resources)  # type: ignore[arg-type]
+    assert set(told.state.gpujobs) == {KEY}
+    assert set(told.state.projects.records) == {"team-a"}
 
 
 async def test_a_successor_of_the_same_name_survives_a_resync() -> None:
     told = Told()
-    told.intake.gpujob(gpujob_body(uid="first"))
+    told.custom_resources.gpujob(gpujob_body(uid="first"))
     client = lists(jobs=[gpujob_body(uid="second", version=2)])
-    await resync(client, told.intake)  # type: ignore[arg-type]
-    assert told.world.gpujobs[KEY].uid == "second"
+    await resync(client, told.custom_resources)  # type: ignore[arg-type]
+    assert told.state.gpujobs[KEY].uid == "second"
 
 
 async def test_what_is_deleted_while_the_lists_are_read_stays_gone() -> None:
     told = Told()
-    told.intake.project(project_body())
-    told.intake.node(gpunode_body())
-    told.intake.gpuclass(gpuclass_body())
-    told.intake.gpujob(gpujob_body())
+    told.custom_resources.project(project_body())
+    told.custom_resources.node(gpunode_body())
+    told.custom_resources.gpuclass(gpuclass_body())
+    told.custom_resources.gpujob(gpujob_body())
     everything = lists([project_body()], [gpunode_body()], [gpujob_body()], [gpuclass_body()])
 
     def deleted_after_it_was_listed(sent: Sent) -> Any:
         if sent.path.endswith("gpujobs"):  # the last list
-            told.intake.gpujob_gone("team-a", "job", "gpujob-uid")
-            told.intake.project_gone("team-a", "project-uid")
-            told.intake.node_gone("a", "gpunode-a")
-            told.intake.gpuclass_gone("a100", "class-uid")
+            told.custom_resources.gpujob_gone("team-a", "job", "gpujob-uid")
+            told.custom_resources.project_gone("team-a", "project-uid")
+            told.custom_resources.node_gone("a", "gpunode-a")
+            told.custom_resources.gpuclass_gone("a100", "class-uid")
         return everything.reply(sent)
 
     client = FakeClient(deleted_after_it_was_listed)
-    await resync(client, told.intake)  # type: ignore[arg-type]
-    assert told.world.gpujobs == {} and told.world.projects.records == {}
-    assert told.world.agents.devices == {} and told.world.classes.records == {}
+    await resync(client, told.custom_resources)  # type: ignore[arg-type]
+    assert told.state.gpujobs == {} and told.state.projects.records == {}
+    assert told.state.agents.devices == {} and told.state.classes.records == {}
 
 
 def test_the_deletion_of_an_earlier_gpunode_leaves_its_successors_devices() -> None:
     told = Told()
-    told.world.node_changed(make_node("a", gpus=0))
-    told.intake.node(gpunode_body(uid="second"))
-    told.intake.node_gone("a", "first")
-    assert told.world.snapshot().dev_id == ["GPU-0"]
-    told.intake.node_gone("a", "second")
-    assert told.world.snapshot().dev_id == []
+    told.state.node_changed(make_node("a", gpus=0))
+    told.custom_resources.node(gpunode_body(uid="second"))
+    told.custom_resources.node_gone("a", "first")
+    assert told.state.snapshot().dev_id == ["GPU-0"]
+    told.custom_resources.node_gone("a", "second")
+    assert told.state.snapshot().dev_id == []
 
 
 def test_whoever_tells_the_agents_hears_of_gpunodes_and_of_projects() -> None:
     heard: list[str] = []
-    intake = Intake(World(), changed=lambda key: None, wake=lambda: None, node_changed=heard.append)
-    assert intake.node_version("a") is None
-    intake.node(gpunode_body(version=5, uid="u"))
-    assert (heard, intake.node_version("a")) == (["a"], ("u", "5"))
-    intake.node(gpunode_body(version=4, uid="u"))
+    custom_resources = CustomResources(
+        ClusterState(), changed=lambda key: None, wake=lambda: None, node_changed=heard.append
+    )
+    assert custom_resources.node_version("a") is None
+    custom_resources.node(gpunode_body(version=5, uid="u"))
+    assert (heard, custom_resources.node_version("a")) == (["a"], ("u", "5"))
+    custom_resources.node(gpunode_body(version=4, uid="u"))
     assert len(heard) == 1
-    intake.node_gone("a", "u")
-    assert (heard, intake.node_version("a")) == (["a", "a"], None)
-    intake.project(project_body())
+    custom_resources.node_gone("a", "u")
+    assert (heard, custom_resources.node_version("a")) == (["a", "a"], None)
+    custom_resources.project(project_body())
     assert heard[2:] == [""]
 
 
 def test_a_gpujob_may_come_after_its_job_and_pod() -> None:
     told = Told()
-    told.world.pod_changed(make_pod())
-    told.world.job_changed(make_job())
-    told.intake.project(project_body())
-    told.intake.gpujob(gpujob_body())
-    assert [job.key for job in told.world.waiting_jobs()] == [KEY]
+    told.state.pod_changed(make_pod())
+    told.state.job_changed(make_job())
+    told.custom_resources.project(project_body())
+    told.custom_resources.gpujob(gpujob_body())
+    assert [job.key for job in told.state.waiting_jobs()] == [KEY]
 
 
 def test_a_gpunode_without_a_report_yet_leaves_the_nodes_labels_in_force() -> None:
-    world = World()
-    world.node_changed(make_node("a", gpus=2))
-    intake = Intake(world, changed=lambda key: None, wake=lambda: None)
+    state = ClusterState()
+    state.node_changed(make_node("a", gpus=2))
+    custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
     body = gpunode_body(count=1)
-    intake.node({"metadata": body["metadata"]})
-    assert world.snapshot().dev_id == ["0", "1"]
-    intake.node(body)
-    assert world.snapshot().dev_id == ["GPU-0"]
-    intake.node({**body, "status": {"devices": []}})  # it has none: that is a report
-    assert world.snapshot().dev_id == []
+    custom_resources.node({"metadata": body["metadata"]})
+    assert state.snapshot().dev_id == ["0", "1"]
+    custom_resources.node(body)
+    assert state.snapshot().dev_id == ["GPU-0"]
+    custom_resources.node({**body, "status": {"devices": []}})  # it has none: that is a report
+    assert state.snapshot().dev_id == []
 
 
 @pytest.mark.parametrize(

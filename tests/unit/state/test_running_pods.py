@@ -1,0 +1,105 @@
+"""Which pods the planner may ask to give way, and what it knows of them."""
+
+from tests.unit.state.builders import (
+    half,
+    make_gpujob,
+    make_job,
+    make_place,
+    make_pod,
+    make_project,
+)
+from tests.unit.state.test_cluster_state import make_world
+
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.running_pods import RunningPod
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs import epoch_seconds
+
+POD, TEAM = PodUID("uid-job-0"), ProjectName("team-a")
+STARTED = "2026-01-01T01:00:00Z"
+
+
+def running(**settings: object) -> ClusterState:
+    pod = make_pod(node="a", grants=half(), phase="Running", startTime=STARTED, **settings)  # type: ignore[arg-type]
+    return make_world(pod)
+
+
+def only(state: ClusterState) -> RunningPod:
+    (found,) = state.running_pods.of(TEAM)
+    assert list(state.running_pods.on("a")) == [found]
+    return found
+
+
+def test_a_running_pod_is_known_with_its_jobs_traits() -> None:
+    state = running()
+    state.gpujob_changed(
+        make_gpujob(generation=2, type="interactive", priority=70, timeLimitSeconds=600)
+    )
+    pod = only(state)
+    assert (pod.uid, pod.job, pod.node, pod.grants) == (POD, "team-a/job", "a", half())
+    assert (pod.interactive, pod.priority, pod.leaving) == (True, 70, False)
+    assert pod.since == epoch_seconds(STARTED)
+    assert pod.ends == pod.since + 600
+    assert pod.cpu_milli == 1000
+
+
+def test_waiting_assumed_and_ended_pods_are_none() -> None:
+    state = make_world(make_pod())
+    assert list(state.running_pods.of(TEAM)) == []
+    state.assume(make_place())
+    assert list(state.running_pods.of(TEAM)) == []
+    state.pod_changed(make_pod(version=2, node="a", grants=half()))
+    assert only(state).uid == POD
+    state.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Succeeded"))
+    assert list(state.running_pods.of(TEAM)) == []
+    assert list(state.running_pods.on("a")) == []
+
+
+def test_a_pod_that_is_being_deleted_is_leaving() -> None:
+    state = running(deleting=True)
+    assert [pod.uid for pod in state.running_pods.leaving()] == [POD]
+    state.pod_gone(POD)
+    assert list(state.running_pods.leaving()) == []
+
+
+def test_a_decided_eviction_counts_until_it_is_given_up() -> None:
+    state = running()
+    state.running_pods.set_evicting(POD, True)
+    state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running"))
+    assert only(state).leaving
+    state.running_pods.set_evicting(POD, False)
+    assert not only(state).leaving
+
+
+def test_a_pod_seen_before_its_job_is_found_once_that_is_known() -> None:
+    state = ClusterState()
+    state.pod_changed(make_pod(node="a", grants=half(), phase="Running"))
+    state.gpujob_changed(make_gpujob())
+    state.job_changed(make_job())
+    assert list(state.running_pods.of(TEAM)) == []  # no project yet
+    assert [pod.uid for pod in state.running_pods.on("a")] == [POD]
+    state.project_changed(make_project())
+    assert [pod.uid for pod in state.running_pods.of(TEAM)] == [POD]
+    state.project_gone(TEAM)
+    assert list(state.running_pods.of(TEAM)) == []
+
+
+def test_a_pod_that_lost_its_job_may_be_asked_first() -> None:
+    state = running()
+    state.gpujob_changed(make_gpujob(generation=2, type="interactive", priority=100))
+    lost = make_pod(version=2, node="a", grants=half(), phase="Running", startTime=STARTED, job="")
+    state.pod_changed(lost)  # its controller reference was taken off
+    pod = only(state)
+    assert (pod.uid, pod.grants, pod.since) == (POD, half(), epoch_seconds(STARTED))
+    assert (pod.interactive, pod.priority, pod.gang, pod.shape) == (False, 0, False, None)
+    assert pod.job not in state.gpujobs
+    state.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Failed", job=""))
+    assert list(state.running_pods.on("a")) == []
+
+
+def test_a_pod_of_a_deleted_job_that_kept_its_pods_may_be_asked() -> None:
+    state = running()
+    state.gpujob_gone(JobKey("team-a/job"))
+    state.job_gone(make_job().metadata.uid)
+    state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running", job=""))
+    assert only(state).uid == POD
