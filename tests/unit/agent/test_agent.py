@@ -295,11 +295,11 @@ async def test_a_look_that_fails_makes_the_devices_unhealthy_and_the_next_is_as_
         failed.set()
         raise RuntimeError("nobody foresaw it")
 
-    monkeypatch.setattr(stage.poller, "look", fails)
+    monkeypatch.setattr(stage.poller, "poll", fails)
     running = asyncio.create_task(stage.agent.run())
     await until(lambda: not all(d.healthy for d in stage.agent.status.devices))
     assert counts["look"] > before
-    monkeypatch.setattr(stage.poller, "look", real)
+    monkeypatch.setattr(stage.poller, "poll", real)
     stage.now += 3
     stage.agent.pods_changed()
     running.cancel()

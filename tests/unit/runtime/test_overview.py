@@ -14,7 +14,7 @@ from tests.unit.state.builders import (
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.runtime.custom_resources import gpuclass_record, project_record
-from gpu_scheduler.runtime.overview import Promise, look
+from gpu_scheduler.runtime.overview import Promise, survey
 from gpu_scheduler.state.cluster_state import ClusterState
 
 
@@ -39,7 +39,7 @@ def test_jobs_are_counted_for_the_project_that_owns_their_namespace() -> None:
                 grants=grants,
             )
         )
-    seen = look(state)
+    seen = survey(state)
     assert dict(seen.allocated_milli) == {"team": 500}
     assert {name: [w.key for w in jobs] for name, jobs in seen.waiting.items()} == {
         "team": ["y/job"]
@@ -59,7 +59,7 @@ def test_a_job_that_can_never_start_does_not_count_as_waiting(reason: Reason, wa
     state.job_changed(make_job())
     state.pod_changed(make_pod())
     key = make_gpujob().key
-    seen = look(state, waits={key: Wait(key, reason, "why", 1)})
+    seen = survey(state, waits={key: Wait(key, reason, "why", 1)})
     assert len(seen.waiting.get(ProjectName("team-a"), ())) == waits
 
 
@@ -96,7 +96,7 @@ def test_models_of_a_quota_are_counted_by_class_or_part_of_the_product_name() ->
     assert state.planner_projects()[name].quota_by_model == {"a100": 1000, "a30": 500}
     assert [
         (m.model, m.quota_gpu, m.allocated_gpu, m.fair_share_gpu)
-        for m in look(state, {"a100": {name: 750}}).by_model[name]
+        for m in survey(state, {"a100": {name: 750}}).by_model[name]
     ] == [("A30", "0.5", "0", "0"), ("big", "1", "0.5", "0.75")]
     state.pod_gone(PodUID("uid-job-0"))
-    assert look(state).by_model[name][1].allocated_gpu == "0"
+    assert survey(state).by_model[name][1].allocated_gpu == "0"

@@ -47,14 +47,14 @@ class Case:
 @virtual
 async def test_one_that_is_there_costs_a_look() -> None:
     case = Case()
-    assert set(await case.check()) == {"GET job"} and case.events == []
+    assert set(await case.look()) == {"GET job"} and case.events == []
 
 
 @virtual
 async def test_one_that_was_deleted_is_made_again() -> None:
     case = Case()
     case.there = None
-    assert (await case.check())[:2] == ["GET job", "POST services"]
+    assert (await case.look())[:2] == ["GET job", "POST services"]
     assert case.there == service("job", "team-a", "gpujob-uid", "team-a")
 
 
@@ -66,7 +66,7 @@ async def test_one_that_was_changed_or_is_somebody_elses_is_told_of() -> None:
     ):
         case = Case()
         case.there = case.there | change
-        assert set(await case.check()) == {"GET job"}
+        assert set(await case.look()) == {"GET job"}
         assert case.events[0].startswith("Warning ServiceChanged job: Service job " + words)
 
 
@@ -76,7 +76,7 @@ async def test_jobs_without_one_and_those_that_have_ended_cost_nothing() -> None
     ended.state.job_changed(make_job(completions=2, parallelism=2, version=2, ended="Complete"))
     going.state.terminating.add("team-a")
     for case in (alone, ended, going):
-        assert await case.check() == []
+        assert await case.look() == []
 
 
 @virtual
@@ -88,11 +88,11 @@ async def test_of_many_each_has_its_turn() -> None:
         case.state.job_changed(
             make_job(name, uid=name, owner_uid=f"uid-{number}", completions=2, parallelism=2)
         )
-    assert len(set(await case.check(5.5))) == 5
+    assert len(set(await case.look(5.5))) == 5
 
 
 @virtual
 async def test_what_the_api_server_refuses_stops_nobody() -> None:
     case = Case()
     case.client.reply = lambda sent: UNPROCESSABLE
-    assert len(await case.check(3.5)) == 3
+    assert len(await case.look(3.5)) == 3
