@@ -128,9 +128,9 @@ class Aside:
     def _touch(self, suspect: Suspect) -> None:
         """What is said of it may have changed."""
         state = self._state
-        state.version += 1
+        state.replan()
         if suspect.kind is Kind.JOB and suspect.name in state.gpujobs:
-            state.touched.add(JobKey(suspect.name))
+            state.touch(JobKey(suspect.name))
 
 
 def _holds_without_a_job(state: ClusterState, key: str) -> bool:

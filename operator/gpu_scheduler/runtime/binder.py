@@ -102,7 +102,7 @@ class Binder:
         if gang:
             self._gangs.setdefault(decision.job, _Together()).unsettled += 1
         self.idle.clear()
-        touch_job = partial(self._state.touched.add, decision.job)
+        touch_job = partial(self._state.touch, decision.job)
         slow = asyncio.get_running_loop().call_later(_SLOW_SECONDS, touch_job)
         self._todo.append((decision, pod, slow))
         self._ready.release()

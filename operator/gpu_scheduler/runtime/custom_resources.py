@@ -163,7 +163,7 @@ class CustomResources:
                 self.phase_changed(record)
             if known.status != record.status:
                 # Our own write, most often; an old one that arrived late would stay for ever.
-                self._state.touched.add(record.key)
+                self._state.touch(record.key)
         self._state.gpujob_changed(record)
         self._changed(record.key)
         self._wake()

@@ -68,6 +68,7 @@ class DeviceEvents:
                 continue
             held = self._state.ledger.resolved(node, pod.allocation.grants)
             key = self._state.job_of(pod)
-            if key in self._state.gpujobs and any(g.device == device.id for g in held):
+            ours = any(g.device == device.id for g in held)
+            if ours and key is not None and key in self._state.gpujobs:
                 found[key] = None
         return list(found)

@@ -99,11 +99,8 @@ class NamespaceHandler:
 
     def changed(self, obj: Namespace) -> None:
         """A namespace was added or changed."""
-        name, terminating = obj.metadata.name, self._state.terminating
-        if not obj.metadata.deletion_timestamp:
-            terminating.discard(name)
-        elif name not in terminating:
-            terminating.add(name)
+        name, terminating = obj.metadata.name, bool(obj.metadata.deletion_timestamp)
+        if self._state.namespace_changed(name, terminating=terminating) and terminating:
             owners = {job.owner: job.namespace for job in self._state.jobs.values()}
             owners |= {key: job.namespace for key, job in self._state.gpujobs.items()}
             for key, namespace in owners.items():
@@ -112,7 +109,7 @@ class NamespaceHandler:
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A namespace is gone; one of its name may come."""
-        self._state.terminating.discard(name)
+        self._state.namespace_changed(name, terminating=False)
 
     def replaced(self) -> None:
         """A list is complete."""

@@ -27,7 +27,7 @@ class Losses:
             if len(self._of) > 2 * len(self._state.gpujobs):
                 self._of = {k: v for k, v in self._of.items() if k in self._state.gpujobs}
             self._of[key] = (job.uid, pod.uid, why)
-            self._state.touched.add(key)
+            self._state.touch(key)
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed."""

@@ -120,13 +120,13 @@ class MissingPods:
         if said:
             if self.refused(job) != said:
                 self._refused[key] = (job.uid, said)
-                self._state.touched.add(key)
+                self._state.touch(key)
             return self._refusals.refused(key, about)
         was_refused = self._refused.pop(key, None) is not None
         self._refusals.accepted(key)
         self._again(key, _ASK_AGAIN.delay_seconds(self._asked[key]))
         if was_refused:
-            self._state.touched.add(key)
+            self._state.touch(key)
             await self._nudge(own)
 
     async def _nudge(self, own: Iterable[JobRecord]) -> None:
@@ -148,7 +148,7 @@ class MissingPods:
         self._asked.pop(key, None)
         self._refusals.forget(key)
         if self._refused.pop(key, None) is not None:
-            self._state.touched.add(key)
+            self._state.touch(key)
 
 
 class QuotaHandler:

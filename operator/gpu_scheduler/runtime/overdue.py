@@ -78,8 +78,7 @@ class Overdue:
 
     def _give_up_on(self, uid: PodUID, pod: PodRecord) -> None:
         log.warning("%s/%s should have gone at %s", pod.namespace, pod.name, pod.deletion)
-        self._state.running_pods.give_up_on(uid)
-        self._state.version += 1
+        self._state.give_up_on(uid)
         self._wake()
 
     async def _hurry(self, pod: PodRecord, left: float) -> None:

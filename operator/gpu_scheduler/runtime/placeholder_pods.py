@@ -92,13 +92,13 @@ class PlaceholderPods:
             )
         due = changes(
             self._slots,
-            state.holders.values(),
+            state.placeholders.values(),
             self._idle_since,
             now,
             self._keep_seconds if self._enabled else 0.0,
         )
         self._idle_since = dict(due.idle_since)
-        for each in state.holders.values():
+        for each in state.placeholders.values():
             if each.stage is Stage.RUNNING:
                 self._paused.pop(each.name, None)
         for pod in due.delete[:_MOST_WRITES]:
@@ -123,7 +123,7 @@ class PlaceholderPods:
         """Devices that need a holder by what became of it: held, waiting, missing."""
         there = {
             pod.name: "held" if pod.node else "waiting"
-            for pod in self._state.holders.values()
+            for pod in self._state.placeholders.values()
             if pod.stage is not Stage.ENDED and not pod.deleting
         }
         found = Counter(there.get(name, "missing") for name in self._slots)

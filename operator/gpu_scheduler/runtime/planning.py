@@ -293,7 +293,7 @@ class Planning:
             waits = {key: _in_doubt(wait, nodes) for key, wait in waits.items()}
         for job in self.waits.keys() | waits.keys():
             if self.waits.get(job) != waits.get(job):
-                self._state.touched.add(job)
+                self._state.touch(job)
         self.waits = waits
 
     def _completed(self, wait: Wait) -> Wait:

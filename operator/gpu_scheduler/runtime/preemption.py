@@ -131,8 +131,7 @@ class Preemption:
         if running_pods.get(uid) is None:
             return
         self._spared[uid] = self._clock() + SPARED_SECONDS
-        running_pods.set_spared(uid, True)
-        self._state.version += 1
+        self._state.spare(uid, True)
         self._wake()
 
     def _lives(self, key: JobKey, uid: str) -> bool:
@@ -146,7 +145,7 @@ class Preemption:
             del self._preempted[key]
         for uid in [uid for uid, until in self._spared.items() if until <= now]:
             del self._spared[uid]
-            self._state.running_pods.set_spared(uid, False)
+            self._state.spare(uid, False)
 
     def _say(self, key: JobKey, reason: str, message: str) -> None:
         job = self._state.gpujobs.get(key)

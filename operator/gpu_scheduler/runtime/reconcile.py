@@ -278,7 +278,7 @@ class Reconciler:
         job = self._judged(judged)
         if job is not None and job.unfollowed != why:
             job.unfollowed = why
-            self._state.touched.add(job.key)
+            self._state.touch(job.key)
 
     def _about(self, job: GPUJobRecord, project: ProjectName) -> Hashable:
         """What a verdict is about; it says nothing once this is another."""
@@ -298,8 +298,8 @@ class Reconciler:
         job = self._judged(judged)
         if job is not None and job.problem != problem:
             job.problem = problem
-            self._state.touched.add(job.key)
-            self._state.version += 1
+            self._state.touch(job.key)
+            self._state.replan()
             self._wake()
 
 

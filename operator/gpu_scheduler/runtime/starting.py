@@ -178,7 +178,7 @@ class Starting:
         key = self._state.job_of(pod)
         if found is not None and found != slow.trouble and key is not None:
             slow.trouble = found
-            self._state.touched.add(key)
+            self._state.touch(key)
 
     def _give_back(self, pod: PodRecord, slow: _Slow) -> None:
         key = self._state.job_of(pod)
@@ -203,7 +203,7 @@ class Starting:
             said = f"{message} and is tried again at {again}"
             until, explained = self._clock() + seconds, trouble is not None
             self._back_off[key] = _BackOff(job.uid, times, until, said, f"{said}: {why}", explained)
-        self._state.touched.add(key)
+        self._state.touch(key)
 
     def _expire(self) -> None:
         for key, known in list(self._back_off.items()):
@@ -212,6 +212,6 @@ class Starting:
                 del self._back_off[key]
             elif not known.over and known.until <= self._clock():
                 known.over = True
-                self._state.touched.add(key)
-                self._state.version += 1
+                self._state.touch(key)
+                self._state.replan()
                 self._wake()

@@ -127,10 +127,9 @@ class StatusWriter:
         raise AssertionError("the loop does not end")
 
     def _due_jobs(self) -> list[JobKey]:
-        touched, room = self._state.touched, _BEGUN - len(self._busy)
+        touched, room = self._state.take_touched(), _BEGUN - len(self._busy)
         first = [key for key in touched if self._says_nothing_yet(key)]
         self._line |= dict.fromkeys(touched)
-        touched.clear()
         due: list[JobKey] = []
         for key in (*first, *self._line):
             if len(due) >= room:
@@ -238,7 +237,7 @@ class StatusWriter:
             if status.phase in FINISHED:
                 self._finished(key)
         else:
-            state.touched.add(key)
+            state.touch(key)
 
     def _report(self, subject: Subject, before: Mapping[str, Any], after: GPUJobStatus) -> None:
         told = after.reason == Reason.PREEMPTED  # when it was decided, with more detail

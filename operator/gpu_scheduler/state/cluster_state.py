@@ -6,7 +6,9 @@ known of a pod is ignored. ``version`` grows with every change that could alter 
 collects the jobs whose status may have changed. Single-threaded: called from one event loop.
 """
 
-from collections.abc import Iterable, Iterator
+import asyncio
+from collections.abc import Iterable, Iterator, Mapping, Set
+from operator import attrgetter
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Place
@@ -16,7 +18,6 @@ from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import Reports
 from gpu_scheduler.state.charging import charge
 from gpu_scheduler.state.classes import ClassBook, ClassRecord, resolve_models
-from gpu_scheduler.state.departed import Departed
 from gpu_scheduler.state.gangs import gang_of
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
 from gpu_scheduler.state.ledger import Charge, Ledger
@@ -25,10 +26,13 @@ from gpu_scheduler.state.neighbours import NeighbourBook
 from gpu_scheduler.state.node_book import NodeBook
 from gpu_scheduler.state.own_jobs import JobBook
 from gpu_scheduler.state.peers import peers_of
-from gpu_scheduler.state.pods import PodRecord, Stage, record, without_stranger
+from gpu_scheduler.state.pod_book import PodBook
+from gpu_scheduler.state.pods import PodRecord, Stage, without_stranger
 from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
 from gpu_scheduler.state.running_pods import RunningPodBook, running_pod
 from gpu_scheduler.state.waiting import PendingPods
+
+_judged = attrgetter("uid", "generation", "deleting", "problem")  # what a plan depends on
 
 
 class ClusterState:
@@ -36,27 +40,37 @@ class ClusterState:
 
     def __init__(self, holders_in: str = "", *, consolidation: bool = False) -> None:
         """Start knowing nothing; ``holders_in``: see ``state.pods.record``."""
-        self._holders_in = holders_in
-        self.holders: dict[PodUID, PodRecord] = {}
+        self._pods = PodBook(holders_in)
+        self._gpujobs: dict[JobKey, GPUJobRecord] = {}
+        self._assumed: dict[PodUID, Place] = {}
+        self._leaving: set[PodUID] = set()
+        self._terminating: set[str] = set()
+        self._touched: set[JobKey] = set()
+        self._version = 0
+        self.changed = asyncio.Event()  # set whenever the version grows; who plans clears it
+        # For others to read. What they write goes through the methods below.
+        self.pods: Mapping[PodUID, PodRecord] = self._pods.known
+        self.placeholders: Mapping[PodUID, PodRecord] = self._pods.placeholders
+        self.gpujobs: Mapping[JobKey, GPUJobRecord] = self._gpujobs
+        self.assumed: Mapping[PodUID, Place] = self._assumed
+        self.leaving: Set[PodUID] = self._leaving  # their eviction was decided here
+        self.terminating: Set[str] = self._terminating  # namespaces: nothing can be made there
+        self.touched: Set[JobKey] = self._touched
+        self.job_book = JobBook()
+        self.jobs: Mapping[str, JobRecord] = self.job_book.believed  # by uid
         self.ledger = Ledger()
         self.projects = ProjectBook()
         self.classes = ClassBook()
-        self.gpujobs: dict[JobKey, GPUJobRecord] = {}
-        self.job_book = JobBook()
-        self.jobs = self.job_book.believed  # by uid
-        self._departed_pods = Departed()
-        self.pods: dict[PodUID, PodRecord] = {}
-        self.pods_of_job: dict[str, dict[PodUID, None]] = {}
-        self.assumed: dict[PodUID, Place] = {}
-        self.leaving: set[PodUID] = set()  # their eviction was decided here
-        self.waiting = PendingPods()
-        self.neighbours = NeighbourBook(self.projects.owner)
-        self.running_pods = RunningPodBook(Moves(on=consolidation))
-        self.terminating: set[str] = set()  # namespaces in which nothing can be made any more
-        self.version = 0
-        self.touched: set[JobKey] = set()
         self.nodes = NodeBook(self.ledger)
         self.agents = self.nodes.agents
+        self.waiting = PendingPods()
+        self.running_pods = RunningPodBook(Moves(on=consolidation))
+        self._neighbours = NeighbourBook(self.projects.owner)
+
+    @property
+    def version(self) -> int:
+        """Grows with every change that could alter a plan."""
+        return self._version
 
     # --- what the planner reads ---
 
@@ -65,14 +79,9 @@ class ClusterState:
         cluster = self.ledger.cluster
         cluster.allocated_milli = self.projects.holdings(self.ledger.held_milli)
         cluster.catalogue = self.classes.catalogue
-        self.neighbours.begin()
-        cluster.neighbours = self.neighbours
-        by_model: dict[tuple[ProjectName, str], int] = {}
-        for (namespace, product), milli in self.ledger.held_by_model.items():
-            owner = self.projects.owner(namespace)
-            if owner is not None and milli:
-                by_model[owner, product] = by_model.get((owner, product), 0) + milli
-        cluster.held_by_model = by_model
+        self._neighbours.begin()
+        cluster.neighbours = self._neighbours
+        cluster.held_by_model = self.projects.holdings_by_model(self.ledger.held_by_model)
         return cluster
 
     def planner_projects(self) -> dict[ProjectName, Project]:
@@ -92,63 +101,40 @@ class ClusterState:
 
     def waiting_job(self, key: JobKey) -> WaitingJob | None:
         """One of them; None when none of its pods needs a decision."""
-        job = self.gpujobs.get(key)
+        job = self._gpujobs.get(key)
         if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
             return None
         project = self.projects.owner(job.namespace)
-        return (
-            self.waiting.job(job, project, lambda: self.gang(job)) if project is not None else None
-        )
+        return self.waiting.job(job, project, lambda: self.gang(job)) if project else None
 
     # --- watch events ---
 
     def pod_changed(self, pod: Pod) -> PodRecord | None:
         """Take over a pod's news; None when it is older than what is known, or the pod is gone."""
-        new = record(pod, self._holders_in)
-        if self._departed_pods.outdates(new.uid, new.version):
+        new = self._pods.read(pod)
+        if new is None:
             return None
         new = without_stranger(new, self.jobs.get(new.job_uid))
-        old = self.pods.get(new.uid)
-        if old is not None and old.version > new.version:
-            return None
-        if old is not None and old.job_uid != new.job_uid:
-            self._leave_job(old)
-        self.pods[new.uid] = new
-        if new.holds:
-            self.holders[new.uid] = new
-        if new.job_uid:
-            self.pods_of_job.setdefault(new.job_uid, {})[new.uid] = None
+        self._member_changed(self._pods.upsert(new))
         if new.stage is Stage.ENDED or new.node:
-            self.assumed.pop(new.uid, None)
-        self.version += charge(self.ledger, new, pod) | self._seat(new, pod)
+            self._assumed.pop(new.uid, None)
+        self.replan(charge(self.ledger, new, pod) | self._seat(new, pod))
         self.running_pods.moves.see(new, pod)
         self._occupy(new)
-        key = self.job_of(new)
-        if new.stage is Stage.WAITING and new.uid not in self.assumed:
-            if self.waiting.put(new, pod, self.jobs.get(new.job_uid)):
-                self.version += 1
-        elif self.waiting.drop(new.uid):
-            self.version += 1
-        if key is not None:
-            self._member_changed(key)
+        if new.stage is Stage.WAITING and new.uid not in self._assumed:
+            self.replan(self.waiting.put(new, pod, self.jobs.get(new.job_uid)))
+        else:
+            self.replan(self.waiting.drop(new.uid))
+        self._member_changed(new)
         return new
 
     def pod_gone(self, uid: PodUID) -> None:
         """Forget a pod that is gone; what is said of it later is old."""
-        self._departed_pods.note(uid)
-        self.pod_dismissed(uid)
+        self._drop_pod(uid, gone=True)
 
     def pod_dismissed(self, uid: PodUID) -> None:
         """Forget a pod that has ended and of which nothing need be known."""
-        old = self.pods.pop(uid, None)
-        self.holders.pop(uid, None)
-        self.assumed.pop(uid, None)
-        self.leaving.discard(uid)
-        self.running_pods.forget(uid)
-        if self.waiting.drop(uid) | self.ledger.release_pod(uid) | self.neighbours.drop(uid):
-            self.version += 1
-        if old is not None:
-            self._leave_job(old)
+        self._drop_pod(uid, gone=False)
 
     def node_changed(self, node: Node) -> None:
         """Take over a node's news."""
@@ -166,19 +152,19 @@ class ClusterState:
         if changed:
             self._node_refreshed(name, self.nodes.refresh(name))
             pods |= {pod.uid for pod in self.pods.values() if pod.node == name}
-        self._touch(pods)
+        self._touch_pods(pods)
 
     def gpunode_gone(self, name: str) -> None:
         """Fall back to the node's labels; what is held by UUID is on none of their devices."""
         pods = self.agents.drop(name)
         self._node_refreshed(name, self.nodes.refresh(name))
-        self._touch(pods)
+        self._touch_pods(pods)
 
     def agent_silent(self, node: str, why: str) -> None:
         """Note that a node's agent is not heard of (``why``), or that it is again (empty)."""
         if self.agents.set_silent(node, why):
             self._node_refreshed(node, self.nodes.refresh(node))
-            self._touch(pod.uid for pod in self.pods.values() if pod.node == node)
+            self._touch_pods(pod.uid for pod in self.pods.values() if pod.node == node)
 
     def job_changed(self, job: Job) -> JobRecord | None:
         """Take over a Job's news; None when it is not a GPUJob's, or old."""
@@ -190,23 +176,18 @@ class ClusterState:
         old = self.job_book.depart(uid)
         if old is None:
             return None
-        self.version += self.waiting.disown(uid)
-        self.touched.add(old.owner)
+        self.replan(self.waiting.disown(uid))
+        self._touched.add(old.owner)
         return old.owner
 
     def gpujob_changed(self, job: GPUJobRecord) -> None:
         """Take over a GPUJob's news."""
-        old = self.gpujobs.get(job.key)
-        self.gpujobs[job.key] = job
-        if old is None or (old.uid, old.generation, old.deleting, old.problem) != (
-            job.uid,
-            job.generation,
-            job.deleting,
-            job.problem,
-        ):
+        old = self._gpujobs.get(job.key)
+        self._gpujobs[job.key] = job
+        if old is None or _judged(old) != _judged(job):
             self.waiting.forget_job(job.key)
-            self.version += 1
-            self.touched.add(job.key)
+            self.replan()
+            self._touched.add(job.key)
             for own in self.job_book.claims(job.key):
                 self._judge_job(own)
                 self._occupy_by(own.uid)
@@ -214,18 +195,16 @@ class ClusterState:
     def gpujob_gone(self, key: JobKey) -> None:
         """Forget a GPUJob."""
         self.job_book.forget(key)
-        if self.gpujobs.pop(key, None) is not None:
-            self.version += 1
+        if self._gpujobs.pop(key, None) is not None:
+            self.replan()
 
     def project_changed(self, project: ProjectRecord) -> None:
         """Take over a project's news; its namespaces' jobs may now be valid, or no longer."""
-        if self.projects.put(project):
-            self._projects_settled()
+        self._projects_settled(self.projects.put(project))
 
     def project_gone(self, name: ProjectName) -> None:
         """Forget a project."""
-        if self.projects.drop(name):
-            self._projects_settled()
+        self._projects_settled(self.projects.drop(name))
 
     def class_changed(self, record: ClassRecord) -> tuple[JobKey, ...]:
         """Take over a GPUClass's news; the jobs that now mean something else."""
@@ -241,41 +220,67 @@ class ClusterState:
         """Charge a decision before its write; the pod no longer waits."""
         pod = self.pods[place.pod]
         need = self.waiting.resources(place.pod)
-        self.assumed[place.pod] = place
+        self._assumed[place.pod] = place
         held = Charge(place.node, pod.namespace, *need, place.grants, pod.name)
         self.ledger.charge_pod(place.pod, held)
         peers = self.waiting.peers(place.pod)
-        self.version += self.neighbours.put(place.pod, peers, place.node, ending=False)
+        self.replan(self._neighbours.put(place.pod, peers, place.node, ending=False))
         self.waiting.drop(place.pod)
-        self._member_changed(place.job)
+        self._members_changed(place.job)
 
     def forget(self, uid: PodUID, pod: Pod | None) -> None:
         """Take back a decision whose write failed; ``pod`` as just read, None = gone."""
-        if self.assumed.pop(uid, None) is None:
+        if self._assumed.pop(uid, None) is None:
             return
-        self.leaving.discard(uid)
-        self.version += 1
+        self._leaving.discard(uid)
+        self.replan()
         if pod is None:
             self.pod_gone(uid)
             return
         self.ledger.release_pod(uid)
-        self.neighbours.drop(uid)
+        self._neighbours.drop(uid)
         known = self.pods.get(uid)
         if known is not None and known.version <= int(pod.metadata.resource_version or 0):
             self.pod_changed(pod)
 
     def set_leaving(self, uid: PodUID, leaving: bool) -> None:
         """Note that a pod's eviction was decided, or given up: what it holds will be free."""
-        if leaving:
-            self.leaving.add(uid)
-        else:
-            self.leaving.discard(uid)
+        (self._leaving.add if leaving else self._leaving.discard)(uid)
         self.running_pods.set_evicting(uid, leaving)
-        pod = self.pods.get(uid)
-        key = self.job_of(pod) if pod is not None else None
-        if key is not None:
-            self._member_changed(key)
-            self.version += 1
+        if self._member_changed(self.pods.get(uid)):
+            self.replan()
+
+    def touch(self, key: JobKey) -> None:
+        """A job's status may be another one, for a reason that is not kept here."""
+        self._touched.add(key)
+
+    def take_touched(self) -> Set[JobKey]:
+        """The jobs whose status may be another one, each once."""
+        taken = frozenset(self._touched)
+        self._touched.clear()
+        return taken
+
+    def replan(self, changes: int = 1) -> None:
+        """The next plan may be another one, as so much has changed."""
+        if changes:
+            self._version += changes
+            self.changed.set()
+
+    def spare(self, uid: PodUID, spared: bool) -> None:
+        """Choose this pod for no eviction, until further notice."""
+        self.running_pods.set_spared(uid, spared)
+        self.replan(spared)
+
+    def give_up_on(self, uid: PodUID) -> None:
+        """A pod that leaves does not go: what it holds is not counted on any more."""
+        self.running_pods.give_up_on(uid)
+        self.replan()
+
+    def namespace_changed(self, name: str, *, terminating: bool) -> bool:
+        """Note whether nothing can be made in a namespace any more; True when that is news."""
+        news = terminating != (name in self._terminating)
+        self._terminating ^= {name} if news else set()
+        return news
 
     # --- look-ups ---
 
@@ -287,72 +292,66 @@ class ClusterState:
     def records(self, key: JobKey) -> Iterator[PodRecord]:
         """The pods of a GPUJob."""
         for job in self.jobs_of(key):
-            for pod in self.pods_of_job.get(job.uid, ()):
-                yield self.pods[pod]
+            yield from self._pods.of_job(job.uid)
 
     def gang(self, job: GPUJobRecord) -> Gang | None:
         """The gang that a GPUJob is, as its pods stand; None when they start one by one."""
         jobs, pods = self.jobs_of(job.key), self.records(job.key)
-        return gang_of(job.spec, jobs, pods, self.assumed.keys(), self.leaving, self.ledger)
+        return gang_of(job.spec, jobs, pods, self._assumed.keys(), self._leaving, self.ledger)
 
     def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
         """The Jobs of a GPUJob; not those of an earlier one of the same name."""
-        owner = self.gpujobs.get(key)
+        owner = self._gpujobs.get(key)
         known = self.job_book.of(key)
         return [job for job in known if owner is None or job.owner_uid == owner.uid]
-
-    # --- consequences ---
 
     def _judge_job(self, new: JobRecord) -> JobRecord | None:
         """Believe a Job, or not (None)."""
         old = self.jobs.get(new.uid)
-        for lost in self.job_book.judge(new, self.gpujobs.get(new.owner)):
-            self.version += 1 + self.waiting.disown(lost.uid)
+        for lost in self.job_book.judge(new, self._gpujobs.get(new.owner)):
+            self.replan(1 + self.waiting.disown(lost.uid))
             self._occupy_by(lost.uid)
-        self._member_changed(new.owner)
+        self._members_changed(new.owner)
         if new.uid not in self.jobs:
             return None
         if old is None:
-            self._part_strangers(new)
-        self.version += self.waiting.adopt(new)
+            for pod in self._pods.part_strangers(new):
+                self._member_changed(pod)
+                self.replan(self.waiting.drop(pod.uid))
+        self.replan(self.waiting.adopt(new))
         if old is None or old.moves != new.moves:
             self._occupy_by(new.uid)
-            self.version += bool(new.moves or old is not None)  # who may move now is another
+            self.replan(bool(new.moves or old is not None))  # who may move now is another
         return new
 
-    def _leave_job(self, pod: PodRecord) -> None:
-        siblings = self.pods_of_job.get(pod.job_uid, {})
-        siblings.pop(pod.uid, None)
-        if not siblings:
-            self.pods_of_job.pop(pod.job_uid, None)
-        key = self.job_of(pod)
+    def _drop_pod(self, uid: PodUID, *, gone: bool) -> None:
+        old = self._pods.drop(uid, gone=gone)
+        self._assumed.pop(uid, None)
+        self._leaving.discard(uid)
+        self.running_pods.forget(uid)
+        waited, held = self.waiting.drop(uid), self.ledger.release_pod(uid)
+        self.replan(waited | held | self._neighbours.drop(uid))
+        self._member_changed(old)
+
+    def _member_changed(self, pod: PodRecord | None) -> bool:
+        """Whether it is one of a GPUJob."""
+        key = self.job_of(pod) if pod is not None else None
         if key is not None:
-            self._member_changed(key)
+            self._members_changed(key)
+        return key is not None
 
-    def _part_strangers(self, job: JobRecord) -> None:
-        """Pods seen before the Job that they call theirs, and are of another namespace."""
-        for uid in tuple(self.pods_of_job.get(job.uid, ())):
-            pod = self.pods[uid]
-            self.pods[uid] = without_stranger(pod, job)
-            if self.pods[uid] is not pod:
-                self._leave_job(pod)
-                self.version += self.waiting.drop(uid)
-
-    def _member_changed(self, key: JobKey) -> None:
+    def _members_changed(self, key: JobKey) -> None:
         self.waiting.members_changed(key)
-        self.touched.add(key)
+        self._touched.add(key)
 
-    def _touch(self, pods: Iterable[PodUID]) -> None:
-        for uid in pods:
-            pod = self.pods.get(uid)
-            key = self.job_of(pod) if pod is not None else None
-            if key is not None:
-                self.touched.add(key)
+    def _touch_pods(self, pods: Iterable[PodUID]) -> None:
+        known = (self.pods[uid] for uid in pods if uid in self.pods)
+        self._touched.update(key for key in map(self.job_of, known) if key is not None)
 
     def _node_refreshed(self, name: str, changed: bool) -> None:
         """Its devices may have other names now, and what is held on them with them."""
         if changed:
-            self.version += 1
+            self.replan()
             for held in tuple(self.running_pods.on(name)):
                 self._occupy(self.pods[held.uid])
 
@@ -360,16 +359,16 @@ class ClusterState:
         """Count a pod for rules about others; True when somebody has any about it."""
         if new.stage is not Stage.ENDED and new.node:
             peers = peers_of(pod)
-            return self.neighbours.put(new.uid, peers, new.node, ending=new.deleting)
-        return new.uid not in self.assumed and self.neighbours.drop(new.uid)
+            return self._neighbours.put(new.uid, peers, new.node, ending=new.deleting)
+        return new.uid not in self._assumed and self._neighbours.drop(new.uid)
 
     def _occupy(self, pod: PodRecord) -> None:
         """Tell the planner what a pod holds, or that it holds nothing."""
         held = self.ledger.held(pod.uid)
         key = self.job_of(pod)
-        job = self.gpujobs.get(key) if key is not None else None
+        job = self._gpujobs.get(key) if key is not None else None
         project = self.projects.owner(pod.namespace)
-        if held is None or not held.grants or pod.uid in self.assumed:
+        if held is None or not held.grants or pod.uid in self._assumed:
             self.running_pods.drop(pod.uid)
         elif job is None:
             self.running_pods.put(running_pod(pod, held, None, project))
@@ -377,24 +376,25 @@ class ClusterState:
             self.running_pods.hold(pod, held, self.jobs[pod.job_uid], job, project)
 
     def _occupy_by(self, job_uid: str) -> None:
-        for uid in self.pods_of_job.get(job_uid, ()):
-            self._occupy(self.pods[uid])
+        for pod in self._pods.of_job(job_uid):
+            self._occupy(pod)
 
     def _classes_settled(self) -> tuple[JobKey, ...]:
-        self.version += 1
-        changed = tuple(
-            key for key, job in self.gpujobs.items() if resolve_models(job, self.classes)
-        )
+        self.replan()
+        jobs = self._gpujobs.values()
+        changed = tuple(job.key for job in jobs if resolve_models(job, self.classes))
         for key in changed:
             self.waiting.forget_job(key)
             for own in self.jobs_of(key):
                 self._occupy_by(own.uid)
-        self.touched.update(changed)
+        self._touched.update(changed)
         return changed
 
-    def _projects_settled(self) -> None:
-        self.version += 1
+    def _projects_settled(self, changed: bool) -> None:
+        if not changed:
+            return
+        self.replan()
         for pod in self.pods.values():
             if pod.allocation is not None:
                 self._occupy(pod)
-        self.touched.update(self.gpujobs)
+        self._touched.update(self._gpujobs)

@@ -4,6 +4,7 @@ The oldest GPUProject that lists a namespace owns it (then the first by name); e
 a conflict that its status reports. Read by the planner's snapshot and by the status writer.
 """
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -65,6 +66,17 @@ class ProjectBook:
             if owner is not None:
                 held[owner] = held.get(owner, 0) + milli
         return held
+
+    def holdings_by_model(
+        self, held: Mapping[tuple[str, str], int]
+    ) -> dict[tuple[ProjectName, str], int]:
+        """What namespaces hold of each product, by project; those without one are left out."""
+        by_model: Counter[tuple[ProjectName, str]] = Counter()
+        for (namespace, product), milli in held.items():
+            owner = self.owner(namespace)
+            if owner is not None and milli:
+                by_model[owner, product] += milli
+        return by_model
 
     def owner(self, namespace: str) -> ProjectName | None:
         """The project that a namespace belongs to."""

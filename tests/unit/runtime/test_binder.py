@@ -21,7 +21,7 @@ from tests.unit.runtime.fake_client import (
 )
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_place, make_pod
-from tests.unit.state.test_cluster_state import free, make_world, waiting
+from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
 from gpu_scheduler.api.names import LABEL_PATH, TERM, TOUCHED, context_mib_annotation
 from gpu_scheduler.core.model.request import PodUID
@@ -40,7 +40,7 @@ class Case:
 
     def __init__(self, pod: Pod | None = None, *, pin: Pin = Pin.AFFINITY) -> None:
         self.pod = pod or make_pod()
-        self.state: ClusterState = make_world(self.pod)
+        self.state: ClusterState = make_cluster_state(self.pod)
         self.answer: Any = {}  # to the write
         self.now: Any = self.pod  # what a read or a touch shows
         self.client = FakeClient(self._reply)

@@ -4,7 +4,7 @@ import pytest
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.state.builders import half, make_pod
 from tests.unit.state.test_agents import devices
-from tests.unit.state.test_cluster_state import make_world
+from tests.unit.state.test_cluster_state import make_cluster_state
 
 from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.device_events import DeviceEvents, Devices, news
@@ -33,7 +33,7 @@ def test_only_a_turn_for_the_worse_is_news(
 
 def test_the_node_is_told_and_jobs_beside_strangers_too() -> None:
     beside = make_pod(node="a", grants=half("GPU-0"), phase="Running")
-    state, events = make_world(beside), FakeEvents()
+    state, events = make_cluster_state(beside), FakeEvents()
     teller = DeviceEvents(state, events)  # type: ignore[arg-type]
     state.gpunode_changed("a", USED)
     teller.changed("a", "uid", WELL, USED)
@@ -52,14 +52,14 @@ def test_the_node_is_told_and_jobs_beside_strangers_too() -> None:
 def test_jobs_elsewhere_are_not_bothered() -> None:
     elsewhere = make_pod(node="a", grants=half("GPU-1"), phase="Running")
     gone = make_pod("gone", node="a", grants=half("GPU-0"), phase="Failed")
-    state, events = make_world(elsewhere, gone), FakeEvents()
+    state, events = make_cluster_state(elsewhere, gone), FakeEvents()
     state.gpunode_changed("a", USED)
     DeviceEvents(state, events).changed("a", "uid", WELL, USED)  # type: ignore[arg-type]
     assert [name for name, _, _ in events.said] == ["a"]
 
 
 def test_what_is_found_at_the_start_is_no_news() -> None:
-    state, events = make_world(), FakeEvents()
+    state, events = make_cluster_state(), FakeEvents()
     teller = DeviceEvents(state, events)  # type: ignore[arg-type]
     custom_resources = CustomResources(
         state, changed=lambda key: None, wake=lambda: None, devices_changed=teller.changed

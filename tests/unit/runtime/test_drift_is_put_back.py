@@ -10,7 +10,7 @@ from tests.unit.runtime.sweeps.test_segments import Making
 from tests.unit.runtime.test_reconcile import KEY, Case
 from tests.unit.runtime.virtual_loop import clock, virtual
 from tests.unit.state.builders import make_job
-from tests.unit.state.test_cluster_state import make_world
+from tests.unit.state.test_cluster_state import make_cluster_state
 
 from gpu_scheduler.api.names import FIRST_TRIAL, LABEL_JOB
 from gpu_scheduler.core.model.request import JobKey
@@ -86,7 +86,7 @@ def test_what_an_editor_changed_is_put_back(change: dict[str, Any], written: lis
 
 @pytest.mark.parametrize("change", [{"parallelism": 4}, {"completions": 3}, {"suspend": True}])
 def test_each_such_change_is_looked_at_at_once(change: dict[str, Any]) -> None:
-    state, told = make_world(), list[JobKey]()
+    state, told = make_cluster_state(), list[JobKey]()
     sink = JobHandler(state, lambda: None, told.append)
     sink.changed(make_job(version=2))
     told.clear()

@@ -1,7 +1,7 @@
 """What the reflectors tell reaches the state, and those who must hear of it."""
 
 from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod
-from tests.unit.state.test_cluster_state import make_world, waiting
+from tests.unit.state.test_cluster_state import make_cluster_state, waiting
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.runtime.event_handlers import JobHandler, NodeHandler, PodHandler
@@ -22,7 +22,7 @@ class Observer:
 
 
 def test_pods() -> None:
-    state, observer, wakes = make_world(), Observer(), [0]
+    state, observer, wakes = make_cluster_state(), Observer(), [0]
     sink = PodHandler(state, observer, lambda: wakes.append(1))
     sink.changed(make_pod(version=2))
     sink.changed(make_pod(version=1))  # old news
@@ -35,7 +35,7 @@ def test_pods() -> None:
 
 
 def test_nodes() -> None:
-    state, wakes = make_world(), [0]
+    state, wakes = make_cluster_state(), [0]
     sink = NodeHandler(state, lambda: wakes.append(1))
     sink.changed(make_node("b"))
     sink.gone("", "a", "uid-a")
@@ -45,7 +45,7 @@ def test_nodes() -> None:
 
 
 def test_jobs_that_end_or_go_are_looked_at() -> None:
-    state, told = make_world(), list[JobKey]()
+    state, told = make_cluster_state(), list[JobKey]()
     sink = JobHandler(state, lambda: None, told.append)
     sink.changed(make_job(version=2))
     assert told == []
@@ -61,7 +61,7 @@ def test_jobs_that_end_or_go_are_looked_at() -> None:
 
 def test_a_job_that_lost_its_owner_is_no_longer_the_gpujobs() -> None:
     """Whoever may edit Jobs can do that; otherwise its GPUJob would run for ever."""
-    state, told = make_world(), list[JobKey]()
+    state, told = make_cluster_state(), list[JobKey]()
     sink = JobHandler(state, lambda: None, told.append)
     sink.changed(make_job(owner_uid="", version=2))
     assert (state.jobs, told) == ({}, [KEY])
@@ -70,14 +70,14 @@ def test_a_job_that_lost_its_owner_is_no_longer_the_gpujobs() -> None:
 
 
 def test_old_news_of_a_job_that_had_no_owner_then_are_ignored() -> None:
-    state, told = make_world(), list[JobKey]()
+    state, told = make_cluster_state(), list[JobKey]()
     state.job_changed(make_job(version=5))
     JobHandler(state, lambda: None, told.append).changed(make_job(owner_uid="", version=4))
     assert (list(state.jobs), told) == (["job-uid"], [])
 
 
 def test_a_job_that_an_editor_changed_is_looked_at() -> None:
-    state, told = make_world(), list[JobKey]()
+    state, told = make_cluster_state(), list[JobKey]()
     sink = JobHandler(state, lambda: None, told.append)
     sink.changed(make_job(version=2, parallelism=100_000))
     assert told == [KEY]

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.test_agents import devices
-from tests.unit.state.test_cluster_state import make_world
+from tests.unit.state.test_cluster_state import make_cluster_state
 
 from gpu_scheduler.kube.objects import Lease
 from gpu_scheduler.runtime.heartbeats import Heartbeats
@@ -22,7 +22,7 @@ def lease(renewed: str = "1", node: str = "a", **spec: Any) -> Lease:
 
 class Case:
     def __init__(self) -> None:
-        self.state = make_world()
+        self.state = make_cluster_state()
         self.state.gpunode_changed("a", devices())
         self.wakes = 0
         self.beats = Heartbeats(self.state, self._wake, clock=clock)

@@ -9,7 +9,7 @@ from tests.unit.runtime.sweeps.test_results import SECONDS, Store, done
 from tests.unit.runtime.test_reconcile import KEY, Case
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_job, make_pod
-from tests.unit.state.test_cluster_state import make_world, waiting
+from tests.unit.state.test_cluster_state import make_cluster_state, waiting
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Meta, Namespace
@@ -92,7 +92,7 @@ async def test_elsewhere_no_job_is_deleted() -> None:
 
 
 def test_its_gpujobs_are_looked_at_once_and_so_are_jobs_that_appear_later() -> None:
-    state, told = make_world(), list[JobKey]()
+    state, told = make_cluster_state(), list[JobKey]()
     sink, jobs = NamespaceHandler(state, told.append), JobHandler(state, lambda: None, told.append)
     sink.changed(namespace(deleting=False))
     assert told == []
@@ -105,7 +105,7 @@ def test_its_gpujobs_are_looked_at_once_and_so_are_jobs_that_appear_later() -> N
 
 
 def test_a_namespace_of_the_same_name_is_another_one() -> None:
-    state = make_world()
+    state = make_cluster_state()
     sink = NamespaceHandler(state, lambda key: None)
     sink.changed(namespace())
     sink.gone("", "team-a", "uid")

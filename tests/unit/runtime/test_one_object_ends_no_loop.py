@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_job, make_node, make_pod
-from tests.unit.state.cluster_states import make_world
+from tests.unit.state.cluster_states import make_cluster_state
 
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
@@ -67,7 +67,7 @@ def recovery(state: ClusterState, client: Client) -> Recovery:
 
 def two_stuck() -> ClusterState:
     """Pods bad-0 and good-0 are placed on a node that does not exist."""
-    state = make_world()
+    state = make_cluster_state()
     for name in ("bad", "good"):
         state.pod_changed(make_pod(f"{name}-0", node="nowhere", grants=half()))
     return state
@@ -145,7 +145,7 @@ async def test_events_go_on_after_one_that_cannot_be_written() -> None:
 
 @virtual
 async def test_agents_that_fall_silent_are_told_whatever_happens_with_one() -> None:
-    state, before = make_world(), counts["heartbeats"]
+    state, before = make_cluster_state(), counts["heartbeats"]
     state.node_changed(make_node("bad"))
     for node in ("bad", "a"):
         state.gpunode_changed(node, (Device("GPU-1", 0, "A100", 40000),))
@@ -178,14 +178,16 @@ async def test_a_device_that_cannot_be_told_of_does_not_hide_the_next() -> None:
 
     devices = tuple(Device(name, i, "A100", 40000, healthy=False) for i, name in enumerate("xy"))
     broken = Device("bad", 2, "A100", 40000, healthy=False)
-    DeviceEvents(make_world(), Some()).changed("a", "uid", (), (broken, *devices))  # type: ignore[arg-type]
+    DeviceEvents(make_cluster_state(), Some()).changed("a", "uid", (), (broken, *devices))  # type: ignore[arg-type]
     assert [text.split()[0] for text in said] == ["x", "y"]
 
 
 @virtual
 async def test_a_pruned_trial_with_an_odd_time_does_not_keep_a_new_leader_from_starting() -> None:
     condition = {"type": "gpu-scheduler.io/Pruned", "status": "True", "lastTransitionTime": "never"}
-    state = make_world(make_pod(node="a", grants=half(), phase="Running", conditions=(condition,)))
+    state = make_cluster_state(
+        make_pod(node="a", grants=half(), phase="Running", conditions=(condition,))
+    )
     state.job_changed(make_job())
     pruning = Pruning(state, Client(lambda path: b"{}"), Silence(), clock=clock)  # type: ignore[arg-type]
     async with Running(pruning.run()):

@@ -7,7 +7,7 @@ import pytest
 from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import half, make_pod
-from tests.unit.state.cluster_states import make_world
+from tests.unit.state.cluster_states import make_cluster_state
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.conflicts import MAX_GRACE_SECONDS
@@ -27,7 +27,7 @@ def going(ends: str = ENDS, version: int = 2) -> Pod:
 
 class Case:
     def __init__(self, seconds_left: float, answer: Any = None) -> None:
-        self.state = make_world(make_pod(node="a", grants=half(), phase="Running"))
+        self.state = make_cluster_state(make_pod(node="a", grants=half(), phase="Running"))
         self.state.pod_changed(going())
         self.client: Any = FakeClient(lambda sent: answer)
         self.woken = 0

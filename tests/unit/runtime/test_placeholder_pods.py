@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.unit.runtime.fake_client import CONFLICT, NOT_LEADER, FakeClient, Sent
 from tests.unit.state.builders import half, make_pod
-from tests.unit.state.test_placeholders import OURS, make_holder, make_world
+from tests.unit.state.test_placeholders import OURS, make_cluster_state, make_holder
 
 from gpu_scheduler.api.names import holder_name
 from gpu_scheduler.jobs.placeholder import PlaceholderSettings
@@ -24,7 +24,7 @@ class Stage:
         self.now = 1000.0
         self.answers: dict[str, Any] = {}
         self.client = FakeClient(self._reply)
-        self.state = make_world(*pods)
+        self.state = make_cluster_state(*pods)
         self.holders = PlaceholderPods(
             self.state,
             self.client,  # type: ignore[arg-type]
@@ -109,7 +109,7 @@ async def test_one_that_was_evicted_is_replaced_after_a_pause():
     await stage.holders.check()
     assert (stage.deleted(), stage.created()) == ([FIRST], [])
     assert stage.holders.counts["ended"] == 1
-    stage.state.pod_gone(next(iter(stage.state.holders)))
+    stage.state.pod_gone(next(iter(stage.state.placeholders)))
     await stage.holders.check()
     assert stage.created() == []
     stage.now += 5

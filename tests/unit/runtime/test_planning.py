@@ -11,7 +11,7 @@ from tests.unit.state.builders import (
     make_pod,
     make_project,
 )
-from tests.unit.state.test_cluster_state import free, make_world, waiting
+from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
 from gpu_scheduler.core.model.decision import Evict, Place, Reason
 from gpu_scheduler.kube.objects import Pod
@@ -42,7 +42,7 @@ def waiting_pod(name: str = "other", job: str = "b", version: int = 1) -> Pod:
 
 def two_teams() -> ClusterState:
     """Two GPUs, both held by team-a; a pod of team-b waits. Nobody has a quota."""
-    state = make_world(
+    state = make_cluster_state(
         make_pod("job-0", node="a", grants=half("0", 1000), phase="Running"),
         make_pod("job-1", node="a", grants=half("1", 1000), phase="Running"),
     )
@@ -80,7 +80,7 @@ class Case:
 
 @virtual
 async def test_a_decision_is_charged_and_handed_out_with_the_pod() -> None:
-    case = Case(make_world(make_pod(version=7)))
+    case = Case(make_cluster_state(make_pod(version=7)))
     case.planning.cycle()
     ((decision, pod),) = case.binder.given
     assert (decision.pod, decision.node) == ("uid-job-0", "a")
@@ -94,7 +94,7 @@ async def test_a_decision_is_charged_and_handed_out_with_the_pod() -> None:
 
 @virtual
 async def test_waits_are_kept_and_their_jobs_touched_when_they_change() -> None:
-    case = Case(make_world(make_pod()))
+    case = Case(make_cluster_state(make_pod()))
     case.state.node_changed(make_node("a", cordoned=True))
     case.planning.cycle()
     wait = case.planning.waits[KEY]
@@ -111,7 +111,7 @@ async def test_waits_are_kept_and_their_jobs_touched_when_they_change() -> None:
 
 @virtual
 async def test_nothing_is_placed_while_a_device_is_above_its_capacity() -> None:
-    case = Case(make_world(make_pod()))
+    case = Case(make_cluster_state(make_pod()))
     case.overbooked = True
     case.planning.cycle()
     assert (case.checks, case.binder.given) == (1, [])
@@ -122,7 +122,7 @@ async def test_nothing_is_placed_while_a_device_is_above_its_capacity() -> None:
 
 @virtual
 async def test_what_waited_for_evictions_is_planned_next_without_any_news() -> None:
-    case = Case(make_world(make_pod()))
+    case = Case(make_cluster_state(make_pod()))
     case.overbooked = True
     async with Running(case.planning.run()):
         case.planning.wake()
@@ -135,7 +135,7 @@ async def test_what_waited_for_evictions_is_planned_next_without_any_news() -> N
 
 @virtual
 async def test_a_wake_without_a_change_does_not_plan() -> None:
-    case = Case(make_world())
+    case = Case(make_cluster_state())
     async with Running(case.planning.run()):
         for _ in range(10):
             case.planning.wake()
@@ -145,7 +145,7 @@ async def test_a_wake_without_a_change_does_not_plan() -> None:
 
 @virtual
 async def test_a_change_without_a_wake_waits_for_one() -> None:
-    case = Case(make_world())
+    case = Case(make_cluster_state())
     async with Running(case.planning.run()):
         case.planning.wake()
         await asyncio.sleep(1)
@@ -160,7 +160,7 @@ async def test_a_change_without_a_wake_waits_for_one() -> None:
 
 @virtual
 async def test_the_first_pod_of_a_burst_does_not_wait_and_the_others_are_planned_together() -> None:
-    case = Case(make_world(), cycle_seconds=1.0)
+    case = Case(make_cluster_state(), cycle_seconds=1.0)
     async with Running(case.planning.run()):
         for index in range(4):
             case.state.pod_changed(make_pod(f"job-{index}", index=index))
@@ -173,7 +173,7 @@ async def test_the_first_pod_of_a_burst_does_not_wait_and_the_others_are_planned
 
 @virtual
 async def test_a_cycle_that_placed_nothing_does_not_make_the_next_one_wait() -> None:
-    case = Case(make_world(), cycle_seconds=1.0)
+    case = Case(make_cluster_state(), cycle_seconds=1.0)
     async with Running(case.planning.run()):
         case.planning.wake()
         await asyncio.sleep(0.1)
@@ -186,7 +186,7 @@ async def test_a_cycle_that_placed_nothing_does_not_make_the_next_one_wait() -> 
 
 @virtual
 async def test_a_node_that_was_avoided_is_used_again_without_any_news() -> None:
-    case = Case(make_world(make_pod()))
+    case = Case(make_cluster_state(make_pod()))
     case.state.waiting.avoid(KEY, "a", clock(), 60)
     async with Running(case.planning.run()):
         case.planning.wake()
@@ -199,7 +199,7 @@ async def test_a_node_that_was_avoided_is_used_again_without_any_news() -> None:
 
 @virtual
 async def test_what_was_said_on_an_avoided_node_is_told_to_who_waits() -> None:
-    case = Case(make_world(make_pod()))
+    case = Case(make_cluster_state(make_pod()))
     said = "kube-scheduler could not bind job-0: 0/1 nodes are available: 1 had no free port."
     case.state.waiting.avoid(KEY, "a", clock(), 60, said)
     async with Running(case.planning.run()):
@@ -210,7 +210,7 @@ async def test_what_was_said_on_an_avoided_node_is_told_to_who_waits() -> None:
 
 @virtual
 async def test_it_rests_when_an_avoided_node_runs_out_and_nothing_waits() -> None:
-    case = Case(make_world())
+    case = Case(make_cluster_state())
     case.state.waiting.avoid(KEY, "a", clock(), 60)
     async with Running(case.planning.run()):
         case.planning.wake()
@@ -220,7 +220,7 @@ async def test_it_rests_when_an_avoided_node_runs_out_and_nothing_waits() -> Non
 
 @virtual
 async def test_a_paused_planner_places_nothing_more() -> None:
-    case = Case(make_world(make_pod()))
+    case = Case(make_cluster_state(make_pod()))
     case.planning.paused = True
     async with Running(case.planning.run()):
         case.planning.wake()
@@ -233,7 +233,7 @@ async def test_a_device_above_its_capacity_does_not_spoil_its_neighbours() -> No
     held = [
         make_pod(f"held-{i}", node="a", grants=half("0", 900), phase="Running") for i in range(2)
     ]
-    case = Case(make_world(*held, make_pod()))
+    case = Case(make_cluster_state(*held, make_pod()))
     assert free(case.state) == [-800, 1000]
     case.planning.cycle()
     ((decision, _),) = case.binder.given
@@ -267,7 +267,7 @@ async def test_freed_devices_stay_promised_until_the_pod_is_bound() -> None:
 
 @virtual
 async def test_time_alone_makes_it_plan_when_a_reservation_comes_due() -> None:
-    case = Case(make_world(make_pod(created="2026-01-01T00:00:00Z")))
+    case = Case(make_cluster_state(make_pod(created="2026-01-01T00:00:00Z")))
     case.state.node_changed(make_node("a", gpus=1))
     case.state.pod_changed(
         make_pod(

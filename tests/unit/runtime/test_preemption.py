@@ -10,7 +10,7 @@ from tests.unit.runtime.fake_client import AWAY, BROKEN, BUSY, FakeClient, Sent
 from tests.unit.runtime.test_recovery import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
-from tests.unit.state.test_cluster_state import make_world
+from tests.unit.state.test_cluster_state import make_cluster_state
 
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
@@ -28,7 +28,7 @@ EVICT = Evict(POD, VICTIM, WINNER, EvictReason.RECLAIM, "job-0 gives 0.5 GPUs on
 
 class Case:
     def __init__(self, answer: Any = None) -> None:
-        self.state = make_world(make_pod(node="a", grants=half(), phase="Running"))
+        self.state = make_cluster_state(make_pod(node="a", grants=half(), phase="Running"))
         self.state.gpujob_changed(make_gpujob("urgent", uid="urgent-uid"))
         self.answer, self.events, self.woken = answer, FakeEvents(), 0
         self.client = FakeClient(self._reply)

@@ -22,7 +22,7 @@ from tests.unit.state.builders import (
     make_node,
     make_pod,
 )
-from tests.unit.state.test_cluster_state import make_world
+from tests.unit.state.test_cluster_state import make_cluster_state
 
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
 from gpu_scheduler.core.model.request import PodUID
@@ -49,7 +49,7 @@ class FakeEvents:
 
 class Case:
     def __init__(self) -> None:
-        self.state = make_world()
+        self.state = make_cluster_state()
         self.answer: Any = TRACKED
         self.client = FakeClient(self._reply)
         self.events = FakeEvents()

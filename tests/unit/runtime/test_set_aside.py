@@ -48,7 +48,7 @@ class Marked:
         return plan(cluster, projects, jobs, **more)
 
 
-def make_world(jobs: int = 4, nodes: int = 3) -> ClusterState:
+def make_cluster_state(jobs: int = 4, nodes: int = 3) -> ClusterState:
     state = ClusterState()
     for n in range(nodes):
         state.node_changed(make_node(f"n{n}", gpus=4))
@@ -105,7 +105,7 @@ ALL = {f"{team}/j{n}" for team in TEAMS for n in range(4)}
 @virtual
 async def test_a_job_that_cannot_be_planned_waits_and_all_others_start() -> None:
     before = counts["planning"]
-    case = Case(make_world(), "team-b/j2")
+    case = Case(make_cluster_state(), "team-b/j2")
     await case.settle()
     assert case.placed == ALL - {"team-b/j2"}
     wait = case.planning.waits[JobKey("team-b/j2")]
@@ -121,7 +121,7 @@ async def test_a_job_that_cannot_be_planned_waits_and_all_others_start() -> None
 async def test_a_node_that_cannot_be_planned_takes_no_pods_and_what_it_holds_stays_charged() -> (
     None
 ):
-    state = make_world()
+    state = make_cluster_state()
     add_job(state, "team-a", "runs", node="n1", grants=half(), phase="Running")
     case = Case(state, "n1")
     await case.settle()
@@ -133,7 +133,7 @@ async def test_a_node_that_cannot_be_planned_takes_no_pods_and_what_it_holds_sta
 
 @virtual
 async def test_a_project_that_cannot_be_planned_waits_with_all_its_jobs() -> None:
-    case = Case(make_world(), "team-c")
+    case = Case(make_cluster_state(), "team-c")
     await case.settle()
     assert case.placed == {uid for uid in ALL if not uid.startswith("team-c")}
     assert case.said == [("GPUProject", "team-c", "SetAside")]
@@ -145,7 +145,7 @@ async def test_a_project_that_cannot_be_planned_waits_with_all_its_jobs() -> Non
 
 @virtual
 async def test_a_pod_that_holds_devices_and_cannot_be_planned_concerns_its_job() -> None:
-    state = make_world()
+    state = make_cluster_state()
     add_job(state, "team-a", "runs", node="n1", grants=half(), phase="Running")
     case = Case(state, "team-a/runs")
     await case.settle()
@@ -155,7 +155,7 @@ async def test_a_pod_that_holds_devices_and_cannot_be_planned_concerns_its_job()
 
 @virtual
 async def test_a_new_leader_sets_aside_the_same_and_plans_the_rest_from_its_first_cycle() -> None:
-    case = Case(make_world(), "team-b/j2", "n1")
+    case = Case(make_cluster_state(), "team-b/j2", "n1")
     await case.settle()
     add_job(case.state, "team-a", "late")
     case.planning = case.leader()
@@ -165,7 +165,7 @@ async def test_a_new_leader_sets_aside_the_same_and_plans_the_rest_from_its_firs
 
 @virtual
 async def test_what_is_set_aside_is_tried_again_when_it_changes() -> None:
-    case = Case(make_world(), "team-b/j2")
+    case = Case(make_cluster_state(), "team-b/j2")
     await case.settle()
     case.decide.marked.clear()
     async with Running(case.planning.run()):
@@ -181,7 +181,7 @@ async def test_what_is_set_aside_is_tried_again_when_it_changes() -> None:
 
 @virtual
 async def test_it_is_tried_again_after_a_growing_time_which_costs_the_others_one_plan() -> None:
-    case = Case(make_world(), "team-b/j2")
+    case = Case(make_cluster_state(), "team-b/j2")
     async with Running(case.planning.run()):
         case.planning.wake()
         await asyncio.sleep(50)
@@ -201,7 +201,7 @@ async def test_it_is_tried_again_after_a_growing_time_which_costs_the_others_one
 
 @virtual
 async def test_planning_that_raises_on_nothing_at_all_goes_on_trying() -> None:
-    case = Case(make_world())
+    case = Case(make_cluster_state())
     broken = True
 
     def decide(*args: Any, **more: Any) -> Plan:
@@ -222,7 +222,7 @@ async def test_planning_that_raises_on_nothing_at_all_goes_on_trying() -> None:
 
 @virtual
 async def test_others_run_between_two_questions() -> None:
-    case = Case(make_world(), "n1")
+    case = Case(make_cluster_state(), "n1")
     most, calls = 0, 0
 
     async def beside() -> None:
@@ -255,7 +255,7 @@ def _raising(state: ClusterState, name: str, key: str) -> Callable[..., Any]:
 
 @virtual
 async def test_a_job_or_project_that_cannot_be_read_is_set_aside_too() -> None:
-    case = Case(make_world())
+    case = Case(make_cluster_state())
     state = case.state
     state.waiting_job = _raising(state, "waiting_job", "team-a/j1")  # type: ignore[method-assign]
     state.planner_project = _raising(state, "planner_project", "team-c")  # type: ignore[method-assign]
@@ -266,7 +266,7 @@ async def test_a_job_or_project_that_cannot_be_read_is_set_aside_too() -> None:
 
 @virtual
 async def test_a_decision_that_cannot_be_carried_out_concerns_its_job() -> None:
-    case = Case(make_world())
+    case = Case(make_cluster_state())
     submit = case.binder.submit
 
     def failing(decision: Any, pod: Any, *, gang: bool = False) -> None:
@@ -283,7 +283,7 @@ async def test_a_decision_that_cannot_be_carried_out_concerns_its_job() -> None:
 
 @virtual
 async def test_a_cycle_that_fails_outside_of_any_object_does_not_end_the_leader() -> None:
-    case = Case(make_world())
+    case = Case(make_cluster_state())
     snapshot = case.state.snapshot
 
     def failing() -> Cluster:
@@ -306,7 +306,7 @@ async def test_a_cycle_that_fails_outside_of_any_object_does_not_end_the_leader(
 def test_whatever_raises_every_other_job_starts(jobs: set[str], nodes: set[str]) -> None:
     @virtual
     async def run() -> None:
-        case = Case(make_world(nodes=6), *jobs, *nodes)
+        case = Case(make_cluster_state(nodes=6), *jobs, *nodes)
         await case.settle(40)
         assert case.placed == ALL - jobs
         assert not nodes & set(case.binder.nodes)

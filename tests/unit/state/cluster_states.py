@@ -8,7 +8,7 @@ from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.cluster_state import ClusterState
 
 
-def make_world(*pods: Pod) -> ClusterState:
+def make_cluster_state(*pods: Pod) -> ClusterState:
     """Node a with two GPUs, project team-a, GPUJob job with its Job, and these pods."""
     state = ClusterState()
     state.node_changed(make_node("a"))

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.unit.state.builders import half, make_node, make_pod
-from tests.unit.state.test_cluster_state import free, make_world
+from tests.unit.state.test_cluster_state import free, make_cluster_state
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.state.agents import Report, compute_percent, reports_from_gpunode, worst
@@ -23,7 +23,7 @@ def devices(**of_the_first: Any) -> tuple[Device, ...]:
 
 def reported(*reports: Report, node: str = "a", **of_the_first: Any) -> ClusterState:
     """A job with a pod on the first device of node a, and what node ``node``'s agent says."""
-    state = make_world(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
+    state = make_cluster_state(make_pod(node="a", grants=half("GPU-0"), phase="Running"))
     state.gpunode_changed("a", devices())
     state.touched.clear()
     state.gpunode_changed(node, devices(**of_the_first), {POD: reports} if reports else {})
@@ -139,7 +139,7 @@ def test_a_silent_agent_closes_its_node_and_what_runs_there_stays() -> None:
 
 
 def test_a_lease_without_a_gpunode_closes_nothing() -> None:
-    state = make_world()
+    state = make_cluster_state()
     state.agent_silent("a", SILENT)
     assert closed(state) == ""
     state.gpunode_changed("a", devices())

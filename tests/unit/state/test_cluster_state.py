@@ -14,7 +14,7 @@ from tests.unit.state.builders import (
     make_pod,
     make_project,
 )
-from tests.unit.state.cluster_states import facts, free, make_world, waiting
+from tests.unit.state.cluster_states import facts, free, make_cluster_state, waiting
 
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.kube.objects import Pod
@@ -30,7 +30,7 @@ SERVED = make_node("a", allocatable={"nvidia.com/gpu": "2"})
 
 
 def test_a_pod_holds_its_devices_whatever_of_its_marks_somebody_takes_away() -> None:
-    state = make_world(make_pod(node="a", grants=half(milli=1000), phase="Running"))
+    state = make_cluster_state(make_pod(node="a", grants=half(milli=1000), phase="Running"))
     assert free(state) == [0, 1000]
     bare = make_pod(version=2, node="a", grants=half(milli=1000), phase="Running", job=None)
     assert not bare.metadata.labels
@@ -42,7 +42,7 @@ def test_a_pod_holds_its_devices_whatever_of_its_marks_somebody_takes_away() -> 
 
 def test_a_pod_is_not_of_a_job_in_another_namespace_whichever_is_seen_first() -> None:
     thief = make_pod("thief", uid="thief", namespace="team-b")
-    first, last = make_world(make_pod()), ClusterState()
+    first, last = make_cluster_state(make_pod()), ClusterState()
     first.pod_changed(thief)
     for pod in (thief, make_pod()):
         last.pod_changed(pod)
@@ -92,15 +92,15 @@ def test_the_order_of_events_does_not_matter(order: Sequence[int], looks: set[in
 
 
 def test_old_news_of_a_pod_are_ignored() -> None:
-    state = make_world(make_pod(version=5, node="a", grants=half()))
+    state = make_cluster_state(make_pod(version=5, node="a", grants=half()))
     assert state.pod_changed(make_pod(version=4)) is None
     assert (free(state), waiting(state)) == ([500, 1000], {})
 
 
 def test_a_pod_that_is_gone_stays_gone_whatever_is_read_of_it_later() -> None:
     """Nobody tells of its end again: it would hold its GPUs until the leader changes."""
-    state = make_world(make_pod(version=1, node="a", grants=half()))
-    before = facts(make_world())
+    state = make_cluster_state(make_pod(version=1, node="a", grants=half()))
+    before = facts(make_cluster_state())
     state.pod_gone(POD)
     version = state.version
     for late in (1, 2, 9):  # the watch may have missed what the read shows
@@ -109,14 +109,14 @@ def test_a_pod_that_is_gone_stays_gone_whatever_is_read_of_it_later() -> None:
 
 
 def test_a_pod_may_be_gone_before_anything_was_known_of_it() -> None:
-    state = make_world()
+    state = make_cluster_state()
     state.pod_gone(POD)
     assert state.pod_changed(make_pod(node="a", grants=half())) is None
     assert free(state) == [1000, 1000]
 
 
 def test_a_decision_about_a_pod_that_comes_late_is_not_revived_by_it() -> None:
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     state.assume(make_place())
     state.pod_gone(POD)
     state.forget(POD, make_pod(version=2))
@@ -126,21 +126,21 @@ def test_a_decision_about_a_pod_that_comes_late_is_not_revived_by_it() -> None:
 
 def test_an_ended_pod_of_which_nothing_is_kept_can_be_looked_at_again() -> None:
     ended = make_pod(version=2, node="a", grants=half(), phase="Succeeded")
-    state = make_world(ended)
+    state = make_cluster_state(ended)
     state.pod_dismissed(POD)
     assert state.pods == {}
     assert state.pod_changed(ended) is not None
 
 
 def test_old_news_of_a_job_are_ignored() -> None:
-    state = make_world()
+    state = make_cluster_state()
     assert state.job_changed(make_job(version=3, ended="Complete")) is not None
     assert state.job_changed(make_job(version=2)) is None
     assert next(iter(state.jobs_of(make_gpujob().key))).complete
 
 
 def test_a_job_of_nobody_is_not_taken_in() -> None:
-    assert make_world().job_changed(make_job("x", uid="x", owner_uid="")) is None
+    assert make_cluster_state().job_changed(make_job("x", uid="x", owner_uid="")) is None
 
 
 def test_every_change_that_could_alter_a_plan_is_a_new_version() -> None:
@@ -159,7 +159,7 @@ def test_every_change_that_could_alter_a_plan_is_a_new_version() -> None:
 
 
 def test_a_placed_pod_holds_until_it_has_ended() -> None:
-    state = make_world(make_pod(version=1, node="a", grants=half()))
+    state = make_cluster_state(make_pod(version=1, node="a", grants=half()))
     assert free(state) == [500, 1000]
     state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running"))
     state.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Running", deleting=True))
@@ -169,17 +169,16 @@ def test_a_placed_pod_holds_until_it_has_ended() -> None:
 
 
 def test_a_deleted_pod_gives_back_everything() -> None:
-    state = make_world()
+    state = make_cluster_state()
     before = facts(state)
     state.pod_changed(make_pod(node="a", grants=half()))
     assert facts(state) != before
     state.pod_gone(POD)
     assert facts(state) == before
-    assert not state.pods_of_job
 
 
 def test_a_forged_allocation_of_a_pod_that_was_never_placed_takes_nothing() -> None:
-    state = make_world(
+    state = make_cluster_state(
         make_pod("job-0", annotations_=forged()),
         make_pod("job-1", path="gate", annotations_=forged()),
     )
@@ -188,7 +187,9 @@ def test_a_forged_allocation_of_a_pod_that_was_never_placed_takes_nothing() -> N
 
 
 def test_pods_of_other_schedulers_take_cpu_memory_and_a_slot() -> None:
-    state = make_world(make_pod("x", path="other", job=None, node="a", cpu="4", memory="1Gi"))
+    state = make_cluster_state(
+        make_pod("x", path="other", job=None, node="a", cpu="4", memory="1Gi")
+    )
     cluster = state.snapshot()
     assert cluster.free_cpu_milli == [60_000]
     assert cluster.free_memory_bytes == [255 << 30]
@@ -198,7 +199,7 @@ def test_pods_of_other_schedulers_take_cpu_memory_and_a_slot() -> None:
 
 def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_has_ended() -> None:
     stranger = {"name": "x", "path": "other", "job": None, "node": "a", "containers": NVIDIA}
-    state = make_world(make_pod(version=1, **stranger))
+    state = make_cluster_state(make_pod(version=1, **stranger))
     state.node_changed(SERVED)
     assert "team-a/x" in state.snapshot().nodes[0].closed
     state.pod_changed(make_pod(version=2, phase="Running", **stranger))
@@ -208,7 +209,7 @@ def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_has_ended() -> Non
 
 
 def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_is_gone() -> None:
-    state = make_world(make_pod("x", path="other", job=None, node="a", containers=NVIDIA))
+    state = make_cluster_state(make_pod("x", path="other", job=None, node="a", containers=NVIDIA))
     state.node_changed(SERVED)
     assert state.snapshot().nodes[0].closed
     state.pod_gone(PodUID("uid-x"))
@@ -217,18 +218,18 @@ def test_gpus_of_the_device_plugin_close_a_node_until_the_pod_is_gone() -> None:
 
 def test_a_node_reopens_after_a_stranger_that_was_given_an_allocation() -> None:
     stranger = {"name": "x", "path": "other", "job": None, "node": "a", "containers": NVIDIA}
-    state = make_world(make_pod(version=1, **stranger))
+    state = make_cluster_state(make_pod(version=1, **stranger))
     state.node_changed(SERVED)
     state.pod_changed(make_pod(version=2, annotations_=forged(), **stranger))
-    expected = make_world(make_pod(annotations_=forged(), **stranger))
+    expected = make_cluster_state(make_pod(annotations_=forged(), **stranger))
     expected.node_changed(SERVED)
     assert facts(state) == facts(expected)
     state.pod_gone(PodUID("uid-x"))
-    assert facts(state) == facts(make_world())
+    assert facts(state) == facts(make_cluster_state())
 
 
 def test_gpus_held_count_for_the_project_of_the_namespace() -> None:
-    state = make_world()
+    state = make_cluster_state()
     state.project_changed(make_project("team-b", "lab", "lab-2"))
     for number, namespace in enumerate(["team-a", "lab", "lab-2", "nowhere"]):
         share = half(str(number % 2), 100 + number)
@@ -239,7 +240,7 @@ def test_gpus_held_count_for_the_project_of_the_namespace() -> None:
 
 
 def test_a_charge_finds_its_device_when_the_agent_names_it_by_uuid() -> None:
-    state = make_world(make_pod(node="a", grants=half("1")))
+    state = make_cluster_state(make_pod(node="a", grants=half("1")))
     state.gpunode_changed("a", (Device("GPU-0", 0, "A", 40960), Device("GPU-1", 1, "A", 40960)))
     assert (state.snapshot().dev_id, free(state)) == (["GPU-0", "GPU-1"], [1000, 500])
     state.gpunode_gone("a")
@@ -247,7 +248,7 @@ def test_a_charge_finds_its_device_when_the_agent_names_it_by_uuid() -> None:
 
 
 def test_a_node_that_comes_back_has_its_pods_charged() -> None:
-    state = make_world(make_pod(node="a", grants=half()))
+    state = make_cluster_state(make_pod(node="a", grants=half()))
     state.node_gone("a")
     assert free(state) == []
     state.node_changed(make_node("a"))
@@ -274,7 +275,7 @@ STEPS = st.lists(
 @given(STEPS)
 def test_a_restart_knows_what_the_old_one_knew(steps: list[tuple[str, int]]) -> None:
     """Annotations are the only ledger: the same objects give the same state."""
-    state = make_world()
+    state = make_cluster_state()
     objects: dict[int, Pod] = {}
     gone: set[int] = set()  # a uid never comes back
     version = 1
@@ -312,5 +313,5 @@ def test_a_restart_knows_what_the_old_one_knew(steps: list[tuple[str, int]]) -> 
         state.pod_changed(objects[number])
     for uid in list(state.assumed):  # what is in flight is settled before anybody compares
         state.forget(uid, objects[int(uid[-1])])
-    assert facts(state) == facts(make_world(*objects.values()))
+    assert facts(state) == facts(make_cluster_state(*objects.values()))
     assert max(0, *free(state)) <= 1000

@@ -1,7 +1,7 @@
 """The state counts the pods that are on nodes, and those that it has just put there."""
 
 from tests.unit.state.builders import half, make_pod
-from tests.unit.state.cluster_states import make_world
+from tests.unit.state.cluster_states import make_cluster_state
 
 from gpu_scheduler.core.model.decision import Place
 from gpu_scheduler.core.model.peers import PodSelector
@@ -18,7 +18,7 @@ def on(state: ClusterState) -> dict[str, int]:
 
 
 def test_a_pod_counts_from_its_decision_until_it_has_ended() -> None:
-    state = make_world(make_pod(uid="p"))
+    state = make_cluster_state(make_pod(uid="p"))
     assert on(state) == {}
     before = state.version
     state.assume(Place(JobKey("team-a/job"), PodUID("p"), "a", half()))
@@ -32,7 +32,7 @@ def test_a_pod_counts_from_its_decision_until_it_has_ended() -> None:
 
 
 def test_a_decision_that_is_taken_back_counts_no_more() -> None:
-    state = make_world(make_pod(uid="p"))
+    state = make_cluster_state(make_pod(uid="p"))
     state.assume(Place(JobKey("team-a/job"), PodUID("p"), "a", half()))
     state.forget(PodUID("p"), make_pod(uid="p", version=2))
     assert on(state) == {}
@@ -42,7 +42,7 @@ def test_a_decision_that_is_taken_back_counts_no_more() -> None:
 
 
 def test_pods_of_others_count_until_they_are_gone() -> None:
-    state = make_world(make_pod(uid="d", job=None, path="other", node="a", phase="Running"))
+    state = make_cluster_state(make_pod(uid="d", job=None, path="other", node="a", phase="Running"))
     assert on(state) == {"a": 1}
     state.pod_gone(PodUID("d"))
     assert on(state) == {}

@@ -7,7 +7,7 @@ from tests.unit.state.builders import (
     make_place,
     make_pod,
 )
-from tests.unit.state.cluster_states import facts, free, make_world, waiting
+from tests.unit.state.cluster_states import facts, free, make_cluster_state, waiting
 
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 
@@ -19,7 +19,7 @@ NVIDIA = [{"resources": {"limits": {"nvidia.com/gpu": "1"}}}]
 
 
 def test_an_assumed_pod_counts_at_once_and_waits_no_more() -> None:
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     state.assume(make_place())
     assert (free(state), waiting(state)) == ([500, 1000], {})
     assert state.snapshot().free_cpu_milli == [63_000]
@@ -28,7 +28,7 @@ def test_an_assumed_pod_counts_at_once_and_waits_no_more() -> None:
 
 def test_the_echo_of_a_decision_is_charged_once_and_is_no_news_to_the_planner() -> None:
     for path in ("bind", "gate"):
-        state = make_world(make_pod(path=path))
+        state = make_cluster_state(make_pod(path=path))
         state.assume(make_place())
         version = state.version
         after = "bind" if path == "bind" else "other"
@@ -40,14 +40,14 @@ def test_the_echo_of_a_decision_is_charged_once_and_is_no_news_to_the_planner() 
 
 
 def test_other_news_of_an_assumed_pod_do_not_make_it_wait_again() -> None:
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     state.assume(make_place())
     state.pod_changed(make_pod(version=2))
     assert (free(state), waiting(state)) == ([500, 1000], {})
 
 
 def test_a_decision_that_failed_is_taken_back() -> None:
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     before = facts(state)
     version = state.version
     state.assume(make_place())
@@ -57,7 +57,7 @@ def test_a_decision_that_failed_is_taken_back() -> None:
 
 
 def test_a_pod_that_changed_while_it_was_assumed_waits_as_it_is_now() -> None:
-    state = make_world(make_pod(version=1))
+    state = make_cluster_state(make_pod(version=1))
     state.assume(make_place())
     state.pod_changed(make_pod(version=2, cpu="3"))
     state.forget(POD, make_pod(version=2, cpu="3"))
@@ -66,7 +66,7 @@ def test_a_pod_that_changed_while_it_was_assumed_waits_as_it_is_now() -> None:
 
 
 def test_a_decision_about_a_pod_that_is_gone_is_taken_back() -> None:
-    state = make_world()
+    state = make_cluster_state()
     before = facts(state)
     state.pod_changed(make_pod())
     state.assume(make_place())
@@ -75,7 +75,7 @@ def test_a_decision_about_a_pod_that_is_gone_is_taken_back() -> None:
 
 
 def test_an_assumed_pod_that_is_deleted_gives_back_and_forgetting_it_is_harmless() -> None:
-    state = make_world()
+    state = make_cluster_state()
     before = facts(state)
     state.pod_changed(make_pod())
     state.assume(make_place())
@@ -86,14 +86,14 @@ def test_an_assumed_pod_that_is_deleted_gives_back_and_forgetting_it_is_harmless
 
 
 def test_an_assumed_pod_that_has_ended_gives_back() -> None:
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     state.assume(make_place())
     state.pod_changed(make_pod(version=2, phase="Failed"))
     assert (free(state), state.assumed, waiting(state)) == ([1000, 1000], {}, {})
 
 
 def test_a_confirmed_decision_cannot_be_taken_back() -> None:
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     state.assume(make_place())
     state.pod_changed(make_pod(version=2, node="a", grants=half()))
     state.forget(POD, make_pod())
@@ -105,19 +105,19 @@ def test_a_confirmed_decision_cannot_be_taken_back() -> None:
 
 def test_jobs_that_must_not_start_do_not_wait() -> None:
     for job in (make_gpujob(suspend=True), make_gpujob(deleting=True), make_gpujob(gpu=1.5)):
-        state = make_world(make_pod())
+        state = make_cluster_state(make_pod())
         state.gpujob_changed(job)
         assert waiting(state) == {}
 
 
 def test_a_namespace_without_a_project_does_not_wait() -> None:
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     state.project_gone(ProjectName("team-a"))
     assert waiting(state) == {}
 
 
 def test_a_changed_request_changes_what_waits() -> None:
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     assert state.waiting_jobs()[0].pods[0].shape.nominal_milli == 500
     state.gpujob_changed(make_gpujob(gpu=0.25, generation=2))
     assert state.waiting_jobs()[0].pods[0].shape.nominal_milli == 250
@@ -125,7 +125,7 @@ def test_a_changed_request_changes_what_waits() -> None:
 
 def test_pods_of_an_earlier_gpujob_of_the_same_name_are_not_the_new_ones() -> None:
     """kubectl replace --force: the old Job and its pods go a little later."""
-    state = make_world(make_pod("old-0"), make_pod("old-1", node="a", grants=half()))
+    state = make_cluster_state(make_pod("old-0"), make_pod("old-1", node="a", grants=half()))
     state.gpujob_gone(make_gpujob().key)
     new = make_gpujob(uid="new-uid", gpu=0.1)
     state.gpujob_changed(new)
@@ -139,7 +139,7 @@ def test_pods_of_an_earlier_gpujob_of_the_same_name_are_not_the_new_ones() -> No
 
 
 def test_pods_of_a_job_that_is_gone_do_not_start() -> None:
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     state.job_gone("job-uid")
     assert waiting(state) == {}
     state.pod_gone(POD)
@@ -148,7 +148,7 @@ def test_pods_of_a_job_that_is_gone_do_not_start() -> None:
 
 def test_a_pod_that_its_job_released_is_no_longer_the_jobs() -> None:
     """The Job controller lets go of a pod whose labels somebody changed."""
-    state = make_world(make_pod("job-0"), make_pod("job-1", index=1))
+    state = make_cluster_state(make_pod("job-0"), make_pod("job-1", index=1))
     state.pod_changed(make_pod("job-0", job=None, version=2))
     key = make_gpujob().key
     assert waiting(state) == {"team-a/job": ["job-1"]}
@@ -160,7 +160,7 @@ def test_a_pod_that_its_job_released_is_no_longer_the_jobs() -> None:
 
 def test_whose_status_may_have_changed() -> None:
     key = make_gpujob().key
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     for change in (
         lambda: state.pod_changed(make_pod(version=2, node="a", grants=half())),
         lambda: state.job_changed(make_job(version=2, succeeded=1)),

@@ -30,7 +30,7 @@ AT = datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC)
 REPLACE = msgspec.structs.replace
 
 
-def make_world(consolidation: bool = True) -> ClusterState:
+def make_cluster_state(consolidation: bool = True) -> ClusterState:
     state = ClusterState(consolidation=consolidation)
     state.node_changed(make_node("a"))
     state.project_changed(make_project())
@@ -72,7 +72,7 @@ def wants(pod: Pod, *terms: dict[str, Any]) -> Pod:
 
 def asked(pod: Pod) -> Shape:
     """What the planner sees of the pod while it waits."""
-    state = known(make_world())
+    state = known(make_cluster_state())
     state.pod_changed(pod)
     (job,) = state.waiting_jobs()
     return job.pods[0].shape
@@ -95,7 +95,7 @@ def test_a_new_leader_knows_what_a_pod_asked_for_before_it_was_placed(
 ) -> None:
     waiting = make_pod(path=path)
     waiting = wants(waiting, *terms) if terms else waiting
-    state = known(make_world())
+    state = known(make_cluster_state())
     state.pod_changed(placed(waiting))
     shape = running_pod(state).shape
     assert shape == asked(waiting)
@@ -110,7 +110,7 @@ def test_it_does_not_matter_what_of_it_a_new_leader_sees_first() -> None:
     ]
     found = []
     for order in permutations(steps):
-        state = make_world()
+        state = make_cluster_state()
         for step in order:
             step(state)
         found.append((running_pod(state).shape, running_pod(state).moved))
@@ -120,7 +120,7 @@ def test_it_does_not_matter_what_of_it_a_new_leader_sees_first() -> None:
 
 def test_a_leader_that_saw_the_pod_wait_knows_it_without_the_pin_by_hostname() -> None:
     waiting = make_pod(path="gate")
-    known_before, new = known(make_world()), known(make_world())
+    known_before, new = known(make_cluster_state()), known(make_cluster_state())
     known_before.pod_changed(waiting)
     for state in (known_before, new):
         state.pod_changed(placed(waiting, Pin.HOSTNAME))
@@ -130,7 +130,7 @@ def test_a_leader_that_saw_the_pod_wait_knows_it_without_the_pin_by_hostname() -
 
 
 def test_nothing_is_kept_where_consolidation_is_off() -> None:
-    state = known(make_world(consolidation=False))
+    state = known(make_cluster_state(consolidation=False))
     state.job_changed(marked(make_job(version=2), "uid-before"))
     state.pod_changed(placed(make_pod()))
     assert (running_pod(state).shape, running_pod(state).moved) == (None, 0.0)
@@ -144,7 +144,7 @@ def marked(job: Job, pod: str, index: int = 0, at: datetime = AT) -> Job:
 
 
 def test_the_pod_that_takes_the_place_of_one_that_moved_counts_as_moved() -> None:
-    state = known(make_world())
+    state = known(make_cluster_state())
     state.job_changed(marked(make_job(version=2), "uid-before"))
     state.pod_changed(placed(make_pod()))
     state.pod_changed(placed(make_pod("job-1", index=1)))
@@ -153,21 +153,21 @@ def test_the_pod_that_takes_the_place_of_one_that_moved_counts_as_moved() -> Non
 
 
 def test_a_pod_that_was_marked_and_is_still_there_has_not_moved() -> None:
-    state = known(make_world())
+    state = known(make_cluster_state())
     state.pod_changed(placed(make_pod()))
     state.job_changed(marked(make_job(version=2), "uid-job-0"))
     assert running_pod(state).moved == 0.0
 
 
 def test_a_mark_that_comes_after_the_pod_counts_as_well() -> None:
-    state = known(make_world())
+    state = known(make_cluster_state())
     state.pod_changed(placed(make_pod()))
     state.job_changed(marked(make_job(version=2), "uid-before"))
     assert running_pod(state).moved == AT.timestamp()
 
 
 def test_a_mark_that_changes_is_a_reason_to_plan_again_and_a_status_is_none() -> None:
-    state = known(make_world())
+    state = known(make_cluster_state())
     state.job_changed(marked(make_job(version=2), "uid-before"))
     marked_at = state.version
     state.job_changed(marked(make_job(version=3, succeeded=1), "uid-before"))
@@ -177,7 +177,7 @@ def test_a_mark_that_changes_is_a_reason_to_plan_again_and_a_status_is_none() ->
 
 
 def test_a_decision_counts_before_its_mark_is_seen() -> None:
-    state = known(make_world())
+    state = known(make_cluster_state())
     state.pod_changed(placed(make_pod()))
     state.running_pods.moves.decided(state.pods[PodUID("uid-job-0")], 500.0)
     state.pod_changed(placed(make_pod("job-0-again")))
@@ -186,7 +186,7 @@ def test_a_decision_counts_before_its_mark_is_seen() -> None:
 
 
 def test_decisions_are_forgotten_when_they_no_longer_matter() -> None:
-    state = known(make_world())
+    state = known(make_cluster_state())
     for name, index, at in (("job-0", 0, 500.0), ("job-1", 1, 500.0 + REST_SECONDS)):
         state.pod_changed(placed(make_pod(name, index=index)))
         state.running_pods.moves.decided(state.pods[PodUID(f"uid-{name}")], at)

@@ -1,7 +1,7 @@
 import msgspec
 import pytest
 from tests.unit.state.builders import CREATED, GIB, make_node, make_pod
-from tests.unit.state.cluster_states import make_world
+from tests.unit.state.cluster_states import make_cluster_state
 
 from gpu_scheduler.api import gpunode
 from gpu_scheduler.core.model.cluster import Taint
@@ -100,7 +100,7 @@ def test_absurd_labels_make_a_node_unusable_with_a_reason(
 ) -> None:
     node = make_node(labels={f"nvidia.com/gpu.{label}": text})
     assert from_labels(node.metadata.labels) == ()
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     state.node_changed(node)
     (told,) = state.snapshot().nodes
     assert f"nvidia.com/gpu.{label}={text}" in told.closed

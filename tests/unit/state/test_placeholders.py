@@ -36,7 +36,7 @@ def make_holder(device: str = "0", node: str = "a", *, of: str = "a", **more: An
     )
 
 
-def make_world(*pods: Pod) -> ClusterState:
+def make_cluster_state(*pods: Pod) -> ClusterState:
     state = ClusterState(holders_in=OURS)
     for name in ("a", "b"):
         state.node_changed(make_node(name, allocatable=PLUGIN))
@@ -53,15 +53,15 @@ def holder(device: str = "0", **more: Any) -> PodRecord:
 
 
 def test_a_holder_does_not_close_its_node():
-    state = make_world(make_holder())
+    state = make_cluster_state(make_holder())
     assert [node.closed for node in state.snapshot().nodes] == ["", ""]
-    assert [pod.holds for pod in state.holders.values()] == ["0"]
+    assert [pod.holds for pod in state.placeholders.values()] == ["0"]
 
 
 def test_a_pod_elsewhere_that_calls_itself_a_holder_does():
-    state = make_world(make_holder(namespace="team-a"))
+    state = make_cluster_state(make_holder(namespace="team-a"))
     assert "team-a" in state.snapshot().nodes[0].closed
-    assert state.holders == {}
+    assert state.placeholders == {}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_a_pod_elsewhere_that_calls_itself_a_holder_does():
 def test_pods_of_others_close_their_node_until_they_have_ended(resource: str):
     asks = [{"resources": {"limits": {resource: "1"}}}]
     stranger = {"path": "other", "job": None, "node": "a", "containers": asks}
-    state = make_world(make_pod("x", **stranger))
+    state = make_cluster_state(make_pod("x", **stranger))
     assert state.snapshot().nodes[0].closed == (
         "has GPUs in use by team-a/x, which is not a GPUJob's"
     )
@@ -82,26 +82,26 @@ def test_pods_of_others_close_their_node_until_they_have_ended(resource: str):
 @pytest.mark.parametrize("resource", ["nvidia.com/rdma", "amd.com/gpu", "nvidia.com/gpu-memory"])
 def test_other_resources_close_nothing(resource: str):
     asks = [{"resources": {"limits": {resource: "1"}}}]
-    state = make_world(make_pod("x", path="other", job=None, node="a", containers=asks))
+    state = make_cluster_state(make_pod("x", path="other", job=None, node="a", containers=asks))
     assert state.snapshot().nodes[0].closed == ""
 
 
 def test_devices_in_use_need_a_holder():
-    state = make_world(make_pod(node="a", grants=half("1")))
+    state = make_cluster_state(make_pod(node="a", grants=half("1")))
     assert needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=False) == {
         holder_name("a", "1"): Slot("a", "1")
     }
 
 
 def test_or_all_devices_of_a_node_with_one_in_use():
-    state = make_world(make_pod(node="a", grants=half("1")))
+    state = make_cluster_state(make_pod(node="a", grants=half("1")))
     slots = needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=True)
     assert list(slots.values()) == [Slot("a", "0"), Slot("a", "1")]
 
 
 def test_a_holder_stays_while_somebody_holds_its_device_that_the_node_does_not_list():
     """Otherwise the device plugin's customers are given it, when its GPUNode is deleted."""
-    state = make_world(make_pod(node="a", grants=half("GPU-0")))
+    state = make_cluster_state(make_pod(node="a", grants=half("GPU-0")))
     unlisted = state.ledger.unlisted
     slots = needed(state.snapshot(), state.nodes.takes_pods, unlisted, whole_nodes=False)
     assert slots == {holder_name("a", "GPU-0"): Slot("a", "GPU-0", open=False)}
@@ -111,7 +111,7 @@ def test_a_holder_stays_while_somebody_holds_its_device_that_the_node_does_not_l
 
 def test_pods_of_others_do_not_keep_holders_away_but_a_cordon_does():
     asks = {"path": "other", "job": None, "node": "a", "containers": ONE}
-    state = make_world(make_pod(node="a", grants=half("1")), make_pod("x", **asks))
+    state = make_cluster_state(make_pod(node="a", grants=half("1")), make_pod("x", **asks))
     (slot,) = needed(state.snapshot(), state.nodes.takes_pods, {}, whole_nodes=False).values()
     assert slot.open
     state.node_changed(make_node("a", cordoned=True))

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.state.builders import half, make_node, make_pod
-from tests.unit.state.cluster_states import facts, make_world
+from tests.unit.state.cluster_states import facts, make_cluster_state
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -27,7 +27,7 @@ def closed(state: ClusterState) -> str:
 
 
 def test_a_resource_that_the_node_does_not_have_closes_nothing() -> None:
-    state = make_world(pause(SHARED))
+    state = make_cluster_state(pause(SHARED))
     state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
     assert closed(state) == ""
 
@@ -35,7 +35,7 @@ def test_a_resource_that_the_node_does_not_have_closes_nothing() -> None:
 @pytest.mark.parametrize("amount", ["2", "0"])
 def test_one_that_the_node_has_closes_it_be_it_with_amount_zero(amount: str) -> None:
     """The kubelet reports 0 while the plugin restarts, and pods keep what they have."""
-    state = make_world(pause(WHOLE))
+    state = make_cluster_state(pause(WHOLE))
     state.node_changed(make_node("a", allocatable={WHOLE: amount}))
     assert closed(state) == "has GPUs in use by team-a/pause, which is not a GPUJob's"
 
@@ -44,14 +44,14 @@ def test_one_that_the_node_has_closes_it_be_it_with_amount_zero(amount: str) -> 
 def test_a_pod_that_asks_for_more_than_there_is_holds_nothing_once_it_is_rejected(
     amount: str,
 ) -> None:
-    state = make_world(pause(WHOLE, amount))
+    state = make_cluster_state(pause(WHOLE, amount))
     state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
     state.pod_changed(pause(WHOLE, amount, version=2, phase="Failed", reason="OutOfnvidia.com/gpu"))
     assert closed(state) == ""
 
 
 def test_the_answer_follows_what_the_node_advertises() -> None:
-    state = make_world(pause(WHOLE))
+    state = make_cluster_state(pause(WHOLE))
     before = state.version
     state.node_changed(make_node("a", allocatable={WHOLE: "2"}))
     assert closed(state) and state.version > before

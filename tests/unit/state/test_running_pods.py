@@ -8,7 +8,7 @@ from tests.unit.state.builders import (
     make_pod,
     make_project,
 )
-from tests.unit.state.test_cluster_state import make_world
+from tests.unit.state.test_cluster_state import make_cluster_state
 
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod
@@ -21,7 +21,7 @@ STARTED = "2026-01-01T01:00:00Z"
 
 def running(**settings: object) -> ClusterState:
     pod = make_pod(node="a", grants=half(), phase="Running", startTime=STARTED, **settings)  # type: ignore[arg-type]
-    return make_world(pod)
+    return make_cluster_state(pod)
 
 
 def only(state: ClusterState) -> RunningPod:
@@ -44,7 +44,7 @@ def test_a_running_pod_is_known_with_its_jobs_traits() -> None:
 
 
 def test_waiting_assumed_and_ended_pods_are_none() -> None:
-    state = make_world(make_pod())
+    state = make_cluster_state(make_pod())
     assert list(state.running_pods.of(TEAM)) == []
     state.assume(make_place())
     assert list(state.running_pods.of(TEAM)) == []

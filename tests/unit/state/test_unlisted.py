@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.state.builders import half, make_node, make_place, make_pod
-from tests.unit.state.cluster_states import facts, free, make_world
+from tests.unit.state.cluster_states import facts, free, make_cluster_state
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.objects import Pod
@@ -35,7 +35,7 @@ def lost(state: ClusterState) -> dict[str, dict[str, int]]:
 
 def with_agent(*pods: Pod) -> ClusterState:
     """Node a with GPU-0 and GPU-1 by its agent, and these pods."""
-    state = make_world()
+    state = make_cluster_state()
     state.gpunode_changed("a", gpus("GPU-0", "GPU-1"))
     for pod in pods:
         state.pod_changed(pod)
@@ -94,7 +94,7 @@ def test_a_leader_that_never_saw_the_gpunode_knows_it_by_the_allocations_alone()
     """Annotations are the only ledger."""
     state = with_agent(on("GPU-0"))
     state.gpunode_gone("a")
-    assert facts(make_world(on("GPU-0"))) == facts(state)
+    assert facts(make_cluster_state(on("GPU-0"))) == facts(state)
 
 
 def test_a_decision_under_way_counts_as_what_is_held() -> None:
@@ -165,13 +165,13 @@ def test_an_index_that_two_devices_have_is_none() -> None:
     assert ids_by_name(doubtful) == {"GPU-0": "GPU-0", "0": "GPU-0", "GPU-1": "GPU-1"} | {
         "GPU-2": "GPU-2"
     }
-    state = make_world(on("1"))
+    state = make_cluster_state(on("1"))
     state.gpunode_changed("a", doubtful)
     assert "team-a/job-0 holds 0.5 of GPU 1" in closed(state)
 
 
 def test_an_index_is_the_devices_number_and_not_its_place_in_the_report() -> None:
-    state = make_world(on("1"))
+    state = make_cluster_state(on("1"))
     state.gpunode_changed("a", gpus("GPU-1", "GPU-2", first=1))
     assert (closed(state), free(state)) == ("", [500, 1000])
     state.pod_changed(on("0", "job-1"))
@@ -179,7 +179,7 @@ def test_an_index_is_the_devices_number_and_not_its_place_in_the_report() -> Non
 
 
 def test_the_planner_sees_who_holds_a_device_under_the_name_that_it_has_now() -> None:
-    state = make_world(on("1"))
+    state = make_cluster_state(on("1"))
 
     def held() -> list[str]:
         return [g.device for pod in state.running_pods.on("a") for g in pod.grants]
@@ -192,7 +192,7 @@ def test_the_planner_sees_who_holds_a_device_under_the_name_that_it_has_now() ->
 
 
 def test_a_label_that_says_less_than_is_held_closes_the_node() -> None:
-    state = make_world(on("1"))
+    state = make_cluster_state(on("1"))
     state.node_changed(make_node("a", gpus=1))
     assert "lists 1 GPU, but not those of 1 pod (team-a/job-0 holds 0.5 of GPU 1)" in closed(state)
 
@@ -222,7 +222,7 @@ def test_a_device_that_is_there_twice_is_one() -> None:
 
 @pytest.mark.parametrize("status", [None, {}, {"devices": None}, {"devices": []}])
 def test_a_status_that_was_taken_away_gives_nothing_away(status: Any) -> None:
-    state = make_world()
+    state = make_cluster_state()
     custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
     meta = {"name": "a", "uid": "gpunode", "resourceVersion": "1"}
     custom_resources.node({"metadata": meta, "status": {"devices": [GOOD]}})
@@ -236,13 +236,13 @@ def test_a_status_that_was_taken_away_gives_nothing_away(status: Any) -> None:
 
 
 def test_the_sentence_names_a_few_and_how_many_more_there_are() -> None:
-    state = make_world(*(on("GPU-0", f"job-{i}", 100, index=i) for i in range(5)))
+    state = make_cluster_state(*(on("GPU-0", f"job-{i}", 100, index=i) for i in range(5)))
     assert "not those of 5 pods (team-a/job-0 holds 0.1 of GPU-0, " in closed(state)
     assert "team-a/job-2 holds 0.1 of GPU-0 and 2 more)" in closed(state)
 
 
 def test_what_kubernetes_says_of_the_node_comes_first() -> None:
-    state = make_world(on("GPU-0"))
+    state = make_cluster_state(on("GPU-0"))
     state.node_changed(make_node("a", cordoned=True))
     assert closed(state) == "is cordoned"
     assert state.snapshot().nodes[0].foreign  # nobody is told that its GPUs are free
@@ -258,7 +258,7 @@ def test_a_project_holds_what_it_holds_also_by_model() -> None:
 @given(st.permutations(range(5)), st.sets(st.integers(0, 4)))
 def test_the_order_of_events_does_not_matter(order: list[int], looks: set[int]) -> None:
     def play(order: list[int], looks: set[int]) -> dict[str, Any]:
-        state = make_world()
+        state = make_cluster_state()
         events = [
             lambda: state.pod_changed(on("GPU-0")),
             lambda: state.pod_changed(on("1", "job-1", index=1)),

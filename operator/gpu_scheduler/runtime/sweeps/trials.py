@@ -97,8 +97,8 @@ class Trials:
         """The stored results of a sweep are in its table: now its pods and Jobs can be read."""
         for job in self._state.jobs_of(sweep.key):
             self.job_changed(job)
-        self._state.version += 1
-        self._state.touched.add(sweep.key)
+        self._state.replan()
+        self._state.touch(sweep.key)
         self._wake()
 
     def job_changed(self, job: JobRecord) -> None:
@@ -263,10 +263,10 @@ class Trials:
             sweep.given(trial, parameters)
 
     def _news(self, sweep: Sweep, could_start: bool) -> None:
-        self._state.touched.add(sweep.key)
+        self._state.touch(sweep.key)
         self._changed(sweep.key)
         if sweep.may_start != could_start:
-            self._state.version += 1
+            self._state.replan()
             self._wake()
 
     def _trial_of(self, pod: PodRecord) -> tuple[Sweep, int] | None:
