@@ -56,7 +56,7 @@ PLANS ?= 30000
 PLANS_SEED ?= 1
 .PHONY: plans
 plans: setup ## Random work played through the planner, and its evictions judged: PLANS=30000 PLANS_SEED=1
-	@PLANS=$(PLANS) PLANS_SEED=$(PLANS_SEED) $(PYTHON) -m pytest -q -s -n0 tests/unit/core/test_room.py
+	@PLANS=$(PLANS) PLANS_SEED=$(PLANS_SEED) $(PYTHON) -m pytest -q -s -n0 tests/unit/core/properties/test_room.py
 
 .PHONY: lint
 lint: setup ## Formatting, types, import directions, chart, shell scripts, module sizes

@@ -1,7 +1,7 @@
 """Room for those who have waited long although it is their turn."""
 
 from tests.unit.builders import project, projects, shape
-from tests.unit.core.play import Play, Pod
+from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.model.decision import Plan, Reason, ReservationKind
 from gpu_scheduler.core.model.request import NodeFilter

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 
 from tests.unit.builders import project, projects, shape
-from tests.unit.core.play import Play, Pod
+from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import Project

@@ -12,7 +12,7 @@ from random import Random
 
 from tests.unit.builders import A30, A100, GIB, ClusterBuilder, project, projects, shape
 from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
-from tests.unit.core.play import Play, Pod
+from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.core.model.cluster import Cluster, Taint

@@ -1,6 +1,6 @@
 """What holds for every plan of a play: who may take what from whom, and how much it ends with."""
 
-from tests.unit.core.play import Play
+from tests.unit.core.properties.play import Play
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.model.decision import EvictReason, Plan, ReservationKind

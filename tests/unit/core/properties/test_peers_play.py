@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.unit.builders import project, projects, shape
 from tests.unit.core.peer_builders import HOST, ZONE, Standing
 from tests.unit.core.peer_reference import may
-from tests.unit.core.play import Play, Pod
+from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan

@@ -11,9 +11,9 @@ from collections import Counter
 
 import pytest
 from tests.unit.builders import project, projects, shape
-from tests.unit.core.judge import Judge, Verdict
-from tests.unit.core.play import Play, Pod
-from tests.unit.core.test_reclaim import evicted, started
+from tests.unit.core.properties.judge import Judge, Verdict
+from tests.unit.core.properties.play import Play, Pod
+from tests.unit.core.test_preemption import evicted, started
 from tests.unit.core.workload import Work
 
 from gpu_scheduler.core.model.decision import ReservationKind

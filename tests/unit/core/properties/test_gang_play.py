@@ -5,8 +5,8 @@ from collections import Counter
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import project, projects, shape
-from tests.unit.core.play import Play, Pod
-from tests.unit.core.play_checks import TEAMS, check_limits, check_losers, check_winners
+from tests.unit.core.properties.play import Play, Pod
+from tests.unit.core.properties.play_checks import TEAMS, check_limits, check_losers, check_winners
 
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import Topology

@@ -8,9 +8,9 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, job, projects, shape
 from tests.unit.core.gang_builders import gang, only_wait
-from tests.unit.core.play import Pod
-from tests.unit.core.test_gang_play import check_whole, members
-from tests.unit.core.test_quota_by_model import (
+from tests.unit.core.properties.play import Pod
+from tests.unit.core.properties.test_gang_play import check_whole, members
+from tests.unit.core.test_budget import (
     ANYWHERE,
     ON_A100,
     QUOTAS,

@@ -14,7 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from tests.unit.core.play import Play, Pod
+from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.workload import NO_LIMIT, most_milli
 
 from gpu_scheduler.core.model.decision import Evict, Grant, Plan, Reservation, ReservationKind

@@ -5,8 +5,8 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import project, projects, shape
-from tests.unit.core.play import Play, Pod
-from tests.unit.core.test_gang_play import members
+from tests.unit.core.properties.play import Play, Pod
+from tests.unit.core.properties.test_gang_play import members
 
 from gpu_scheduler.core.model.decision import EvictReason, Reason, ReservationKind
 from gpu_scheduler.core.model.request import Topology

@@ -5,10 +5,10 @@ from dataclasses import replace
 from tests.unit.builders import A30, A100, ClusterBuilder, job, project, projects, shape
 from tests.unit.core.gang_builders import gang, only_wait
 from tests.unit.core.peer_builders import ZONE, Standing, near, peers
-from tests.unit.core.play import Play, Pod
-from tests.unit.core.test_gang_play import members
-from tests.unit.core.test_quota_by_model import MixedPlay, team
-from tests.unit.core.test_reclaim import evicted, started
+from tests.unit.core.properties.play import Play, Pod
+from tests.unit.core.properties.test_gang_play import members
+from tests.unit.core.test_budget import MixedPlay, team
+from tests.unit.core.test_preemption import evicted, started
 
 from gpu_scheduler.core.model.decision import EvictReason, Reason, ReservationKind
 from gpu_scheduler.core.model.request import Topology

@@ -5,7 +5,7 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, job, project, projects, shape
-from tests.unit.core.play import Play, Pod
+from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.fairshare import model_shares

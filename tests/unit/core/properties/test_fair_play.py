@@ -3,8 +3,14 @@
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import project, projects, shape
-from tests.unit.core.play import Play, Pod
-from tests.unit.core.play_checks import TEAMS, check_limits, check_losers, check_winners, taken
+from tests.unit.core.properties.play import Play, Pod
+from tests.unit.core.properties.play_checks import (
+    TEAMS,
+    check_limits,
+    check_losers,
+    check_winners,
+    taken,
+)
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.model.decision import EvictReason, Plan

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tests.unit.builders import project, projects, shape
-from tests.unit.core.play import Play, Pod
+from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.model.decision import EvictReason, Plan, Reason, ReservationKind
 from gpu_scheduler.core.model.request import Project
