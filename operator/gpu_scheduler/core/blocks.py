@@ -140,6 +140,15 @@ class Blocks:
         block.in_force = False
         self._count(block, -1)
 
+    def let_wait(self, released: Iterable[Block]) -> None:
+        """Who keeps free room of the devices of these waits for what comes there instead."""
+        coming = {pick[1] for block in released for pick in block.comes[1] if any(pick[2:])}
+        for other in list(self.by_pod.values()) if coming else ():
+            free = {pick[1] for pick in other.taken[1] if any(pick[2:])}
+            if other.in_force and other.whole and free & coming:
+                self.release(other)
+                self.reserve(other)
+
     def restore(self, blocks: Iterable[Block]) -> None:
         """Put those in force again that are lifted; freed room that is not there any more goes."""
         blocks = sorted(blocks, key=lambda block: block.hold.kind is ReservationKind.RESERVED)

@@ -90,6 +90,7 @@ class KeptReservations:
         group, blocks = ward.group, self._blocks.of_group(ward.group)
         for block in blocks:
             self._blocks.release(block)
+        self._blocks.let_wait(blocks)
         held = self._snapshot.allocated_milli(group.project.name) - later_milli
         if len(ward.holds) < len(group.members) or not group.startable:
             self._let_go(blocks)

@@ -1,4 +1,4 @@
-"""Room made and kept for gangs, and gangs that give way."""
+"""Room that earlier plans made and kept, for pods and for gangs, and gangs that give way."""
 
 from dataclasses import replace
 
@@ -8,7 +8,13 @@ from tests.unit.builders import project, projects, shape
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.test_gang_play import members
 
-from gpu_scheduler.core.model.decision import EvictReason, Reason, ReservationKind
+from gpu_scheduler.core.model.decision import (
+    EvictReason,
+    Grant,
+    Reason,
+    Reservation,
+    ReservationKind,
+)
 from gpu_scheduler.core.model.request import Topology
 
 ONE, TWO = shape(1000), shape(1000, count=2)
@@ -243,3 +249,30 @@ def test_every_gang_of_a_finite_workload_runs_in_the_end(play: Play):
         if not play.waiting:
             return
     raise AssertionError(f"never started: {[pod.name for pod in play.waiting]}")
+
+
+def test_who_is_first_takes_what_is_free_and_who_is_later_waits_for_what_comes() -> None:
+    """Both are promised a half of one GPU; one half of it is free, the other is being freed."""
+    play = Play((3,), projects(project("a", 3000), project("b", 0)))
+    going = {name: Pod(name, "b", shape(500)) for name in ("v0", "v2")}
+    for device, pod in zip(("n0/0", "n0/2"), going.values(), strict=True):
+        play.place(pod, device, milli=500)
+    for device in ("n0/1", "n0/2"):
+        play.place(Pod(f"stays-{device[-1]}", "b", shape(500)), device, milli=500)
+    play.going = {pod.uid: 9 for pod in going.values()}
+    first, later = (Pod(n, "a", shape(500, count=2), job="w") for n in ("first", "later"))
+    play.wait(first, later)
+    play.holds = tuple(
+        Reservation(
+            pod.uid,
+            pod.key,
+            "n0",
+            ReservationKind.FREED,
+            None,
+            tuple(Grant(0, device, 500, 20224) for device in devices),
+        )
+        for pod, devices in ((first, ("n0/0", "n0/1")), (later, ("n0/0", "n0/2")))
+    )
+    result = play.cycle()
+    assert [place.pod for place in result.places] == [first.uid]
+    assert [hold.pod for hold in result.holds] == [later.uid]
