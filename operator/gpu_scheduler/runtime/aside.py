@@ -128,7 +128,7 @@ class Aside:
     def _touch(self, suspect: Suspect) -> None:
         """What is said of it may have changed."""
         state = self._state
-        state.replan()
+        state.replan(wake=False)
         if suspect.kind is Kind.JOB and suspect.name in state.gpujobs:
             state.touch(JobKey(suspect.name))
 

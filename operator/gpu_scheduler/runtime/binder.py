@@ -12,15 +12,14 @@ import asyncio
 import itertools
 import logging
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import NoReturn
 
 from gpu_scheduler.api.allocation import contexts
 from gpu_scheduler.api.names import TERM
 from gpu_scheduler.core.model.decision import Place
-from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.jobs.gate import HOSTNAME_LABEL
 from gpu_scheduler.jobs.place import Pin, obstacle, place
 from gpu_scheduler.jobs.touch import touch
@@ -31,6 +30,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.gang_guard import GangGuard
 from gpu_scheduler.runtime.term import Term, refuses_term
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import Stage
@@ -45,17 +45,21 @@ _AT_ONCE = 5  # tries with new versions of the pod, before the planner is asked 
 _REFUSALS = (errors.BadRequest, errors.Forbidden, errors.Unprocessable)
 
 
-# Told of a gang's job, of what went wrong, and of the members that were placed all the same.
-Failed = Callable[[JobKey, str, Iterable[PodUID]], None]
+@dataclass(frozen=True, slots=True)
+class Writing:
+    """How placements are written.
 
+    Attributes:
+        concurrency: writes in flight.
+        pin: how a pod is tied to its node.
+        more: what a placement sets beside the allocation.
+        observe_seconds: told how long each write took.
+    """
 
-@dataclass(slots=True)
-class _Together:
-    """Placements of one gang that are under way."""
-
-    unsettled: int = 0
-    failure: str = ""
-    placed: list[PodUID] = field(default_factory=list)
+    concurrency: int
+    pin: Pin
+    more: Callable[[Place], Mapping[str, str]] = lambda decision: {}
+    observe_seconds: Callable[[float], None] = lambda seconds: None
 
 
 class Binder:
@@ -65,27 +69,16 @@ class Binder:
         self,
         state: ClusterState,
         client: Client,
-        *,
-        concurrency: int,
-        pin: Pin,
         term: Term,
-        wake: Callable[[], None],
-        observe_seconds: Callable[[float], None] = lambda seconds: None,
-        gang_failed: Failed = lambda job, why, placed: None,
-        more: Callable[[Place], Mapping[str, str]] = lambda decision: {},
+        gangs: GangGuard,
+        how: Writing,
+        *,
         clock: Callable[[], float],
     ) -> None:
-        """``wake`` is called when a placement was taken back, ``observe_seconds`` per write.
-
-        ``term`` is the leader's. ``more`` says what a placement sets beside the allocation.
-        """
-        self._term, self._touches = term, itertools.count(1)
-        self._more = more
-        self._gang_failed = gang_failed
-        self._gangs: dict[JobKey, _Together] = {}
-        self._state, self._client = state, client
-        self._concurrency, self._pin, self._wake = concurrency, pin, wake
-        self._observe, self._clock = observe_seconds, clock
+        """``term`` is the leader's; ``gangs`` is told of members that are not placed."""
+        self._state, self._client, self._term, self._gangs = state, client, term, gangs
+        self._how, self._clock = how, clock
+        self._touches = itertools.count(1)
         self._todo: deque[tuple[Place, Pod, asyncio.TimerHandle]] = deque()
         self._ready = asyncio.Semaphore(0)
         self._unsettled = 0
@@ -100,7 +93,7 @@ class Binder:
         """
         self._unsettled += 1
         if gang:
-            self._gangs.setdefault(decision.job, _Together()).unsettled += 1
+            self._gangs.writes.begin(decision.job)
         self.idle.clear()
         touch_job = partial(self._state.touch, decision.job)
         slow = asyncio.get_running_loop().call_later(_SLOW_SECONDS, touch_job)
@@ -110,7 +103,7 @@ class Binder:
     async def run(self) -> NoReturn:
         """Work for ever; ends with NotLeader when the fence closes."""
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._concurrency):
+            for _ in range(self._how.concurrency):
                 group.create_task(self._worker())
         raise AssertionError("workers do not end")
 
@@ -129,24 +122,11 @@ class Binder:
                 self.results["unexpected"] += 1
                 unexpected("binder", f"{decision.pod} on {decision.node}")
             slow.cancel()
-            self._settle(decision.job)
+            self._gangs.writes.settle(decision.job)
             self._unsettled -= 1
             if not self._unsettled:
                 self.idle.set()
-            self._observe(self._clock() - started)
-
-    def abort(self, job: JobKey, why: str) -> None:
-        """Place no more members of a gang, and say so of those whose write is under way."""
-        gang = self._gangs.get(job)
-        if gang is not None:
-            gang.failure = gang.failure or why
-
-    def _settle(self, job: JobKey) -> None:
-        gang = self._gangs.get(job)
-        if gang is not None:
-            gang.unsettled -= 1
-            if not gang.unsettled:
-                del self._gangs[job]
+            self._how.observe_seconds(self._clock() - started)
 
     async def _carry_out(self, decision: Place, pod: Pod) -> None:
         for left in reversed(range(_AT_ONCE)):
@@ -157,7 +137,7 @@ class Binder:
 
     async def _try(self, decision: Place, pod: Pod, *, last: bool) -> Pod | None:
         """One write and what became of it; the pod as it is now when that is to be tried again."""
-        gang = self._gangs.get(decision.job)
+        gang = self._gangs.writes.of(decision.job)
         if gang is not None and gang.failure:
             return await self._resolve(decision, pod, "released")
         try:
@@ -198,17 +178,17 @@ class Binder:
 
     def _write(self, decision: Place, pod: Pod) -> Write:
         hostname = ""
-        if self._pin is Pin.HOSTNAME:
+        if self._how.pin is Pin.HOSTNAME:
             hostname = self._state.nodes.labels(decision.node).get(HOSTNAME_LABEL, "")
         known = self._state.ledger.node(decision.node)
         by_device = {d.id: d.context_mib for d in known[1] if d.context_mib} if known else {}
         more = {
             **contexts(decision.grants, by_device),
-            **self._more(decision),
+            **self._how.more(decision),
             TERM: self._term.text,
         }
         return place(
-            pod, decision.node, decision.grants, pin=self._pin, hostname=hostname, more=more
+            pod, decision.node, decision.grants, pin=self._how.pin, hostname=hostname, more=more
         )
 
     async def _resolve(
@@ -267,7 +247,7 @@ class Binder:
                 self.results[result] += 1
                 return now
             if refused and seen.stage is Stage.WAITING:
-                gang = decision.job in self._gangs
+                gang = self._gangs.writes.of(decision.job) is not None
                 seconds = _GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS
                 avoid = self._state.waiting.avoid
                 avoid(decision.job, decision.node, self._clock(), seconds, refused)
@@ -292,20 +272,19 @@ class Binder:
         self.results[result] += 1
         self._state.forget(decision.pod, pod)
         self._not_placed(decision, result)
-        self._wake()
 
     def _placed(self, decision: Place) -> None:
         self.results["placed"] += 1
-        gang = self._gangs.get(decision.job)
+        gang = self._gangs.writes.of(decision.job)
         if gang is None:
             return
         gang.placed.append(decision.pod)
         if gang.failure:
-            self._gang_failed(decision.job, gang.failure, gang.placed)
+            self._gangs.placement_failed(decision.job, gang.failure, gang.placed)
 
     def _not_placed(self, decision: Place, result: str) -> None:
-        gang = self._gangs.get(decision.job)
+        gang = self._gangs.writes.of(decision.job)
         if gang is None or gang.failure:
             return
         gang.failure = f"a pod could not be placed on {decision.node} ({result})"
-        self._gang_failed(decision.job, gang.failure, gang.placed)
+        self._gangs.placement_failed(decision.job, gang.failure, gang.placed)

@@ -38,24 +38,18 @@ class PodHandler:
         self,
         state: ClusterState,
         observer: PodObserver,
-        wake: Callable[[], None],
         followers: Sequence[PodFollower] = (),
     ) -> None:
-        """``wake``: the planner may have something to do."""
-        self._state, self._observer, self._wake = state, observer, wake
-        self._followers = followers
+        self._state, self._observer, self._followers = state, observer, followers
 
     def changed(self, obj: Pod) -> None:
         """A pod was added or changed."""
         record = self._state.pod_changed(obj)
         if record is None:
             return
-        try:
-            self._observer.observe(record)
-            for follower in self._followers:
-                follower.observe(obj, record)
-        finally:
-            self._wake()
+        self._observer.observe(record)
+        for follower in self._followers:
+            follower.observe(obj, record)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A pod is gone."""
@@ -63,7 +57,6 @@ class PodHandler:
         self._observer.gone(PodUID(uid))
         for follower in self._followers:
             follower.gone(PodUID(uid))
-        self._wake()
 
     def replaced(self) -> None:
         """A list is complete."""
@@ -72,19 +65,16 @@ class PodHandler:
 class NodeHandler:
     """Nodes."""
 
-    def __init__(self, state: ClusterState, wake: Callable[[], None]) -> None:
-        """``wake``: the planner may have something to do."""
-        self._state, self._wake = state, wake
+    def __init__(self, state: ClusterState) -> None:
+        self._state = state
 
     def changed(self, obj: Node) -> None:
         """A node was added or changed."""
         self._state.node_changed(obj)
-        self._wake()
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A node is gone."""
         self._state.node_gone(name)
-        self._wake()
 
     def replaced(self) -> None:
         """A list is complete."""
@@ -121,12 +111,11 @@ class JobHandler:
     def __init__(
         self,
         state: ClusterState,
-        wake: Callable[[], None],
         changed: Callable[[JobKey], None],
         trials: Trials | None = None,
     ) -> None:
         """``changed`` is told of GPUJobs whose Job has ended, is gone or is not as it was."""
-        self._state, self._wake, self._changed = state, wake, changed
+        self._state, self._changed = state, changed
         self._trials = trials
 
     def changed(self, obj: Job) -> None:
@@ -143,7 +132,6 @@ class JobHandler:
         if record is not None:
             if self._trials is not None:
                 self._trials.job_changed(record)
-            self._wake()
             edited = known is not None and _followed(record) != _followed(known)
             unwanted = record.namespace in self._state.terminating
             if record.complete or record.failure or record.deleting or edited or unwanted:

@@ -4,28 +4,27 @@ Three things make it so: a placement that failed, a member that could not start 
 leader that ended between its writes. In the first two all members are evicted at once. After the
 third the planner places the rest if it fits; a gang that it cannot complete within
 ``patience_seconds`` is evicted as well. Eviction marks pods with DisruptionTarget: nothing is
-charged, and every index is started again. Called by the binder, by recovery and by its own loop.
+charged, and every index is started again. Told by the binder and by those who watch placed pods.
 """
 
-import asyncio
-import logging
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import NoReturn
 
 from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.events import Events, Subject
-from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.runtime.evictor import Eviction, Evictor
+from gpu_scheduler.runtime.gang_writes import GangWrites
+from gpu_scheduler.runtime.last_plan import LastPlan
+from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.gangs import holds
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
 
-log = logging.getLogger(__name__)
-
-_SWEEP_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 
 CAUSES = ("incomplete", "placement", "member")  # no place in time, write failed, member lost
 
@@ -36,13 +35,10 @@ class GangGuard:
     def __init__(
         self,
         state: ClusterState,
-        recovery: Recovery,
-        events: Events,
+        evictor: Evictor,
+        writes: GangWrites,
+        plan: LastPlan,
         *,
-        waiting: Callable[[], Collection[JobKey]],
-        expecting: Callable[[], Collection[JobKey]],
-        abort: Callable[[JobKey, str], None],
-        wake: Callable[[], None],
         patience_seconds: float,
         clock: Callable[[], float],
     ) -> None:
@@ -50,18 +46,14 @@ class GangGuard:
 
         Args:
             state: what is known.
-            recovery: evicts.
-            events: told of each release.
-            waiting: jobs for which the last plan had no place.
-            expecting: jobs for which room is being made.
-            abort: ends what is under way of a job's placements.
-            wake: an eviction was given up, plan again.
+            evictor: evicts, and tells of each release.
+            writes: placements that are under way.
+            plan: jobs that wait, and those for which room is being made.
             patience_seconds: how long a gang may be placed in part.
             clock: monotonic seconds.
         """
-        self._state, self._recovery, self._events = state, recovery, events
-        self._waiting, self._expecting, self._wake = waiting, expecting, wake
-        self._abort = abort
+        self._state, self._evictor, self._plan = state, evictor, plan
+        self.writes = writes
         self._patience, self._clock = patience_seconds, clock
         self._since: dict[JobKey, float] = {}  # placed in part, first seen so
         self.counts: Counter[str] = Counter()
@@ -69,15 +61,15 @@ class GangGuard:
 
     async def run(self) -> NoReturn:
         """Look for gangs that stay placed in part, for ever."""
-        while True:
-            await asyncio.sleep(_SWEEP_SECONDS)
-            self.sweep()
+        await poll_for_ever(
+            self.check, seconds=_CHECK_SECONDS, loop="gangs", about="gangs that are placed in part"
+        )
 
-    def sweep(self) -> None:
+    def check(self) -> None:
         """Release the gangs whose other members found no place in time."""
         now = self._clock()
-        stuck = {key for key in self._waiting() if self._is_stuck(key)}
-        stuck -= set(self._expecting())
+        stuck = {key for key in self._plan.waits if self._is_stuck(key)}
+        stuck -= self._plan.expecting()
         self._since = {key: self._since.get(key, now) for key in stuck}
         why = f"no place for all pods within {self._patience:g} s"
         for key, since in self._since.items():
@@ -124,7 +116,7 @@ class GangGuard:
         job = self._gang(key)
         if job is None:
             return
-        self._abort(key, why)
+        self.writes.abort(key, why)
         released: list[PodRecord] = []
         for pod in list(self._state.records(key)):
             if pod.uid in self._state.assumed and pod.uid not in bound:
@@ -132,19 +124,17 @@ class GangGuard:
                 continue
             if pod.deleting or not (holds(pod) or pod.uid in bound):
                 continue
-            if self._recovery.make_way(pod, lambda uid=pod.uid: self._gave_up(uid)):  # type: ignore[misc]
+            stays = partial(self._stays, pod.uid)
+            if self._evictor.evict(Eviction(pod, gave_up=stays)):
                 self._state.set_leaving(pod.uid, True)
                 released.append(pod)
         if not released:
             return
         self.counts[cause] += 1
-        message = f"{why}; {len(released)} pods that were placed give back their GPUs, and all wait"
-        self._recovery.lost(released[0], message)
-        log.warning("%s: %s", key, message)
-        subject = Subject("GPUJob", job.namespace, job.name, job.uid)
-        self._events.say(subject, "Warning", "GangReleased", message)
+        given = f"{len(released)} pods that were placed give back their GPUs, and all wait"
+        self._evictor.tell(released[0], "GangReleased", f"{why}; {given}")
 
-    def _gave_up(self, uid: PodUID) -> None:
+    def _stays(self, uid: PodUID) -> None:
         """A pod stays where it is: its gang is looked at again by the loop."""
         self._state.set_leaving(uid, False)
-        self._wake()
+        self._state.replan()

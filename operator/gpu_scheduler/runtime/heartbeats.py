@@ -4,10 +4,9 @@ Each agent renews a Lease. What counts is the time since we last saw it renewed,
 the times in a Lease are those of another machine. So an operator that has just started gives each
 agent one full term; but nothing is done to pods on an agent's word before it was seen to renew its
 Lease. Pods that run are left alone, and a GPUNode without a Lease (written by hand) keeps its node
-open. The reflector's sink; the operator runs it.
+open. Handles the reflector's events; the operator runs it.
 """
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import NoReturn
@@ -15,9 +14,11 @@ from typing import NoReturn
 from gpu_scheduler.api.names import AGENT_LEASE_PREFIX
 from gpu_scheduler.kube.objects import Lease
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.changed_nodes import ChangedNodes
+from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.state.cluster_state import ClusterState
 
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 _TERM_SECONDS = 40  # of a Lease that does not say
 
 
@@ -34,13 +35,14 @@ class Heartbeats:
     """Follows the agents' Leases."""
 
     def __init__(
-        self, state: ClusterState, wake: Callable[[], None], *, clock: Callable[[], float]
+        self, state: ClusterState, changed: ChangedNodes, *, clock: Callable[[], float]
     ) -> None:
-        """``wake``: the planner may have something to do; ``clock``: monotonic seconds."""
-        self._state, self._wake, self._clock = state, wake, clock
+        """``changed``: nodes whose Lease is new, gone, or should have been renewed by now.
+
+        ``clock``: monotonic seconds.
+        """
+        self._state, self._changed, self._clock = state, changed, clock
         self._beats: dict[str, _Beat] = {}
-        self.news: Callable[[str], object] = lambda node: None
-        """Told of a node whose Lease is new, gone, or should have been renewed by now."""
 
     def changed(self, obj: Lease) -> None:
         """A Lease was added or changed; only a renewal is a sign of life."""
@@ -56,7 +58,7 @@ class Heartbeats:
         now = self._clock()
         renewed = known is not None and not _is_over(known, now)
         if known is None:
-            self.news(node)
+            self._changed.add(node)
         self._beats[node] = _Beat(record, term, now, renewed, obj.metadata.resource_version)
         self._tell(node, "", alive=renewed)
 
@@ -65,16 +67,16 @@ class Heartbeats:
         node = _node(name)
         if self._beats.pop(node, None) is not None:
             self._tell(node, "", alive=False)
-            self.news(node)
+            self._changed.add(node)
 
     def replaced(self) -> None:
         """A list is complete."""
 
     async def run(self) -> NoReturn:
         """Look for Leases that have run out, for ever."""
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            self.check()
+        await poll_for_ever(
+            self.check, seconds=_CHECK_SECONDS, loop="heartbeats", about="the agents' Leases"
+        )
 
     def check(self) -> None:
         """Shut nodes whose agent's Lease has run out."""
@@ -82,7 +84,7 @@ class Heartbeats:
         for node, beat in self._beats.items():
             try:
                 if _is_overdue(beat, now):
-                    self.news(node)
+                    self._changed.add(node)
                 if _is_over(beat, now):
                     # The term, not the time that has passed: the sentence stays as it is.
                     self._tell(
@@ -101,10 +103,7 @@ class Heartbeats:
 
     def _tell(self, node: str, why: str, *, alive: bool) -> None:
         self._state.agents.set_alive(node, alive)
-        before = self._state.version
         self._state.agent_silent(node, why)
-        if self._state.version != before:
-            self._wake()
 
 
 def _is_overdue(beat: _Beat, now: float) -> bool:

@@ -11,7 +11,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn, TypeVar
+from typing import NamedTuple, NoReturn, TypeVar
 
 from gpu_scheduler.api import orders
 from gpu_scheduler.api.gpuproject import OverCapPolicy
@@ -23,6 +23,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.changed_nodes import ChangedNodes
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.gpu_containers import (
     container_ids,
@@ -68,6 +69,21 @@ class _OnNode:
     ephemeral: Mapping[str, str]
 
 
+class NodeVersions(NamedTuple):
+    """Versions of a node's own objects, as its agent should have them.
+
+    Attributes:
+        gpu_node: uid and resourceVersion of its GPUNode; None where there is none.
+        lease: resourceVersion of its Lease; empty where there is none.
+        overdue: whether that should have been renewed: only then is its version news, since it
+            changes with every heartbeat.
+    """
+
+    gpu_node: tuple[str, str] | None
+    lease: str
+    overdue: bool
+
+
 class NodeOrders:
     """Keeps the agents' annotations true."""
 
@@ -76,10 +92,9 @@ class NodeOrders:
         state: ClusterState,
         client: Client,
         namespace: str,
+        changed: ChangedNodes,
+        versions: Callable[[str], NodeVersions],
         *,
-        gpu_node: Callable[[str], tuple[str, str] | None],
-        lease: Callable[[str], tuple[str, bool]],
-        pause_seconds: float = _PAUSE_SECONDS,
         clock: Callable[[], float],
     ) -> None:
         """Know no agent yet.
@@ -88,21 +103,17 @@ class NodeOrders:
             state: What is known.
             client: To write with.
             namespace: Of the agents; elsewhere a label proves nothing.
-            gpu_node: UID and resourceVersion of a node's GPUNode.
-            lease: resourceVersion of a node's Lease, and whether it is overdue: only then is the
-                version news, since it changes with every heartbeat.
-            pause_seconds: Between two writes to a node's agent, at least.
+            changed: Nodes of which others know that something has changed.
+            versions: Of a node's own objects.
             clock: Monotonic seconds.
         """
         self._state, self._client, self._namespace = state, client, namespace
-        self._gpu_node, self._lease = gpu_node, lease
-        self._pause_seconds, self._clock = pause_seconds, clock
+        self._changed, self._versions, self._clock = changed, versions, clock
         self._agents: dict[str, dict[PodUID, _Agent]] = {}  # by node
         self._pods: dict[PodUID, _OnNode] = {}
         self._on: dict[str, dict[PodUID, None]] = {}
-        self._changed: dict[str, None] = {}
+        self._due: dict[str, None] = {}
         self._told_at: dict[str, float] = {}
-        self._news = asyncio.Event()
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self.writes = 0
         """Annotations written."""
@@ -126,7 +137,7 @@ class NodeOrders:
         if self._is_agent(pod, record):
             self._agent(pod, record)
         if new != known:
-            self.changed(record.node)
+            self._changed.add(record.node)
 
     def gone(self, uid: PodUID) -> None:
         """A pod is gone, or has ended."""
@@ -135,32 +146,25 @@ class NodeOrders:
             return
         _take_out(self._on, known.node, uid)
         _take_out(self._agents, known.node, uid)
-        self.changed(known.node)
-
-    def changed(self, node: str) -> None:
-        """Something of a node is other than it was; empty: of all nodes."""
-        touched = (node,) if node else tuple(self._agents)
-        for each in touched:
-            if each in self._agents:
-                self._changed[each] = None
-                self._news.set()
+        self._changed.add(known.node)
 
     async def run(self) -> NoReturn:
         """Tell for ever."""
         while True:
-            await self._news.wait()
-            self._news.clear()
+            await self._changed.some.wait()
             await asyncio.sleep(_GATHER_SECONDS)
+            for node in self._changed.take():
+                self._due |= dict.fromkeys((node,) if node else self._agents)
             now = self._clock()
             self._told_at = {
-                node: at for node, at in self._told_at.items() if now - at < self._pause_seconds
+                node: at for node, at in self._told_at.items() if now - at < _PAUSE_SECONDS
             }
-            due = [node for node in self._changed if node not in self._told_at]
+            due = [node for node in self._due if node not in self._told_at]
             for node in due:
-                del self._changed[node]
+                del self._due[node]
             await asyncio.gather(*(self._tell(node) for node in due))
-            if self._changed:
-                self._news.set()
+            if self._due:
+                self._changed.some.set()
 
     def orders(self, node: str) -> tuple[Orders, _Key]:
         """What a node's agent must know, and the part of it that is news when it changes."""
@@ -185,8 +189,7 @@ class NodeOrders:
             others.append(other)
             if known.daemon or record.plugin:
                 telling.append(other)
-        found = self._gpu_node(node)
-        version, overdue = self._lease(node)
+        found, version, overdue = self._versions(node)
         result = Orders(
             node_uid=self._state.nodes.uid(node),
             v=orders.VERSION,
@@ -228,11 +231,11 @@ class NodeOrders:
         if known is None:
             meta = pod.metadata
             here[record.uid] = _Agent(meta.namespace, meta.name, meta.uid, record.node, ids)
-            self.changed(record.node)
+            self._changed.add(record.node)
         elif known.containers != ids:
             known.containers = ids
             known.told = None
-            self.changed(record.node)
+            self._changed.add(record.node)
 
     async def _tell(self, node: str) -> None:
         try:
@@ -245,7 +248,7 @@ class NodeOrders:
         except errors.ApiError as error:
             if not isinstance(error, errors.NotFound):  # it is about to be gone from here too
                 log.warning("telling the agent of %s: %s", node, error)
-                asyncio.get_running_loop().call_later(_RETRY_SECONDS, self.changed, node)
+                asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._changed.add, node)
         except Exception:  # this node's agent goes on with what it knew
             unexpected("node-orders", node)
 

@@ -26,8 +26,9 @@ from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, RESOURCE_QUO
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance
-from gpu_scheduler.runtime.aside import warn
-from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.runtime.aside import Aside, warn
+from gpu_scheduler.runtime.binder import Binder, Writing
+from gpu_scheduler.runtime.changed_nodes import ChangedNodes
 from gpu_scheduler.runtime.class_status import ClassStatusWriter
 from gpu_scheduler.runtime.custom_resources import CustomResources, resync
 from gpu_scheduler.runtime.device_events import DeviceEvents
@@ -38,21 +39,24 @@ from gpu_scheduler.runtime.event_handlers import (
     PodHandler,
 )
 from gpu_scheduler.runtime.events import Events
+from gpu_scheduler.runtime.evictor import Evictor
+from gpu_scheduler.runtime.failed_placements import FailedPlacements, Patience
 from gpu_scheduler.runtime.gang_guard import GangGuard
+from gpu_scheduler.runtime.gang_writes import GangWrites
 from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.job_writes import JobWrites
+from gpu_scheduler.runtime.last_plan import LastPlan
 from gpu_scheduler.runtime.losses import Losses
 from gpu_scheduler.runtime.missing import MissingPods, QuotaHandler
-from gpu_scheduler.runtime.node_orders import NodeOrders
+from gpu_scheduler.runtime.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
 from gpu_scheduler.runtime.overdue import Overdue
-from gpu_scheduler.runtime.placeholder_pods import PlaceholderPods
-from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.runtime.placeholder_pods import Keeping, PlaceholderPods
+from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
-from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.runtime.services import Services
 from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.runtime.starting import Starting
@@ -95,14 +99,28 @@ class Operator:
             terminating=self.state.terminating,
             clock=clock,
         )
-        self.recovery = Recovery(
+        self.losses = Losses(self.state)
+        self.evictor = Evictor(self.state, client, self.events, self.losses)
+        self.plan = LastPlan(Aside(self.state, warn(self.events), clock=clock))
+        self.gangs = GangGuard(
             self.state,
-            client,
-            self.events,
-            stuck_seconds=settings.stuck_seconds,
-            avoid_seconds=settings.avoid_seconds,
+            self.evictor,
+            GangWrites(),
+            self.plan,
+            patience_seconds=settings.stuck_seconds,
             clock=clock,
         )
+        self.failed_placements = FailedPlacements(
+            self.state,
+            self.evictor,
+            self.gangs,
+            Patience(settings.stuck_seconds, settings.avoid_seconds),
+            clock=clock,
+        )
+        self.starting = Starting(self.state, client, self.evictor, self.gangs, clock=clock)
+        self.preemption = Preemption(self.state, self.evictor, self.events, clock=clock)
+        self.overcap = OverCap(self.state, self.evictor, clock=clock)
+        self.overdue = Overdue(self.state, client)
         self.sweeping = Sweeping(
             self.state,
             client,
@@ -114,74 +132,56 @@ class Operator:
         self.binder = Binder(
             self.state,
             client,
-            concurrency=settings.write_concurrency,
-            pin=Pin(settings.pin),
-            term=self.term,
-            wake=self._wake,
-            observe_seconds=observations.bind_seconds,
-            gang_failed=lambda job, why, placed: self.gangs.placement_failed(job, why, placed),
-            more=self.sweeping.start.annotations,
+            self.term,
+            self.gangs,
+            Writing(
+                settings.write_concurrency,
+                Pin(settings.pin),
+                more=self.sweeping.start.annotations,
+                observe_seconds=observations.bind_seconds,
+            ),
             clock=clock,
-        )
-        self.losses = Losses(self.state)
-        self.recovery.lost = self.losses.lost
-        self.starting = Starting(self.state, client, self.recovery, wake=self._wake, clock=clock)
-        self.preemption = Preemption(
-            self.state, self.recovery, self.events, wake=self._wake, clock=clock
         )
         self.planning = Planning(
             self.state,
             self.binder,
-            cycle_seconds=settings.cycle_seconds,
-            packing=Packing(settings.packing),
-            consolidate=settings.consolidation,
-            clock=clock,
-            check_capacity=self.recovery.check_capacity,
-            evict=self.preemption.carry_out,
-            may_start=lambda job: (
-                self.sweeping.sweeps.may_start(job) and self.starting.may_start(job)
+            self.preemption,
+            self.plan,
+            Rules(
+                Packing(settings.packing),
+                settings.consolidation,
+                settings.reservation_after_seconds,
+                may_start=lambda job: (
+                    self.sweeping.sweeps.may_start(job) and self.starting.may_start(job)
+                ),
             ),
-            say=warn(self.events),
-            reserve_after_seconds=settings.reservation_after_seconds,
-            observe_seconds=observations.cycle_seconds,
+            Times(settings.cycle_seconds, clock, observe_seconds=observations.cycle_seconds),
         )
-        self.gangs = GangGuard(
-            self.state,
-            self.recovery,
-            self.events,
-            waiting=lambda: self.planning.waits.keys(),
-            expecting=self.planning.expecting,
-            abort=self.binder.abort,
-            wake=self._wake,
-            patience_seconds=settings.stuck_seconds,
-            clock=clock,
-        )
-        self.recovery.member_lost = self.gangs.member_lost
+        changed_nodes = ChangedNodes()
+        self.heartbeats = Heartbeats(self.state, changed_nodes, clock=clock)
         self.custom_resources = CustomResources(
             self.state,
             changed=self.queue.add,
             wake=self._wake,
             devices_changed=DeviceEvents(self.state, self.events).changed,
-            node_changed=lambda node: self.node_orders.changed(node),
+            node_changed=changed_nodes.add,
         )
-        self.overcap = OverCap(self.state, self.recovery, clock=clock)
-        self.overdue = Overdue(self.state, client, wake=self._wake)
         self.services = Services(self.state, client, self.events)
-        self.pruning = Pruning(self.state, client, self.events, clock=clock)
+        self.pruning = Pruning(self.state, client, self.evictor, self.events, clock=clock)
         sweeps, url = self.sweeping.sweeps, settings.report_url if settings.report_port else ""
         self.reports = Reports(self.state, sweeps, self.pruning, url, clock)
         sweeps.report_url = self.reports.url
         self.holders = _holders(self.state, client, settings, clock)
-        self.heartbeats = Heartbeats(self.state, self._wake, clock=clock)
         self.node_orders = NodeOrders(
             self.state,
             client,
             settings.lease_namespace,
-            gpu_node=self.custom_resources.node_version,
-            lease=self.heartbeats.lease,
+            changed_nodes,
+            lambda node: NodeVersions(
+                self.custom_resources.node_version(node), *self.heartbeats.lease(node)
+            ),
             clock=clock,
         )
-        self.heartbeats.news = self.node_orders.changed
         acceptance = Acceptance(
             client,
             placement=settings.placement,
@@ -209,7 +209,7 @@ class Operator:
         self.status = StatusWriter(
             self.state,
             client,
-            self.planning,
+            self.plan,
             self.custom_resources,
             self.events,
             self.preemption,
@@ -223,12 +223,12 @@ class Operator:
             self.state, client, self.custom_resources, seconds=settings.status_seconds
         )
         self.reflectors: list[Reflector[Pod] | Reflector[Node] | Reflector[Job]] = [
-            Reflector(client, NODES, Node, NodeHandler(self.state, self._wake)),
+            Reflector(client, NODES, Node, NodeHandler(self.state)),
             Reflector(
                 client,
                 JOBS,
                 Job,
-                JobHandler(self.state, self._wake, self.queue.add, self.sweeping.trials),
+                JobHandler(self.state, self.queue.add, self.sweeping.trials),
                 params={"labelSelector": LABEL_JOB},
             ),
             Reflector(
@@ -237,8 +237,7 @@ class Operator:
                 Pod,
                 PodHandler(
                     self.state,
-                    self.recovery,
-                    self._wake,
+                    self.failed_placements,
                     (self.sweeping.trials, self.node_orders, self.starting, self.losses),
                 ),
             ),
@@ -288,7 +287,8 @@ class Operator:
                 group.create_task(self.queue.work(self.reconciler.handle))
             group.create_task(self.binder.run())
             group.create_task(self.planning.run())
-            group.create_task(self.recovery.run())
+            group.create_task(self.evictor.run())
+            group.create_task(self.failed_placements.run())
             group.create_task(self.gangs.run())
             group.create_task(self.leases.run())
             group.create_task(self.namespaces.run())
@@ -344,7 +344,7 @@ class Operator:
         )
 
     def _wake(self) -> None:
-        self.planning.wake()
+        self.state.changed.set()
 
     async def _resync_for_ever(self) -> NoReturn:
         while True:
@@ -381,9 +381,11 @@ def _holders(
         state,
         client,
         common,
-        enabled=settings.holders != "off",
-        whole_nodes=settings.holders == "nodes",
-        keep_seconds=settings.holders_keep_seconds,
-        owner=settings.holders_owner,
+        Keeping(
+            enabled=settings.holders != "off",
+            whole_nodes=settings.holders == "nodes",
+            keep_seconds=settings.holders_keep_seconds,
+            owner=settings.holders_owner,
+        ),
         clock=clock,
     )

@@ -7,7 +7,6 @@ old report: the agent must have been seen to renew its Lease, and the minute sta
 heard of again. Run by the operator.
 """
 
-import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import NoReturn
@@ -15,14 +14,15 @@ from typing import NoReturn
 from gpu_scheduler.api.gpuproject import OverCapPolicy
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told
+from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.state.agents import Report
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import PodRecord, Stage
 
 PATIENCE_SECONDS = 60.0
 DEFAULT = "default"
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 
 _Excess = tuple[str, int, str]  # pod's uid, container, since when
 
@@ -33,23 +33,23 @@ class OverCap:
     def __init__(
         self,
         state: ClusterState,
-        recovery: Recovery,
+        evictor: Evictor,
         *,
         patience_seconds: float = PATIENCE_SECONDS,
         clock: Callable[[], float],
     ) -> None:
         """``patience_seconds``: how long a project without a policy is only warned."""
-        self._state, self._recovery, self._clock = state, recovery, clock
+        self._state, self._evictor, self._clock = state, evictor, clock
         self._patience_seconds = patience_seconds
         self._since: dict[_Excess, float] = {}  # monotonic seconds
         self.violations: Counter[tuple[str, str]] = Counter()
         """Excesses by project and policy."""
 
     async def run(self) -> NoReturn:
-        """Look for ever."""
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            self.check()
+        """Check for ever."""
+        await poll_for_ever(
+            self.check, seconds=_CHECK_SECONDS, loop="overcap", about="pods above their cap"
+        )
 
     def check(self) -> None:
         """Act on what is above its cap now."""
@@ -94,4 +94,6 @@ class OverCap:
     def _evict(self, pod: PodRecord, report: Report, why: str) -> None:
         what = report.message or f"container {report.container} is above its memory cap"
         message = f"{pod.name} on {pod.node}: {what}; {why}"
-        self._recovery.evict_over_cap(pod, message)
+        if not pod.deleting:
+            told = Told("over_cap", "OverCapEvicted", f"{message}; it starts again")
+            self._evictor.evict(Eviction(pod, told))

@@ -7,7 +7,6 @@ that others give way. Nothing is ever forced: devices of a pod that may still ru
 away.
 """
 
-import asyncio
 import logging
 import time
 from collections.abc import Callable
@@ -19,8 +18,7 @@ from gpu_scheduler.jobs.evict import remove
 from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.objects import Meta
-from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord
@@ -28,7 +26,7 @@ from gpu_scheduler.state.pods import PodRecord
 log = logging.getLogger(__name__)
 
 LATE_SECONDS = 60.0  # for the kubelet to end what did not end, and to say so
-_LOOK_SECONDS = 5.0
+_CHECK_SECONDS = 5.0
 _CLOCKS_SECONDS = 60.0  # by which those of the API server and ours may differ
 
 
@@ -40,24 +38,15 @@ class Overdue:
         state: ClusterState,
         client: Client,
         *,
-        wake: Callable[[], None],
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``wake``: room that was counted on does not come, plan again; ``now``: epoch seconds."""
-        self._state, self._client, self._wake, self._now = state, client, wake, now
+        """``now``: epoch seconds."""
+        self._state, self._client, self._now = state, client, now
 
     async def run(self) -> NoReturn:
-        """Look for ever; ends with NotLeader when the fence closes."""
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            try:
-                await self.check()
-            except errors.NotLeader:
-                raise
-            except errors.ApiError as error:
-                log.warning("pods that take too long to go: %s", error)
-            except Exception:  # a mistake of ours about one pod must not stop all others
-                unexpected("overdue", "pods that take too long to go")
+        """Check for ever; ends with NotLeader when the fence closes."""
+        about = "pods that take too long to go"
+        await poll_for_ever(self.check, seconds=_CHECK_SECONDS, loop="overdue", about=about)
 
     async def check(self) -> None:
         """Look once.
@@ -79,12 +68,10 @@ class Overdue:
     def _give_up_on(self, uid: PodUID, pod: PodRecord) -> None:
         log.warning("%s/%s should have gone at %s", pod.namespace, pod.name, pod.deletion)
         self._state.give_up_on(uid)
-        self._wake()
 
     async def _hurry(self, pod: PodRecord, left: float) -> None:
         log.info("%s/%s would go in %d s: too late", pod.namespace, pod.name, left)
-        meta = Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)
-        write = remove(meta, grace_seconds=MAX_GRACE_SECONDS)
+        write = remove(pod.meta, grace_seconds=MAX_GRACE_SECONDS)
         try:
             await send(self._client, write)
         except (errors.NotFound, errors.Conflict):

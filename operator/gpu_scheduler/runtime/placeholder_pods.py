@@ -5,10 +5,10 @@ fit or is evicted is tried again later, the metrics say so, and GPUJobs go on. S
 removes what an earlier setting has left behind. Run by the operator.
 """
 
-import asyncio
 import logging
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import NoReturn
 
 from gpu_scheduler.jobs.placeholder import Owner, PlaceholderSettings, holder
@@ -19,15 +19,33 @@ from gpu_scheduler.kube.objects import RawObject
 from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.placeholders import Slot, changes, needed
 from gpu_scheduler.state.pods import PodRecord, Stage
 
 log = logging.getLogger(__name__)
 
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 _MOST_WRITES = 100  # in one look, so that a look is not long
 _PAUSE = Backoff(5.0, 300.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Keeping:
+    """Which placeholder pods there are, and for how long.
+
+    Attributes:
+        enabled: False: only what is left of them is removed.
+        whole_nodes: hold all devices of a node of which one is in use.
+        keep_seconds: how long a holder stays once its device is free.
+        owner: Deployment that owns the holders; empty: they have no owner.
+    """
+
+    enabled: bool
+    whole_nodes: bool
+    keep_seconds: float
+    owner: str
 
 
 class PlaceholderPods:
@@ -38,11 +56,8 @@ class PlaceholderPods:
         state: ClusterState,
         client: Client,
         settings: PlaceholderSettings,
+        keeping: Keeping,
         *,
-        enabled: bool,
-        whole_nodes: bool,
-        keep_seconds: float,
-        owner: str,
         clock: Callable[[], float],
     ) -> None:
         """Prepare.
@@ -51,15 +66,11 @@ class PlaceholderPods:
             state: what is known.
             client: for the writes; fenced.
             settings: what all holders have in common.
-            enabled: False: only what is left of them is removed.
-            whole_nodes: hold all devices of a node of which one is in use.
-            keep_seconds: how long a holder stays once its device is free.
-            owner: Deployment that owns the holders; empty: they have no owner.
+            keeping: which there are, and for how long.
             clock: monotonic seconds.
         """
         self._state, self._client, self._settings = state, client, settings
-        self._enabled, self._whole_nodes, self._keep_seconds = enabled, whole_nodes, keep_seconds
-        self._owner_name, self._clock = owner, clock
+        self._keeping, self._clock = keeping, clock
         self._owner: Owner | None = None
         self._idle_since: dict[str, float] = {}
         self._paused: dict[str, tuple[float, int]] = {}  # name -> until, and how often
@@ -69,33 +80,28 @@ class PlaceholderPods:
         """``created``, ``deleted``, ``refused`` (by the API server), ``ended`` (by others)."""
 
     async def run(self) -> NoReturn:
-        """Look for ever."""
-        while True:
-            try:
-                await self.check()
-            except errors.NotLeader:
-                raise
-            except Exception:
-                unexpected("holders", "a look at all of them")
-            await asyncio.sleep(_LOOK_SECONDS)
+        """Check for ever."""
+        await poll_for_ever(
+            self.check, seconds=_CHECK_SECONDS, loop="holders", about="placeholder pods"
+        )
 
     async def check(self) -> None:
         """Create and delete what is due."""
         now, state = self._clock(), self._state
-        if self._enabled and state.version != self._seen_version:
+        if self._keeping.enabled and state.version != self._seen_version:
             self._seen_version = state.version
             self._slots = needed(
                 state.snapshot(),
                 state.nodes.takes_pods,
                 state.ledger.unlisted,
-                whole_nodes=self._whole_nodes,
+                whole_nodes=self._keeping.whole_nodes,
             )
         due = changes(
             self._slots,
             state.placeholders.values(),
             self._idle_since,
             now,
-            self._keep_seconds if self._enabled else 0.0,
+            self._keeping.keep_seconds if self._keeping.enabled else 0.0,
         )
         self._idle_since = dict(due.idle_since)
         for each in state.placeholders.values():
@@ -171,10 +177,10 @@ class PlaceholderPods:
 
     async def _find_owner(self) -> Owner | None:
         """The Deployment, read once: holders go when it goes."""
-        if not self._owner_name or self._owner is not None:
+        if not self._keeping.owner or self._owner is not None:
             return self._owner
         namespace = self._settings.namespace
-        path = of_group("apps", "v1", "deployments", namespace, self._owner_name)
+        path = of_group("apps", "v1", "deployments", namespace, self._keeping.owner)
         found = await self._client.get(path, RawObject)
         self._owner = Owner(found.metadata.name, found.metadata.uid)
         return self._owner

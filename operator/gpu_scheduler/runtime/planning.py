@@ -11,21 +11,22 @@ object that makes it raise is looked for and set aside (``core.blame``), and the
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from gpu_scheduler.core.blame import Kind, Suspect, culprit
-from gpu_scheduler.core.model.decision import Evict, Plan, Reason, Reservation, Wait
-from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.model.decision import Plan, Reason, Wait
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
 from gpu_scheduler.core.plan_input import PlanInput, Thinner
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.core.wording import names
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.aside import Aside, Say
 from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.runtime.last_plan import LastPlan
+from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import Stage
 
@@ -38,6 +39,42 @@ _MOST_REFUSALS = 2  # told of one job
 _NO_CULPRIT_SECONDS = 1.0  # before another try, where no object is to blame
 
 
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """How it is decided.
+
+    Attributes:
+        packing: how nodes and devices are chosen.
+        consolidate: see ``core.plan``.
+        reserve_after_seconds: see ``core.plan``.
+        may_start: whether waiting pods of a job are to be placed at all.
+        decide: ``core.plan``.
+    """
+
+    packing: Packing = Packing.FRAGMENTATION
+    consolidate: bool = False
+    reserve_after_seconds: float = RESERVE_AFTER_SECONDS
+    may_start: Callable[[JobKey], bool] = lambda job: True
+    decide: Callable[..., Plan] = plan
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """When cycles are, and what they took.
+
+    Attributes:
+        cycle_seconds: least time between cycles.
+        clock: monotonic seconds.
+        now: epoch seconds.
+        observe_seconds: told how long each cycle took.
+    """
+
+    cycle_seconds: float
+    clock: Callable[[], float]
+    now: Callable[[], float] = time.time
+    observe_seconds: Callable[[float], None] = lambda seconds: None
+
+
 class Planning:
     """Plans whenever woken and something changed."""
 
@@ -45,72 +82,41 @@ class Planning:
         self,
         state: ClusterState,
         binder: Binder,
-        *,
-        cycle_seconds: float,
-        clock: Callable[[], float],
-        check_capacity: Callable[[], bool],
-        evict: Callable[[Sequence[Evict]], None] = lambda evicts: None,
-        may_start: Callable[[JobKey], bool] = lambda job: True,
-        reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
-        packing: Packing = Packing.FRAGMENTATION,
-        consolidate: bool = False,
-        say: Say = lambda subject, reason, message: None,
-        decide: Callable[..., Plan] = plan,
-        now: Callable[[], float] = time.time,
-        observe_seconds: Callable[[float], None] = lambda seconds: None,
+        preemption: Preemption,
+        last: LastPlan,
+        rules: Rules,
+        times: Times,
     ) -> None:
         """Prepare.
 
         Args:
             state: what is known.
             binder: carries out placements.
-            cycle_seconds: least time between cycles.
-            clock: monotonic seconds.
-            check_capacity: evicts from devices above capacity; True when that has just begun.
-            evict: carries out evictions.
-            may_start: whether waiting pods of a job are to be placed at all.
-            reserve_after_seconds: see ``core.plan``.
-            packing: how nodes and devices are chosen.
-            consolidate: see ``core.plan``.
-            say: told of objects that were set aside.
-            decide: ``core.plan``.
-            now: epoch seconds.
-            observe_seconds: told how long each cycle took.
+            preemption: carries out evictions.
+            last: what each plan said is put there.
+            rules: how it is decided.
+            times: when cycles are, and what they took.
         """
-        self._state, self._binder = state, binder
-        self._cycle_seconds, self._clock = cycle_seconds, clock
-        self._check_capacity, self._observe = check_capacity, observe_seconds
-        self._evict, self._now, self._may_start = evict, now, may_start
-        self._reserve_after_seconds = reserve_after_seconds
-        self._packing, self._session, self._decide = packing, Session(packing), decide
-        self.aside = Aside(state, say, clock=clock)
+        self._state, self._binder, self._preemption, self._last = state, binder, preemption, last
+        self._rules, self._session, self._aside = rules, Session(rules.packing), last.aside
+        self._cycle_seconds, self._observe = times.cycle_seconds, times.observe_seconds
+        self._clock, self._now = times.clock, times.now
         self._thinner = Thinner()
         self._trouble: PlanInput | None = None  # what the last cycle could not plan
-        self._consolidate = consolidate
-        self._holds: dict[PodUID, Reservation] = {}
         self._again_at: float | None = None  # epoch seconds
-        self._wake = asyncio.Event()
         self._planned_version = -1
-        self.waits: dict[JobKey, Wait] = {}
-        self.shares_milli: Mapping[ProjectName, int] = {}
-        self.shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = {}
-        self.cycles = 0
         self.paused = False  # no more cycles: the replica is about to end
-
-    def wake(self) -> None:
-        """Something may have changed."""
-        self._wake.set()
 
     async def run(self) -> NoReturn:
         """Plan for ever."""
         while True:
             await self._sleep()
-            self._wake.clear()
+            self._state.changed.clear()
             changed = self._state.waiting.expire(self._clock())
             changed |= self._state.version != self._planned_version
             changed |= self._again_at is not None and self._again_at <= self._now()
             started = self._clock()
-            changed |= self._is_due(self.aside.next_trial())
+            changed |= self._is_due(self._aside.next_trial())
             placed = 0
             try:
                 placed = self.cycle() if changed and not self.paused else 0
@@ -131,17 +137,17 @@ class Planning:
         self._planned_version = self._state.version
         if self._above_capacity():
             self._planned_version = -1
-            self._wake.set()
+            self._state.changed.set()
             return 0
-        gone = self.aside.gone()
+        gone = self._aside.gone()
         given, error = self._input(gone), None
-        trial = self.aside.trial(gone)
+        trial = self._aside.trial(gone)
         try:
             result = self._plan(given.without(gone, self._thinner), self._session)
         except Exception as found:
             error = found
         if error is not None and trial:  # then it is one of these, most likely
-            self._session = Session(self._packing)
+            self._session = Session(self._rules.packing)
             for suspect in trial:
                 self._set_aside(suspect, error, gone)
             trial, error = set(), None
@@ -150,21 +156,21 @@ class Planning:
             except Exception as found:
                 error = found
         if error is not None:
-            self._session = Session(self._packing)
+            self._session = Session(self._rules.packing)
             self._trouble = given.without(gone, Thinner()).frozen()
             unexpected("planning", "a plan: looking for the object that it is about", error)
             return 0
-        self.aside.clear(trial)
+        self._aside.clear(trial)
         self._carry_out(result, {job.key for job in given.jobs if job.gang is not None})
         self._take_over(result, given, gone)
-        self.cycles += 1
+        self._last.cycles += 1
         self._observe(self._clock() - started)
         return len(result.places)
 
     def _above_capacity(self) -> bool:
         """Such devices take nothing in any case, so planning goes on when a look fails."""
         try:
-            return self._check_capacity()
+            return self._preemption.relieve()
         except Exception:
             unexpected("planning", "devices above their capacity")
             return False
@@ -186,32 +192,32 @@ class Planning:
             if Suspect(Kind.JOB, key) in gone:
                 continue
             try:
-                job = state.waiting_job(key) if self._may_start(key) else None
+                job = state.waiting_job(key) if self._rules.may_start(key) else None
             except Exception as error:
                 self._set_aside(Suspect(Kind.JOB, key), error, gone)
                 continue
             if job is not None:
                 jobs.append(job)
-        holds = tuple(self._holds.values())
+        holds = tuple(self._last.reservations.values())
         return PlanInput(state.snapshot(), projects, jobs, state.running_pods, holds)
 
     def _set_aside(self, suspect: Suspect, error: BaseException, gone: set[Suspect]) -> None:
         if suspect not in gone:
             unexpected("planning", f"{suspect.kind} {suspect.name}: set aside", error)
-            self.aside.put(suspect, error)
+            self._aside.put(suspect, error)
             gone.add(suspect)
 
     def _plan(self, given: PlanInput, session: Session) -> Plan:
-        return self._decide(
+        return self._rules.decide(
             given.cluster,
             given.projects,
             given.jobs,
             running_pods=given.running_pods,
             holds=given.holds,
             now=self._now(),
-            reserve_after_seconds=self._reserve_after_seconds,
+            reserve_after_seconds=self._rules.reserve_after_seconds,
             session=session,
-            consolidate=self._consolidate,
+            consolidate=self._rules.consolidate,
         )
 
     def _carry_out(self, result: Plan, gangs: set[JobKey]) -> None:
@@ -230,7 +236,7 @@ class Planning:
                 state.forget(decision.pod, pod)
                 self._set_aside(Suspect(Kind.JOB, decision.job), error, set())
         try:
-            self._evict(result.evicts)
+            self._preemption.carry_out(result.evicts)
         except Exception:
             unexpected("planning", f"{len(result.evicts)} evictions")
 
@@ -257,24 +263,20 @@ class Planning:
             log.error("no object found that makes planning raise; planning again")
             await self._pause()
         self._planned_version = -1
-        self._wake.set()
+        self._state.changed.set()
 
     async def _pause(self) -> None:
         """No object is to blame: begin anew, in a while."""
-        self._session, self._planned_version = Session(self._packing), -1
+        self._session, self._planned_version = Session(self._rules.packing), -1
         await asyncio.sleep(_NO_CULPRIT_SECONDS)
-        self._wake.set()
+        self._state.changed.set()
 
     def _raises(self, given: PlanInput) -> Exception | None:
         try:
-            self._plan(given, Session(self._packing))
+            self._plan(given, Session(self._rules.packing))
         except Exception as error:
             return error
         return None
-
-    def expecting(self) -> set[JobKey]:
-        """Jobs for which room is being made or kept."""
-        return {hold.job for hold in self._holds.values()}
 
     def _rest_seconds(self, took_seconds: float, placed: int) -> float:
         """Time until the next cycle may begin: long cycles leave the loop to others, too."""
@@ -282,19 +284,20 @@ class Planning:
         return max(least, min(_REST_FACTOR * took_seconds, _MAX_REST_SECONDS))
 
     def _take_over(self, result: Plan, given: PlanInput, gone: set[Suspect]) -> None:
+        last, assumed = self._last, self._state.assumed
         # Until a pod is bound its room stays promised: the write may still fail.
-        self._holds = {uid: h for uid, h in self._holds.items() if uid in self._state.assumed}
-        self._holds |= {hold.pod: hold for hold in result.holds}
-        self.shares_milli, self._again_at = result.shares_milli, result.again_at
-        self.shares_by_model_milli = result.shares_by_model_milli
+        kept = {uid: each for uid, each in last.reservations.items() if uid in assumed}
+        last.reservations = kept | {each.pod: each for each in result.holds}
+        last.shares_milli, self._again_at = result.shares_milli, result.again_at
+        last.shares_by_model_milli = result.shares_by_model_milli
         waits = {wait.job: self._completed(wait) for wait in result.waits}
         waits |= self._waits_aside(given, gone)
-        if nodes := self.aside.nodes():
+        if nodes := self._aside.nodes():
             waits = {key: _in_doubt(wait, nodes) for key, wait in waits.items()}
-        for job in self.waits.keys() | waits.keys():
-            if self.waits.get(job) != waits.get(job):
+        for job in last.waits.keys() | waits.keys():
+            if last.waits.get(job) != waits.get(job):
                 self._state.touch(job)
-        self.waits = waits
+        last.waits = waits
 
     def _completed(self, wait: Wait) -> Wait:
         """What is known beside the plan: how far the job has come, and who refused it where."""
@@ -312,9 +315,9 @@ class Planning:
     def _waits_aside(self, given: PlanInput, gone: set[Suspect]) -> dict[JobKey, Wait]:
         """What is said of jobs that are set aside, and of those of a project that is."""
         keys = {JobKey(each.name) for each in gone if each.kind is Kind.JOB}
-        waits = {key: self.aside.job(key) for key in keys if key in self._state.gpujobs}
+        waits = {key: self._aside.job(key) for key in keys if key in self._state.gpujobs}
         for job in given.jobs:
-            if why := self.aside.project(job.project):
+            if why := self._aside.project(job.project):
                 waits[job.key] = f"GPUProject {job.project} is {why}"
         return {key: Wait(key, Reason.INVALID, why, 1) for key, why in waits.items()}
 
@@ -322,13 +325,13 @@ class Planning:
         return at is not None and at <= self._clock()
 
     async def _sleep(self) -> None:
-        expiries = self._state.waiting.next_expiry(), self.aside.next_trial()
+        expiries = self._state.waiting.next_expiry(), self._aside.next_trial()
         waits = [expiry - self._clock() for expiry in expiries if expiry is not None]
         if self._again_at is not None:
             waits.append(self._again_at - self._now())
         try:
             async with asyncio.timeout(max(0.0, min(waits)) + 0.01 if waits else None):
-                await self._wake.wait()
+                await self._state.changed.wait()
         except TimeoutError:
             pass
 

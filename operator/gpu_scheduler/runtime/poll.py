@@ -1,20 +1,23 @@
-"""A loop that looks at something again and again, and that no mistake of one look ends.
+"""A loop that checks something again and again, and that no mistake of one check ends.
 
 Run as a task of the leader by whoever has a ``check``.
 """
 
 import asyncio
+import logging
 from collections.abc import Awaitable, Callable
 from typing import NoReturn
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
 
+log = logging.getLogger(__name__)
+
 
 async def poll_for_ever(
-    poll: Callable[[], Awaitable[None]], *, seconds: float, loop: str, about: str
+    check: Callable[[], Awaitable[None] | None], *, seconds: float, loop: str, about: str
 ) -> NoReturn:
-    """Look every ``seconds``; what a look raises is noted (``kube.unexpected``).
+    """Check every ``seconds``; what a check raises is noted (``kube.unexpected``).
 
     Raises:
         NotLeader: the fence has closed.
@@ -22,8 +25,12 @@ async def poll_for_ever(
     while True:
         await asyncio.sleep(seconds)
         try:
-            await poll()
+            done = check()
+            if done is not None:
+                await done
         except errors.NotLeader:
             raise
+        except errors.ApiError as error:
+            log.warning("%s: %s", about, error)
         except Exception:
             unexpected(loop, about)

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 from gpu_scheduler.core.consolidation import REST_SECONDS
 from gpu_scheduler.core.model.decision import Evict, EvictReason
@@ -22,8 +23,9 @@ from gpu_scheduler.jobs.evict import mark_moved
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime import overbooked
 from gpu_scheduler.runtime.events import Events, Subject
-from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.runtime.evictor import Eviction, Evictor
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.gangs import holds
 from gpu_scheduler.state.pods import PodRecord, Stage
@@ -47,16 +49,15 @@ class Preemption:
     def __init__(
         self,
         state: ClusterState,
-        recovery: Recovery,
+        evictor: Evictor,
         events: Events,
         *,
-        wake: Callable[[], None],
         clock: Callable[[], float],
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``wake``: an eviction was given up, plan again; ``now``: epoch seconds."""
-        self._state, self._recovery, self._events = state, recovery, events
-        self._wake, self._clock, self._now = wake, clock, now
+        """``clock``: monotonic seconds, ``now``: epoch seconds."""
+        self._state, self._evictor, self._events = state, evictor, events
+        self._clock, self._now = clock, now
         self._preempted: dict[JobKey, tuple[str, Preempted]] = {}  # with the GPUJob's uid
         self._spared: dict[PodUID, float] = {}  # until, monotonic seconds
         self.counts: Counter[str] = Counter()
@@ -95,6 +96,10 @@ class Preemption:
         self._say(decision.job, "Preempted", decision.message)
         self._say(decision.beneficiary, "Preempting", decision.message)
 
+    def relieve(self) -> bool:
+        """Evict from devices above their capacity; True when that began now."""
+        return overbooked.relieve(self._state, self._evictor)
+
     def of(self, job: JobKey) -> Preempted | None:
         """For whom pods of a job had to go, as far as that was not forgotten."""
         known = self._preempted.get(job)
@@ -109,8 +114,8 @@ class Preemption:
         if pod.deleting or pod.stage is Stage.ENDED:
             return False
         first = self._mark(pod) if reason is EvictReason.CONSOLIDATE else None
-        owed = reason is EvictReason.RECLAIM
-        if not self._recovery.make_way(pod, lambda: self._gave_up(pod.uid), first, owed=owed):
+        owed, stays = reason is EvictReason.RECLAIM, partial(self._stays, pod.uid)
+        if not self._evictor.evict(Eviction(pod, first=first, owed=owed, gave_up=stays)):
             return False
         self._state.set_leaving(pod.uid, True)
         return True
@@ -125,14 +130,13 @@ class Preemption:
         old = [i for i, mark in job.moves.items() if mark.at + REST_SECONDS <= now]
         return mark_moved(meta, pod.index, pod.uid, datetime.fromtimestamp(now, UTC), old)
 
-    def _gave_up(self, uid: PodUID) -> None:
+    def _stays(self, uid: PodUID) -> None:
         running_pods = self._state.running_pods
         self._state.set_leaving(uid, False)
         if running_pods.get(uid) is None:
             return
         self._spared[uid] = self._clock() + SPARED_SECONDS
         self._state.spare(uid, True)
-        self._wake()
 
     def _lives(self, key: JobKey, uid: str) -> bool:
         """Whether the GPUJob is still that one, and not a later one of its name."""

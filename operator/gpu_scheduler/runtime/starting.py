@@ -23,9 +23,10 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told
+from gpu_scheduler.runtime.gang_guard import GangGuard
 from gpu_scheduler.runtime.object_events import ObjectEvents
 from gpu_scheduler.runtime.poll import poll_for_ever
-from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.runtime.states import on_its_node
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.containers import Trouble
@@ -37,7 +38,7 @@ log = logging.getLogger(__name__)
 ASK_AFTER_SECONDS = 5.0
 _ASK_AGAIN = Backoff(ASK_AFTER_SECONDS, 64 * ASK_AFTER_SECONDS)
 _BACK_OFF = Backoff(60.0, 3600.0)
-_LOOK_SECONDS = 1.0
+_CHECK_SECONDS = 1.0
 _ASKED_AT_ONCE = 5  # pods a second whose Events are read
 
 
@@ -67,14 +68,14 @@ class Starting:
         self,
         state: ClusterState,
         client: Client,
-        recovery: Recovery,
+        evictor: Evictor,
+        gangs: GangGuard,
         *,
-        wake: Callable[[], None],
         clock: Callable[[], float],
         now: Callable[[], float] = time.time,
     ) -> None:
-        """``wake``: a back-off is over, plan again; ``now``: epoch seconds."""
-        self._state, self._recovery, self._wake = state, recovery, wake
+        """``clock``: monotonic seconds, ``now``: epoch seconds."""
+        self._state, self._evictor, self._gangs = state, evictor, gangs
         self._events = ObjectEvents(client)
         self._clock, self._now = clock, now
         self._slow: dict[PodUID, _Slow] = {}
@@ -83,9 +84,9 @@ class Starting:
         """Pods that gave their GPUs back because they did not start."""
 
     async def run(self) -> NoReturn:
-        """Look for ever; ends with NotLeader when the fence closes."""
+        """Check for ever; ends with NotLeader when the fence closes."""
         await poll_for_ever(
-            self.check, seconds=_LOOK_SECONDS, loop="starting", about="pods that do not start"
+            self.check, seconds=_CHECK_SECONDS, loop="starting", about="pods that do not start"
         )
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
@@ -119,7 +120,7 @@ class Starting:
         return not self.gave_back(key)
 
     async def check(self) -> None:
-        """Check once at all pods that have not started."""
+        """Look once at all pods that have not started."""
         self._expire()
         due: Turns[str, PodRecord] = Turns()
         jobs = set[str]()
@@ -189,8 +190,11 @@ class Starting:
         why = trouble.message if trouble is not None else on_its_node(pod)[1]
         limit = self._limit_seconds(pod)
         message = f"pod {pod.name} gave its GPU back, for it did not start within {limit} s"
-        if not self._recovery.evict_not_started(pod, f"{message}: {why}"):
+        full = f"{message}: {why}"
+        told = Told("not_started", "StartTimedOut", f"{full}; it is tried again later")
+        if pod.deleting or not self._evictor.evict(Eviction(pod, told)):
             return
+        self._gangs.member_lost(pod, full)
         self.timed_out += 1
         known = self._back_off.get(key)
         if known is not None and known.uid == job.uid and not known.over:
@@ -214,4 +218,3 @@ class Starting:
                 known.over = True
                 self._state.touch(key)
                 self._state.replan()
-                self._wake()

@@ -26,8 +26,8 @@ from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.custom_resources import GPUJOBS, GPUPROJECTS, CustomResources
 from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.runtime.last_plan import LastPlan
 from gpu_scheduler.runtime.overview import Overview, survey
-from gpu_scheduler.runtime.planning import Planning
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.project_status import project_status
 from gpu_scheduler.runtime.protection import Watched
@@ -73,7 +73,7 @@ class StatusWriter:
         self,
         state: ClusterState,
         client: Client,
-        planning: Planning,
+        planning: LastPlan,
         custom_resources: CustomResources,
         events: Events,
         preemption: Preemption,

@@ -47,7 +47,7 @@ class ClusterState:
         self._terminating: set[str] = set()
         self._touched: set[JobKey] = set()
         self._version = 0
-        self.changed = asyncio.Event()  # set whenever the version grows; who plans clears it
+        self.changed = asyncio.Event()  # what others than the planner did: it clears this
         # For others to read. What they write goes through the methods below.
         self.pods: Mapping[PodUID, PodRecord] = self._pods.known
         self.placeholders: Mapping[PodUID, PodRecord] = self._pods.placeholders
@@ -224,7 +224,8 @@ class ClusterState:
         held = Charge(place.node, pod.namespace, *need, place.grants, pod.name)
         self.ledger.charge_pod(place.pod, held)
         peers = self.waiting.peers(place.pod)
-        self.replan(self._neighbours.put(place.pod, peers, place.node, ending=False))
+        seated = self._neighbours.put(place.pod, peers, place.node, ending=False)
+        self.replan(seated, wake=False)
         self.waiting.drop(place.pod)
         self._members_changed(place.job)
 
@@ -247,8 +248,7 @@ class ClusterState:
         """Note that a pod's eviction was decided, or given up: what it holds will be free."""
         (self._leaving.add if leaving else self._leaving.discard)(uid)
         self.running_pods.set_evicting(uid, leaving)
-        if self._member_changed(self.pods.get(uid)):
-            self.replan()
+        self.replan(self._member_changed(self.pods.get(uid)), wake=not leaving)
 
     def touch(self, key: JobKey) -> None:
         """A job's status may be another one, for a reason that is not kept here."""
@@ -260,10 +260,10 @@ class ClusterState:
         self._touched.clear()
         return taken
 
-    def replan(self, changes: int = 1) -> None:
-        """The next plan may be another one, as so much has changed."""
-        if changes:
-            self._version += changes
+    def replan(self, changes: int = 1, *, wake: bool = True) -> None:
+        """The next plan may be another one, as so much has changed; ``wake``: make it soon."""
+        self._version += changes
+        if changes and wake:
             self.changed.set()
 
     def spare(self, uid: PodUID, spared: bool) -> None:

@@ -17,7 +17,7 @@ from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.core.wording import clip
-from gpu_scheduler.kube.objects import Condition, Pod
+from gpu_scheduler.kube.objects import Condition, Meta, Pod
 from gpu_scheduler.state import containers
 from gpu_scheduler.state.containers import Failure, Trouble
 from gpu_scheduler.state.jobs import JobRecord
@@ -71,6 +71,11 @@ class PodRecord:
     failure: Failure | None = None  # of a pod that has failed
     disruption: str = ""  # why it had to leave, as DisruptionTarget says
     blocked: str = ""  # what keeps it from being placed, if that is not ours
+
+    @property
+    def meta(self) -> Meta:
+        """What names exactly this pod in a write."""
+        return Meta(name=self.name, namespace=self.namespace, uid=self.uid)
 
 
 def _owner_job(pod: Pod) -> str:

@@ -118,7 +118,7 @@ def _cluster(operator: Operator) -> Iterable[Metric]:
     for name, record in sorted(state.projects.records.items()):
         quota.add_metric([name], record.project.quota_milli / DEVICE_MILLI)
         held.add_metric([name], cluster.allocated_milli.get(name, 0) / DEVICE_MILLI)
-        due = operator.planning.shares_milli.get(name, 0)
+        due = operator.plan.shares_milli.get(name, 0)
         share.add_metric([name], due / DEVICE_MILLI)
     yield share
     yield quota
@@ -149,7 +149,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
         value=without_reason(operator.state.gpujobs.values(), time.time()),
     )
-    reasons = Counter(str(wait.reason) for wait in operator.planning.waits.values())
+    reasons = Counter(str(wait.reason) for wait in operator.plan.waits.values())
     pending = GaugeMetricFamily("gpusched_pending_jobs", "Waiting GPUJobs.", labels=["reason"])
     for reason, count in sorted(reasons.items()):
         pending.add_metric([reason], count)
@@ -159,7 +159,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         "Objects that the planner cannot work with and leaves out: above 0 there is a defect.",
         labels=["kind"],
     )
-    for kind, count in operator.planning.aside.counts().items():
+    for kind, count in operator.plan.aside.counts().items():
         aside.add_metric([kind], count)
     yield aside
     yield GaugeMetricFamily(
@@ -186,7 +186,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
     for result, count in sorted(operator.binder.results.items()):
         attempts.add_metric([result], count)
     yield attempts
-    counts = operator.recovery.counts
+    counts = operator.evictor.counts
     for name, key, text in (
         ("rejected_pods", "rejected", "Pods that a kubelet rejected, marked in time."),
         ("budgets_overruled", "budget_overruled", "Deleted for a guarantee against a budget."),

@@ -8,6 +8,7 @@ import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.runtime.evicting import Evicting
 from tests.unit.runtime.fake_client import (
     AWAY,
     BROKEN,
@@ -28,7 +29,7 @@ from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.runtime.binder import Binder, Writing
 from gpu_scheduler.state.cluster_state import ClusterState
 
 POD = PodUID("uid-job-0")
@@ -44,15 +45,13 @@ class Case:
         self.answer: Any = {}  # to the write
         self.now: Any = self.pod  # what a read or a touch shows
         self.client = FakeClient(self._reply)
-        self.wakes = 0
         self.term = FakeTerm()
         self.binder = Binder(
             self.state,
             self.client,  # type: ignore[arg-type]
-            concurrency=2,
-            pin=pin,
-            wake=self._wake,
-            term=self.term,  # type: ignore[arg-type]
+            self.term,  # type: ignore[arg-type]
+            Evicting(self.state, self.client, None).gangs,
+            Writing(2, pin),
             clock=clock,
         )
 
@@ -60,11 +59,9 @@ class Case:
         found = self.now if sent.method == "GET" or touches(sent) else self.answer
         return found() if callable(found) else found
 
-    def _wake(self) -> None:
-        self.wakes += 1
-
     def decide(self) -> None:
         self.state.assume(make_place())
+        self.state.changed.clear()
         self.binder.submit(make_place(), self.pod)
 
     @property
@@ -130,7 +127,7 @@ def test_a_write_that_did_not_happen_is_taken_back(answer: errors.ApiError) -> N
         await case.run()
         assert not case.charged
         assert waiting(case.state) == {"team-a/job": ["job-0"]}
-        assert case.wakes == 1
+        assert case.state.changed.is_set()
         assert "placed" not in case.binder.results
 
     run()
@@ -403,7 +400,7 @@ def test_a_charge_is_never_freed_while_the_pod_may_hold_it(faults: list[str]) ->
         case.client.reply = server.reply
         case.decide()
         async with Running(case.binder.run()):
-            for _ in range(200):
+            for _ in range(300):  # twelve answers that do not come are 212 s of back-off
                 await asyncio.sleep(1)
                 if not case.charged:
                     server.deliver()
@@ -495,7 +492,7 @@ def test_a_pod_of_which_only_metadata_changed_gets_its_write_again_at_once(path:
         assert versions == ["1", "2", "2"]
         assert case.charged
         assert case.binder.results == {"raced": 2, "placed": 1}
-        assert case.wakes == 0
+        assert not case.state.changed.is_set()
 
     run()
 
@@ -586,14 +583,15 @@ async def test_a_pod_whose_write_cannot_be_made_stops_no_other() -> None:
     def breaks(decision: Any) -> dict[str, str]:
         raise KeyError("odd")
 
-    case.binder._more = breaks
+    how = case.binder._how
+    case.binder._how = replace(how, more=breaks)
     async with Running(case.binder.run()):
         for _ in range(3):  # more than there are workers
             case.decide()
             await asyncio.sleep(1)
             assert not case.charged and case.binder.idle.is_set()
         assert case.binder.results == {"unexpected": 3}
-        case.binder._more = lambda decision: {}
+        case.binder._how = how
         case.decide()
         await asyncio.sleep(1)
         assert case.binder.results["placed"] == 1

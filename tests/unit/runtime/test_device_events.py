@@ -1,7 +1,7 @@
 """Troubles of devices are told once, to their node and to the jobs that sit beside strangers."""
 
 import pytest
-from tests.unit.runtime.test_recovery import FakeEvents
+from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.state.builders import half, make_pod
 from tests.unit.state.test_agents import devices
 from tests.unit.state.test_cluster_state import make_cluster_state

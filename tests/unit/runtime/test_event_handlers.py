@@ -22,8 +22,8 @@ class Observer:
 
 
 def test_pods() -> None:
-    state, observer, wakes = make_cluster_state(), Observer(), [0]
-    sink = PodHandler(state, observer, lambda: wakes.append(1))
+    state, observer = make_cluster_state(), Observer()
+    sink = PodHandler(state, observer)
     sink.changed(make_pod(version=2))
     sink.changed(make_pod(version=1))  # old news
     assert waiting(state) == {"team-a/job": ["job-0"]}
@@ -31,22 +31,22 @@ def test_pods() -> None:
     sink.replaced()
     assert waiting(state) == {}
     assert observer.seen == ["job-0@2", "uid-job-0 gone"]
-    assert sum(wakes) == 2
+    assert state.changed.is_set()
 
 
 def test_nodes() -> None:
-    state, wakes = make_cluster_state(), [0]
-    sink = NodeHandler(state, lambda: wakes.append(1))
+    state = make_cluster_state()
+    sink = NodeHandler(state)
     sink.changed(make_node("b"))
     sink.gone("", "a", "uid-a")
     sink.replaced()
     assert [node.name for node in state.snapshot().nodes] == ["b"]
-    assert sum(wakes) == 2
+    assert state.changed.is_set()
 
 
 def test_jobs_that_end_or_go_are_looked_at() -> None:
     state, told = make_cluster_state(), list[JobKey]()
-    sink = JobHandler(state, lambda: None, told.append)
+    sink = JobHandler(state, told.append)
     sink.changed(make_job(version=2))
     assert told == []
     sink.changed(make_job(version=3, ended="Complete"))
@@ -62,7 +62,7 @@ def test_jobs_that_end_or_go_are_looked_at() -> None:
 def test_a_job_that_lost_its_owner_is_no_longer_the_gpujobs() -> None:
     """Whoever may edit Jobs can do that; otherwise its GPUJob would run for ever."""
     state, told = make_cluster_state(), list[JobKey]()
-    sink = JobHandler(state, lambda: None, told.append)
+    sink = JobHandler(state, told.append)
     sink.changed(make_job(owner_uid="", version=2))
     assert (state.jobs, told) == ({}, [KEY])
     sink.changed(make_job(version=3))
@@ -72,13 +72,13 @@ def test_a_job_that_lost_its_owner_is_no_longer_the_gpujobs() -> None:
 def test_old_news_of_a_job_that_had_no_owner_then_are_ignored() -> None:
     state, told = make_cluster_state(), list[JobKey]()
     state.job_changed(make_job(version=5))
-    JobHandler(state, lambda: None, told.append).changed(make_job(owner_uid="", version=4))
+    JobHandler(state, told.append).changed(make_job(owner_uid="", version=4))
     assert (list(state.jobs), told) == (["job-uid"], [])
 
 
 def test_a_job_that_an_editor_changed_is_looked_at() -> None:
     state, told = make_cluster_state(), list[JobKey]()
-    sink = JobHandler(state, lambda: None, told.append)
+    sink = JobHandler(state, told.append)
     sink.changed(make_job(version=2, parallelism=100_000))
     assert told == [KEY]
     sink.changed(make_job(version=3, completions=5_000_000))

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.unit.runtime.evicting import Evicting
 from tests.unit.runtime.fake_client import (
     AWAY,
     BUSY,
@@ -13,23 +14,30 @@ from tests.unit.runtime.fake_client import (
     FakeTerm,
     Sent,
 )
-from tests.unit.runtime.test_recovery import FakeEvents
+from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_place
 from tests.unit.state.test_gangs import make_gang, member
 
-from gpu_scheduler.core.model.decision import Evict, EvictReason
+from gpu_scheduler.core.model.decision import (
+    Evict,
+    EvictReason,
+    Reason,
+    Reservation,
+    ReservationKind,
+    Wait,
+)
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.binder import Binder
-from gpu_scheduler.runtime.gang_guard import GangGuard
+from gpu_scheduler.runtime.binder import Binder, Writing
 from gpu_scheduler.runtime.preemption import Preemption
-from gpu_scheduler.runtime.recovery import Recovery
 
 KEY = JobKey("team-a/job")
 PATIENCE = 30.0
+WAIT = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 1)
+RESERVED = Reservation(PodUID("x"), KEY, "a", ReservationKind.FREED, None, ())
 MEMBERS = {"lead-0": ("lead", 0), "work-0": ("work", 0), "work-1": ("work", 1)}
 FORBIDDEN = errors.Forbidden(403, "Forbidden", "a policy says no")
 
@@ -43,39 +51,16 @@ class Case:
         self.answers: dict[str, Any] = {}  # "binding/NAME" or "eviction/NAME" -> error or delay
         self.client = FakeClient(self._reply)
         self.events = FakeEvents()
-        self.waits: set[JobKey] = set()
-        self.expecting: set[JobKey] = set()
-        shared: Any = {"clock": clock}
-        self.recovery = Recovery(
-            self.state,
-            self.client,  # type: ignore[arg-type]
-            self.events,  # type: ignore[arg-type]
-            stuck_seconds=30.0,
-            avoid_seconds=60.0,
-            **shared,
-        )
+        self.evicting = Evicting(self.state, self.client, self.events)
+        self.gangs, self.plan = self.evicting.gangs, self.evicting.plan
         self.binder = Binder(
             self.state,
             self.client,  # type: ignore[arg-type]
-            concurrency=concurrency,
-            pin=Pin.AFFINITY,
-            term=FakeTerm(),  # type: ignore[arg-type]
-            wake=lambda: None,
-            gang_failed=lambda job, why, placed: self.gangs.placement_failed(job, why, placed),
-            **shared,
+            FakeTerm(),  # type: ignore[arg-type]
+            self.gangs,
+            Writing(concurrency, Pin.AFFINITY),
+            clock=clock,
         )
-        self.gangs = GangGuard(
-            self.state,
-            self.recovery,
-            self.events,  # type: ignore[arg-type]
-            waiting=lambda: self.waits,
-            expecting=lambda: self.expecting,
-            abort=self.binder.abort,
-            wake=lambda: None,
-            patience_seconds=PATIENCE,
-            **shared,
-        )
-        self.recovery.member_lost = self.gangs.member_lost
 
     def _reply(self, sent: Sent) -> Any:
         name, _, verb = sent.path.split("/pods/")[1].partition("/")
@@ -191,7 +176,7 @@ async def test_a_member_that_the_kubelet_rejects_takes_the_others_with_it() -> N
     )
     seen = case.state.pod_changed(rejected)
     assert seen is not None
-    case.recovery.observe(seen)
+    case.evicting.placements.observe(seen)
     await asyncio.sleep(1)
     assert sorted(case.sent("eviction")) == ["lead-0", "work-0"]
     assert case.gangs.counts == {"member": 1}
@@ -202,19 +187,19 @@ async def test_a_member_that_the_kubelet_rejects_takes_the_others_with_it() -> N
 
 def half_placed(**spec: Any) -> Case:
     case = Case(member("lead", node="a", grants=half()), member("work"), member("work", 1), **spec)
-    case.waits = {KEY}
+    case.plan.waits = {KEY: WAIT}
     return case
 
 
 @virtual
 async def test_a_gang_that_stays_half_placed_is_released_after_a_while() -> None:
     case = half_placed()
-    case.gangs.sweep()
+    case.gangs.check()
     await asyncio.sleep(PATIENCE - 1)
-    case.gangs.sweep()
+    case.gangs.check()
     assert case.sent("eviction") == []
     await asyncio.sleep(1)
-    case.gangs.sweep()
+    case.gangs.check()
     await asyncio.sleep(1)
     assert case.sent("eviction") == ["lead-0"]
     assert case.gangs.counts == {"incomplete": 1}
@@ -223,12 +208,12 @@ async def test_a_gang_that_stays_half_placed_is_released_after_a_while() -> None
 @virtual
 async def test_a_gang_that_is_completed_in_time_stays() -> None:
     case = half_placed()
-    case.gangs.sweep()
-    case.waits = set()  # the planner found places
+    case.gangs.check()
+    case.plan.waits = {}  # the planner found places
     await asyncio.sleep(PATIENCE)
-    case.gangs.sweep()
-    case.waits = {KEY}  # and lost one again
-    case.gangs.sweep()
+    case.gangs.check()
+    case.plan.waits = {KEY: WAIT}  # and lost one again
+    case.gangs.check()
     await asyncio.sleep(1)
     assert case.sent("eviction") == []
 
@@ -239,11 +224,11 @@ def test_a_gang_that_waits_for_something_else_stays(why: str) -> None:
     async def run() -> None:
         case = half_placed(gang=why != "no gang")
         if why == "room is being made":
-            case.expecting = {KEY}
+            case.plan.reservations = {PodUID("x"): RESERVED}
         elif why == "a member is still to come":
             case.state.pod_gone(PodUID("uid-work-1"))
         for _ in range(3):
-            case.gangs.sweep()
+            case.gangs.check()
             await asyncio.sleep(PATIENCE)
         assert case.sent("eviction") == []
 
@@ -254,7 +239,7 @@ def test_a_gang_that_waits_for_something_else_stays(why: str) -> None:
 async def test_an_eviction_that_a_budget_refuses_for_long_is_tried_again() -> None:
     case = half_placed()
     case.answers["eviction/lead-0"] = BUSY
-    async with Running(case.gangs.run()), Running(case.recovery.run()):
+    async with case.evicting.running(case.gangs.run()):
         await asyncio.sleep(PATIENCE + 60)
         assert case.state.leaving == set()  # given up, so it counts as placed again
         case.answers["eviction/lead-0"] = {}
@@ -277,9 +262,8 @@ async def test_a_gang_gives_way_as_a_whole_and_is_told_once() -> None:
     case = Case(*pods)
     preemption = Preemption(
         case.state,
-        case.recovery,
+        case.evicting.evictor,
         case.events,  # type: ignore[arg-type]
-        wake=lambda: None,
         clock=clock,
     )
     evicts = [

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from tests.unit.runtime.test_recovery import Case as RecoveryCase
+from tests.unit.runtime.test_failed_placements import Case as RecoveryCase
 from tests.unit.state.builders import half, make_gpujob, make_pod
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.event_handlers import PodHandler
-from gpu_scheduler.runtime.losses import Losses
+from gpu_scheduler.runtime.evictor import Eviction, Told
 
 KEY = make_gpujob().key
 DRAINED = {
@@ -22,9 +22,8 @@ DRAINED = {
 class Case(RecoveryCase):
     def __init__(self) -> None:
         super().__init__()
-        self.losses = Losses(self.state)
-        self.recovery.lost = self.losses.lost
-        self.sink = PodHandler(self.state, self.recovery, lambda: None, (self.losses,))
+        self.losses = self.evicting.losses
+        self.sink = PodHandler(self.state, self.placements, (self.losses,))
 
 
 def pod(name: str = "job-0", **settings: Any) -> Pod:
@@ -48,7 +47,12 @@ async def test_a_drained_pod_says_so_until_the_job_has_another() -> None:
 async def test_who_evicts_knows_better_than_the_condition() -> None:
     case = Case()
     await case.see(pod())
-    case.recovery.evict_over_cap(case.state.pods[PodUID("uid-job-0")], "above its cap")
+    case.evictor.evict(
+        Eviction(
+            case.state.pods[PodUID("uid-job-0")],
+            Told("over_cap", "OverCapEvicted", "above its cap; it starts again"),
+        )
+    )
     await case.see(pod(version=2, deleting=True, conditions=(DRAINED,)))
     assert case.losses.of(KEY) == "above its cap; it starts again"
 

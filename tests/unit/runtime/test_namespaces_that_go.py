@@ -93,7 +93,7 @@ async def test_elsewhere_no_job_is_deleted() -> None:
 
 def test_its_gpujobs_are_looked_at_once_and_so_are_jobs_that_appear_later() -> None:
     state, told = make_cluster_state(), list[JobKey]()
-    sink, jobs = NamespaceHandler(state, told.append), JobHandler(state, lambda: None, told.append)
+    sink, jobs = NamespaceHandler(state, told.append), JobHandler(state, told.append)
     sink.changed(namespace(deleting=False))
     assert told == []
     sink.changed(namespace())

@@ -13,7 +13,8 @@ from gpu_scheduler.api.orders import GPUNodeAt, Orders, parse
 from gpu_scheduler.core.model.request import PodUID, Project, ProjectName
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.unexpected import counts
-from gpu_scheduler.runtime.node_orders import NodeOrders
+from gpu_scheduler.runtime.changed_nodes import ChangedNodes
+from gpu_scheduler.runtime.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.projects import ProjectRecord
 
@@ -52,12 +53,15 @@ class Stage:
         self.client = FakeClient()
         self.gpu_nodes: dict[str, tuple[str, str]] = {}
         self.leases: dict[str, tuple[str, bool]] = {}
+        self.changed = ChangedNodes()
         self.orders = NodeOrders(
             self.state,
             self.client,  # type: ignore[arg-type]
             AGENTS,
-            gpu_node=self.gpu_nodes.get,
-            lease=lambda node: self.leases.get(node, ("", False)),
+            self.changed,
+            lambda node: NodeVersions(
+                self.gpu_nodes.get(node), *self.leases.get(node, ("", False))
+            ),
             clock=clock,
         )
         for node in ("a", "b"):
@@ -79,7 +83,7 @@ class Stage:
         self.state.project_changed(
             ProjectRecord(project, ("team-a",), "", 1, "u", over_cap_policy=policy)
         )
-        self.orders.changed("")
+        self.changed.add("")
 
     def told(self, node: str = "a") -> list[Orders]:
         sent = self.client.of("PATCH", f"/pods/agent-{node}")
@@ -148,7 +152,7 @@ async def test_many_changes_are_one_write_and_no_change_is_none() -> None:
         for version in range(2, 9):
             stage.see(*(ours(f"job-{n}", version=version) for n in range(50)))
             stage.leases["a"] = (str(version), False)
-            stage.orders.changed("a")
+            stage.changed.add("a")
             await asyncio.sleep(1)
     assert [len(each.pods) for each in stage.told()] == [0, 50]
     assert stage.orders.writes == 2
@@ -194,7 +198,7 @@ async def test_a_gpunode_that_is_another_or_gone_is_told_at_once() -> None:
             stage.gpu_nodes |= {"a": found} if found else {}
             if found is None:
                 del stage.gpu_nodes["a"]
-            stage.orders.changed("a")
+            stage.changed.add("a")
             await asyncio.sleep(4)
     seen = [each.gpu_node.version if each.gpu_node else None for each in stage.told()]
     assert seen == ["1", "2", None, "3"]
@@ -210,7 +214,7 @@ async def test_a_leases_version_is_news_only_when_it_is_overdue_or_the_agent_beg
         ):
             stage.leases["a"] = (version, overdue)
             stage.see(agent(container=container, version=int(version)))
-            stage.orders.changed("a")
+            stage.changed.add("a")
             await asyncio.sleep(4)
     assert [each.lease_version for each in stage.told()] == ["1", "3", "4", "5"]
 

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.unit.runtime.evicting import Evicting
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_job, make_node, make_pod
 from tests.unit.state.cluster_states import make_cluster_state
@@ -14,11 +15,12 @@ from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Lease, LeaseSpec, Meta
 from gpu_scheduler.kube.unexpected import counts
+from gpu_scheduler.runtime.changed_nodes import ChangedNodes
 from gpu_scheduler.runtime.device_events import DeviceEvents
 from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.runtime.evictor import Eviction
 from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.preemption import Preemption
-from gpu_scheduler.runtime.recovery import Recovery
 from gpu_scheduler.runtime.sweeps.pruning import Pruning
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.devices import Device
@@ -54,15 +56,8 @@ class Silence:
         pass
 
 
-def recovery(state: ClusterState, client: Client) -> Recovery:
-    return Recovery(
-        state,
-        client,
-        Silence(),
-        stuck_seconds=5,
-        avoid_seconds=10,
-        clock=clock,  # type: ignore[arg-type]
-    )
+def evicting(state: ClusterState, client: Client) -> Evicting:
+    return Evicting(state, client, Silence(), stuck_seconds=5, avoid_seconds=10)
 
 
 def two_stuck() -> ClusterState:
@@ -75,53 +70,54 @@ def two_stuck() -> ClusterState:
 
 @virtual
 async def test_recovery_survives_an_answer_that_nobody_foresaw() -> None:
-    before, client = counts["recovery"], Client(failing(KeyError("metadata")))
-    one = recovery(two_stuck(), client)
-    async with Running(one.run()):
+    before, client = counts["evictor"], Client(failing(KeyError("metadata")))
+    one = evicting(two_stuck(), client)
+    async with one.running():
         await asyncio.sleep(30)
     assert any("good-0" in path for path in client.asked)
     assert sum("bad-0" in path for path in client.asked) > 1  # tried again
-    assert counts["recovery"] > before
+    assert counts["evictor"] > before
 
 
 @virtual
 async def test_recovery_survives_a_listener_that_fails_about_one_pod() -> None:
-    before, client = counts["recovery"], Client(lambda path: b"{}")
-    one = recovery(two_stuck(), client)
+    before, client = counts["failed placements"], Client(lambda path: b"{}")
+    one = evicting(two_stuck(), client)
 
     def lost(pod: Any, why: str) -> None:
         if pod.name == "bad-0":
             raise IndexError
 
-    one.member_lost = lost
-    async with Running(one.run()):
+    one.gangs.member_lost = lost  # type: ignore[method-assign]
+    async with one.running():
         await asyncio.sleep(30)
     assert any("good-0" in path for path in client.asked)
-    assert counts["recovery"] == before + 1
+    assert counts["failed placements"] == before + 1
 
 
 @virtual
 async def test_recovery_still_ends_when_the_fence_closes() -> None:
-    one = recovery(two_stuck(), Client(failing(errors.NotLeader("over"))))
+    one = evicting(two_stuck(), Client(failing(errors.NotLeader("over"))))
     with pytest.raises(errors.NotLeader):
         async with asyncio.timeout(60):
-            await one.run()
+            async with one.running():
+                await one.evictor.run()
 
 
 @virtual
 async def test_an_eviction_that_fails_does_not_keep_the_others() -> None:
     state, before = two_stuck(), counts["preemption"]
     client = Client(lambda path: b"{}")
-    one = recovery(state, client)
-    make_way = one.make_way
+    one = evicting(state, client)
+    evict = one.evictor.evict
 
-    def failing_way(pod: Any, *more: Any, **options: Any) -> bool:
-        if pod.name == "bad-0":
+    def failing_evict(eviction: Eviction) -> bool:
+        if eviction.pod.name == "bad-0":
             raise TypeError
-        return make_way(pod, *more, **options)
+        return evict(eviction)
 
-    one.make_way = failing_way  # type: ignore[method-assign]
-    preemption = Preemption(state, one, Silence(), wake=lambda: None, clock=clock)  # type: ignore[arg-type]
+    one.evictor.evict = failing_evict  # type: ignore[method-assign]
+    preemption = Preemption(state, one.evictor, Silence(), clock=clock)  # type: ignore[arg-type]
     preemption.carry_out(
         Evict(PodUID(f"uid-{n}-0"), JobKey("team-a/job"), JobKey("x/y"), EvictReason.RECLAIM, "")
         for n in ("bad", "good")
@@ -149,7 +145,7 @@ async def test_agents_that_fall_silent_are_told_whatever_happens_with_one() -> N
     state.node_changed(make_node("bad"))
     for node in ("bad", "a"):
         state.gpunode_changed(node, (Device("GPU-1", 0, "A100", 40000),))
-    beats = Heartbeats(state, lambda: None, clock=clock)
+    beats = Heartbeats(state, ChangedNodes(), clock=clock)
     for node in ("bad", "a"):
         beats.changed(Lease(Meta(name=f"gpu-node-{node}"), LeaseSpec("me", 40, "now")))
     silent = state.agent_silent
@@ -189,7 +185,13 @@ async def test_a_pruned_trial_with_an_odd_time_does_not_keep_a_new_leader_from_s
         make_pod(node="a", grants=half(), phase="Running", conditions=(condition,))
     )
     state.job_changed(make_job())
-    pruning = Pruning(state, Client(lambda path: b"{}"), Silence(), clock=clock)  # type: ignore[arg-type]
+    pruning = Pruning(
+        state,
+        Client(lambda path: b"{}"),
+        evicting(state, Client(print)).evictor,
+        Silence(),
+        clock=clock,
+    )  # type: ignore[arg-type]
     async with Running(pruning.run()):
         await asyncio.sleep(5)
 

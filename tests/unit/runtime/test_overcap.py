@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.test_custom_resources import project_body
-from tests.unit.runtime.test_recovery import Case as RecoveryCase
+from tests.unit.runtime.test_failed_placements import Case as RecoveryCase
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_pod, make_project
 from tests.unit.state.test_agents import OVER, devices
@@ -26,13 +26,13 @@ class Case(RecoveryCase):
         pod = {"node": "a", "grants": half("GPU-0"), "phase": "Running", **pod}
         self.state.pod_changed(make_pod(**pod))
         self.state.agents.set_alive("a", True)
-        self.overcap = OverCap(self.state, self.recovery, clock=clock)
+        self.overcap = OverCap(self.state, self.evictor, clock=clock)
 
     def report(self, *reports: Report, node: str = "a") -> None:
         self.state.gpunode_changed(node, devices(), {UID: reports} if reports else {})
 
     def running(self) -> Running:
-        return Running(self.recovery.run(), self.overcap.run())
+        return self.evicting.running(self.overcap.run())
 
 
 @virtual
@@ -46,7 +46,7 @@ async def test_policy_evict_acts_at_once_and_names_policy_and_numbers() -> None:
     assert (name, reason) == ("job", "OverCapEvicted")
     assert message == "job-0 on a: too much; policy evict; it starts again"
     assert case.avoided() == set()  # the node is not to blame
-    assert case.recovery.counts == {"over_cap": 1}
+    assert case.evictor.counts == {"over_cap": 1}
     assert case.overcap.violations == {("team-a", "evict"): 1}
 
 
@@ -136,7 +136,7 @@ async def test_an_eviction_that_failed_is_tried_again_without_more_words() -> No
         await asyncio.sleep(10)
     assert len(case.evictions) > 1
     assert len(case.events.said) == 1
-    assert case.recovery.counts == {"over_cap": 1}
+    assert case.evictor.counts == {"over_cap": 1}
 
 
 @virtual

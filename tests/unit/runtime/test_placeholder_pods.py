@@ -11,7 +11,7 @@ from gpu_scheduler.api.names import holder_name
 from gpu_scheduler.jobs.placeholder import PlaceholderSettings
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.placeholder_pods import PlaceholderPods
+from gpu_scheduler.runtime.placeholder_pods import Keeping, PlaceholderPods
 
 FIRST = holder_name("a", "0")
 REFUSED = errors.Forbidden(403, "Forbidden", "exceeded quota")
@@ -29,10 +29,7 @@ class Stage:
             self.state,
             self.client,  # type: ignore[arg-type]
             PlaceholderSettings(OURS, "example/operator:1"),
-            enabled=enabled,
-            whole_nodes=False,
-            keep_seconds=60,
-            owner=owner,
+            Keeping(enabled=enabled, whole_nodes=False, keep_seconds=60, owner=owner),
             clock=lambda: self.now,
         )
 

@@ -1,7 +1,9 @@
 """When it plans, and that it does not when nothing changed."""
 
 import asyncio
+from collections.abc import Iterable
 
+from tests.unit.runtime.evicting import last_plan
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import (
     half,
@@ -15,7 +17,7 @@ from tests.unit.state.test_cluster_state import free, make_cluster_state, waitin
 
 from gpu_scheduler.core.model.decision import Evict, Place, Reason
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import epoch_seconds
 
@@ -62,20 +64,22 @@ class Case:
         self.observed: list[float] = []
         self.evicts: list[Evict] = []
         self.epoch = 0.0  # of the clock
+        self.last = last_plan(state)
         self.planning = Planning(
             state,
             self.binder,  # type: ignore[arg-type]
-            cycle_seconds=cycle_seconds,
-            clock=clock,
-            check_capacity=self._check,
-            evict=self.evicts.extend,
-            now=lambda: self.epoch + clock(),
-            observe_seconds=self.observed.append,
+            self,  # type: ignore[arg-type]
+            self.last,
+            Rules(),
+            Times(cycle_seconds, clock, lambda: self.epoch + clock(), self.observed.append),
         )
 
-    def _check(self) -> bool:
+    def relieve(self) -> bool:
         self.checks += 1
         return self.overbooked
+
+    def carry_out(self, evicts: Iterable[Evict]) -> None:
+        self.evicts += evicts
 
 
 @virtual
@@ -97,7 +101,7 @@ async def test_waits_are_kept_and_their_jobs_touched_when_they_change() -> None:
     case = Case(make_cluster_state(make_pod()))
     case.state.node_changed(make_node("a", cordoned=True))
     case.planning.cycle()
-    wait = case.planning.waits[KEY]
+    wait = case.last.waits[KEY]
     assert wait.reason is Reason.WAITING_FOR_RESOURCES
     assert "cordoned" in wait.message
     case.state.touched.clear()
@@ -105,7 +109,7 @@ async def test_waits_are_kept_and_their_jobs_touched_when_they_change() -> None:
     assert case.state.touched == set()
     case.state.node_changed(make_node("a"))
     case.planning.cycle()
-    assert case.planning.waits == {}
+    assert case.last.waits == {}
     assert case.state.touched == {KEY}
 
 
@@ -125,7 +129,7 @@ async def test_what_waited_for_evictions_is_planned_next_without_any_news() -> N
     case = Case(make_cluster_state(make_pod()))
     case.overbooked = True
     async with Running(case.planning.run()):
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(0.1)
         assert case.binder.given == []
         case.overbooked = False
@@ -138,24 +142,20 @@ async def test_a_wake_without_a_change_does_not_plan() -> None:
     case = Case(make_cluster_state())
     async with Running(case.planning.run()):
         for _ in range(10):
-            case.planning.wake()
+            case.state.changed.set()
             await asyncio.sleep(1)
-    assert case.planning.cycles == 1
+    assert case.last.cycles == 1
 
 
 @virtual
-async def test_a_change_without_a_wake_waits_for_one() -> None:
+async def test_a_change_is_planned_with_soon_and_its_own_decisions_are_none() -> None:
     case = Case(make_cluster_state())
     async with Running(case.planning.run()):
-        case.planning.wake()
-        await asyncio.sleep(1)
+        await asyncio.sleep(100)
+        assert case.last.cycles == 1
         case.state.pod_changed(make_pod())
         await asyncio.sleep(100)
-        assert case.planning.cycles == 1
-        case.planning.wake()
-        await asyncio.sleep(1)
-    assert case.planning.cycles == 2
-    assert case.binder.nodes == ["a"]
+        assert (case.last.cycles, len(case.binder.given)) == (2, 1)
 
 
 @virtual
@@ -164,22 +164,22 @@ async def test_the_first_pod_of_a_burst_does_not_wait_and_the_others_are_planned
     async with Running(case.planning.run()):
         for index in range(4):
             case.state.pod_changed(make_pod(f"job-{index}", index=index))
-            case.planning.wake()
+            case.state.changed.set()
             await asyncio.sleep(0.1)
             assert len(case.binder.given) == 1
         await asyncio.sleep(5)
-    assert (case.planning.cycles, len(case.binder.given)) == (2, 4)
+    assert (case.last.cycles, len(case.binder.given)) == (2, 4)
 
 
 @virtual
 async def test_a_cycle_that_placed_nothing_does_not_make_the_next_one_wait() -> None:
     case = Case(make_cluster_state(), cycle_seconds=1.0)
     async with Running(case.planning.run()):
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(0.1)
-        assert case.planning.cycles == 1
+        assert case.last.cycles == 1
         case.state.pod_changed(make_pod())
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(0.1)
     assert case.binder.nodes == ["a"]
 
@@ -189,10 +189,10 @@ async def test_a_node_that_was_avoided_is_used_again_without_any_news() -> None:
     case = Case(make_cluster_state(make_pod()))
     case.state.waiting.avoid(KEY, "a", clock(), 60)
     async with Running(case.planning.run()):
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(59)
         assert case.binder.nodes == []
-        assert "failed there" in case.planning.waits[KEY].message
+        assert "failed there" in case.last.waits[KEY].message
         await asyncio.sleep(2)
         assert case.binder.nodes == ["a"]
 
@@ -203,9 +203,9 @@ async def test_what_was_said_on_an_avoided_node_is_told_to_who_waits() -> None:
     said = "kube-scheduler could not bind job-0: 0/1 nodes are available: 1 had no free port."
     case.state.waiting.avoid(KEY, "a", clock(), 60, said)
     async with Running(case.planning.run()):
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(1)
-    assert case.planning.waits[KEY].message.endswith(f"; refused on a: {said}")
+    assert case.last.waits[KEY].message.endswith(f"; refused on a: {said}")
 
 
 @virtual
@@ -213,9 +213,9 @@ async def test_it_rests_when_an_avoided_node_runs_out_and_nothing_waits() -> Non
     case = Case(make_cluster_state())
     case.state.waiting.avoid(KEY, "a", clock(), 60)
     async with Running(case.planning.run()):
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(3600)
-    assert case.planning.cycles <= 2
+    assert case.last.cycles <= 2
 
 
 @virtual
@@ -223,7 +223,7 @@ async def test_a_paused_planner_places_nothing_more() -> None:
     case = Case(make_cluster_state(make_pod()))
     case.planning.paused = True
     async with Running(case.planning.run()):
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(10)
     assert case.binder.given == []
 
@@ -245,7 +245,7 @@ async def test_evictions_are_handed_out_and_shares_are_kept() -> None:
     case = Case(two_teams())
     case.planning.cycle()
     assert [evict.job for evict in case.evicts] == ["team-a/job"]
-    assert case.planning.shares_milli == {"team-a": 1000, "team-b": 1000}
+    assert case.last.shares_milli == {"team-a": 1000, "team-b": 1000}
 
 
 @virtual
@@ -276,8 +276,8 @@ async def test_time_alone_makes_it_plan_when_a_reservation_comes_due() -> None:
     )
     case.epoch = epoch_seconds("2026-01-01T00:00:00Z") - clock()
     async with Running(case.planning.run()):
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(59)
-        assert case.planning.cycles == 1
+        assert case.last.cycles == 1
         await asyncio.sleep(2)
-        assert case.planning.cycles == 2
+        assert case.last.cycles == 2

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 import pytest
+from tests.unit.runtime.evicting import Evicting
 from tests.unit.runtime.fake_client import AWAY, BROKEN, BUSY, FakeClient, Sent
-from tests.unit.runtime.test_recovery import FakeEvents
-from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.runtime.test_failed_placements import FakeEvents
+from tests.unit.runtime.virtual_loop import clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
 from tests.unit.state.test_cluster_state import make_cluster_state
 
@@ -16,7 +17,6 @@ from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.preemption import SPARED_SECONDS, Preempted, Preemption
-from gpu_scheduler.runtime.recovery import Recovery
 
 VICTIM, WINNER = make_gpujob().key, JobKey("team-a/urgent")
 POD = PodUID("uid-job-0")
@@ -30,21 +30,14 @@ class Case:
     def __init__(self, answer: Any = None) -> None:
         self.state = make_cluster_state(make_pod(node="a", grants=half(), phase="Running"))
         self.state.gpujob_changed(make_gpujob("urgent", uid="urgent-uid"))
-        self.answer, self.events, self.woken = answer, FakeEvents(), 0
+        self.answer, self.events = answer, FakeEvents()
+        self.state.changed.clear()
         self.client = FakeClient(self._reply)
-        self.recovery = Recovery(
-            self.state,
-            self.client,  # type: ignore[arg-type]
-            self.events,  # type: ignore[arg-type]
-            stuck_seconds=30.0,
-            avoid_seconds=60.0,
-            clock=clock,
-        )
+        self.evicting = Evicting(self.state, self.client, self.events)
         self.preemption = Preemption(
             self.state,
-            self.recovery,
+            self.evicting.evictor,
             self.events,  # type: ignore[arg-type]
-            wake=self._wake,
             clock=clock,
             now=lambda: NOON,
         )
@@ -52,8 +45,9 @@ class Case:
     def _reply(self, sent: Sent) -> Any:
         return self.answer
 
-    def _wake(self) -> None:
-        self.woken += 1
+    @property
+    def woken(self) -> bool:
+        return self.state.changed.is_set()
 
     @property
     def evictions(self) -> list[Sent]:
@@ -114,13 +108,13 @@ async def test_pods_that_are_gone_or_going_are_left_alone() -> None:
 @virtual
 async def test_a_pod_whose_budget_says_no_for_long_is_spared_for_a_while() -> None:
     case = Case(BUSY)
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         case.preemption.carry_out([HIGHER])
         await asyncio.sleep(20)
         assert case.leaving == [POD] and len(case.evictions) > 3
         version = case.state.version
         await asyncio.sleep(60)
-        assert case.leaving == [] and case.woken == 1
+        assert case.leaving == [] and case.woken
         assert case.state.version > version
         known = case.state.running_pods.get(POD)
         assert known is not None and known.spared
@@ -133,23 +127,23 @@ async def test_a_pod_whose_budget_says_no_for_long_is_spared_for_a_while() -> No
 @virtual
 async def test_an_eviction_whose_answer_got_lost_is_asked_for_again_and_counts_meanwhile() -> None:
     case = Case(AWAY)
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         case.preemption.carry_out([EVICT])
         await asyncio.sleep(5)
-        assert case.leaving == [POD] and case.woken == 0
+        assert case.leaving == [POD] and not case.woken
         case.answer = {}
         await asyncio.sleep(10)
-    assert case.leaving == [POD] and case.woken == 0
+    assert case.leaving == [POD] and not case.woken
     assert len(case.evictions) > 1
 
 
 @virtual
 async def test_a_refused_eviction_is_given_up_at_once() -> None:
     case = Case(errors.Forbidden(403, "Forbidden", "told so"))
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         case.preemption.carry_out([EVICT])
         await asyncio.sleep(1)
-    assert case.leaving == [] and case.woken == 1
+    assert case.leaving == [] and case.woken
 
 
 @virtual
@@ -181,7 +175,7 @@ async def test_a_pod_whose_move_cannot_be_written_down_stays() -> None:
     case = Case(errors.NotFound(404, "NotFound", "the Job is gone"))
     case.preemption.carry_out([MOVE])
     await asyncio.sleep(1)
-    assert case.evictions == [] and case.leaving == [] and case.woken == 1
+    assert case.evictions == [] and case.leaving == [] and case.woken
     case.answer = None
     case.preemption.carry_out([EVICT])  # for another reason, which needs no mark
     await asyncio.sleep(1)
@@ -209,7 +203,7 @@ def test_what_is_owed_to_a_guarantee_goes_in_spite_of_budgets_and_is_not_charged
     async def run() -> None:
         case = Case()
         case.client.reply = lambda sent: veto if sent.path.endswith("/eviction") else {}
-        async with Running(case.recovery.run()):
+        async with case.evicting.running():
             case.preemption.carry_out([EVICT])
             await asyncio.sleep(90)
         assert case.leaving == [POD]

@@ -6,6 +6,7 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.unit.runtime.evicting import FakePreemption, last_plan
 from tests.unit.runtime.test_planning import FakeBinder
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import (
@@ -23,7 +24,7 @@ from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.events import Subject
-from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.state.cluster_state import ClusterState
 
 TEAMS = ("team-a", "team-b", "team-c")
@@ -75,15 +76,14 @@ class Case:
 
     def leader(self) -> Planning:
         """One that knows nothing of what was set aside before."""
+        self.last = last_plan(self.state, self._say)
         return Planning(
             self.state,
             self.binder,  # type: ignore[arg-type]
-            cycle_seconds=0.5,
-            clock=clock,
-            check_capacity=lambda: False,
-            say=self._say,
-            decide=self.decide,
-            now=clock,
+            FakePreemption(),  # type: ignore[arg-type]
+            self.last,
+            Rules(decide=self.decide),
+            Times(0.5, clock, clock),
         )
 
     def _say(self, subject: Subject, reason: str, message: str) -> None:
@@ -95,7 +95,7 @@ class Case:
 
     async def settle(self, seconds: float = 20) -> None:
         async with Running(self.planning.run()):
-            self.planning.wake()
+            self.state.changed.set()
             await asyncio.sleep(seconds)
 
 
@@ -108,12 +108,12 @@ async def test_a_job_that_cannot_be_planned_waits_and_all_others_start() -> None
     case = Case(make_cluster_state(), "team-b/j2")
     await case.settle()
     assert case.placed == ALL - {"team-b/j2"}
-    wait = case.planning.waits[JobKey("team-b/j2")]
+    wait = case.last.waits[JobKey("team-b/j2")]
     assert wait.reason == "Invalid"
     assert "IndexError" in wait.message
     assert "set aside" in wait.message
     assert case.said == [("GPUJob", "j2", "SetAside")]
-    assert case.planning.aside.counts() == {"job": 1, "node": 0, "project": 0}
+    assert case.last.aside.counts() == {"job": 1, "node": 0, "project": 0}
     assert counts["planning"] > before
 
 
@@ -137,7 +137,7 @@ async def test_a_project_that_cannot_be_planned_waits_with_all_its_jobs() -> Non
     await case.settle()
     assert case.placed == {uid for uid in ALL if not uid.startswith("team-c")}
     assert case.said == [("GPUProject", "team-c", "SetAside")]
-    waits = case.planning.waits
+    waits = case.last.waits
     assert {key for key in waits if "GPUProject team-c is set aside" in waits[key].message} == {
         f"team-c/j{n}" for n in range(4)
     }
@@ -172,18 +172,18 @@ async def test_what_is_set_aside_is_tried_again_when_it_changes() -> None:
         case.state.gpujob_changed(
             make_gpujob("j2", namespace="team-b", uid="team-b-j2", generation=2)
         )
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(5)
     assert case.placed == ALL
-    assert case.planning.aside.counts() == {"job": 0, "node": 0, "project": 0}
-    assert case.planning.waits == {}
+    assert case.last.aside.counts() == {"job": 0, "node": 0, "project": 0}
+    assert case.last.waits == {}
 
 
 @virtual
 async def test_it_is_tried_again_after_a_growing_time_which_costs_the_others_one_plan() -> None:
     case = Case(make_cluster_state(), "team-b/j2")
     async with Running(case.planning.run()):
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(50)
         trials = []
         for _ in range(4000):
@@ -212,7 +212,7 @@ async def test_planning_that_raises_on_nothing_at_all_goes_on_trying() -> None:
     case.decide = decide  # type: ignore[assignment]
     case.planning = case.leader()
     async with Running(case.planning.run()):
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(10)
         broken = False
         await asyncio.sleep(5)
@@ -231,7 +231,7 @@ async def test_others_run_between_two_questions() -> None:
             most, calls = max(most, case.decide.calls - calls), case.decide.calls
             await asyncio.sleep(0)
 
-    case.planning.wake()
+    case.state.changed.set()
     task = asyncio.ensure_future(case.planning.run())
     other = asyncio.ensure_future(beside())
     for _ in range(300):
@@ -291,7 +291,7 @@ async def test_a_cycle_that_fails_outside_of_any_object_does_not_end_the_leader(
 
     case.state.snapshot = failing  # type: ignore[method-assign]
     async with Running(case.planning.run()):
-        case.planning.wake()
+        case.state.changed.set()
         await asyncio.sleep(5)
         case.state.snapshot = snapshot  # type: ignore[method-assign]
         await asyncio.sleep(5)

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.test_custom_resources import project_body
-from tests.unit.runtime.test_recovery import Case as RecoveryCase
+from tests.unit.runtime.test_failed_placements import Case as RecoveryCase
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_gpujob, make_pod
 
@@ -41,22 +41,23 @@ class Case(RecoveryCase):
         self.state.project_changed(project_record(project_body(**project)))
         self.events_of: Any = {"items": []}
         self.asks: Any = FakeClient(lambda sent: self.events_of)
-        self.wakes = 0
+        self.state.changed.clear()
         self.starting = Starting(
             self.state,
             self.asks,
-            self.recovery,
-            wake=self._wake,
+            self.evictor,
+            self.evicting.gangs,
             clock=clock,
             now=lambda: 1_767_225_600.0 + clock() - self.start,  # 2026-01-01T00:00:00Z
         )
-        self.sink = PodHandler(self.state, self.recovery, lambda: None, (self.starting,))
+        self.sink = PodHandler(self.state, self.placements, (self.starting,))
 
-    def _wake(self) -> None:
-        self.wakes += 1
+    @property
+    def woken(self) -> bool:
+        return self.state.changed.is_set()
 
     def running(self) -> Running:
-        return Running(self.recovery.run(), self.starting.run())
+        return self.evicting.running(self.starting.run())
 
     async def until_it_may(self, start: bool) -> None:
         for _ in range(5000):
@@ -215,9 +216,10 @@ async def test_the_job_is_tried_again_after_a_time_that_doubles_until_it_runs() 
             await case.until_it_may(False)
             case.sink.gone("team-a", f"job-{number}", f"uid-{number}")
             began, version = clock(), case.state.version
+            case.state.changed.clear()
             await case.until_it_may(True)
             waited.append(round((clock() - began) / 60))
-            assert case.state.version > version and case.wakes == number + 1
+            assert case.state.version > version and case.woken
         assert waited == [1, 2, 4, 8, 16, 32, 60, 60, 60]
         await case.see(starts("job-9"), starts("job-9", phase="Running", version=2))
         await case.see(starts("job-10"))

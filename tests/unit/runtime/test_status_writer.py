@@ -17,7 +17,7 @@ from tests.unit.runtime.fake_client import (
     Sent,
 )
 from tests.unit.runtime.test_custom_resources import project_body
-from tests.unit.runtime.test_recovery import FakeEvents
+from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
 

@@ -83,7 +83,7 @@ def make(leader: bool = True) -> Metrics:
         operator.state.pod_changed(make_pod("job-1", index=1, cpu="999"))
         operator.planning.cycle()
         operator.binder.results["placed"] += 2
-        operator.recovery.counts["charged_by_race"] += 1
+        operator.evictor.counts["charged_by_race"] += 1
         operator.gangs.counts["member"] += 1
         operator.overcap.violations["team-a", "evict"] += 2
         operator.reports.answers[403] += 2

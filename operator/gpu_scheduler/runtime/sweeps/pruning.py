@@ -10,16 +10,18 @@ import asyncio
 import logging
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from typing import NoReturn
 
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.jobs.evict import evict, mark_pruned
+from gpu_scheduler.jobs.evict import mark_pruned
 from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.runtime.evictor import Eviction, Evictor
+from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord, Stage
@@ -27,9 +29,8 @@ from gpu_scheduler.state.pods import PodRecord, Stage
 log = logging.getLogger(__name__)
 
 GOODBYE_SECONDS = 2  # between SIGTERM and SIGKILL: it has had its grace already
-_LOOK_SECONDS = 0.5
+_CHECK_SECONDS = 0.5
 _MARK_SECONDS = 3.0  # longer than that no report waits for its answer
-_SETTLE_SECONDS = 3.0  # between tries to end a pod: so long the watch may take to show it going
 
 
 def _wall_clock() -> datetime:
@@ -43,17 +44,17 @@ class Pruning:
         self,
         state: ClusterState,
         client: Client,
+        evictor: Evictor,
         events: Events,
         *,
         clock: Callable[[], float],
         now: Callable[[], datetime] = _wall_clock,
     ) -> None:
         """``clock`` measures the grace, ``now`` dates the mark."""
-        self._state, self._client, self._events = state, client, events
+        self._state, self._client, self._evictor, self._events = state, client, evictor, events
         self._clock, self._now = clock, now
         self._told: dict[PodUID, float] = {}  # since when, on our clock
         self._marking: dict[PodUID, asyncio.Task[bool]] = {}
-        self._ending: dict[PodUID, asyncio.Task[None]] = {}
         self.ended = 0
         """Trials that did not stop by themselves and were evicted."""
 
@@ -82,9 +83,9 @@ class Pruning:
             if pod.pruned and pod.stage is not Stage.ENDED:
                 ago = self._now().timestamp() - epoch_seconds(pod.pruned)
                 self._told[pod.uid] = self._clock() - max(0.0, ago)
-        while True:
-            self.check()
-            await asyncio.sleep(_LOOK_SECONDS)
+        await poll_for_ever(
+            self.check, seconds=_CHECK_SECONDS, loop="pruning", about="trials told to stop"
+        )
 
     def check(self) -> None:
         """End pods whose grace is over; forget those that have ended."""
@@ -93,7 +94,7 @@ class Pruning:
             pod = self._state.pods.get(uid)
             if pod is None or pod.stage is Stage.ENDED:
                 del self._told[uid]
-            elif not pod.deleting and uid not in self._ending:
+            elif not pod.deleting:
                 try:
                     grace = self._grace_seconds(pod)
                     if grace is not None and now - since >= grace:
@@ -112,21 +113,8 @@ class Pruning:
 
     def _end(self, pod: PodRecord, grace: int) -> None:
         why = f"{pod.name} was told to stop and still runs after {grace} s: ended"
-        task = asyncio.get_running_loop().create_task(self._evict(pod, why))
-        self._ending[pod.uid] = task
-        task.add_done_callback(lambda _: self._ending.pop(pod.uid, None))
-
-    async def _evict(self, pod: PodRecord, why: str) -> None:
-        try:
-            await send(self._client, evict(_meta(pod), grace_seconds=GOODBYE_SECONDS))
-            self._say(pod, why)
-        except (errors.NotFound, errors.Conflict):
-            pass  # it went by itself
-        except errors.ApiError as error:
-            log.warning("ending a pruned trial, %s/%s: %s", pod.namespace, pod.name, error)
-        except Exception:
-            unexpected("pruning", f"{pod.namespace}/{pod.name}")
-        await asyncio.sleep(_SETTLE_SECONDS)
+        ended = partial(self._say, pod, why)
+        self._evictor.evict(Eviction(pod, grace_seconds=GOODBYE_SECONDS, done=ended))
 
     def _say(self, pod: PodRecord, why: str) -> None:
         self.ended += 1
@@ -139,14 +127,10 @@ class Pruning:
 
     async def _mark(self, pod: PodRecord, why: str) -> bool:
         try:
-            await send(self._client, mark_pruned(_meta(pod), why, self._now()))
+            await send(self._client, mark_pruned(pod.meta, why, self._now()))
         except errors.ApiError as error:
             # Also when it is gone, or we lead no more: then nobody is told, and nothing is lost.
             log.info("not told to stop: %s/%s: %s", pod.namespace, pod.name, error)
             return False
         self._told[pod.uid] = self._clock()
         return True
-
-
-def _meta(pod: PodRecord) -> Meta:
-    return Meta(name=pod.name, namespace=pod.namespace, uid=pod.uid)

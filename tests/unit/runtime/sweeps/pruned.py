@@ -3,9 +3,10 @@
 from typing import Any
 
 import orjson
+from tests.unit.runtime.evicting import Evicting
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.sweeps.cases import segment_job
-from tests.unit.runtime.test_recovery import FakeEvents
+from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import clock
 from tests.unit.state.builders import half, make_gpujob, make_node, make_pod, make_project
 
@@ -41,6 +42,7 @@ class Case:
         self.pruning = Pruning(
             self.state,
             self.client,  # type: ignore[arg-type]
+            Evicting(self.state, self.client, self.events).evictor,
             self.events,  # type: ignore[arg-type]
             clock=clock,
         )

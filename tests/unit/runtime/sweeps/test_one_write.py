@@ -5,15 +5,17 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from tests.unit.runtime.evicting import Evicting, FakePreemption, last_plan
 from tests.unit.runtime.fake_client import FakeClient, FakeTerm
 from tests.unit.runtime.sweeps.cases import KEY, Case, trial_pod
+from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_place
 
 from gpu_scheduler.api.names import ALLOCATION, GATE, HPARAMS, TRIAL
 from gpu_scheduler.jobs.place import Pin
-from gpu_scheduler.runtime.binder import Binder
-from gpu_scheduler.runtime.planning import Planning
+from gpu_scheduler.runtime.binder import Binder, Writing
+from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.runtime.sweeps.start import Start
 
 
@@ -33,11 +35,9 @@ def test_one_write_has_the_devices_and_the_parameters(gates: tuple[str, ...] | N
         binder = Binder(
             case.state,
             client,  # type: ignore[arg-type]
-            concurrency=1,
-            pin=Pin.AFFINITY,
-            wake=lambda: None,
-            more=Start(case.state, case.sweeps).annotations,
-            term=FakeTerm(),  # type: ignore[arg-type]
+            FakeTerm(),  # type: ignore[arg-type]
+            Evicting(case.state, client, FakeEvents()).gangs,
+            Writing(1, Pin.AFFINITY, more=Start(case.state, case.sweeps).annotations),
             clock=clock,
         )
         case.state.assume(make_place("job-2"))
@@ -78,10 +78,10 @@ def test_the_planner_places_trials_only_when_they_may_start(
         planning = Planning(
             case.state,
             Given(),  # type: ignore[arg-type]
-            cycle_seconds=0,
-            clock=clock,
-            check_capacity=lambda: False,
-            may_start=case.sweeps.may_start,
+            FakePreemption(),  # type: ignore[arg-type]
+            last_plan(case.state),
+            Rules(may_start=case.sweeps.may_start),
+            Times(0, clock),
         )
         planning.cycle()
         assert [decision.job for decision in given] == [KEY] * placed

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from tests.unit.runtime.evicting import Evicting
 from tests.unit.runtime.fake_client import (
     BROKEN,
     BUSY,
@@ -13,7 +14,7 @@ from tests.unit.runtime.fake_client import (
     FakeClient,
     Sent,
 )
-from tests.unit.runtime.virtual_loop import Running, clock, virtual
+from tests.unit.runtime.virtual_loop import clock, virtual
 from tests.unit.state.builders import (
     UNSCHEDULABLE,
     half,
@@ -30,7 +31,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.event_handlers import PodHandler
 from gpu_scheduler.runtime.events import Subject
-from gpu_scheduler.runtime.recovery import Recovery
+from gpu_scheduler.runtime.overbooked import relieve
 from gpu_scheduler.state.devices import Device
 
 KEY = make_gpujob().key
@@ -53,15 +54,15 @@ class Case:
         self.answer: Any = TRACKED
         self.client = FakeClient(self._reply)
         self.events = FakeEvents()
-        self.recovery = Recovery(
+        self.evicting = Evicting(
             self.state,
-            self.client,  # type: ignore[arg-type]
-            self.events,  # type: ignore[arg-type]
+            self.client,
+            self.events,
             stuck_seconds=STUCK_SECONDS,
             avoid_seconds=AVOID_SECONDS,
-            clock=clock,
         )
-        self.sink = PodHandler(self.state, self.recovery, lambda: None)
+        self.evictor, self.placements = self.evicting.evictor, self.evicting.placements
+        self.sink = PodHandler(self.state, self.placements)
         self.start = clock()
 
     def _reply(self, sent: Sent) -> Any:
@@ -104,7 +105,7 @@ async def test_a_rejected_pod_is_marked_once_and_its_node_avoided() -> None:
     await case.see(rejected(2), rejected(3), rejected(4))
     assert case.marks == [CONDITION_DISRUPTION]
     assert case.client.sent[0].body["metadata"]["uid"] == "uid-job-0"
-    assert case.recovery.counts == {"rejected": 1}
+    assert case.evictor.counts == {"rejected": 1}
     assert case.avoided() == {"a"}
     ((name, reason, message),) = case.events.said
     assert (name, reason) == ("job", "PodRejected")
@@ -115,7 +116,7 @@ async def test_a_rejected_pod_is_marked_once_and_its_node_avoided() -> None:
 async def test_a_new_leader_keeps_off_nodes_that_rejected_pods_under_earlier_ones() -> None:
     """Three times in vain on one node, the last 100 s ago: it is avoided for 240 s from then."""
     case = Case()
-    case.recovery._now = lambda: EPOCH + clock() - case.start
+    case.placements._now = lambda: EPOCH + clock() - case.start
     mark = {**DISRUPTED, "reason": "OutOfcpu", "message": "the kubelet of a rejected the pod: no"}
     before = [
         rejected(
@@ -138,7 +139,7 @@ async def test_a_retry_that_was_charged_all_the_same_is_counted() -> None:
     case = Case()
     case.answer = COUNTED
     await case.see(rejected())
-    assert case.recovery.counts == {"charged_by_race": 1}
+    assert case.evictor.counts == {"charged_by_race": 1}
 
 
 @virtual
@@ -169,7 +170,7 @@ def test_other_ends_are_left_alone(case_name: str) -> None:
     async def run() -> None:
         case = Case()
         await case.see(LEFT_ALONE[case_name])
-        async with Running(case.recovery.run()):
+        async with case.evicting.running():
             await asyncio.sleep(100)
         assert case.client.sent == []
         assert case.avoided() == set()
@@ -182,7 +183,7 @@ async def test_a_rejection_that_is_seen_before_its_job_is_marked_when_the_job_is
     """After a change of leader the lists arrive in any order."""
     case = Case()
     case.state.job_gone("job-uid")
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(rejected())
         assert case.marks == []
         case.state.job_changed(make_job(version=2))
@@ -196,12 +197,12 @@ def test_a_mark_that_failed_is_tried_again(answer: errors.ApiError) -> None:
     async def run() -> None:
         case = Case()
         case.answer = answer
-        async with Running(case.recovery.run()):
+        async with case.evicting.running():
             await case.see(rejected())
             case.answer = TRACKED
             await asyncio.sleep(5)
         assert case.marks == [CONDITION_DISRUPTION] * 2
-        assert case.recovery.counts == {"rejected": 1}
+        assert case.evictor.counts == {"rejected": 1}
         assert len(case.events.said) == 1
 
     run()
@@ -211,12 +212,12 @@ def test_a_mark_that_failed_is_tried_again(answer: errors.ApiError) -> None:
 async def test_a_pod_that_is_gone_before_its_mark_is_no_error() -> None:
     case = Case()
     case.answer = NOT_FOUND
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(rejected())
         case.sink.gone("team-a", "job-0", "uid-job-0")
         await asyncio.sleep(100)
     assert len(case.client.sent) == 1
-    assert case.recovery.counts == {}
+    assert case.evictor.counts == {}
 
 
 @virtual
@@ -246,7 +247,7 @@ def stuck(version: int = 2, **settings: Any) -> Pod:
 @virtual
 async def test_a_stuck_pod_is_evicted_after_its_time_and_not_before() -> None:
     case = Case()
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(stuck())
         await asyncio.sleep(STUCK_SECONDS - 1)
         assert case.evictions == []
@@ -255,20 +256,20 @@ async def test_a_stuck_pod_is_evicted_after_its_time_and_not_before() -> None:
         assert case.avoided() == {"a"}
         await asyncio.sleep(100)
     assert case.evictions == ["job-0"]
-    assert case.recovery.counts == {"stuck": 1}
+    assert case.evictor.counts == {"stuck": 1}
     assert "0/1 nodes are available" in case.events.said[0][2]
 
 
 @virtual
 async def test_kube_schedulers_own_sentence_is_remembered_with_the_node() -> None:
     case = Case()
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(stuck())
         await asyncio.sleep(STUCK_SECONDS + 3)
     (said,) = case.state.waiting.avoided(KEY).values()
     assert said == f"kube-scheduler could not bind job-0: {UNSCHEDULABLE['message']}"
     case.state.gpujob_gone(KEY)
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await asyncio.sleep(3)
     assert not case.state.waiting.avoided(KEY)
 
@@ -276,7 +277,7 @@ async def test_kube_schedulers_own_sentence_is_remembered_with_the_node() -> Non
 @virtual
 async def test_a_pod_that_starts_in_time_is_not_evicted() -> None:
     case = Case()
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(stuck())
         await asyncio.sleep(STUCK_SECONDS - 5)
         await case.see(make_pod(version=3, path="other", node="a", grants=half()))
@@ -287,7 +288,7 @@ async def test_a_pod_that_starts_in_time_is_not_evicted() -> None:
 @virtual
 async def test_the_time_starts_anew_when_a_pod_gets_stuck_anew() -> None:
     case = Case()
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(stuck(2))
         await asyncio.sleep(STUCK_SECONDS - 5)
         await case.see(make_pod(version=3, path="other", grants=half(), allocated_node="a"))
@@ -299,7 +300,7 @@ async def test_the_time_starts_anew_when_a_pod_gets_stuck_anew() -> None:
 @virtual
 async def test_a_stuck_pod_that_goes_by_itself_is_forgotten() -> None:
     case = Case()
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(stuck())
         await asyncio.sleep(5)
         case.sink.gone("team-a", "job-0", "uid-job-0")
@@ -310,7 +311,7 @@ async def test_a_stuck_pod_that_goes_by_itself_is_forgotten() -> None:
 @virtual
 async def test_a_pod_on_a_node_that_vanished_is_evicted() -> None:
     case = Case()
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(make_pod(node="a", grants=half()))
         case.state.node_gone("a")
         await asyncio.sleep(STUCK_SECONDS + 5)
@@ -321,7 +322,7 @@ async def test_a_pod_on_a_node_that_vanished_is_evicted() -> None:
 @virtual
 async def test_a_node_that_is_back_in_time_keeps_its_pods() -> None:
     case = Case()
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(make_pod(node="a", grants=half()))
         case.state.node_gone("a")
         await asyncio.sleep(STUCK_SECONDS - 5)
@@ -335,7 +336,7 @@ async def test_an_eviction_that_met_a_conflict_is_tried_again_until_the_pod_goes
     """The answer need not mean that the pod was replaced: it may just have been changed."""
     case = Case()
     case.answer = CONFLICT
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(stuck())
         await asyncio.sleep(STUCK_SECONDS + 5)
         assert len(case.evictions) >= 2
@@ -343,7 +344,7 @@ async def test_an_eviction_that_met_a_conflict_is_tried_again_until_the_pod_goes
         before = len(case.evictions)
         await asyncio.sleep(20)
     assert len(case.evictions) == before
-    assert case.recovery.counts == {"stuck": 1} and len(case.events.said) == 1
+    assert case.evictor.counts == {"stuck": 1} and len(case.events.said) == 1
 
 
 @virtual
@@ -351,18 +352,18 @@ async def test_a_disruption_budget_delays_an_eviction() -> None:
     case = Case()
     answers: list[Any] = [BUSY, BUSY, BUSY, {}]
     case.answer = lambda sent: answers.pop(0)
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(stuck())
         await asyncio.sleep(STUCK_SECONDS + 20)
     assert case.evictions == ["job-0"] * 4
-    assert case.recovery.counts == {"stuck": 1}
+    assert case.evictor.counts == {"stuck": 1}
 
 
 @virtual
 async def test_a_disruption_budget_that_goes_on_saying_no_is_asked_again_and_again() -> None:
     case = Case()
     case.answer = BUSY
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(stuck())
         await asyncio.sleep(600)
         asked = len(case.evictions)
@@ -377,7 +378,7 @@ async def test_a_closed_fence_ends_it() -> None:
     case = Case()
     case.answer = NOT_LEADER
     with pytest.raises(errors.NotLeader):
-        async with Running(case.recovery.run()):
+        async with case.evicting.running():
             await asyncio.sleep(1)
             await case.see(rejected())
             await asyncio.sleep(10)
@@ -400,7 +401,7 @@ def both(first: str = "0", second: str = "0") -> list[Pod]:
 async def test_devices_within_their_capacity_are_left_alone() -> None:
     case = Case()
     await case.see(*both("0", "1"))
-    assert not case.recovery.check_capacity()
+    assert not relieve(case.state, case.evictor)
     assert case.client.sent == []
 
 
@@ -408,10 +409,10 @@ async def test_devices_within_their_capacity_are_left_alone() -> None:
 async def test_of_two_pods_on_too_small_a_device_the_newer_goes_once() -> None:
     case = Case()
     await case.see(*both())
-    assert case.recovery.check_capacity()
+    assert relieve(case.state, case.evictor)
     await asyncio.sleep(0.01)
     assert case.evictions == ["new"]
-    assert case.recovery.counts == {"overbooked": 1}
+    assert case.evictor.counts == {"overbooked": 1}
     assert [reason for _, reason, _ in case.events.said] == ["Overbooked"]
 
 
@@ -420,8 +421,8 @@ async def test_planning_goes_on_while_an_evicted_pod_takes_its_time() -> None:
     """Its device is full in the arrays anyway; other nodes need not wait for its grace period."""
     case = Case()
     await case.see(*both())
-    assert case.recovery.check_capacity()
-    assert not case.recovery.check_capacity()
+    assert relieve(case.state, case.evictor)
+    assert not relieve(case.state, case.evictor)
 
 
 @virtual
@@ -431,7 +432,7 @@ async def test_a_device_that_is_named_in_two_ways_is_one_device() -> None:
     agent = (Device("GPU-0", 0, "A100", 40960), Device("GPU-1", 1, "A100", 40960))
     case.state.gpunode_changed("a", agent)
     await case.see(*both("0", "GPU-0"))
-    assert case.recovery.check_capacity()
+    assert relieve(case.state, case.evictor)
     await asyncio.sleep(0.01)
     assert case.evictions == ["new"]
 
@@ -440,7 +441,7 @@ async def test_a_device_that_is_named_in_two_ways_is_one_device() -> None:
 async def test_a_device_that_no_node_lists_is_given_out_once_as_any_other() -> None:
     case = Case()
     await case.see(*both("GPU-gone", "GPU-gone"))
-    assert case.recovery.check_capacity()
+    assert relieve(case.state, case.evictor)
     await asyncio.sleep(0.01)
     assert case.evictions == ["new"]
 
@@ -449,9 +450,9 @@ async def test_a_device_that_no_node_lists_is_given_out_once_as_any_other() -> N
 async def test_an_eviction_from_an_overbooked_device_that_failed_is_tried_again() -> None:
     case = Case()
     case.answer = BROKEN
-    async with Running(case.recovery.run()):
+    async with case.evicting.running():
         await case.see(*both())
-        assert case.recovery.check_capacity()
+        assert relieve(case.state, case.evictor)
         await asyncio.sleep(0.5)
         case.answer = {}
         await asyncio.sleep(5)

@@ -1,0 +1,245 @@
+"""Takes pods off their nodes, and marks those that ended, so that nobody pays for it.
+
+The one place that sends evictions: each pod once, tried again while a disruption budget or the API
+server says no, told in one Event and to whoever asks why the job lost its pod. Who has to go, and
+when, is for the policies to say (``preemption``, ``gang_guard``, ``failed_placements``,
+``overbooked``, ``overcap``, ``starting``, pruning). An eviction that fails is forgotten after a
+while: whoever decided on it decides again. Run by the operator.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+import orjson
+
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.jobs.evict import evict, mark_disrupted, remove
+from gpu_scheduler.jobs.write import Write, send
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.runtime.losses import Losses
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.pods import PodRecord
+
+log = logging.getLogger(__name__)
+
+# The Job controller removes this finalizer once it has counted a pod's end.
+_TRACKING = "batch.kubernetes.io/job-tracking"
+_TRIES = 8
+_AGAIN = Backoff(0.5, 10.0)
+_REST_SECONDS = 2.0  # after an eviction that failed, before anybody may decide on it again
+
+
+def _nothing() -> None:
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What is said of an eviction, once for each pod."""
+
+    what: str  # for the counter
+    reason: str  # of the Event
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Eviction:
+    """A pod that has to leave its node.
+
+    Attributes:
+        pod: which one.
+        told: what is said of it; None where whoever decided says it.
+        first: what is written before it is evicted.
+        owed: its GPUs are owed to others: it goes in spite of disruption budgets, as with
+            kube-scheduler's preemption. They are asked first, for three quarters of a minute; then
+            the pod is deleted, with its own grace period and without a charge.
+        grace_seconds: time to end in, instead of its own.
+        done: called when it goes.
+        gave_up: called when it stays after all: a disruption budget said no for too long, or the
+            API server refuses. An answer that is not known is no refusal: asking again is safe.
+    """
+
+    pod: PodRecord
+    told: Told | None = None
+    first: Write | None = None
+    owed: bool = False
+    grace_seconds: int | None = None
+    done: Callable[[], None] = _nothing
+    gave_up: Callable[[], None] = _nothing
+
+
+class Evictor:
+    """Sends evictions and marks."""
+
+    def __init__(self, state: ClusterState, client: Client, events: Events, losses: Losses) -> None:
+        """``losses`` is told of each pod that has to leave its node."""
+        self._state, self._client, self._events, self.losses = state, client, events, losses
+        self._handled: set[PodUID] = set()  # a request about it is under way or was answered
+        self._told: set[PodUID] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._failure: asyncio.Future[NoReturn] | None = None
+        self.counts: Counter[str] = Counter()
+
+    async def run(self) -> NoReturn:
+        """Wait for ever; ends with NotLeader when the fence closes."""
+        self._failure = asyncio.get_running_loop().create_future()
+        await self._failure
+        raise AssertionError("it only ends with an error")
+
+    def handles(self, uid: PodUID) -> bool:
+        """Whether an eviction of a pod, or a mark, is under way or was answered."""
+        return uid in self._handled
+
+    def gone(self, uid: PodUID) -> None:
+        """Forget a pod."""
+        self._handled.discard(uid)
+        self._told.discard(uid)
+
+    def evict(self, eviction: Eviction) -> bool:
+        """Begin to evict a pod; False when that is under way already."""
+        pod, told = eviction.pod, eviction.told
+        if pod.uid in self._handled:
+            return False
+        if told is not None and self.is_news(pod):
+            self.counts[told.what] += 1
+            self.tell(pod, told.reason, told.message)
+        self._start(pod, self._evict(eviction))
+        return True
+
+    def mark(self, pod: PodRecord, write: Write, what: str, gave_up: Callable[[], None]) -> None:
+        """Write on a pod that has ended why it did; ``what``: for the counter."""
+        self._start(pod, self._mark(pod, write, what, gave_up))
+
+    def is_news(self, pod: PodRecord) -> bool:
+        """Whether nothing was said of a pod's trouble yet; from now on it was."""
+        news = pod.uid not in self._told
+        self._told.add(pod.uid)
+        return news
+
+    def tell(self, pod: PodRecord, reason: str, message: str) -> None:
+        """Say of a pod that it has to leave its node: in the log, in an Event and in the status."""
+        self.losses.lost(pod, message)
+        self.warn(pod, reason, message)
+
+    def warn(self, pod: PodRecord, reason: str, message: str) -> None:
+        """Say something of a pod in the log, and in an Event of its GPUJob."""
+        log.warning("%s/%s: %s", pod.namespace, pod.name, message)
+        key = self._state.job_of(pod)
+        job = self._state.gpujobs.get(key) if key is not None else None
+        if job is not None:
+            subject = Subject("GPUJob", job.namespace, job.name, job.uid)
+            self._events.say(subject, "Warning", reason, message)
+
+    async def _evict(self, eviction: Eviction) -> None:
+        pod, meta = eviction.pod, eviction.pod.meta
+        writes = [evict(meta, grace_seconds=eviction.grace_seconds)]
+        if eviction.first is not None:
+            writes.insert(0, eviction.first)
+        try:
+            try:
+                done = await self._send_all(writes)
+            except (errors.TooManyRequests, errors.ServerError) as error:
+                if not eviction.owed:  # several budgets for one pod are an error of the server
+                    raise
+                self.counts["budget_overruled"] += 1
+                self.warn(pod, "BudgetOverruled", f"{pod.name}: {error}; it goes all the same")
+                done = await self._send_all(_insisting(pod))
+        except errors.NotLeader:
+            raise
+        except Exception:
+            eviction.gave_up()
+            await asyncio.sleep(_REST_SECONDS)
+            raise
+        if done is None:
+            return eviction.done()
+        if done is not writes[-1]:
+            self._handled.discard(pod.uid)  # it is not the pod that is gone
+        return eviction.gave_up()
+
+    async def _send_all(self, writes: Sequence[Write]) -> Write | None:
+        """Write one after the other; answers the one whose object is gone, and writes no more."""
+        for attempt in range(_TRIES):
+            try:
+                for write in writes:
+                    if await self._send(write) is None:
+                        return write
+                return None
+            except (errors.ServerError, errors.Unavailable):
+                if attempt == _TRIES - 1:
+                    raise
+            await asyncio.sleep(_AGAIN.delay_seconds(attempt))
+        raise AssertionError("the last try raises or returns")
+
+    async def _send(self, write: Write) -> bytes | None:
+        """Send, again and again while a disruption budget says no; None when the pod is gone.
+
+        Raises:
+            TooManyRequests: it still says no.
+            ApiError: not written; among them a conflict: the pod was replaced, or just changed.
+        """
+        attempt = 0
+        while True:
+            try:
+                # A budget's no says to wait ten seconds, as the client would, several times.
+                retry = not write.path.endswith("/eviction")
+                return await send(self._client, write, retry=retry)
+            except (errors.NotFound, errors.Unprocessable):
+                return None
+            except errors.TooManyRequests:
+                if attempt >= _TRIES:
+                    raise
+                await asyncio.sleep(_AGAIN.delay_seconds(attempt))
+                attempt += 1
+
+    async def _mark(
+        self, pod: PodRecord, write: Write, what: str, gave_up: Callable[[], None]
+    ) -> None:
+        try:
+            answer = await self._send(write)
+        except errors.ApiError:
+            gave_up()
+            raise
+        if answer is None:
+            return
+        finalizers = orjson.loads(answer)["metadata"].get("finalizers") or ()
+        late = _TRACKING not in finalizers
+        self.counts["charged_by_race" if late else what] += 1
+        if late:
+            log.warning("a retry was charged: the Job controller was faster (%s)", write.path)
+
+    def _start(self, pod: PodRecord, work: Coroutine[Any, Any, None]) -> None:
+        self._handled.add(pod.uid)
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(lambda done: self._done(done, pod))
+
+    def _done(self, task: asyncio.Task[None], pod: PodRecord) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if error is None:
+            return
+        self._handled.discard(pod.uid)
+        about = f"{pod.namespace}/{pod.name}"
+        if isinstance(error, errors.NotLeader):
+            if self._failure is not None and not self._failure.done():
+                self._failure.set_exception(error)
+        elif isinstance(error, errors.ApiError):
+            log.warning("evicting or marking %s: %s", about, error)
+        else:
+            unexpected("evictor", about, error)
+
+
+def _insisting(pod: PodRecord) -> tuple[Write, ...]:
+    """What takes a pod in spite of budgets."""
+    why = "its project borrowed its GPUs, and a disruption budget refuses to give them back"
+    marked = mark_disrupted(pod.meta, "PreemptionByScheduler", why, datetime.now(UTC))
+    return marked, remove(pod.meta)

@@ -1,0 +1,169 @@
+"""What happens to pods whose placement did not work out, so that nobody pays for it.
+
+A pod that the kubelet rejected is marked at once, before the Job controller counts it (it looks
+once a second): no retry is charged and the Job makes a new one. A pod past its time limit is
+marked so that it is not tried again. A pod that hangs after its placement (unschedulable once its
+gate is gone, or bound to a node that no longer exists) is evicted. Either way the job keeps off
+that node for a while. Fed by every pod event; acts on each pod once.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import NoReturn
+
+from gpu_scheduler.core.model.request import JobKey, PodUID
+from gpu_scheduler.jobs.evict import mark_disrupted, mark_time_limit
+from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime import overbooked
+from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told
+from gpu_scheduler.runtime.gang_guard import GangGuard
+from gpu_scheduler.runtime.poll import poll_for_ever
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs import epoch_seconds
+from gpu_scheduler.state.pods import PodRecord, Stage
+
+_DEADLINE = "DeadlineExceeded"
+_CHECK_SECONDS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long a placed pod may hang before it is evicted, and its job then keeps off the node."""
+
+    stuck_seconds: float
+    avoid_seconds: float
+
+
+class FailedPlacements:
+    """Watches over placed pods."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        evictor: Evictor,
+        gangs: GangGuard,
+        patience: Patience,
+        *,
+        clock: Callable[[], float],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``clock``: monotonic seconds, ``now``: epoch seconds."""
+        self._state, self._evictor, self._gangs, self._patience = state, evictor, gangs, patience
+        self._clock, self._now = clock, now
+        self._unmarked: set[PodUID] = set()  # ended pods to look at again
+        self._since: dict[PodUID, float] = {}  # stuck pods: first seen so
+
+    async def run(self) -> NoReturn:
+        """Check for ever."""
+        await poll_for_ever(
+            self.check, seconds=_CHECK_SECONDS, loop="failed placements", about="placed pods"
+        )
+
+    def observe(self, pod: PodRecord) -> None:
+        """Look at a pod that has just changed."""
+        if pod.stage is Stage.ENDED:
+            self._since.pop(pod.uid, None)
+            self._ended(pod)
+        elif self._hangs(pod):
+            self._since.setdefault(pod.uid, self._clock())
+        else:
+            self._since.pop(pod.uid, None)
+
+    def gone(self, uid: PodUID) -> None:
+        """Forget a pod."""
+        self._evictor.gone(uid)
+        self._unmarked.discard(uid)
+        self._since.pop(uid, None)
+
+    def check(self) -> None:
+        """Evict what hangs for too long, and mark what could not be marked."""
+        now = self._clock()
+        self._state.waiting.forgive_all_but(self._state.gpujobs)
+        try:
+            overbooked.relieve(self._state, self._evictor)
+        except Exception:
+            unexpected("failed placements", "devices above their capacity")
+        unmarked, self._unmarked = self._unmarked, set()
+        for uid in unmarked:
+            if uid in self._state.pods:
+                self._each(self._ended, self._state.pods[uid])
+        for pod in list(self._state.pods.values()):
+            if pod.stage is Stage.PLACED and pod.uid not in self._since and self._hangs(pod):
+                self._since[pod.uid] = now
+        for uid in list(self._since):
+            known = self._state.pods.get(uid)
+            if known is None or not self._hangs(known):
+                del self._since[uid]
+            elif now - self._since[uid] >= self._patience.stuck_seconds:
+                self._each(self._unstick, known)
+
+    def _each(self, act: Callable[[PodRecord], None], pod: PodRecord) -> None:
+        """What goes wrong with one pod concerns no other."""
+        try:
+            act(pod)
+        except Exception:
+            unexpected("failed placements", f"{pod.namespace}/{pod.name}")
+
+    def _ended(self, pod: PodRecord) -> None:
+        known = self._evictor.handles(pod.uid) or (pod.disrupted and pod.ran)
+        if known or pod.phase != "Failed" or pod.allocation is None or not pod.job_uid:
+            return
+        key = self._state.job_of(pod)
+        if key is None:
+            self._unmarked.add(pod.uid)  # after a start, the list of Jobs may be still to come
+            return
+        if pod.disrupted:
+            return self._learn(key, pod)
+        again, now = partial(self._unmarked.add, pod.uid), datetime.now(UTC)
+        if pod.reason == _DEADLINE:
+            message = "the pod ran longer than spec.timeLimitSeconds"
+            mark = mark_time_limit(pod.meta, message, now)
+            self._evictor.mark(pod, mark, "time_limit", again)
+        elif not pod.ran and not pod.deleting:
+            reason = pod.reason or "Rejected"
+            message = f"the kubelet of {pod.node} rejected the pod: {pod.message or reason}"
+            if self._evictor.is_news(pod):
+                why = f"{pod.name}: {message}"
+                refused = f"the kubelet refused {pod.name}: {pod.message or reason}"
+                self._avoid(key, pod.node, refused)
+                self._evictor.warn(pod, "PodRejected", f"{why}; placing it elsewhere")
+                self._gangs.member_lost(pod, why)
+                self._evictor.losses.lost(pod, why)
+            mark = mark_disrupted(pod.meta, reason, message, now)
+            self._evictor.mark(pod, mark, "rejected", again)
+
+    def _learn(self, key: JobKey, pod: PodRecord) -> None:
+        """An earlier leader marked this pod: its job is not to come back to the node.
+
+        The Job makes each next pod later, at last after ten minutes: a few such tries are hours.
+        """
+        if not pod.disruption.startswith(f"{pod.reason}: ") or not self._evictor.is_news(pod):
+            return  # who else marks a pod, such as the kubelet for an eviction, has other reasons
+        ago = max(0.0, self._now() - epoch_seconds(pod.started or pod.created))
+        self._avoid(key, pod.node, f"the kubelet refused {pod.name}: {pod.message}", ago)
+
+    def _hangs(self, pod: PodRecord) -> bool:
+        if pod.stage is not Stage.PLACED or pod.deleting or pod.allocation is None:
+            return False
+        return pod.unschedulable is not None or not self._state.ledger.has_node(pod.node)
+
+    def _unstick(self, pod: PodRecord) -> None:
+        why = pod.unschedulable.message if pod.unschedulable else "the node is gone"
+        message = f"{pod.name} cannot start on {pod.node}: {why}"
+        told = Told("stuck", "PodStuck", f"{message}; placing it elsewhere")
+        if not self._evictor.evict(Eviction(pod, told)):
+            return
+        key = self._state.job_of(pod)
+        if key is not None:
+            if pod.unschedulable:
+                why = f"kube-scheduler could not bind {pod.name}: {why}"
+            self._avoid(key, pod.node, why)
+        self._gangs.member_lost(pod, message)
+
+    def _avoid(self, key: JobKey, node: str, why: str, ago: float = 0.0) -> None:
+        """Keep the job off the node: ``ago`` seconds ago somebody said why it does not do."""
+        since, seconds = self._clock() - ago, self._patience.avoid_seconds
+        self._state.waiting.avoid(key, node, since, seconds, why)
