@@ -1,12 +1,19 @@
 """The few fields of pods, nodes and jobs that the operator reads, as typed structs.
 
 Decoded by msgspec straight from the wire; ``gc=False`` because they never form cycles. Fields
-that are absent take defaults, fields that are not listed are never materialised.
+that are absent take defaults, fields that are not listed are never materialised. What the planner
+takes as it is on the wire (taints, tolerations, requirements) is decoded as its own classes.
 """
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
+
+from gpu_scheduler.core.model.cluster import Taint
+from gpu_scheduler.core.model.request import Toleration
+from gpu_scheduler.core.model.requirement import Requirement
+
+T = TypeVar("T")
 
 
 class _Struct(msgspec.Struct, rename="camel", gc=False, frozen=True):
@@ -64,28 +71,11 @@ class Container(_Struct, frozen=True):
     volume_mounts: tuple[VolumeMount, ...] = ()
 
 
-class TolerationSpec(_Struct, frozen=True):
-    """spec.tolerations[]."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
-class SelectorRequirement(_Struct, frozen=True):
-    """A requirement in a node selector term."""
-
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
-
-
 class SelectorTerm(_Struct, frozen=True):
     """A node selector term."""
 
-    match_expressions: tuple[SelectorRequirement, ...] = ()
-    match_fields: tuple[SelectorRequirement, ...] = ()
+    match_expressions: tuple[Requirement, ...] = ()
+    match_fields: tuple[Requirement, ...] = ()
 
 
 class NodeSelector(_Struct, frozen=True):
@@ -94,17 +84,17 @@ class NodeSelector(_Struct, frozen=True):
     node_selector_terms: tuple[SelectorTerm, ...] = ()
 
 
-class NodeAffinity(_Struct, frozen=True):
-    """affinity.nodeAffinity."""
+class Required(_Struct, Generic[T], frozen=True):
+    """What an affinity demands; what is preferred is not read."""
 
-    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    required_during_scheduling_ignored_during_execution: T | None = None
 
 
 class LabelSelector(_Struct, frozen=True):
     """A label selector; an empty one selects everything, an absent one nothing."""
 
     match_labels: dict[str, str] = {}
-    match_expressions: tuple[SelectorRequirement, ...] = ()
+    match_expressions: tuple[Requirement, ...] = ()
 
 
 class PodAffinityTerm(_Struct, frozen=True):
@@ -118,16 +108,13 @@ class PodAffinityTerm(_Struct, frozen=True):
     mismatch_label_keys: tuple[str, ...] = ()
 
 
-class PodAffinity(_Struct, frozen=True):
-    """affinity.podAffinity or podAntiAffinity; what is preferred is not read."""
-
-    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+PodAffinity = Required[tuple[PodAffinityTerm, ...]]
 
 
 class Affinity(_Struct, frozen=True):
     """affinity."""
 
-    node_affinity: NodeAffinity | None = None
+    node_affinity: Required[NodeSelector] | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
@@ -154,12 +141,18 @@ class PodSpec(_Struct, frozen=True):
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     topology_spread_constraints: tuple[TopologySpread, ...] = ()
-    tolerations: tuple[TolerationSpec, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     overhead: dict[str, str] = {}
     resources: Resources | None = None  # pod-level resources
     active_deadline_seconds: int | None = None
+
+    @property
+    def required_nodes(self) -> NodeSelector | None:
+        """What its affinity demands of a node; None: nothing."""
+        affinity = self.affinity.node_affinity if self.affinity else None
+        return affinity.required_during_scheduling_ignored_during_execution if affinity else None
 
 
 class Condition(_Struct, frozen=True):
@@ -231,19 +224,11 @@ class Pod(_Struct, frozen=True):
     status: PodStatus = PodStatus()
 
 
-class TaintSpec(_Struct, frozen=True):
-    """spec.taints[] of a node."""
-
-    key: str = ""
-    value: str = ""
-    effect: str = ""
-
-
 class NodeSpec(_Struct, frozen=True):
     """spec of a node."""
 
     unschedulable: bool = False
-    taints: tuple[TaintSpec, ...] = ()
+    taints: tuple[Taint, ...] = ()
 
 
 class NodeStatus(_Struct, frozen=True):
