@@ -1,0 +1,82 @@
+"""Who owns a name that several objects claim, and who claims it in vain.
+
+Namespaces are claimed by GPUProjects, shapes by GPUClasses. The oldest object that claims a name
+owns it (then the first by name); every later claim is a conflict that its status reports. The base
+of ``ProjectBook`` and ``ClassBook``.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+
+class Claimant(Protocol):
+    """An object that claims names."""
+
+    @property
+    def name(self) -> Any:
+        """Its own."""
+
+    @property
+    def created(self) -> str:
+        """Its creationTimestamp as text."""
+
+    @property
+    def claimed(self) -> Iterable[str]:
+        """The names that it claims."""
+
+
+Name = TypeVar("Name", bound=str)
+Record = TypeVar("Record", bound=Claimant)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A name that one object claims but another one owns."""
+
+    name: str
+    owner: str
+
+
+class OwnerBook(Generic[Name, Record]):
+    """All objects of a kind, and the ownership that follows from them."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.records: dict[Name, Record] = {}
+        self._owner: dict[str, Name] = {}
+
+    def put(self, record: Record) -> bool:
+        """Add or replace an object; False when nothing changed."""
+        if self.records.get(record.name) == record:
+            return False
+        self.records[record.name] = record
+        self._settle()
+        return True
+
+    def drop(self, name: Name) -> bool:
+        """Remove an object; what it owned goes to the next claimant, if any."""
+        if self.records.pop(name, None) is None:
+            return False
+        self._settle()
+        return True
+
+    def owner(self, claimed: str) -> Name | None:
+        """Whose a name is."""
+        return self._owner.get(claimed)
+
+    def conflicts(self, name: Name) -> tuple[Claim, ...]:
+        """What the object claims in vain."""
+        record = self.records.get(name)
+        owners = ((each, self._owner[each]) for each in (record.claimed if record else ()))
+        return tuple(Claim(each, owner) for each, owner in owners if owner != name)
+
+    def in_order(self) -> list[Record]:
+        """The oldest first."""
+        return sorted(self.records.values(), key=lambda each: (each.created, each.name))
+
+    def _settle(self) -> None:
+        self._owner = {}
+        for record in self.in_order():
+            for each in record.claimed:
+                self._owner.setdefault(each, record.name)
