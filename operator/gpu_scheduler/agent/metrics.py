@@ -103,7 +103,7 @@ class Metrics:
         busy: dict[Job, list[float]] = {}
         for use in self.usage.containers:
             of = use.container
-            key = (of.namespace, of.job, of.project)
+            key = (of.pod.namespace, of.pod.job, of.pod.project)
             for each in use.uses:
                 limit[key] = limit.get(key, 0.0) + each.cap_mib * MIB
                 if each.used_mib is not None:

@@ -10,9 +10,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.agent.cgroup import owner
-from gpu_scheduler.agent.pods import GpuContainer, OtherPod
+from gpu_scheduler.agent.pods import GpuContainer
 from gpu_scheduler.agent.sampler import Sample, Seen
 from gpu_scheduler.api.gpunode import ForeignProcess
+from gpu_scheduler.api.orders import Neighbour
 from gpu_scheduler.core.model.units import MIB
 
 _ROUND_MIB = 64  # what is reported of foreign memory, so that small changes are no news
@@ -67,7 +68,7 @@ class ContainerUse:
     @property
     def key(self) -> tuple[str, int]:
         """UID of its pod, and its number there."""
-        return self.container.uid, self.container.index
+        return self.container.key
 
     @property
     def processes(self) -> tuple[Seen, ...]:
@@ -109,7 +110,7 @@ class Surroundings:
 def usage(
     sample: Sample,
     pods: Mapping[str, tuple[GpuContainer, ...]],
-    others: Mapping[str, OtherPod],
+    others: Mapping[str, Neighbour],
     around: Surroundings,
 ) -> Usage:
     """Match the processes of a sample with the containers that were granted devices."""
@@ -123,12 +124,12 @@ def usage(
         for seen in device.processes:
             container = _container(seen, uuid, pods, uuid_of)
             if container is not None:
-                by_device = held.setdefault((container.uid, container.index), {})
+                by_device = held.setdefault(container.key, {})
                 by_device.setdefault(uuid, []).append(seen)
                 continue
             if (near := _beside(seen, uuid, pods, uuid_of)) is not None:
                 holder, found = near
-                beside.setdefault((holder.uid, holder.index), []).append(found)
+                beside.setdefault(holder.key, []).append(found)
             name = _foreign_name(seen, pods, others, around)
             if name is not None:
                 foreign.setdefault(uuid, []).append(_foreign(seen, name))
@@ -138,13 +139,13 @@ def usage(
     readable = {d.facts.uuid for d in sample.devices if d.readable}
     containers = []
     for container in (each for group in pods.values() for each in group if not each.ended):
-        by_device = held.get((container.uid, container.index), {})
-        caps = {uuid_of.get(device, device): cap for device, cap in container.caps_mib.items()}
+        by_device = held.get(container.key, {})
+        caps = {uuid_of.get(device, device): cap for device, cap in container.own.caps_mib.items()}
         uses = tuple(
             Use(uuid, cap, tuple(by_device.get(uuid, ())), uuid in readable)
             for uuid, cap in caps.items()
         )
-        near_it = tuple(beside.get((container.uid, container.index), ()))
+        near_it = tuple(beside.get(container.key, ()))
         containers.append(ContainerUse(container, uses, near_it))
     return Usage(tuple(containers), foreign, frozenset(unnamed))
 
@@ -160,12 +161,12 @@ def _container(
         return None
     granted = _granted(found.pod_uid, uuid, pods, uuid_of)
     for container in granted:
-        if container.container_id == found.container_id:
+        if container.own.id == found.container_id:
             return container
     # The kubelet has not yet told the container's id (or tells a restarted one's late). With one
     # candidate there is no doubt whose it is.
-    unnamed = [c for c in granted if not c.container_id or found.container_id is None]
-    if found.container_id in (unnamed[0].ephemeral if unnamed else ()):
+    unnamed = [c for c in granted if not c.own.id or found.container_id is None]
+    if found.container_id in (unnamed[0].pod.ephemeral if unnamed else ()):
         return None
     return unnamed[0] if len(unnamed) == 1 else None
 
@@ -180,7 +181,7 @@ def _granted(
     return [
         each
         for each in pods.get(pod, ())
-        if any(uuid_of.get(device, device) == uuid for device in each.caps_mib)
+        if any(uuid_of.get(device, device) == uuid for device in each.own.caps_mib)
     ]
 
 
@@ -195,7 +196,7 @@ def _beside(
     if found is None or found.container_id is None:
         return None
     for container in _granted(found.pod_uid, uuid, pods, uuid_of):
-        if name := container.ephemeral.get(found.container_id):
+        if name := container.pod.ephemeral.get(found.container_id):
             return container, Beside(uuid, name, seen)
     return None
 
@@ -203,7 +204,7 @@ def _beside(
 def _foreign_name(
     seen: Seen,
     pods: Mapping[str, tuple[GpuContainer, ...]],
-    others: Mapping[str, OtherPod],
+    others: Mapping[str, Neighbour],
     around: Surroundings,
 ) -> str | None:
     """What to call a foreign process; None for those that are no strangers."""
@@ -218,17 +219,17 @@ def _foreign_name(
     if found.pod_uid == around.own_pod:
         return None
     if found.pod_uid in pods:
-        pod = pods[found.pod_uid][0]
+        pod = pods[found.pod_uid][0].pod
         if name := pod.ephemeral.get(found.container_id or ""):
-            return f"{command}, ephemeral container {name} of {pod.namespace}/{pod.pod}"
-        return f"{command}, pod {pod.namespace}/{pod.pod}: not its device"
+            return f"{command}, ephemeral container {name} of {pod.namespace}/{pod.name}"
+        return f"{command}, pod {pod.namespace}/{pod.name}: not its device"
     other = others.get(found.pod_uid)
     if other is None:
         return f"{command}, pod with UID {found.pod_uid}"
     if command in around.daemons and not other.tenant:  # there a name proves nothing
         return None
     holds = f" ({_WHOLE})" if other.whole_gpus else ""
-    return f"{command}, pod {other.namespace}/{other.pod}{holds}"
+    return f"{command}, pod {other.namespace}/{other.name}{holds}"
 
 
 _WHOLE = "nvidia.com/gpu"

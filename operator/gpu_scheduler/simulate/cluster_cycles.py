@@ -21,17 +21,8 @@ MOST_CYCLES = 50
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
-    """A pod that would start; ``cycle`` counts from 1."""
-
-    pod: str
-    place: Place
-    cycle: int
-
-
-@dataclass(frozen=True, slots=True)
 class GivesWay:
-    """A pod that would be evicted, from where, and why."""
+    """A pod that would be evicted, from where, why, and in which cycle, counted from 1."""
 
     uid: PodUID
     pod: str
@@ -42,9 +33,13 @@ class GivesWay:
 
 @dataclass(slots=True)
 class Outcome:
-    """Where a cluster comes to rest; ``settled`` False: it had not after ``MOST_CYCLES``."""
+    """Where a cluster comes to rest.
 
-    starts: list[Start] = field(default_factory=list)
+    ``starts``: names of pods that would start, where, and in which cycle, counted from 1.
+    ``settled`` False: it had not come to rest after ``MOST_CYCLES``.
+    """
+
+    starts: list[tuple[str, Place, int]] = field(default_factory=list)
     gives_way: list[GivesWay] = field(default_factory=list)
     waits: tuple[Wait, ...] = ()
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
@@ -93,7 +88,7 @@ def _carry_out(
     for place in result.places:
         pod = state.waiting.pod(place.pod)
         assert pod is not None, "only pods that wait are placed"
-        outcome.starts.append(Start(pod.metadata.name, place, cycle))
+        outcome.starts.append((pod.metadata.name, place, cycle))
         state.pod_changed(placed(pod, place, now))
     gone = {decision.pod for decision in result.evicts}
     for decision in result.evicts:

@@ -127,24 +127,24 @@ def _starts(simulated: SimulatedCluster, outcome: Outcome) -> list[dict[str, Any
     }
     return [
         {
-            "job": str(each.place.job),
-            "project": _project(simulated, each.place.job),
-            "pod": each.pod,
-            "node": each.place.node,
+            "job": str(place.job),
+            "project": _project(simulated, place.job),
+            "pod": pod,
+            "node": place.node,
             "devices": [
                 {
                     "device": grant.device,
-                    "number": found[each.place.node, grant.device][0],
-                    "model": found[each.place.node, grant.device][1],
+                    "number": found[place.node, grant.device][0],
+                    "model": found[place.node, grant.device][1],
                     "container": grant.container,
                     "gpu": gpu_from_milli(grant.milli),
                     "memoryMiB": grant.mib,
                 }
-                for grant in each.place.grants
+                for grant in place.grants
             ],
-            "afterEvictions": each.cycle > first_eviction,
+            "afterEvictions": cycle > first_eviction,
         }
-        for each in outcome.starts
+        for pod, place, cycle in outcome.starts
     ]
 
 
