@@ -18,7 +18,7 @@ from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationKin
 from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import EvictionGroup
 from gpu_scheduler.core.order import FairOrder
-from gpu_scheduler.core.placement import Placement, Placer, milli_of
+from gpu_scheduler.core.placement import Placement, milli_of
 from gpu_scheduler.core.pod_group import Needs, PodGroup, Position
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
@@ -40,7 +40,6 @@ class Preemption:
 
     def __init__(
         self,
-        placer: Placer,
         solver: Solver,
         victims: Victims,
         balance: FairShareState,
@@ -51,7 +50,7 @@ class Preemption:
         self.in_the_way: dict[ProjectName, Position] = {}
         """From where on the groups of projects should have had their turn after these."""
         self._helped = 0
-        self._placer, self._solver, self._victims = placer, solver, victims
+        self._placer, self._solver, self._victims = solver.placer, solver, victims
         self._balance, self._blocks, self._claims = balance, blocks, claims
 
     def run(self, queues: Sequence[Queue], order: FairOrder) -> None:
