@@ -7,20 +7,21 @@ the descriptions below are what ``kubectl explain`` shows.
 """
 
 from enum import StrEnum
-from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from gpu_scheduler.api.condition import Condition, Sentence
+from gpu_scheduler.api.condition import Conditions, Sentence
 from gpu_scheduler.api.container import (
-    BY_NAME,
     EnvVar,
     GPUCount,
     MemoryAmount,
+    Models,
+    Named,
     PodTemplate,
+    PullPolicy,
     Resources,
 )
-from gpu_scheduler.api.model import ApiModel, JsonSchema, rules
+from gpu_scheduler.api.model import ApiModel, rules
 from gpu_scheduler.api.roles import Framework, Role, TopologySpec
 from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_SPEC, SHAPE_NAME
 from gpu_scheduler.api.states import described
@@ -55,9 +56,6 @@ class Phase(StrEnum):
     SUSPENDED = "Suspended"
 
 
-_BY_TYPE: JsonSchema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
-
-
 class GPUContainer(ApiModel):
     """What one container of the template gets."""
 
@@ -86,10 +84,8 @@ class GPUJobSpec(ApiModel):
     image: str | None = Field(
         None, min_length=1, max_length=1024, description="Image of the one container `main`."
     )
-    image_pull_policy: str | None = Field(
-        None,
-        description="When to pull the image: Always, IfNotPresent or Never.",
-        json_schema_extra={"enum": ["Always", "IfNotPresent", "Never"]},
+    image_pull_policy: PullPolicy | None = Field(
+        None, description="When to pull the image: Always, IfNotPresent or Never."
     )
     command: list[str] | None = Field(
         None, max_length=256, description="Replaces the image's entrypoint."
@@ -116,13 +112,10 @@ class GPUJobSpec(ApiModel):
         description="Device memory on one GPU, for example 20Gi, instead of gpu: takes the share "
         "of the GPU that holds it.",
     )
-    containers: list[GPUContainer] | None = Field(
+    containers: Named[GPUContainer] | None = Field(
         None,
-        min_length=1,
-        max_length=16,
         description="GPUs container by container, instead of gpu and gpuMemory; containers of "
         "the template that are not listed get no GPU.",
-        json_schema_extra=BY_NAME,
     )
     gpu_devices: int | None = Field(
         None,
@@ -131,12 +124,10 @@ class GPUJobSpec(ApiModel):
         description="With a share or gpuMemory: that much on each of this many different GPUs of "
         "one node. Default 1.",
     )
-    gpu_models: list[Annotated[str, Field(min_length=1, max_length=63)]] | None = Field(
+    gpu_models: Models | None = Field(
         None,
-        max_length=16,
         description="Any of these GPU models, such as A100: whole words of the product name, upper "
         "or lower case, or the name of a GPUClass. Absent: any model.",
-        json_schema_extra={"x-kubernetes-list-type": "set"},
     )
     shape: str | None = Field(
         None,
@@ -153,13 +144,10 @@ class GPUJobSpec(ApiModel):
         description='Lowest CUDA compute capability, for example "7.0" (quoted).',
     )
 
-    roles: list[Role] | None = Field(
+    roles: Named[Role] | None = Field(
         None,
-        min_length=1,
-        max_length=16,
         description="Pods of several kinds, instead of gpu: each role says how many pods it has "
         "and what GPUs they get; what it does not say is as the job says.",
-        json_schema_extra=BY_NAME,
     )
     gang: bool | None = Field(
         None,
@@ -298,13 +286,11 @@ class GPUJobStatus(ApiModel):
         default_factory=list, max_length=8, description="Where pods run: the newest eight."
     )
     sweep: SweepStatus | None = Field(None, description="Of a sweep: what came of its trials.")
-    conditions: list[Condition] = Field(
+    conditions: Conditions = Field(
         default_factory=list,
-        max_length=16,
         description="Accepted, Placed, Complete, Failed; with agents Protected (memory caps are "
         "enforced and kept) and DevicesHealthy; CannotStart while a pod with a place cannot "
         "start; SetAside when the planner could not work with it.",
-        json_schema_extra=_BY_TYPE,
     )
     project: str | None = Field(None, description="The GPUProject that is charged.")
     gpu: str | None = Field(

@@ -21,6 +21,13 @@ from pydantic.alias_generators import to_camel
 from gpu_scheduler.api.cel import Rule
 
 JsonSchema = dict[str, JsonValue]
+SET: JsonSchema = {"x-kubernetes-list-type": "set"}
+"""Schema of a list in which nothing stands twice."""
+
+
+def by_key(name: str) -> JsonSchema:
+    """Schema of a list whose entries are told apart by one of their fields."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [name]}
 
 
 def json_name(python_name: str) -> str:
