@@ -229,7 +229,8 @@ STATES = (
         for reason, means in (
             (
                 Reason.PROGRAM_FAILED,
-                "a program ended with an exit code other than 0, or by a signal, and no retry was left",
+                "a program ended with an exit code other than 0, or by a signal, and no retry was "
+                "left",
             ),
             (Reason.PROGRAM_NOT_FOUND, "the image has no such program, or it cannot be executed"),
             (Reason.OOM_KILLED, "a container used more main memory than its limit"),

@@ -16,9 +16,10 @@ from gpu_scheduler.api.names import GATE, LABEL_PATH
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.jobs.annotation import placement
-from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, NotPlaceableError, Write
+from gpu_scheduler.jobs.write import NotPlaceableError, Write
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import paths
+from gpu_scheduler.kube.client import STRATEGIC_MERGE_PATCH
 from gpu_scheduler.kube.objects import Pod, SelectorTerm
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"

@@ -17,6 +17,7 @@ from gpu_scheduler.kube.transport import JSON, Param, Transport
 T = TypeVar("T")
 
 MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 _METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 

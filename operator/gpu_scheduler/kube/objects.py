@@ -43,6 +43,10 @@ class Meta(_Struct, frozen=True):
     owner_references: tuple[OwnerReference, ...] = ()
 
 
+class _Object(_Struct, frozen=True):
+    metadata: Meta = Meta()
+
+
 class Gate(_Struct, frozen=True):
     """spec.schedulingGates[]."""
 
@@ -216,10 +220,9 @@ class PodStatus(_Struct, frozen=True):
     ephemeral_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same
 
 
-class Pod(_Struct, frozen=True):
+class Pod(_Object, frozen=True):
     """A pod."""
 
-    metadata: Meta = Meta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
 
@@ -238,10 +241,9 @@ class NodeStatus(_Struct, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class Node(_Struct, frozen=True):
+class Node(_Object, frozen=True):
     """A node."""
 
-    metadata: Meta = Meta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
@@ -267,18 +269,15 @@ class JobStatus(_Struct, frozen=True):
     completion_time: str = ""
 
 
-class Job(_Struct, frozen=True):
+class Job(_Object, frozen=True):
     """A batch/v1 Job."""
 
-    metadata: Meta = Meta()
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
 
 
-class ResourceQuota(_Struct, frozen=True):
+class ResourceQuota(_Object, frozen=True):
     """A ResourceQuota: that it changed is all that counts."""
-
-    metadata: Meta = Meta()
 
 
 class LeaseSpec(_Struct, frozen=True):
@@ -289,10 +288,9 @@ class LeaseSpec(_Struct, frozen=True):
     renew_time: str = ""
 
 
-class Lease(_Struct, frozen=True):
+class Lease(_Object, frozen=True):
     """A coordination.k8s.io/v1 Lease."""
 
-    metadata: Meta = Meta()
     spec: LeaseSpec = LeaseSpec()
 
 
@@ -324,10 +322,8 @@ class Status(_Struct, frozen=True):
     details: StatusDetails | None = None
 
 
-class Namespace(_Struct, frozen=True):
+class Namespace(_Object, frozen=True):
     """A namespace: that it is being deleted is all that is looked at."""
-
-    metadata: Meta = Meta()
 
 
 class ListMeta(_Struct, frozen=True):
@@ -337,9 +333,8 @@ class ListMeta(_Struct, frozen=True):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class RawObject(_Struct, frozen=True):
+class RawObject(_Object, frozen=True):
     """An object whose body stays undecoded JSON (custom resources)."""
 
-    metadata: Meta = Meta()
     spec: dict[str, Any] = {}
     status: dict[str, Any] = {}

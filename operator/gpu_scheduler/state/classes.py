@@ -34,11 +34,6 @@ class ClassRecord:
     counts: tuple[int, ...] = ()
     problem: str = ""
 
-    @property
-    def claimed(self) -> list[str]:
-        """Its shapes, if it stands for anything."""
-        return [] if self.problem else sorted(self.shapes)
-
 
 def class_record(
     name: str, created: str, generation: int, uid: str, spec: GPUClassSpec
@@ -123,6 +118,9 @@ class ClassBook(OwnerBook[str, ClassRecord]):
         """Parts of product names; None = any, where one of them is a class of every GPU."""
         parts = list(dict.fromkeys(self.part(model) for model in models))
         return parts if all(parts) else None
+
+    def _claims(self, record: ClassRecord) -> tuple[str, str, Iterable[str]]:
+        return record.created, record.name, [] if record.problem else sorted(record.shapes)
 
     def _settle(self) -> None:
         super()._settle()

@@ -5,29 +5,13 @@ owns it (then the first by name); every later claim is a conflict that its statu
 of ``ProjectBook`` and ``ClassBook``.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
-
-
-class Claimant(Protocol):
-    """An object that claims names."""
-
-    @property
-    def name(self) -> Any:
-        """Its own."""
-
-    @property
-    def created(self) -> str:
-        """Its creationTimestamp as text."""
-
-    @property
-    def claimed(self) -> Iterable[str]:
-        """The names that it claims."""
-
+from typing import Generic, TypeVar
 
 Name = TypeVar("Name", bound=str)
-Record = TypeVar("Record", bound=Claimant)
+Record = TypeVar("Record")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +22,8 @@ class Claim:
     owner: str
 
 
-class OwnerBook(Generic[Name, Record]):
-    """All objects of a kind, and the ownership that follows from them."""
+class OwnerBook(ABC, Generic[Name, Record]):
+    """All objects of a kind, by name, and the ownership that follows from them."""
 
     def __init__(self) -> None:
         """Start empty."""
@@ -48,9 +32,10 @@ class OwnerBook(Generic[Name, Record]):
 
     def put(self, record: Record) -> bool:
         """Add or replace an object; False when nothing changed."""
-        if self.records.get(record.name) == record:
+        _, name, _ = self._claims(record)
+        if self.records.get(name) == record:
             return False
-        self.records[record.name] = record
+        self.records[name] = record
         self._settle()
         return True
 
@@ -68,15 +53,20 @@ class OwnerBook(Generic[Name, Record]):
     def conflicts(self, name: Name) -> tuple[Claim, ...]:
         """What the object claims in vain."""
         record = self.records.get(name)
-        owners = ((each, self._owner[each]) for each in (record.claimed if record else ()))
+        claimed = () if record is None else self._claims(record)[2]
+        owners = ((each, self._owner[each]) for each in claimed)
         return tuple(Claim(each, owner) for each, owner in owners if owner != name)
 
     def in_order(self) -> list[Record]:
         """The oldest first."""
-        return sorted(self.records.values(), key=lambda each: (each.created, each.name))
+        return sorted(self.records.values(), key=lambda record: self._claims(record)[:2])
 
     def _settle(self) -> None:
         self._owner = {}
-        for record in self.in_order():
-            for each in record.claimed:
-                self._owner.setdefault(each, record.name)
+        for _, name, claimed in map(self._claims, self.in_order()):
+            for each in claimed:
+                self._owner.setdefault(each, name)
+
+    @abstractmethod
+    def _claims(self, record: Record) -> tuple[str, Name, Iterable[str]]:
+        """When an object was created, as text, its name, and the names that it claims."""

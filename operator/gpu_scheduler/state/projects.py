@@ -4,7 +4,7 @@ See ``owners``. Read by the planner's snapshot and by the status writer.
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
@@ -24,16 +24,6 @@ class ProjectRecord:
     problem: str = ""  # why its spec cannot be used
     over_cap_policy: str = ""  # warn, kill or evict; empty = not said
     start_timeout_seconds: int = START_TIMEOUT_SECONDS  # 0 = none
-
-    @property
-    def name(self) -> ProjectName:
-        """The project's."""
-        return self.project.name
-
-    @property
-    def claimed(self) -> tuple[str, ...]:
-        """Its namespaces, as it lists them."""
-        return self.namespaces
 
 
 class ProjectBook(OwnerBook[ProjectName, ProjectRecord]):
@@ -58,3 +48,6 @@ class ProjectBook(OwnerBook[ProjectName, ProjectRecord]):
             if owner is not None and milli:
                 by_model[owner, product] += milli
         return by_model
+
+    def _claims(self, record: ProjectRecord) -> tuple[str, ProjectName, Iterable[str]]:
+        return record.created, record.project.name, record.namespaces
