@@ -10,11 +10,11 @@ from collections.abc import Iterable, Mapping
 from heapq import nlargest
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.budget import Budget
 from gpu_scheduler.core.claims import Claims
+from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.decision import ReservationKind
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
@@ -23,8 +23,6 @@ from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
 from gpu_scheduler.core.solver import Scope, Solver
-
-Flags = npt.NDArray[np.bool_]
 
 MOST_NODES = 256  # looked at for one reservation, beside four per member
 NEVER = float("inf")

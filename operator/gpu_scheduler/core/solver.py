@@ -11,19 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from gpu_scheduler.core import victims
 from gpu_scheduler.core.budget import ModelBudget
+from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.running_pods import EvictionGroup
 from gpu_scheduler.core.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.victims import Kind, Ranked
-
-Flags = npt.NDArray[np.bool_]
 
 TRIALS = 640  # per cycle
 MOST_SCOPES = 64  # tried for one group

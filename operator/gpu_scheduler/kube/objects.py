@@ -259,14 +259,11 @@ class JobSpec(_Struct, frozen=True):
 class JobStatus(_Struct, frozen=True):
     """status of a batch/v1 Job."""
 
-    active: int = 0
     succeeded: int = 0
     failed: int = 0
     failed_indexes: str = ""
     completed_indexes: str = ""
     conditions: tuple[Condition, ...] = ()
-    start_time: str = ""
-    completion_time: str = ""
 
 
 class Job(_Object, frozen=True):
@@ -297,7 +294,6 @@ class Lease(_Object, frozen=True):
 class StatusCause(_Struct, frozen=True):
     """details.causes[] of a Status: which field, and why."""
 
-    reason: str = ""
     message: str = ""
     field: str = ""
 
@@ -305,10 +301,6 @@ class StatusCause(_Struct, frozen=True):
 class StatusDetails(_Struct, frozen=True):
     """details of a Status."""
 
-    name: str = ""
-    group: str = ""
-    kind: str = ""
-    uid: str = ""
     causes: tuple[StatusCause, ...] = ()
     retry_after_seconds: int = 0
 
