@@ -30,6 +30,7 @@ GPUCount = Annotated[
     WithJsonSchema({"type": "number", "maximum": _MOST_GPUS} | rules(*GPU)),
 ]
 MemoryAmount = Annotated[Quantity, WithJsonSchema(INT_OR_STRING | rules(*GPU_MEMORY))]
+DeviceCount = Annotated[int, Field(ge=1, le=64)]  # of one node
 Models = Annotated[
     list[Annotated[str, Field(min_length=1, max_length=63)]],
     Field(max_length=16, json_schema_extra=SET),

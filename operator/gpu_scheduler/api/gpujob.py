@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 
 from gpu_scheduler.api.condition import Conditions, Sentence
 from gpu_scheduler.api.container import (
+    DeviceCount,
     EnvVar,
     GPUCount,
     MemoryAmount,
@@ -21,9 +22,10 @@ from gpu_scheduler.api.container import (
     PullPolicy,
     Resources,
 )
-from gpu_scheduler.api.model import ApiModel, rules
+from gpu_scheduler.api.gpuclass import ShapeName
+from gpu_scheduler.api.model import ApiModel, ComputeCapability, rules
 from gpu_scheduler.api.roles import Framework, Role, TopologySpec
-from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_SPEC, SHAPE_NAME
+from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_SPEC
 from gpu_scheduler.api.states import described
 from gpu_scheduler.api.sweep import SweepSpec
 from gpu_scheduler.api.sweep_status import SweepStatus
@@ -71,8 +73,8 @@ class GPUContainer(ApiModel):
     gpu_memory: MemoryAmount | None = Field(
         None, description="Device memory on one GPU instead of gpu, for example 20Gi."
     )
-    gpu_devices: int | None = Field(
-        None, ge=1, le=64, description="That share or memory on each of this many GPUs."
+    gpu_devices: DeviceCount | None = Field(
+        None, description="That share or memory on each of this many GPUs."
     )
 
 
@@ -117,10 +119,8 @@ class GPUJobSpec(ApiModel):
         description="GPUs container by container, instead of gpu and gpuMemory; containers of "
         "the template that are not listed get no GPU.",
     )
-    gpu_devices: int | None = Field(
+    gpu_devices: DeviceCount | None = Field(
         None,
-        ge=1,
-        le=64,
         description="With a share or gpuMemory: that much on each of this many different GPUs of "
         "one node. Default 1.",
     )
@@ -129,19 +129,13 @@ class GPUJobSpec(ApiModel):
         description="Any of these GPU models, such as A100: whole words of the product name, upper "
         "or lower case, or the name of a GPUClass. Absent: any model.",
     )
-    shape: str | None = Field(
+    shape: ShapeName | None = Field(
         None,
-        min_length=1,
-        max_length=63,
-        pattern=SHAPE_NAME,
         description="A name that a GPUClass gives to a number of its GPUs, instead of gpu and "
         "gpuModels (kubectl get gpuclasses).",
     )
-    min_compute_capability: str | None = Field(
-        None,
-        max_length=5,
-        pattern=r"^[0-9]{1,2}\.[0-9]{1,2}$",
-        description='Lowest CUDA compute capability, for example "7.0" (quoted).',
+    min_compute_capability: ComputeCapability | None = Field(
+        None, description='Lowest CUDA compute capability, for example "7.0" (quoted).'
     )
 
     roles: Named[Role] | None = Field(

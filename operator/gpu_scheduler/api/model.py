@@ -12,6 +12,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     JsonValue,
     PlainSerializer,
     WithJsonSchema,
@@ -74,6 +75,8 @@ ExactNumber = Annotated[
 def _quantity_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
+
+ComputeCapability = Annotated[str, Field(max_length=5, pattern=r"^[0-9]{1,2}\.[0-9]{1,2}$")]
 
 INT_OR_STRING: JsonSchema = {"x-kubernetes-int-or-string": True, "maxLength": 32}
 

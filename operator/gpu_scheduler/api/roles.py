@@ -10,6 +10,7 @@ from typing import Annotated, Any
 from pydantic import ConfigDict, Field, WithJsonSchema
 
 from gpu_scheduler.api.container import (
+    DeviceCount,
     EnvVar,
     GPUCount,
     MemoryAmount,
@@ -71,8 +72,8 @@ class Role(ApiModel):
     gpu_memory: MemoryAmount | None = Field(
         None, description="Device memory on one GPU instead of gpu, for example 20Gi."
     )
-    gpu_devices: int | None = Field(
-        None, ge=1, le=64, description="That share or memory on each of this many GPUs."
+    gpu_devices: DeviceCount | None = Field(
+        None, description="That share or memory on each of this many GPUs."
     )
     gpu_models: Models | None = Field(
         None,
