@@ -80,7 +80,7 @@ class Preemption:
     def _outranks(self, queue: Queue) -> bool:
         """Whether what waits has a higher priority than one of its project on a node."""
         highest = max((group.job for group in queue.pending), key=lambda job: job.priority)
-        return self._victims.outranked_by(highest)
+        return self._victims.running_pods.outranks(highest)
 
     def _pass(self, queues: Sequence[Queue], order: FairOrder, action: Action) -> None:
         """Help one group after the other, the project with the smallest share first."""
@@ -162,7 +162,7 @@ class Preemption:
     def _preempt(self, group: PodGroup) -> Solution | None:
         """A solution at the cost of pods of the same project with a lower priority."""
         project, job = group.project, group.job
-        if not self._victims.outranked_by(job):
+        if not self._victims.running_pods.outranks(job):
             return None
         growth, most = self._balance.growth_milli(project), self._balance.ceiling_milli(project)
         purse = self._balance.beyond.purse(project)
@@ -186,7 +186,7 @@ class Preemption:
     def _are_in_the_way(self, group: PodGroup, victims: Iterable[EvictionGroup]) -> bool:
         """Whether some are only started by this cycle: then all is planned again without them."""
         for party in victims:
-            other = self._victims.started(party)
+            other = self._victims.running_pods.group_of(party)
             if other is not None:
                 mine = other.project is group.project
                 self.in_the_way[other.project.name] = (
@@ -225,5 +225,5 @@ class Preemption:
             for block in mine:
                 self._blocks.drop(block)
             self._placer.start(group, placement)
-            self._victims.start(queue, group)
+            self._victims.running_pods.start(queue, group)
         self._blocks.restore(others)
