@@ -18,6 +18,7 @@ from gpu_scheduler.agent.procfs import Process, ProcFS
 from gpu_scheduler.agent.sampler import Sampler
 from gpu_scheduler.agent.usage import Surroundings
 from gpu_scheduler.agent.watchdog import Watchdog
+from gpu_scheduler.api.orders import OrderedContainer, OrderedPod
 
 NAMESPACE = "team-a"
 
@@ -75,17 +76,12 @@ class AgentNode:
             containers={
                 pod_uid(number): (
                     GpuContainer(
-                        namespace=NAMESPACE,
-                        pod=f"pod-{number}",
-                        uid=pod_uid(number),
-                        job="job",
-                        project="project",
-                        index=0,
-                        name="main",
-                        container_id=container_id(number),
-                        caps_mib={uuid_of(0): cap},
-                        promised=promised,
-                        kill=kills,
+                        OrderedPod(
+                            pod_uid(number), NAMESPACE, f"pod-{number}", (), "job", "project", kills
+                        ),
+                        OrderedContainer(
+                            0, "main", {uuid_of(0): cap}, container_id(number), promised
+                        ),
                     ),
                 )
                 for number, cap in caps_mib.items()

@@ -20,6 +20,7 @@ from gpu_scheduler.agent.poll import Poller
 from gpu_scheduler.agent.selftest import framework, interposer, judge, run_probe
 from gpu_scheduler.agent.settings import Settings
 from gpu_scheduler.agent.usage import ContainerUse, Use
+from gpu_scheduler.api.orders import OrderedContainer, OrderedPod
 
 R615 = {"driver": "615.71.09", "memory_limits": 1}
 
@@ -84,9 +85,9 @@ def limited(root: str, cap_mib: int) -> dict[str, Any]:
     """Limit pod 1 as the agent does, and say what a process in its cgroup gets."""
     leaf = Leaf(Path(root), 1)
     container = GpuContainer(
-        namespace="team-a", pod="p", uid=pod_uid(1), job="j", project="p", index=0, name="main",
-        container_id=container_id(1), caps_mib={uuid_of(0): cap_mib}, promised=False, kill=False,
-    )  # fmt: skip
+        OrderedPod(pod_uid(1), "team-a", "p", (), job="j", project="p"),
+        OrderedContainer(0, "main", {uuid_of(0): cap_mib}, container_id(1)),
+    )
     driver = NvmlDriver()
     driver.open()
     limits = NvmlLimits()
@@ -96,7 +97,7 @@ def limited(root: str, cap_mib: int) -> dict[str, Any]:
     inside = run_probe("driver", {"FAKEGPU_CGROUP": str(leaf.path)})
     outside = run_probe("driver", {"FAKEGPU_CGROUP": root})
     again = KernelLimits(limits, Path(root))
-    again.look([use])
+    again.update([use])
     return {
         "holds": kernel.holds(use),
         "again": again.holds(use),

@@ -148,7 +148,7 @@ def shown(
         "isolation": {uid: v.isolation for (uid, _), v in found.verdicts.items()},
         "messages": {uid: v.message for (uid, _), v in found.verdicts.items()},
         "over": {uid: over.message for (uid, _), over in found.over.items()},
-        "used": {c.container.uid: c.uses[0].used_mib for c in found.usage.containers},
+        "used": {c.container.pod.uid: c.uses[0].used_mib for c in found.usage.containers},
         "foreign": {u: [p.pid for p in each] for u, each in found.usage.foreign.items()},
         "killed": list(found.killed),
     }
@@ -248,8 +248,8 @@ def true_up(pid: int, root: str, looks: int) -> list[int]:
             slot = opened.find(pid, started)
             assert slot is not None
             (device,) = opened.devices().values()
-            held = opened.held(slot, device)
-            found.append((held.used_bytes // MIB, held.context_bytes // MIB))
+            used, context = opened.held(slot, device)
+            found.append((used // MIB, context // MIB))
     return [each for pair in found for each in pair]
 
 

@@ -41,11 +41,6 @@ def owner(text: str) -> Owner | None:
     return None
 
 
-def container_id(status: str) -> str:
-    """The bare id in a container status (``containerd://…``); empty before it was created."""
-    return status.rpartition("://")[2]
-
-
 def _of_path(path: str) -> Owner | None:
     parts = [part for part in path.split("/") if part]
     for number, part in enumerate(parts):

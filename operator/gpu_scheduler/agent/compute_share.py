@@ -66,9 +66,9 @@ class ComputeShares:
             key = use.key
             seen.add(key)
             share = self._shares.get(key)
-            if share is None or share.container_id not in ("", use.container.container_id):
-                share = self._shares[key] = _Share(use.container.container_id, now)
-            share.container_id = use.container.container_id
+            if share is None or share.container_id not in ("", use.container.own.id):
+                share = self._shares[key] = _Share(use.container.own.id, now)
+            share.container_id = use.container.own.id
             share.add(use.busy_ratio)
             if share.told is None and now - share.since >= FIRST_SECONDS:
                 share.tell()

@@ -16,6 +16,7 @@ from gpu_scheduler.agent.own_object import OwnObject, Writer
 from gpu_scheduler.api.names import AGENT_LEASE_PREFIX, COMPONENT_AGENT, LABEL_COMPONENT
 from gpu_scheduler.api.orders import Orders
 from gpu_scheduler.kube import errors, paths
+from gpu_scheduler.kube.times import micro_timestamp
 from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
@@ -42,7 +43,7 @@ def lease(node: str, namespace: str, seconds: float, now: datetime, uid: str) ->
         "spec": {
             "holderIdentity": node,
             "leaseDurationSeconds": max(1, round(seconds)),
-            "renewTime": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ"),
+            "renewTime": micro_timestamp(now),
         },
     }
 

@@ -53,8 +53,3 @@ def device(
         context_mib=context_mib,
         foreign_processes=(foreign or [])[:MOST_FOREIGN] or None,
     )
-
-
-def unhealthy(known: Device, message: str) -> Device:
-    """A device that was there and cannot be asked now."""
-    return known.model_copy(update={"healthy": False, "message": message[:512]})

@@ -43,7 +43,8 @@ def verdict(
         return _beside(use)
     if kernel:
         return Verdict("kernel")
-    if not use.container.promised:
+    own = use.container.own
+    if not own.promised:
         return Verdict("framework")
     for seen in use.processes:
         loaded = has_library(seen)
@@ -53,13 +54,13 @@ def verdict(
         why = "runs without libgpucap" if loaded is False else "cannot be looked into"
         return Verdict(
             "unprotected",
-            f"container {use.container.name}: process {seen.pid} ({command}) is on the GPU and "
+            f"container {own.name}: process {seen.pid} ({command}) is on the GPU and "
             f"{why}: nothing but the watchdog holds it to its cap",
         )
     if got_past:
         return Verdict(
             "unprotected",
-            f"container {use.container.name}: a program got past libgpucap, which did not count "
+            f"container {own.name}: a program got past libgpucap, which did not count "
             "what it holds (an own loader, a static driver): nothing but the watchdog holds it to "
             "its cap",
         )
@@ -74,6 +75,6 @@ def _beside(use: ContainerUse) -> Verdict:
     return Verdict(
         "unprotected",
         f"ephemeral container {first.name}: process {first.seen.pid} ({command}){more} is on "
-        f"{first.uuid} of container {use.container.name}, where no cap holds it and nobody is "
+        f"{first.uuid} of container {use.container.own.name}, where no cap holds it and nobody is "
         "charged for its memory; it ends with the pod, or when its process is stopped",
     )

@@ -140,7 +140,7 @@ class KernelLimits:
         """Set what is missing."""
         seen = set()
         for use in uses:
-            container_id = use.container.container_id
+            container_id = use.container.own.id
             if container_id:
                 seen.add(container_id)
                 try:
@@ -153,7 +153,7 @@ class KernelLimits:
 
     def holds(self, use: ContainerUse) -> bool:
         """Whether the driver has held this container to its caps from the beginning."""
-        applied = self._applied.get(use.container.container_id)
+        applied = self._applied.get(use.container.own.id)
         return applied is not None and applied.in_time and applied.caps_mib == _caps(use)
 
     def _ensure(self, container_id: str, use: ContainerUse) -> None:

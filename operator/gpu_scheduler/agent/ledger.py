@@ -11,7 +11,6 @@ import stat
 import struct
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from uuid import UUID
 
@@ -41,16 +40,6 @@ FILE = "ledger"
 
 class LedgerError(Exception):
     """The file is not a ledger that can be used; the message says why."""
-
-
-@dataclass(frozen=True, slots=True)
-class Held:
-    """What the slot of a process says of one device."""
-
-    slot: int
-    device: int
-    used_bytes: int
-    context_bytes: int
 
 
 class Ledger:
@@ -99,10 +88,10 @@ class Ledger:
                 return slot
         return None
 
-    def held(self, slot: int, device: int) -> Held:
-        """What a slot says of a device."""
+    def held(self, slot: int, device: int) -> tuple[int, int]:
+        """Bytes that a slot says its process has allocated on a device, and those of contexts."""
         used, context = struct.unpack("=QQ", self._read(_held_at(slot, device), HELD_BYTES))
-        return Held(slot, device, used, context)
+        return used, context
 
     def write_context(self, slot: int, device: int, value: int) -> None:
         """Set ``context_bytes``: the one write that the agent may do."""

@@ -7,14 +7,12 @@ the driver does not know is absent, never 0. Served by the agent's admin port.
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from gpu_scheduler import __version__
 from gpu_scheduler.agent.sampler import DeviceSample, Sample
 from gpu_scheduler.agent.usage import Usage
 from gpu_scheduler.core.model.units import MIB
-from gpu_scheduler.web.unexpected import unexpected_errors
+from gpu_scheduler.web.collector import Collector, filled
 
 _DEVICE = ("node", "gpu", "uuid", "model")
 Job = tuple[str, str, str]
@@ -31,28 +29,19 @@ class Counts:
     sample_seconds: float = 0.0
 
 
-class Metrics:
+class Metrics(Collector):
     """The collector. The agent sets ``sample`` and ``usage`` after each look."""
 
     def __init__(self, node: str) -> None:
-        self.registry = CollectorRegistry()
+        super().__init__()
         self.counts = Counts()
         self.sample = Sample(0.0)
         self.usage = Usage((), {})
         self.last_active: dict[str, float] = {}
         self._node = node
-        self.registry.register(self)
 
-    def describe(self) -> Iterable[Metric]:
-        """Names are not checked for collisions at registration."""
-        return ()
-
-    def collect(self) -> Iterable[Metric]:
-        """Everything."""
-        build = GaugeMetricFamily("gpusched_build_info", "Version.", labels=["version"])
-        build.add_metric([__version__], 1)
-        yield build
-        yield unexpected_errors()
+    def figures(self) -> Iterable[Metric]:
+        """Of the devices, of the jobs on them, and of the agent itself."""
         yield from self._devices()
         yield from self._jobs()
         for name, text, value in (
@@ -84,12 +73,12 @@ class Metrics:
         )
         names = {d.facts.uuid: d.facts for d in self.sample.devices}
         for name, text, values in figures:
-            gauge = GaugeMetricFamily(f"gpusched_{name}", text, labels=_DEVICE)
-            for uuid, value in values.items():
-                if value is not None and uuid in names:
-                    facts = names[uuid]
-                    gauge.add_metric([self._node, str(facts.index), uuid, facts.model], value)
-            yield gauge
+            known = (
+                ([self._node, str(names[uuid].index), uuid, names[uuid].model], value)
+                for uuid, value in values.items()
+                if value is not None and uuid in names
+            )
+            yield filled(GaugeMetricFamily(f"gpusched_{name}", text, labels=_DEVICE), known)
 
     def _each(self, figure: Callable[[DeviceSample], float | None]) -> dict[str, float | None]:
         return {d.facts.uuid: figure(d) for d in self.sample.devices}
@@ -103,7 +92,7 @@ class Metrics:
         busy: dict[Job, list[float]] = {}
         for use in self.usage.containers:
             of = use.container
-            key = (of.namespace, of.job, of.project)
+            key = (of.pod.namespace, of.pod.job, of.pod.project)
             for each in use.uses:
                 limit[key] = limit.get(key, 0.0) + each.cap_mib * MIB
                 if each.used_mib is not None:
@@ -118,9 +107,7 @@ class Metrics:
             ("job_gpu_utilization_ratio", "Busy share of its devices, by its own work.", mean),
         ):
             gauge = GaugeMetricFamily(f"gpusched_{name}", text, labels=_JOB)
-            for key, value in sorted(totals.items()):
-                gauge.add_metric(key, value)
-            yield gauge
+            yield filled(gauge, sorted(totals.items()))
 
 
 def _healthy(device: DeviceSample) -> float:

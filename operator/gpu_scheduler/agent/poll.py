@@ -13,12 +13,13 @@ from gpu_scheduler.agent.compute_share import ComputeShares
 from gpu_scheduler.agent.isolation import Verdict, verdict
 from gpu_scheduler.agent.kernel_limits import KernelLimits
 from gpu_scheduler.agent.kill import kill
-from gpu_scheduler.agent.pods import GpuContainer, OtherPod
+from gpu_scheduler.agent.pods import GpuContainer
 from gpu_scheduler.agent.procfs import ProcFS
 from gpu_scheduler.agent.sampler import Sample, Sampler, Seen
 from gpu_scheduler.agent.trueup import TrueUp
 from gpu_scheduler.agent.usage import ContainerUse, Surroundings, Usage, usage
 from gpu_scheduler.agent.watchdog import Key, OverCap, Watchdog
+from gpu_scheduler.api.orders import Neighbour
 from gpu_scheduler.kube.unexpected import unexpected
 
 
@@ -27,7 +28,7 @@ class Known:
     """What the event loop knows of the pods at the moment of a look."""
 
     containers: Mapping[str, tuple[GpuContainer, ...]]
-    others: Mapping[str, OtherPod]
+    others: Mapping[str, Neighbour]
     around: Surroundings
 
 
@@ -46,7 +47,7 @@ class Poll:
 
 
 def _with_policy(over: OverCap) -> OverCap:
-    if not over.container.kill:
+    if not over.container.pod.kill:
         return over
     return replace(over, message=f"{over.message}; by policy kill its processes there are killed")
 
@@ -94,7 +95,7 @@ class Poller:
                 killed += self._kill(use, over.get(key))
                 verdicts[key] = self._verdict(use, key in over)
             except Exception:
-                unexpected("look", f"{use.container.namespace}/{use.container.pod}")
+                unexpected("look", f"{use.container.pod.namespace}/{use.container.pod.name}")
                 verdicts.setdefault(key, Verdict("unprotected", "the agent cannot judge it"))
         self._reported = set(over)
         self._verdicts = verdicts
@@ -117,10 +118,10 @@ class Poller:
     def _kill(self, use: ContainerUse, over: OverCap | None) -> list[int]:
         """Kill by policy, one look after the report: whose process dies must be able to see why."""
         key = use.key
-        if over is None or key not in self._reported or not use.container.kill:
+        if over is None or key not in self._reported or not use.container.pod.kill:
             return []
         doomed = [process for process in use.processes if process.pid in over.pids]
-        return kill(self._procfs, use.container.uid, doomed)
+        return kill(self._procfs, use.container.pod.uid, doomed)
 
     def _verdict(self, use: ContainerUse, over: bool) -> Verdict:
         before = self._verdicts.get(use.key)

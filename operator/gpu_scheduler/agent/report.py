@@ -72,10 +72,10 @@ def container_report(
     """One container; being above the cap is told before a missing layer."""
     messages = [text for text in (over.message if over else None, verdict.message) if text]
     return ContainerReport(
-        namespace=use.container.namespace,
-        pod=use.container.pod,
-        uid=use.container.uid,
-        container=use.container.index,
+        namespace=use.container.pod.namespace,
+        pod=use.container.pod.name,
+        uid=use.container.pod.uid,
+        container=use.container.own.index,
         isolation=verdict.isolation,
         compute_percent=compute_percent,
         over_cap_since=over.since if over else None,

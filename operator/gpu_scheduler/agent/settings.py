@@ -9,13 +9,11 @@ import socket
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from gpu_scheduler import environment
 
 PREFIX = "GPUSCHED_AGENT_"
-
-
-class SettingsError(ValueError):
-    """A setting cannot be used; the message names it."""
 
 
 def _parts(value: Any) -> Any:
@@ -83,20 +81,9 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     Raises:
         SettingsError: an unknown variable with our prefix, or a value that cannot be used.
     """
-    given: dict[str, Any] = {
-        key.removeprefix(PREFIX).lower(): value
-        for key, value in environ.items()
-        if key.startswith(PREFIX) and value != ""
-    }
-    given.setdefault("node", socket.gethostname())
-    try:
-        settings = Settings.model_validate(given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = PREFIX + str(first["loc"][0]).upper()
-        raise SettingsError(f"{name}: {first['msg']}") from None
+    settings = environment.read(Settings, PREFIX, environ, node=socket.gethostname())
     if settings.renew_seconds * 2 > settings.lease_seconds:
-        raise SettingsError(
+        raise environment.SettingsError(
             f"{PREFIX}RENEW_SECONDS: {settings.renew_seconds:g} must be at most half of "
             f"{PREFIX}LEASE_SECONDS ({settings.lease_seconds:g})"
         )

@@ -51,12 +51,12 @@ class TrueUp:
         """Update the ledgers of all containers that have one."""
         seen: set[Key] = set()
         for use in uses:
-            if not use.container.promised:
+            if not use.container.own.promised:
                 continue
             for each in use.uses:
                 for process in each.processes:
                     try:
-                        key = self._one(process, each.uuid, use.container.uid)
+                        key = self._one(process, each.uuid, use.container.pod.uid)
                     except Exception:
                         unexpected("true-up", f"process {process.pid}")
                         continue
@@ -90,12 +90,12 @@ class TrueUp:
                 slot = ledger.find(inner, started)
                 if device is None or slot is None:
                     return key
-                held = ledger.held(slot, device)
+                used, context = ledger.held(slot, device)
                 known = self._looks.setdefault(key, _Looks())
                 looks = known.estimates
-                looks.append(context_bytes(seen.used_bytes, held.used_bytes))
+                looks.append(context_bytes(seen.used_bytes, used))
                 wanted = min(looks)
-                if len(looks) > 1 and abs(wanted - held.context_bytes) >= LEAST_CHANGE:
+                if len(looks) > 1 and abs(wanted - context) >= LEAST_CHANGE:
                     ledger.write_context(slot, device, wanted)
                 if len(looks) == LOOKS and not known.settled:
                     known.settled = True

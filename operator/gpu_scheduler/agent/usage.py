@@ -9,10 +9,11 @@ name proves nothing. Called by the agent after each sample.
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from gpu_scheduler.agent.cgroup import owner
-from gpu_scheduler.agent.pods import GpuContainer, OtherPod
+from gpu_scheduler.agent.cgroup import Owner, owner
+from gpu_scheduler.agent.pods import GpuContainer
 from gpu_scheduler.agent.sampler import Sample, Seen
 from gpu_scheduler.api.gpunode import ForeignProcess
+from gpu_scheduler.api.orders import Neighbour
 from gpu_scheduler.core.model.units import MIB
 
 _ROUND_MIB = 64  # what is reported of foreign memory, so that small changes are no news
@@ -67,7 +68,7 @@ class ContainerUse:
     @property
     def key(self) -> tuple[str, int]:
         """UID of its pod, and its number there."""
-        return self.container.uid, self.container.index
+        return self.container.key
 
     @property
     def processes(self) -> tuple[Seen, ...]:
@@ -109,11 +110,12 @@ class Surroundings:
 def usage(
     sample: Sample,
     pods: Mapping[str, tuple[GpuContainer, ...]],
-    others: Mapping[str, OtherPod],
+    others: Mapping[str, Neighbour],
     around: Surroundings,
 ) -> Usage:
     """Match the processes of a sample with the containers that were granted devices."""
     uuid_of = {str(d.facts.index): d.facts.uuid for d in sample.devices}
+    granted = _granted(pods, uuid_of)
     held: dict[tuple[str, int], dict[str, list[Seen]]] = {}
     foreign: dict[str, list[ForeignProcess]] = {}
     beside: dict[tuple[str, int], list[Beside]] = {}
@@ -121,96 +123,83 @@ def usage(
     for device in sample.devices:
         uuid = device.facts.uuid
         for seen in device.processes:
-            container = _container(seen, uuid, pods, uuid_of)
+            of = owner(seen.process.cgroup) if seen.process is not None else None
+            theirs = granted.get((of.pod_uid, uuid), []) if of is not None else []
+            container = _container(of, theirs)
             if container is not None:
-                by_device = held.setdefault((container.uid, container.index), {})
+                by_device = held.setdefault(container.key, {})
                 by_device.setdefault(uuid, []).append(seen)
                 continue
-            if (near := _beside(seen, uuid, pods, uuid_of)) is not None:
-                holder, found = near
-                beside.setdefault((holder.uid, holder.index), []).append(found)
-            name = _foreign_name(seen, pods, others, around)
+            if (near := _beside(of, theirs)) is not None:
+                holder, name_of_it = near
+                beside.setdefault(holder.key, []).append(Beside(uuid, name_of_it, seen))
+            name = _foreign_name(seen, of, pods, others, around)
             if name is not None:
                 foreign.setdefault(uuid, []).append(_foreign(seen, name))
-                of = owner(seen.process.cgroup) if seen.process is not None else None
                 if of is not None and of.pod_uid not in pods and of.pod_uid not in others:
                     unnamed.add(seen.pid)
     readable = {d.facts.uuid for d in sample.devices if d.readable}
     containers = []
     for container in (each for group in pods.values() for each in group if not each.ended):
-        by_device = held.get((container.uid, container.index), {})
-        caps = {uuid_of.get(device, device): cap for device, cap in container.caps_mib.items()}
+        by_device = held.get(container.key, {})
+        caps = {uuid_of.get(device, device): cap for device, cap in container.own.caps_mib.items()}
         uses = tuple(
             Use(uuid, cap, tuple(by_device.get(uuid, ())), uuid in readable)
             for uuid, cap in caps.items()
         )
-        near_it = tuple(beside.get((container.uid, container.index), ()))
+        near_it = tuple(beside.get(container.key, ()))
         containers.append(ContainerUse(container, uses, near_it))
     return Usage(tuple(containers), foreign, frozenset(unnamed))
 
 
-def _container(
-    seen: Seen,
-    uuid: str,
-    pods: Mapping[str, tuple[GpuContainer, ...]],
-    uuid_of: Mapping[str, str],
-) -> GpuContainer | None:
-    found = owner(seen.process.cgroup) if seen.process is not None else None
-    if found is None:
+def _granted(
+    pods: Mapping[str, tuple[GpuContainer, ...]], uuid_of: Mapping[str, str]
+) -> dict[tuple[str, str], list[GpuContainer]]:
+    """The containers that were granted a device, by their pod's UID and the device's."""
+    found: dict[tuple[str, str], list[GpuContainer]] = {}
+    for uid, group in pods.items():
+        for each in group:
+            for uuid in {uuid_of.get(device, device) for device in each.own.caps_mib}:
+                found.setdefault((uid, uuid), []).append(each)
+    return found
+
+
+def _container(of: Owner | None, granted: list[GpuContainer]) -> GpuContainer | None:
+    """Whose a process is, of the containers of its pod that were granted the device it is on."""
+    if of is None:
         return None
-    granted = _granted(found.pod_uid, uuid, pods, uuid_of)
     for container in granted:
-        if container.container_id == found.container_id:
+        if container.own.id == of.container_id:
             return container
     # The kubelet has not yet told the container's id (or tells a restarted one's late). With one
     # candidate there is no doubt whose it is.
-    unnamed = [c for c in granted if not c.container_id or found.container_id is None]
-    if found.container_id in (unnamed[0].ephemeral if unnamed else ()):
+    unnamed = [c for c in granted if not c.own.id or of.container_id is None]
+    if of.container_id in (unnamed[0].pod.ephemeral if unnamed else ()):
         return None
     return unnamed[0] if len(unnamed) == 1 else None
 
 
-def _granted(
-    pod: str,
-    uuid: str,
-    pods: Mapping[str, tuple[GpuContainer, ...]],
-    uuid_of: Mapping[str, str],
-) -> list[GpuContainer]:
-    """The containers of a pod that were granted a device."""
-    return [
-        each
-        for each in pods.get(pod, ())
-        if any(uuid_of.get(device, device) == uuid for device in each.caps_mib)
-    ]
-
-
-def _beside(
-    seen: Seen,
-    uuid: str,
-    pods: Mapping[str, tuple[GpuContainer, ...]],
-    uuid_of: Mapping[str, str],
-) -> tuple[GpuContainer, Beside] | None:
-    """Beside which container a process of an ephemeral one is; None if it is not of such a one."""
-    found = owner(seen.process.cgroup) if seen.process is not None else None
-    if found is None or found.container_id is None:
+def _beside(of: Owner | None, granted: list[GpuContainer]) -> tuple[GpuContainer, str] | None:
+    """Beside which of these a process of an ephemeral container is, and that one's name."""
+    if of is None or of.container_id is None:
         return None
-    for container in _granted(found.pod_uid, uuid, pods, uuid_of):
-        if name := container.ephemeral.get(found.container_id):
-            return container, Beside(uuid, name, seen)
+    for each in granted:
+        if name := each.pod.ephemeral.get(of.container_id):
+            return each, name
     return None
 
 
 def _foreign_name(
     seen: Seen,
+    found: Owner | None,
     pods: Mapping[str, tuple[GpuContainer, ...]],
-    others: Mapping[str, OtherPod],
+    others: Mapping[str, Neighbour],
     around: Surroundings,
 ) -> str | None:
-    """What to call a foreign process; None for those that are no strangers."""
+    """What to call a foreign process of a pod's; None for those that are no strangers."""
     if seen.process is None:
         return "(not in /proc)"
     command = seen.process.command
-    found = owner(seen.process.cgroup)
     if found is None:
         if _of_own_pod(seen.process.cgroup, around):
             return None
@@ -218,17 +207,17 @@ def _foreign_name(
     if found.pod_uid == around.own_pod:
         return None
     if found.pod_uid in pods:
-        pod = pods[found.pod_uid][0]
+        pod = pods[found.pod_uid][0].pod
         if name := pod.ephemeral.get(found.container_id or ""):
-            return f"{command}, ephemeral container {name} of {pod.namespace}/{pod.pod}"
-        return f"{command}, pod {pod.namespace}/{pod.pod}: not its device"
+            return f"{command}, ephemeral container {name} of {pod.namespace}/{pod.name}"
+        return f"{command}, pod {pod.namespace}/{pod.name}: not its device"
     other = others.get(found.pod_uid)
     if other is None:
         return f"{command}, pod with UID {found.pod_uid}"
     if command in around.daemons and not other.tenant:  # there a name proves nothing
         return None
     holds = f" ({_WHOLE})" if other.whole_gpus else ""
-    return f"{command}, pod {other.namespace}/{other.pod}{holds}"
+    return f"{command}, pod {other.namespace}/{other.name}{holds}"
 
 
 _WHOLE = "nvidia.com/gpu"

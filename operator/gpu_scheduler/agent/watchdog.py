@@ -92,8 +92,8 @@ class Watchdog:
             self.violations += 1
             # Kept as it was found: figures that move with every sample would be news each time.
             state.message = "; ".join(
-                f"container {use.container.name} holds {each.used_mib} MiB of {each.uuid}, its cap "
-                f"is {each.cap_mib} MiB"
+                f"container {use.container.own.name} holds {each.used_mib} MiB of {each.uuid}, its "
+                f"cap is {each.cap_mib} MiB"
                 for each in excess
             )
 

@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
 
-from gpu_scheduler.api.model import ApiModel
+from gpu_scheduler.api.model import ApiModel, by_key
 from gpu_scheduler.core.wording import clip
 
 _MOST_CHARS = 4096
@@ -49,3 +49,6 @@ class Condition(ApiModel):
     )
     reason: str = Field(max_length=128, description="Machine-readable reason, one word.")
     message: Sentence = Field("", description="Sentence for people.")
+
+
+Conditions = Annotated[list[Condition], Field(max_length=16, json_schema_extra=by_key("type"))]

@@ -4,16 +4,17 @@ Field names and meanings are those of a pod's container, so that what people kno
 Used by ``gpujob`` and ``roles``.
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import Field, WithJsonSchema
 
 from gpu_scheduler.api.model import (
     INT_OR_STRING,
+    SET,
     ApiModel,
     ExactNumber,
-    JsonSchema,
     Quantity,
+    by_key,
     rules,
 )
 from gpu_scheduler.api.pod_template import POD_TEMPLATE
@@ -29,7 +30,18 @@ GPUCount = Annotated[
     WithJsonSchema({"type": "number", "maximum": _MOST_GPUS} | rules(*GPU)),
 ]
 MemoryAmount = Annotated[Quantity, WithJsonSchema(INT_OR_STRING | rules(*GPU_MEMORY))]
-BY_NAME: JsonSchema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+DeviceCount = Annotated[int, Field(ge=1, le=64)]  # of one node
+Models = Annotated[
+    list[Annotated[str, Field(min_length=1, max_length=63)]],
+    Field(max_length=16, json_schema_extra=SET),
+]
+"""GPU models, any of which will do."""
+
+PullPolicy = Annotated[str, Field(json_schema_extra={"enum": ["Always", "IfNotPresent", "Never"]})]
+
+T = TypeVar("T")
+Named = Annotated[list[T], Field(min_length=1, max_length=16, json_schema_extra=by_key("name"))]
+"""Parts of a job that are told apart by their names."""
 
 
 class EnvVar(ApiModel):

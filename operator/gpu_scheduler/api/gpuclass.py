@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from gpu_scheduler.api.condition import Condition
-from gpu_scheduler.api.model import ApiModel, rules
+from gpu_scheduler.api.condition import Conditions
+from gpu_scheduler.api.model import SET, ApiModel, rules
 from gpu_scheduler.api.rules import GPU_CLASS_SPEC, SHAPE_NAME, SHAPES
 
 MOST_GPUS = 64  # of one node, hence of one pod
@@ -64,7 +64,7 @@ class GPUClassSpec(ApiModel):
         max_length=64,
         description="How many whole GPUs a pod may have, where not every number is on offer, "
         "such as [1, 2, 4]. Absent: any number that a node has.",
-        json_schema_extra={"x-kubernetes-list-type": "set"},
+        json_schema_extra=SET,
     )
 
 
@@ -75,13 +75,8 @@ class GPUClassStatus(ApiModel):
     gpus: int = Field(0, description="GPUs of the class in the cluster.")
     nodes: int = Field(0, description="Nodes that have some.")
     shapes: str = Field("", description="Its shapes with their numbers of GPUs.")
-    conditions: list[Condition] = Field(
+    conditions: Conditions = Field(
         default_factory=list,
-        max_length=16,
         description="Accepted: False when the spec cannot be used, or a shape belongs to another "
         "class. Matches: whether the cluster has such GPUs.",
-        json_schema_extra={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["type"],
-        },
     )

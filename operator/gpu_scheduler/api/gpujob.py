@@ -7,22 +7,25 @@ the descriptions below are what ``kubectl explain`` shows.
 """
 
 from enum import StrEnum
-from typing import Annotated
 
 from pydantic import ConfigDict, Field
 
-from gpu_scheduler.api.condition import Condition, Sentence
+from gpu_scheduler.api.condition import Conditions, Sentence
 from gpu_scheduler.api.container import (
-    BY_NAME,
+    DeviceCount,
     EnvVar,
     GPUCount,
     MemoryAmount,
+    Models,
+    Named,
     PodTemplate,
+    PullPolicy,
     Resources,
 )
-from gpu_scheduler.api.model import ApiModel, JsonSchema, rules
+from gpu_scheduler.api.gpuclass import ShapeName
+from gpu_scheduler.api.model import ApiModel, ComputeCapability, rules
 from gpu_scheduler.api.roles import Framework, Role, TopologySpec
-from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_SPEC, SHAPE_NAME
+from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_SPEC
 from gpu_scheduler.api.states import described
 from gpu_scheduler.api.sweep import SweepSpec
 from gpu_scheduler.api.sweep_status import SweepStatus
@@ -55,9 +58,6 @@ class Phase(StrEnum):
     SUSPENDED = "Suspended"
 
 
-_BY_TYPE: JsonSchema = {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
-
-
 class GPUContainer(ApiModel):
     """What one container of the template gets."""
 
@@ -73,8 +73,8 @@ class GPUContainer(ApiModel):
     gpu_memory: MemoryAmount | None = Field(
         None, description="Device memory on one GPU instead of gpu, for example 20Gi."
     )
-    gpu_devices: int | None = Field(
-        None, ge=1, le=64, description="That share or memory on each of this many GPUs."
+    gpu_devices: DeviceCount | None = Field(
+        None, description="That share or memory on each of this many GPUs."
     )
 
 
@@ -86,10 +86,8 @@ class GPUJobSpec(ApiModel):
     image: str | None = Field(
         None, min_length=1, max_length=1024, description="Image of the one container `main`."
     )
-    image_pull_policy: str | None = Field(
-        None,
-        description="When to pull the image: Always, IfNotPresent or Never.",
-        json_schema_extra={"enum": ["Always", "IfNotPresent", "Never"]},
+    image_pull_policy: PullPolicy | None = Field(
+        None, description="When to pull the image: Always, IfNotPresent or Never."
     )
     command: list[str] | None = Field(
         None, max_length=256, description="Replaces the image's entrypoint."
@@ -116,50 +114,34 @@ class GPUJobSpec(ApiModel):
         description="Device memory on one GPU, for example 20Gi, instead of gpu: takes the share "
         "of the GPU that holds it.",
     )
-    containers: list[GPUContainer] | None = Field(
+    containers: Named[GPUContainer] | None = Field(
         None,
-        min_length=1,
-        max_length=16,
         description="GPUs container by container, instead of gpu and gpuMemory; containers of "
         "the template that are not listed get no GPU.",
-        json_schema_extra=BY_NAME,
     )
-    gpu_devices: int | None = Field(
+    gpu_devices: DeviceCount | None = Field(
         None,
-        ge=1,
-        le=64,
         description="With a share or gpuMemory: that much on each of this many different GPUs of "
         "one node. Default 1.",
     )
-    gpu_models: list[Annotated[str, Field(min_length=1, max_length=63)]] | None = Field(
+    gpu_models: Models | None = Field(
         None,
-        max_length=16,
         description="Any of these GPU models, such as A100: whole words of the product name, upper "
         "or lower case, or the name of a GPUClass. Absent: any model.",
-        json_schema_extra={"x-kubernetes-list-type": "set"},
     )
-    shape: str | None = Field(
+    shape: ShapeName | None = Field(
         None,
-        min_length=1,
-        max_length=63,
-        pattern=SHAPE_NAME,
         description="A name that a GPUClass gives to a number of its GPUs, instead of gpu and "
         "gpuModels (kubectl get gpuclasses).",
     )
-    min_compute_capability: str | None = Field(
-        None,
-        max_length=5,
-        pattern=r"^[0-9]{1,2}\.[0-9]{1,2}$",
-        description='Lowest CUDA compute capability, for example "7.0" (quoted).',
+    min_compute_capability: ComputeCapability | None = Field(
+        None, description='Lowest CUDA compute capability, for example "7.0" (quoted).'
     )
 
-    roles: list[Role] | None = Field(
+    roles: Named[Role] | None = Field(
         None,
-        min_length=1,
-        max_length=16,
         description="Pods of several kinds, instead of gpu: each role says how many pods it has "
         "and what GPUs they get; what it does not say is as the job says.",
-        json_schema_extra=BY_NAME,
     )
     gang: bool | None = Field(
         None,
@@ -298,13 +280,11 @@ class GPUJobStatus(ApiModel):
         default_factory=list, max_length=8, description="Where pods run: the newest eight."
     )
     sweep: SweepStatus | None = Field(None, description="Of a sweep: what came of its trials.")
-    conditions: list[Condition] = Field(
+    conditions: Conditions = Field(
         default_factory=list,
-        max_length=16,
         description="Accepted, Placed, Complete, Failed; with agents Protected (memory caps are "
         "enforced and kept) and DevicesHealthy; CannotStart while a pod with a place cannot "
         "start; SetAside when the planner could not work with it.",
-        json_schema_extra=_BY_TYPE,
     )
     project: str | None = Field(None, description="The GPUProject that is charged.")
     gpu: str | None = Field(

@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from gpu_scheduler.api.model import ApiModel
+from gpu_scheduler.api.model import ApiModel, ComputeCapability
 from gpu_scheduler.core.model.units import MOST_MIB
 
 Tier = Literal["kernel", "interposer", "framework", "none"]
@@ -33,9 +33,7 @@ class Device(ApiModel):
     usable_mib: int = Field(
         ge=0, le=MOST_MIB, description="Memory that programs can use, MiB; 0 = not known."
     )
-    compute_capability: str = Field(
-        max_length=5, pattern=r"^[0-9]{1,2}\.[0-9]{1,2}$", description="CUDA compute capability."
-    )
+    compute_capability: ComputeCapability = Field(description="CUDA compute capability.")
     healthy: bool = Field(True, description="false: takes no new pods.")
     message: str | None = Field(
         None, max_length=512, description="Why it is not healthy: XID, ECC, lost."

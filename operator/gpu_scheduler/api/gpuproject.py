@@ -10,8 +10,8 @@ from typing import Annotated
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from gpu_scheduler.api.condition import Condition
-from gpu_scheduler.api.model import ApiModel, ExactNumber, rules
+from gpu_scheduler.api.condition import Conditions
+from gpu_scheduler.api.model import SET, ApiModel, ExactNumber, by_key, rules
 from gpu_scheduler.api.rules import AMOUNT, GPU_PROJECT_SPEC
 from gpu_scheduler.core.model.units import milli_from_gpu
 
@@ -45,7 +45,7 @@ class GPUProjectSpec(ApiModel):
         max_length=256,
         description="Namespaces whose GPUJobs are charged to this project; each belongs to one "
         "project only.",
-        json_schema_extra={"x-kubernetes-list-type": "set"},
+        json_schema_extra=SET,
     )
     quota: Amount = Field(
         description="Guaranteed GPUs, at most three decimals, for example 2.5. Pods inside it "
@@ -120,23 +120,15 @@ class GPUProjectStatus(ApiModel):
         default_factory=list,
         max_length=16,
         description="The same of each model that quotaByModel names.",
-        json_schema_extra={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["model"],
-        },
+        json_schema_extra=by_key("model"),
     )
     pending_gpu: str = Field(
         "0", description="GPUs that waiting pods ask for, as far as they can ever start."
     )
     jobs: JobCounts = Field(default_factory=JobCounts, description="GPUJobs by state.")
-    conditions: list[Condition] = Field(
+    conditions: Conditions = Field(
         default_factory=list,
-        max_length=16,
         description="Accepted: False when a namespace is claimed by another project. "
         "QuotaCovered: False when quotas promise more GPUs than the cluster has. SetAside: the "
         "planner could not work with it.",
-        json_schema_extra={
-            "x-kubernetes-list-type": "map",
-            "x-kubernetes-list-map-keys": ["type"],
-        },
     )

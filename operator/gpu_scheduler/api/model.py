@@ -12,6 +12,7 @@ from pydantic import (
     BaseModel,
     BeforeValidator,
     ConfigDict,
+    Field,
     JsonValue,
     PlainSerializer,
     WithJsonSchema,
@@ -21,6 +22,13 @@ from pydantic.alias_generators import to_camel
 from gpu_scheduler.api.cel import Rule
 
 JsonSchema = dict[str, JsonValue]
+SET: JsonSchema = {"x-kubernetes-list-type": "set"}
+"""Schema of a list in which nothing stands twice."""
+
+
+def by_key(name: str) -> JsonSchema:
+    """Schema of a list whose entries are told apart by one of their fields."""
+    return {"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": [name]}
 
 
 def json_name(python_name: str) -> str:
@@ -67,6 +75,8 @@ ExactNumber = Annotated[
 def _quantity_text(value: object) -> object:
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
+
+ComputeCapability = Annotated[str, Field(max_length=5, pattern=r"^[0-9]{1,2}\.[0-9]{1,2}$")]
 
 INT_OR_STRING: JsonSchema = {"x-kubernetes-int-or-string": True, "maxLength": 32}
 

@@ -1,6 +1,7 @@
 """Every name that this product writes on an object, in one place."""
 
 import hashlib
+from collections.abc import Callable
 from functools import lru_cache
 
 GROUP = "gpu-scheduler.io"
@@ -92,29 +93,24 @@ COMPONENT_HOLDER = "holder"
 LABEL_HOLDS = f"{GROUP}/holds"  # the device's id
 
 
-def devices_annotation(container: int) -> str:
-    """Comma-separated device ids of a container (NVIDIA_VISIBLE_DEVICES)."""
-    return f"{GROUP}/c{container}-devices"
+def _of_container(what: str) -> Callable[[int], str]:
+    return lambda container: f"{GROUP}/c{container}-{what}"
+
+
+# Annotations by the number of the container in its pod.
+devices_annotation = _of_container("devices")
+"""Comma-separated device ids (NVIDIA_VISIBLE_DEVICES)."""
+memory_mib_annotation = _of_container("memory-mib")
+"""Memory cap, MiB per device."""
+memory_bytes_annotation = _of_container("memory-bytes")
+"""Memory cap, bytes per device (for frameworks that want bytes)."""
+context_mib_annotation = _of_container("context-mib")
+"""What a CUDA context takes on its devices, MiB; absent where nobody knows."""
 
 
 def files_volume(container: int) -> str:
     """Volume with the files of a GPU container; reserved in templates."""
     return f"gpu-scheduler-c{container}"
-
-
-def memory_mib_annotation(container: int) -> str:
-    """Memory cap of a container, MiB per device."""
-    return f"{GROUP}/c{container}-memory-mib"
-
-
-def memory_bytes_annotation(container: int) -> str:
-    """Memory cap of a container, bytes per device (for frameworks that want bytes)."""
-    return f"{GROUP}/c{container}-memory-bytes"
-
-
-def context_mib_annotation(container: int) -> str:
-    """What a CUDA context takes on a container's devices, MiB; absent where nobody knows."""
-    return f"{GROUP}/c{container}-context-mib"
 
 
 def hparam_annotation(parameter: str) -> str:

@@ -9,7 +9,15 @@ from typing import Annotated, Any
 
 from pydantic import ConfigDict, Field, WithJsonSchema
 
-from gpu_scheduler.api.container import EnvVar, GPUCount, MemoryAmount, Resources
+from gpu_scheduler.api.container import (
+    DeviceCount,
+    EnvVar,
+    GPUCount,
+    MemoryAmount,
+    Models,
+    PullPolicy,
+    Resources,
+)
 from gpu_scheduler.api.model import ApiModel, rules
 from gpu_scheduler.api.pod_template import ROLE_TEMPLATE
 from gpu_scheduler.api.rules import MAX_GANG_PODS, ROLE
@@ -64,22 +72,18 @@ class Role(ApiModel):
     gpu_memory: MemoryAmount | None = Field(
         None, description="Device memory on one GPU instead of gpu, for example 20Gi."
     )
-    gpu_devices: int | None = Field(
-        None, ge=1, le=64, description="That share or memory on each of this many GPUs."
+    gpu_devices: DeviceCount | None = Field(
+        None, description="That share or memory on each of this many GPUs."
     )
-    gpu_models: list[Annotated[str, Field(min_length=1, max_length=63)]] | None = Field(
+    gpu_models: Models | None = Field(
         None,
-        max_length=16,
         description="GPU models of this role, instead of the job's gpuModels.",
-        json_schema_extra={"x-kubernetes-list-type": "set"},
     )
     image: str | None = Field(
         None, min_length=1, max_length=1024, description="Image, instead of the job's."
     )
-    image_pull_policy: str | None = Field(
-        None,
-        description="When to pull the image: Always, IfNotPresent or Never.",
-        json_schema_extra={"enum": ["Always", "IfNotPresent", "Never"]},
+    image_pull_policy: PullPolicy | None = Field(
+        None, description="When to pull the image: Always, IfNotPresent or Never."
     )
     command: list[str] | None = Field(
         None, max_length=256, description="Replaces the image's entrypoint, and the job's command."

@@ -55,6 +55,7 @@ class State:
 
 _OPERATOR, _PLANNER, _JOBS = "the operator", "the planner", "the Job controller"
 _NODE = "the node's kubelet"
+_END = "nobody: this is an end"
 _GIVES_BACK = "its owner mends the cause; after startTimeoutSeconds of the project, the operator"
 
 STATES = (
@@ -222,46 +223,20 @@ STATES = (
         "Normal",
     ),
     State("", Group.RUNNING, "pods run, and none waits", _NODE),
-    State("", Group.SUCCEEDED, "every index has succeeded", "nobody: this is an end"),
-    State(
-        Reason.PROGRAM_FAILED,
-        Group.FAILED,
-        "a program ended with an exit code other than 0, or by a signal, and no retry was left",
-        "nobody: this is an end",
-    ),
-    State(
-        Reason.PROGRAM_NOT_FOUND,
-        Group.FAILED,
-        "the image has no such program, or it cannot be executed",
-        "nobody: this is an end",
-    ),
-    State(
-        Reason.OOM_KILLED,
-        Group.FAILED,
-        "a container used more main memory than its limit",
-        "nobody: this is an end",
-    ),
-    State(
-        Reason.TIME_LIMIT_EXCEEDED,
-        Group.FAILED,
-        "a pod ran longer than spec.timeLimitSeconds",
-        "nobody: this is an end",
-    ),
-    State(
-        Reason.POD_FAILED,
-        Group.FAILED,
-        "a pod failed as a whole, for example because its node evicted it",
-        "nobody: this is an end",
-    ),
-    State(
-        Reason.JOB_FAILED,
-        Group.FAILED,
-        "the Job failed, and none of its pods says why",
-        "nobody: this is an end",
-    ),
+    State("", Group.SUCCEEDED, "every index has succeeded", _END),
     *(
-        State(reason, Group.FAILED, means, "nobody: this is an end")
+        State(reason, Group.FAILED, means, _END)
         for reason, means in (
+            (
+                Reason.PROGRAM_FAILED,
+                "a program ended with an exit code other than 0, or by a signal, and no retry was "
+                "left",
+            ),
+            (Reason.PROGRAM_NOT_FOUND, "the image has no such program, or it cannot be executed"),
+            (Reason.OOM_KILLED, "a container used more main memory than its limit"),
+            (Reason.TIME_LIMIT_EXCEEDED, "a pod ran longer than spec.timeLimitSeconds"),
+            (Reason.POD_FAILED, "a pod failed as a whole, for example because its node evicted it"),
+            (Reason.JOB_FAILED, "the Job failed, and none of its pods says why"),
             (Sweep.FAIL_FAST, "a trial ended with one of spec.sweep.failFastExitCodes"),
             (Sweep.TOO_MANY_FAILED, "more trials failed than spec.sweep.maxFailedTrials"),
             (Sweep.NONE_SUCCEEDED, "all trials have ended, and none succeeded"),

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
 from gpu_scheduler.api import sweep_rules
-from gpu_scheduler.api.model import ApiModel, rules
+from gpu_scheduler.api.model import SET, ApiModel, rules
 from gpu_scheduler.core.sweeps import space
 from gpu_scheduler.core.sweeps.objective import Goal, Objective
 from gpu_scheduler.core.sweeps.rows import MAX_ALSO
@@ -226,7 +226,7 @@ class SweepSpec(ApiModel):
         None,
         max_length=32,
         description="Exit codes that mean that no trial can succeed: they fail the sweep at once.",
-        json_schema_extra={"x-kubernetes-list-type": "set"},
+        json_schema_extra=SET,
     )
     result_from: ResultFrom | None = Field(
         None, description="Takes the result from the log, for images that cannot be changed."

@@ -13,7 +13,7 @@ one that raises with more of them is to blame, and of two that raise with each o
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 
@@ -28,8 +28,7 @@ class Kind(StrEnum):
     PROJECT = "project"
 
 
-@dataclass(frozen=True, slots=True)
-class Suspect:
+class Suspect(NamedTuple):
     """An object: a GPUJob by its key, a node or a GPUProject by its name."""
 
     kind: Kind

@@ -12,12 +12,13 @@ from dataclasses import dataclass
 
 from gpu_scheduler.core.model.decision import Grant, Reservation, ReservationKind
 from gpu_scheduler.core.model.request import PodUID, ProjectName, WaitingJob, WaitingPod
+from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
 from gpu_scheduler.core.order import job_rank
 from gpu_scheduler.core.peer_masks import Peers
 from gpu_scheduler.core.placement import Placement, milli_of
 from gpu_scheduler.core.pod_group import PodGroup
-from gpu_scheduler.core.releasing import NodeResources, ReleasingResources
+from gpu_scheduler.core.releasing import ReleasingResources
 
 Starter = Callable[[PodGroup], bool]  # starts a group where there is room; False = there is none
 _NOTHING: tuple[NodeResources, Picks] = (NodeResources(), ())

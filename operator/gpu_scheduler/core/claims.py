@@ -4,9 +4,8 @@ Made between the two rounds of a cycle; read by the second, and by ``preemption`
 """
 
 import numpy as np
-import numpy.typing as npt
 
-Flags = npt.NDArray[np.bool_]
+from gpu_scheduler.core.model.arrays import Flags
 
 
 class Claims:

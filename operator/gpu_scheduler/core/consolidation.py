@@ -18,10 +18,9 @@ from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.core.placement import Placement, Placer
+from gpu_scheduler.core.placement import Placement
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.queues import Queue
-from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.solver import Scope, Solver
 
 REST_SECONDS = 3600.0  # between two moves of the same pod
@@ -36,22 +35,14 @@ Move = tuple[RunningPod, int, Choice]  # who, and where it would go
 class Consolidation:
     """One cycle's moves; ``evicts`` is what it decided."""
 
-    def __init__(
-        self,
-        placer: Placer,
-        solver: Solver,
-        releasing: ReleasingResources,
-        blocks: Blocks,
-        within: Budget,
-        now: float,
-    ) -> None:
+    def __init__(self, solver: Solver, blocks: Blocks, within: Budget, now: float) -> None:
         """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
         self.evicts: list[Evict] = []
         self.again_at: float | None = None
         """When a pod that stays only because it moved lately may move again, epoch seconds."""
-        self._placer, self._solver, self._snapshot = placer, solver, placer.snapshot
-        self._releasing, self._blocks, self._now = releasing, blocks, now
-        self._within = within
+        self._solver, self._placer, self._releasing = solver, solver.placer, solver.releasing
+        self._blocks, self._within, self._now = blocks, within, now
+        self._snapshot = solver.placer.snapshot
         self._projects: dict[str, Project] = {}
 
     def run(self, projects: Iterable[Project], queues: Sequence[Queue]) -> None:

@@ -185,10 +185,6 @@ class ModelShareState(FairShareState):
         self._whole, self._pool = whole, pool
         self._keeps_shares = whole._keeps_shares
 
-    def down_to_quotas(self) -> "FairShareState":
-        """See ``FairShareState``."""
-        return ModelShareState(self._whole.down_to_quotas(), self._pool)
-
     def held_milli(self, name: ProjectName) -> int:
         """What a project will hold of the model once those that leave are gone."""
         return self._held_of(name, self._pool)

@@ -7,14 +7,11 @@ left, then by name. Called by ``placement`` and ``solver``.
 from collections.abc import Container, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.core.topology import Division
-
-Flags = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
 
 MOST_DOMAINS = 64  # tried for one gang: half with the least free GPU, half with the most
 

@@ -14,11 +14,11 @@ from gpu_scheduler.core.budget import Budget
 from gpu_scheduler.core.model.decision import Reservation, ReservationKind
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.placement import Placement, Placer
+from gpu_scheduler.core.placement import Placement
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.queues import Queue
-from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.reservation import Reserver
+from gpu_scheduler.core.solver import Solver
 
 
 @dataclass(slots=True)
@@ -33,15 +33,9 @@ class _Ward:
 class KeptReservations:
     """The holds of one cycle."""
 
-    def __init__(
-        self,
-        placer: Placer,
-        releasing: ReleasingResources,
-        blocks: Blocks,
-        reservations: Reserver,
-    ) -> None:
-        self._placer, self._snapshot = placer, placer.snapshot
-        self._releasing, self._blocks, self._reservations = releasing, blocks, reservations
+    def __init__(self, solver: Solver, blocks: Blocks, reservations: Reserver) -> None:
+        self._placer, self._snapshot = solver.placer, solver.placer.snapshot
+        self._releasing, self._blocks, self._reservations = solver.releasing, blocks, reservations
 
     def resolve(
         self,

@@ -6,13 +6,12 @@ Called by ``peer_masks``: topology spread counts only such nodes.
 from collections.abc import Callable, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_scheduler.core.model import fit
+from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.request import NodeFilter, Toleration
 
-Flags = npt.NDArray[np.bool_]
 _MOST_KNOWN = 1_000
 
 

@@ -11,13 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, Selectors
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.peer_index import PodIndex, SelectorIndex
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(slots=True, eq=False)

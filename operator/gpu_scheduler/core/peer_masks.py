@@ -12,8 +12,8 @@ from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.peers import (
     AffinityTerm,
@@ -26,10 +26,9 @@ from gpu_scheduler.core.model.peers import (
 from gpu_scheduler.core.model.request import NodeFilter, PodUID, WaitingJob, WaitingPod
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.node_masks import NodeMasks
-from gpu_scheduler.core.peer_counts import Ints, PeerCounts, Tally
+from gpu_scheduler.core.peer_counts import PeerCounts, Tally
 from gpu_scheduler.core.topology import Division, Domains
 
-Flags = npt.NDArray[np.bool_]
 _NO_RULES = PodRules()
 
 

@@ -7,9 +7,9 @@ somebody wrote into selectors is cut short. Called by ``reasons`` for pods that 
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_scheduler.core import wording
+from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
@@ -18,7 +18,6 @@ from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.peer_masks import Kind, Peers, Verdict
 from gpu_scheduler.core.shortage import Verdict as Answer
 
-Flags = npt.NDArray[np.bool_]
 _MOST_TOLD = 3  # rules in one sentence
 _MOST_CHARS = 120  # of a selector
 
@@ -139,7 +138,7 @@ class PeerExplainer:
             where += f", and on {len(at_least) - 1} more"
         return f"{what}: {has}, the least is {level.least} on {where}"
 
-    def _why_not(self, domain: int, of_node: npt.NDArray[np.int64], demand: Demand) -> str:
+    def _why_not(self, domain: int, of_node: Ints, demand: Demand) -> str:
         """Why no pod goes to the domain that should have one."""
         nodes = np.flatnonzero(of_node == domain).tolist()
         could = [n for n in nodes if n in set(demand.could)]

@@ -10,10 +10,10 @@ from collections.abc import Iterable, Mapping
 from math import inf
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_scheduler.core.budget import ModelBudget, ModelSpending
 from gpu_scheduler.core.group_domains import GroupDomains
+from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.decision import Grant, Place
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
@@ -25,7 +25,6 @@ from gpu_scheduler.core.quota import UNBOUNDED
 from gpu_scheduler.core.scores import NOBODY, Candidates
 from gpu_scheduler.core.session import Session
 
-Flags = npt.NDArray[np.bool_]
 Placement = list[tuple[Member, int, Choice]]  # member, node, devices
 
 _NOBODY = ProjectName("")

@@ -6,7 +6,7 @@ simulator.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from functools import partial
 
 from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.budget import Budget
@@ -21,6 +21,7 @@ from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, Waiti
 from gpu_scheduler.core.model.running_pods import Roll, RunningPods
 from gpu_scheduler.core.order import FairOrder
 from gpu_scheduler.core.placement import Placer
+from gpu_scheduler.core.plan_input import PlanInput
 from gpu_scheduler.core.pod_group import PodGroups, Position
 from gpu_scheduler.core.pools import Pools
 from gpu_scheduler.core.preemption import Preemption
@@ -64,56 +65,40 @@ def plan(
         session: what is kept from cycle to cycle, and the packing policy; None = nothing is.
         consolidate: fractional pods may be moved together for who needs several GPUs.
     """
-    given = _Given(
-        cluster,
-        projects,
-        jobs,
-        running_pods,
-        holds,
-        now,
-        reserve_after_seconds,
+    attempt = partial(
+        _attempt,
+        PlanInput(cluster, projects, jobs, running_pods, holds),
         session or Session(),
-        consolidate,
+        now=now,
+        reserve_after_seconds=reserve_after_seconds,
+        consolidate=consolidate,
     )
     turns: dict[ProjectName, Position] = {}
     for _ in range(MOST_ATTEMPTS - 1):
-        found = _attempt(given, turns, last=False)
+        found = attempt(turns, last=False)
         if isinstance(found, Plan):
             return found
         turns |= found
-    found = _attempt(given, turns, last=True)
+    found = attempt(turns, last=True)
     assert isinstance(found, Plan)
     return found
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
-    """The arguments of ``plan``."""
-
-    cluster: Cluster
-    projects: Mapping[ProjectName, Project]
-    jobs: Sequence[WaitingJob]
-    running_pods: RunningPods
-    holds: Sequence[Reservation]
-    now: float
-    reserve_after_seconds: float
-    session: Session
-    consolidate: bool
-
-
 def _attempt(
-    given: _Given, turns: Mapping[ProjectName, Position], *, last: bool
+    given: PlanInput,
+    session: Session,
+    turns: Mapping[ProjectName, Position],
+    *,
+    now: float,
+    reserve_after_seconds: float,
+    consolidate: bool,
+    last: bool,
 ) -> Plan | dict[ProjectName, Position]:
     """The plan; or from where on groups of which projects are only in the way before step 6.
 
     ``turns``: those that are known already; ``last``: who starts before step 6 stays.
     """
-    projects, running_pods, session, now = (
-        given.projects,
-        given.running_pods,
-        given.session,
-        given.now,
-    )
+    projects, running_pods = given.projects, given.running_pods
     # 1. Copy what will be consumed, and line up the groups of pods of each project.
     session.begin(given.cluster, given.jobs)
     snapshot, placer, pools = session.snapshot, Placer(session), Pools(session.snapshot, projects)
@@ -127,8 +112,8 @@ def _attempt(
     releasing = ReleasingResources(snapshot, running_pods if queues else NOBODY)
     blocks = Blocks(snapshot, releasing, session.peers, now)
     solver = Solver(placer, releasing)
-    reservations = Reserver(placer, solver, releasing, blocks, within, now)
-    held = KeptReservations(placer, releasing, blocks, reservations)
+    reservations = Reserver(solver, blocks, within, now)
+    held = KeptReservations(solver, blocks, reservations)
     budgets = {ReservationKind.FREED: beyond, ReservationKind.RESERVED: within}
     started = held.resolve(given.holds, queues, budgets) if given.holds else []
     promised = len(started)
@@ -153,7 +138,7 @@ def _attempt(
     balance = FairShareState(snapshot, releasing, blocks, pools, shares)
     mine = Started(running_pods, placer, started, len(started) if last else promised)
     victims = Victims(mine, snapshot, releasing, balance)
-    preemption = Preemption(placer, solver, victims, balance, blocks, claims)
+    preemption = Preemption(solver, victims, balance, blocks, claims)
     preemption.run(queues, order)
     if preemption.in_the_way:
         return preemption.in_the_way
@@ -163,12 +148,12 @@ def _attempt(
         started += inside.run(queues) + above.run(queues)
 
     # 7. Move fractional pods together, for those who need several GPUs.
-    moves = Consolidation(placer, solver, releasing, blocks, within, now)
-    if given.consolidate:
+    moves = Consolidation(solver, blocks, within, now)
+    if consolidate:
         moves.run(projects.values(), queues)
 
     # 8. Reserve room for those who have waited too long.
-    reserve_at = reservations.make(queues, given.reserve_after_seconds)
+    reserve_at = reservations.make(queues, reserve_after_seconds)
     soon = now if session.peers is not None and session.peers.unsettled else None
     times = (reserve_at, moves.again_at, soon)
     again_at = min((at for at in times if at is not None), default=None)

@@ -9,9 +9,9 @@ memory, pod slots. Called before a gang is tried, remembered as long as the node
 from collections.abc import Callable, Iterable
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_scheduler.core import wording
+from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import accepts
@@ -20,9 +20,6 @@ from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.pod_group import Needs, Signature
 from gpu_scheduler.core.topology import Division, Domains
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 MOST_KNOWN = 10_000  # signatures remembered
 

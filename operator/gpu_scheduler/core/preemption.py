@@ -18,7 +18,7 @@ from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationKin
 from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import EvictionGroup
 from gpu_scheduler.core.order import FairOrder
-from gpu_scheduler.core.placement import Placement, Placer, milli_of
+from gpu_scheduler.core.placement import Placement, milli_of
 from gpu_scheduler.core.pod_group import Needs, PodGroup, Position
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
@@ -40,7 +40,6 @@ class Preemption:
 
     def __init__(
         self,
-        placer: Placer,
         solver: Solver,
         victims: Victims,
         balance: FairShareState,
@@ -51,7 +50,7 @@ class Preemption:
         self.in_the_way: dict[ProjectName, Position] = {}
         """From where on the groups of projects should have had their turn after these."""
         self._helped = 0
-        self._placer, self._solver, self._victims = placer, solver, victims
+        self._placer, self._solver, self._victims = solver.placer, solver, victims
         self._balance, self._blocks, self._claims = balance, blocks, claims
 
     def run(self, queues: Sequence[Queue], order: FairOrder) -> None:
@@ -81,7 +80,7 @@ class Preemption:
     def _outranks(self, queue: Queue) -> bool:
         """Whether what waits has a higher priority than one of its project on a node."""
         highest = max((group.job for group in queue.pending), key=lambda job: job.priority)
-        return self._victims.outranked_by(highest)
+        return self._victims.running_pods.outranks(highest)
 
     def _pass(self, queues: Sequence[Queue], order: FairOrder, action: Action) -> None:
         """Help one group after the other, the project with the smallest share first."""
@@ -163,7 +162,7 @@ class Preemption:
     def _preempt(self, group: PodGroup) -> Solution | None:
         """A solution at the cost of pods of the same project with a lower priority."""
         project, job = group.project, group.job
-        if not self._victims.outranked_by(job):
+        if not self._victims.running_pods.outranks(job):
             return None
         growth, most = self._balance.growth_milli(project), self._balance.ceiling_milli(project)
         purse = self._balance.beyond.purse(project)
@@ -187,7 +186,7 @@ class Preemption:
     def _are_in_the_way(self, group: PodGroup, victims: Iterable[EvictionGroup]) -> bool:
         """Whether some are only started by this cycle: then all is planned again without them."""
         for party in victims:
-            other = self._victims.started(party)
+            other = self._victims.running_pods.group_of(party)
             if other is not None:
                 mine = other.project is group.project
                 self.in_the_way[other.project.name] = (
@@ -226,5 +225,5 @@ class Preemption:
             for block in mine:
                 self._blocks.drop(block)
             self._placer.start(group, placement)
-            self._victims.start(queue, group)
+            self._victims.running_pods.start(queue, group)
         self._blocks.restore(others)

@@ -10,22 +10,19 @@ from collections.abc import Iterable, Mapping
 from heapq import nlargest
 
 import numpy as np
-import numpy.typing as npt
 
 from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.budget import Budget
 from gpu_scheduler.core.claims import Claims
+from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.decision import ReservationKind
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
-from gpu_scheduler.core.placement import Placement, Placer, running_pods_of
+from gpu_scheduler.core.placement import Placement, running_pods_of
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
-from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.solver import Scope, Solver
-
-Flags = npt.NDArray[np.bool_]
 
 MOST_NODES = 256  # looked at for one reservation, beside four per member
 NEVER = float("inf")
@@ -35,21 +32,13 @@ Found = tuple[float, int, Placement]  # when, what must be freed by then, and wh
 class Reserver:
     """The reservations of one cycle."""
 
-    def __init__(
-        self,
-        placer: Placer,
-        solver: Solver,
-        releasing: ReleasingResources,
-        blocks: Blocks,
-        within: Budget,
-        now: float,
-    ) -> None:
+    def __init__(self, solver: Solver, blocks: Blocks, within: Budget, now: float) -> None:
         """``within``: what projects may take inside their quota; ``now``: epoch seconds."""
         self.joined: list[PodGroup] = []
         """Groups that this cycle started before it looked at reservations."""
-        self._placer, self._solver, self._releasing = placer, solver, releasing
+        self._solver, self._placer, self._releasing = solver, solver.placer, solver.releasing
         self._blocks, self._within, self._now = blocks, within, now
-        self._snapshot = placer.snapshot
+        self._snapshot = solver.placer.snapshot
 
     def claim(self, claims: Claims) -> None:
         """Claim the nodes of those for whom room is reserved."""

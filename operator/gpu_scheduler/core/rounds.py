@@ -7,20 +7,16 @@ placement takes a project past its budget. Called twice per cycle by ``plan``.
 
 from collections.abc import Iterator, Sequence
 
-import numpy as np
-import numpy.typing as npt
-
 from gpu_scheduler.core.blocks import Blocks, Starter
 from gpu_scheduler.core.budget import Budget
 from gpu_scheduler.core.claims import Claims
+from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.order import FairOrder
 from gpu_scheduler.core.placement import Placer
 from gpu_scheduler.core.pod_group import Needs, PodGroup
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
-
-Flags = npt.NDArray[np.bool_]
 
 
 class Round:

@@ -7,14 +7,12 @@ those where a pod would be charged more than its project has left. Called by ``p
 from collections.abc import Callable, Iterator
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.table import ScoreTable
-
-Flags = npt.NDArray[np.bool_]
 
 NOBODY: frozenset[str] = frozenset()
 
@@ -91,7 +89,7 @@ class Candidates:
         found[snapshot.numbers_of(avoid)] = True
         return found
 
-    def _charged_alike(self, node: int) -> "npt.NDArray[np.int64] | int":
+    def _charged_alike(self, node: int) -> "Ints | int":
         """The nodes where the pod is charged as much as on this one, as far as that is sure."""
         snapshot = self._snapshot
         kind = snapshot.kind[node]

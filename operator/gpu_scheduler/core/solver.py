@@ -11,19 +11,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-import numpy.typing as npt
-
 from gpu_scheduler.core import victims
 from gpu_scheduler.core.budget import ModelBudget
+from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.running_pods import EvictionGroup
 from gpu_scheduler.core.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.victims import Kind, Ranked
-
-Flags = npt.NDArray[np.bool_]
 
 TRIALS = 640  # per cycle
 MOST_SCOPES = 64  # tried for one group
@@ -73,26 +69,26 @@ class Constraints:
 
 
 class Solver:
-    """Searches on one snapshot; ``trials`` is what is left of the cycle's budget."""
+    """Searches on one snapshot, ``placer``'s; ``trials`` is what is left of the cycle's budget."""
 
     def __init__(self, placer: Placer, releasing: ReleasingResources) -> None:
         self.trials = TRIALS
-        self._placer, self._snapshot, self._releasing = placer, placer.snapshot, releasing
+        self.placer, self._snapshot, self.releasing = placer, placer.snapshot, releasing
 
     @property
     def coming(self) -> bool:
         """Whether room comes on any node."""
-        return bool(self._releasing.nodes)
+        return bool(self.releasing.nodes)
 
     def without(
         self, group: PodGroup, room_milli: int, barred: Flags | None, purse: ModelBudget | None
     ) -> Placement | None:
         """Places at nobody's cost: now, or once those are gone that leave anyway."""
-        found = self._placer.place(group, room_milli, barred, purse)
+        found = self.placer.place(group, room_milli, barred, purse)
         if found is None and self.coming:
             mark = self._snapshot.mark()
-            self._releasing.release_all()
-            found = self._placer.place(group, room_milli, barred, purse)
+            self.releasing.release_all()
+            found = self.placer.place(group, room_milli, barred, purse)
             self._snapshot.rollback(mark)
         return found
 
@@ -151,11 +147,11 @@ class Solver:
     ) -> Placement | None:
         """Places for the group within a scope, on what is free now."""
         if scope.at is not None:
-            return self._placer.place_at(group, room_milli, scope.at, purse)
+            return self.placer.place_at(group, room_milli, scope.at, purse)
         if self.trials <= 0:
             return None
         self.trials -= 1
-        return self._placer.place(group, room_milli, scope.barred, purse)
+        return self.placer.place(group, room_milli, scope.barred, purse)
 
     def scopes(
         self, group: PodGroup, nodes: Iterable[int], barred: Flags | None
@@ -165,16 +161,16 @@ class Solver:
             yield from (Scope({group.first_uid: node}, barred) for node in nodes)
         else:
             yield from (
-                Scope(None, m) for m in self._placer.domains.masks(group, barred, hopeful=False)
+                Scope(None, m) for m in self.placer.domains.masks(group, barred, hopeful=False)
             )
 
     def await_releasing(self, scope: Scope) -> None:
         """Those that leave anyway are gone, on the snapshot."""
         if scope.at is None:
-            self._releasing.release_all()
+            self.releasing.release_all()
             return
         for node in sorted(set(scope.at.values())):
-            self._releasing.release(node)
+            self.releasing.release(node)
 
     def _scopes(
         self, group: PodGroup, ranked: Ranked, terms: Constraints
@@ -199,10 +195,10 @@ class Solver:
         (member,) = group.members
         if terms.barred is not None and terms.barred[node]:
             return False
-        free = self._snapshot.node_free_milli[node] + self._releasing.coming_milli(node)
+        free = self._snapshot.node_free_milli[node] + self.releasing.coming_milli(node)
         if free + sum(victims.milli_of(party) for _, party in ranked) < member[1].least_milli:
             return False
-        return self._placer.may_go(member, node)
+        return self.placer.may_go(member, node)
 
     def _useful(self, group: PodGroup, scope: Scope, ranked: Ranked) -> Ranked:
         """Those on nodes that the group could use."""

@@ -17,7 +17,7 @@ from gpu_scheduler.core.queues import Queue
 
 
 class Started:
-    """RunningPods, with those that are started; ``started`` is the plan's list of those."""
+    """Running pods and those that are started; ``started`` is the plan's list of the latter."""
 
     def __init__(
         self,
@@ -33,18 +33,10 @@ class Started:
             None
         )
 
-    def on(self, node: str) -> Iterable[RunningPod]:
-        """See ``RunningPods``."""
-        return self._running_pods.on(node)
-
     def of(self, project: ProjectName) -> Iterable[RunningPod]:
-        """See ``RunningPods``."""
+        """Pods of a project that run or are started."""
         mine = (party for _, party in self._of(project) if not self._is_leaned_on(party))
         return [*self._running_pods.of(project), *(pod for party in mine for pod in party)]
-
-    def leaving(self) -> Iterable[RunningPod]:
-        """See ``RunningPods``."""
-        return self._running_pods.leaving()
 
     def outranks(self, job: WaitingJob) -> bool:
         """Whether a job's priority is above that of one of its project on a node."""

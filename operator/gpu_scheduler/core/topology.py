@@ -10,11 +10,9 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.model.cluster import NodeInfo
-
-Ints = npt.NDArray[np.int64]
 
 NONE = -1  # the domain of a node without the label
 

@@ -16,9 +16,7 @@ from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import EvictionGroup, RunningPod
 from gpu_scheduler.core.model.snapshot import Snapshot
-from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.pools import Pool
-from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.started import Started
 
@@ -55,14 +53,14 @@ class Victims:
         releasing: ReleasingResources,
         balance: FairShareState,
     ) -> None:
-        self._running_pods, self._snapshot, self._releasing = running_pods, snapshot, releasing
+        self.running_pods, self._snapshot, self._releasing = running_pods, snapshot, releasing
         self._balance, self._pools = balance, balance.pools
         self._parties: dict[ProjectName, list[EvictionGroup]] = {}
         self._chosen: set[PodUID] = set()
 
     def of_others(self, job: WaitingJob, over: Iterable[ProjectName]) -> Ranked:
         """Those of projects, the first most over its share, and who starts before its turn."""
-        early = [(rank(party), party) for party in self._running_pods.after(job)]
+        early = [(rank(party), party) for party in self.running_pods.after(job)]
         order = {name: i for i, name in enumerate(over) if name != job.project}
         return early + [
             (rank(party, i), party) for name, i in order.items() for party in self._of(name)
@@ -73,7 +71,7 @@ class Victims:
 
         Of running pods only those that come after it in its queue, too.
         """
-        early = self._running_pods.after(job)
+        early = self.running_pods.after(job)
         starting = {pod.uid for party in early for pod in party}
         lower = [
             party
@@ -84,23 +82,11 @@ class Victims:
         ]
         return [(rank(party), party) for party in early + lower]
 
-    def outranked_by(self, job: WaitingJob) -> bool:
-        """Whether a job's priority is above that of one of its project on a node."""
-        return self._running_pods.outranks(job)
-
-    def started(self, party: EvictionGroup) -> PodGroup | None:
-        """The group that this cycle starts with a party; None when it runs already."""
-        return self._running_pods.group_of(party)
-
     def evict(self, party: EvictionGroup) -> None:
         """A party is to go."""
         for pod in party:
             self._chosen.add(pod.uid)
             self._releasing.add(pod)
-
-    def start(self, queue: Queue, group: PodGroup) -> None:
-        """A group of a queue was started in room that is free."""
-        self._running_pods.start(queue, group)
 
     def gives(self, to: ProjectName, party: EvictionGroup) -> dict[Kind, int]:
         """What a party gives to a project: milli-GPU of any kind, of interactive pods, of models.
@@ -108,7 +94,7 @@ class Victims:
         Nothing, where it is only started by the same project before its turn.
         """
         first, milli = party[0], milli_of(party)
-        if first.project == to and self.started(party) is not None:
+        if first.project == to and self.running_pods.group_of(party) is not None:
             return {}
         found = {Kind(first.project): milli}
         if first.interactive:
@@ -123,14 +109,14 @@ class Victims:
         """What may still be taken from a project's interactive pods; not negative."""
         held = sum(
             pod.milli
-            for pod in self._running_pods.of(name)
+            for pod in self.running_pods.of(name)
             if pod.interactive and not pod.leaving and pod.uid not in self._chosen
         )
         return max(0, held - self._balance.quota_milli(name))
 
     def _of(self, name: ProjectName) -> list[EvictionGroup]:
         if name not in self._parties:
-            self._parties[name] = parties(self._running_pods.of(name))
+            self._parties[name] = parties(self.running_pods.of(name))
         return [party for party in self._parties[name] if party[0].uid not in self._chosen]
 
 

@@ -13,9 +13,9 @@ from datetime import datetime
 from gpu_scheduler.api import moved
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_PRUNED, CONDITION_TIME_LIMIT
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, Write
+from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
-from gpu_scheduler.kube.client import MERGE_PATCH
+from gpu_scheduler.kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.times import timestamp
 

@@ -14,11 +14,13 @@ from typing import Any
 
 from gpu_scheduler.api.names import GATE, LABEL_PATH
 from gpu_scheduler.core.model.decision import Grant
+from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.jobs.annotation import placement
-from gpu_scheduler.jobs.write import STRATEGIC_MERGE_PATCH, NotPlaceableError, Write
+from gpu_scheduler.jobs.write import NotPlaceableError, Write
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import paths
-from gpu_scheduler.kube.objects import Pod, SelectorRequirement, SelectorTerm
+from gpu_scheduler.kube.client import STRATEGIC_MERGE_PATCH
+from gpu_scheduler.kube.objects import Pod, SelectorTerm
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"
 
@@ -81,15 +83,11 @@ def _select(hostname: str) -> dict[str, Any]:
 
 def _pin(pod: Pod, node: str) -> dict[str, Any]:
     pin = {"key": "metadata.name", "operator": "In", "values": [node]}
-    terms = [_pinned(term, pin) for term in _required_terms(pod)] or [{"matchFields": [pin]}]
+    asked = pod.spec.required_nodes
+    given = asked.node_selector_terms if asked else ()
+    terms = [_pinned(term, pin) for term in given] or [{"matchFields": [pin]}]
     required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
     return {"affinity": {"nodeAffinity": required}}
-
-
-def _required_terms(pod: Pod) -> tuple[SelectorTerm, ...]:
-    affinity = pod.spec.affinity.node_affinity if pod.spec.affinity else None
-    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    return required.node_selector_terms if required else ()
 
 
 def _pinned(term: SelectorTerm, pin: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +101,7 @@ def _pinned(term: SelectorTerm, pin: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
-def _requirement(requirement: SelectorRequirement) -> dict[str, Any]:
+def _requirement(requirement: Requirement) -> dict[str, Any]:
     result: dict[str, Any] = {"key": requirement.key, "operator": requirement.operator}
     if requirement.values:
         result["values"] = list(requirement.values)

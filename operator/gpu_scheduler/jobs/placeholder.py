@@ -9,19 +9,14 @@ at most one holder whatever happens. Called by ``runtime.holders``.
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
 from gpu_scheduler.api.names import COMPONENT_HOLDER, LABEL_COMPONENT, LABEL_HOLDS, holder_name
+from gpu_scheduler.kube.objects import OwnerReference
 
 DEVICE_RESOURCE = "nvidia.com/gpu"
 # In the operator's image, which has no program that only sleeps.
 SLEEP = ("/opt/venv/bin/python", "-c", "import signal; signal.sigwait({signal.SIGTERM})")
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """The Deployment with which holders go."""
-
-    name: str
-    uid: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +32,9 @@ class PlaceholderSettings:
 
 
 def holder(
-    node: str, device: str, settings: PlaceholderSettings, owner: Owner | None
+    node: str, device: str, settings: PlaceholderSettings, owner: OwnerReference | None
 ) -> dict[str, Any]:
-    """The pod as JSON, ready to be created."""
+    """The pod as JSON, ready to be created; ``owner``: the Deployment with which it goes."""
     metadata: dict[str, Any] = {
         "name": holder_name(node, device),
         "namespace": settings.namespace,
@@ -48,9 +43,7 @@ def holder(
         "annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"},
     }
     if owner is not None:
-        # A controller, so that draining a node takes it for replaceable.
-        reference = {"apiVersion": "apps/v1", "kind": "Deployment", "controller": True}
-        metadata["ownerReferences"] = [{**reference, "name": owner.name, "uid": owner.uid}]
+        metadata["ownerReferences"] = [{"apiVersion": "apps/v1"} | msgspec.to_builtins(owner)]
     return {
         "apiVersion": "v1",
         "kind": "Pod",

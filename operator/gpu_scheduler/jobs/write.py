@@ -12,9 +12,7 @@ from typing import Any
 import orjson
 
 from gpu_scheduler.kube.client import Client
-
-JSON = "application/json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
+from gpu_scheduler.kube.transport import JSON
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,11 @@
 Bind is cheaper; gate is for pods that need what only kube-scheduler does: provisioning volumes or
 following them to their nodes, host ports, resource claims, and the few rules about other pods that
 the planner does not understand (``jobs.peer_rules``); on either path it judges the others itself.
-The runtime looks up the ``claims`` of the template, turns each into ``ClaimFacts`` and asks
-``choose`` once, when the job is rendered.
+The runtime looks up the ``claims`` of the template and asks ``choose`` once, when the job is
+rendered.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
@@ -31,29 +30,25 @@ class WritePath(StrEnum):
     GATE = "gate"
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimFacts:
-    """What matters of a PersistentVolumeClaim and of the volume it is bound to."""
-
-    bound: bool
-    tied_to_nodes: bool = False  # node affinity or zone labels on the volume
-    one_pod_only: bool = False  # access mode ReadWriteOncePod
-
-
-def claim_facts(claim: Mapping[str, Any], volume: Mapping[str, Any] | None) -> ClaimFacts:
-    """Facts of a claim and of the volume that its ``spec.volumeName`` names, both as JSON.
+def claim_need(claim: Mapping[str, Any], volume: Mapping[str, Any] | None) -> str:
+    """What of a claim, or of the volume it is bound to, is for kube-scheduler; empty: nothing.
 
     A claim that is being deleted counts as unbound: only kube-scheduler knows when it is back.
+
+    Args:
+        claim: a PersistentVolumeClaim as JSON.
+        volume: the PersistentVolume that its ``spec.volumeName`` names; None: there is none.
     """
-    spec = claim.get("spec") or {}
-    phase = (claim.get("status") or {}).get("phase")
-    deleted = bool(claim["metadata"].get("deletionTimestamp"))
-    one_pod_only = "ReadWriteOncePod" in (spec.get("accessModes") or ())
-    if volume is None or phase != "Bound" or deleted:
-        return ClaimFacts(bound=False, one_pod_only=one_pod_only)
+    name, phase = claim["metadata"]["name"], (claim.get("status") or {}).get("phase")
+    if volume is None or phase != "Bound" or claim["metadata"].get("deletionTimestamp"):
+        return f"claim {name} is not bound yet"
     labels = volume["metadata"].get("labels") or {}
     tied = bool((volume.get("spec") or {}).get("nodeAffinity"))
-    return ClaimFacts(True, tied or any(z in labels for z in _ZONE_LABELS), one_pod_only)
+    if tied or any(zone in labels for zone in _ZONE_LABELS):
+        return f"the volume of claim {name} is tied to certain nodes"
+    if "ReadWriteOncePod" in ((claim.get("spec") or {}).get("accessModes") or ()):
+        return f"claim {name} may be used by one pod at a time"
+    return ""
 
 
 def claims(template_pod_spec: Mapping[str, Any]) -> tuple[str, ...]:
@@ -66,25 +61,26 @@ def claims(template_pod_spec: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def choose(
-    template_pod_spec: Mapping[str, Any], volumes: Mapping[str, ClaimFacts]
+    template_pod_spec: Mapping[str, Any], claim_needs: Mapping[str, str]
 ) -> tuple[WritePath, str]:
     """The path for ``placement: auto``, and why.
 
     Args:
         template_pod_spec: ``spec`` of the pod template, as JSON.
-        volumes: facts of each of ``claims``; one that is missing does not exist.
+        claim_needs: ``claim_need`` of each of ``claims``; one that is missing does not exist.
 
     Returns:
         The path, and for GATE the first thing in the template that asks for it.
     """
-    for need in _needs(template_pod_spec, volumes):
+    for need in _needs(template_pod_spec, claim_needs):
         return WritePath.GATE, need
     return WritePath.BIND, ""
 
 
-def _needs(spec: Mapping[str, Any], volumes: Mapping[str, ClaimFacts]) -> Iterator[str]:
+def _needs(spec: Mapping[str, Any], claim_needs: Mapping[str, str]) -> Iterator[str]:
     for name in claims(spec):
-        yield from _claim_needs(name, volumes.get(name))
+        if need := claim_needs.get(name, f"claim {name} does not exist yet"):
+            yield need
     for volume in spec.get("volumes") or ():
         if volume.get("ephemeral"):
             yield f"volume {volume.get('name')} is provisioned for each pod"
@@ -94,17 +90,6 @@ def _needs(spec: Mapping[str, Any], volumes: Mapping[str, ClaimFacts]) -> Iterat
     if spec.get("resourceClaims"):
         yield "resourceClaims are allocated by kube-scheduler"
     yield from _port_needs(spec)
-
-
-def _claim_needs(name: str, facts: ClaimFacts | None) -> Iterator[str]:
-    if facts is None:
-        yield f"claim {name} does not exist yet"
-    elif not facts.bound:
-        yield f"claim {name} is not bound yet"
-    elif facts.tied_to_nodes:
-        yield f"the volume of claim {name} is tied to certain nodes"
-    elif facts.one_pod_only:
-        yield f"claim {name} may be used by one pod at a time"
 
 
 def _port_needs(spec: Mapping[str, Any]) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The verbs of the API server, typed: get, create, replace, patch, apply, delete.
+"""The verbs of the API server, typed: get, create, replace, patch, delete.
 
 A write gives back nothing unless a ``type`` is named; then the server is asked for the metadata
 alone, and the answer is not decoded. How requests are fenced, tried again and counted is in
@@ -17,7 +17,7 @@ from gpu_scheduler.kube.transport import JSON, Param, Transport
 T = TypeVar("T")
 
 MERGE_PATCH = "application/merge-patch+json"
-APPLY_PATCH = "application/apply-patch+yaml"
+STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 _METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 
@@ -118,15 +118,15 @@ class Client(Transport):
         """POST to a collection or a subresource (binding, eviction).
 
         Raises:
-            Conflict: ``already_exists`` when the name is taken; with ``maybe_applied`` it may have
-                been taken by an earlier attempt of this very call.
+            Conflict: the name is taken; with ``maybe_applied`` it may have been taken by an earlier
+                attempt of this very call.
         """
-        return cast("BodyWrite", partial(self._write_body, "POST", JSON))
+        return cast("BodyWrite", partial(self._write, "POST", JSON))
 
     @property
     def replace(self) -> "BodyWrite":
         """PUT a whole object; with metadata.resourceVersion, Conflict when that is stale."""
-        return cast("BodyWrite", partial(self._write_body, "PUT", JSON))
+        return cast("BodyWrite", partial(self._write, "PUT", JSON))
 
     @property
     def merge_patch(self) -> "BodyWrite":
@@ -135,56 +135,7 @@ class Client(Transport):
         A resourceVersion in its metadata must be the current one (else Conflict), a uid too (else
         Unprocessable).
         """
-        return cast("BodyWrite", partial(self._write_body, "PATCH", MERGE_PATCH))
-
-    @overload
-    async def apply(
-        self,
-        path: str,
-        body: object,
-        field_manager: str,
-        type: None = ...,
-        *,
-        force: bool = ...,
-        **options: Unpack[WriteOptions],
-    ) -> None: ...
-
-    @overload
-    async def apply(
-        self,
-        path: str,
-        body: object,
-        field_manager: str,
-        type: type[T],
-        *,
-        force: bool = ...,
-        **options: Unpack[WriteOptions],
-    ) -> T: ...
-
-    async def apply(
-        self,
-        path: str,
-        body: object,
-        field_manager: str,
-        type: type[T] | None = None,
-        *,
-        force: bool = True,
-        **options: Unpack[WriteOptions],
-    ) -> T | None:
-        """Server-side apply.
-
-        Args:
-            path: The object (not its collection); it is created when absent.
-            body: apiVersion, kind, metadata.name and every field that we own.
-            field_manager: The name under which we own them.
-            type: What to decode the answer as; None: it is not decoded.
-            force: Take fields over from other managers instead of failing with Conflict.
-            options: See ``WriteOptions``.
-        """
-        params: dict[str, Param] = {"fieldManager": field_manager}
-        if force:
-            params["force"] = True
-        return await self._write("PATCH", path, body, APPLY_PATCH, type, params, options)
+        return cast("BodyWrite", partial(self._write, "PATCH", MERGE_PATCH))
 
     async def delete(
         self,
@@ -214,9 +165,9 @@ class Client(Transport):
             body["propagationPolicy"] = propagation
         if grace_seconds is not None:
             body["gracePeriodSeconds"] = grace_seconds
-        await self._write("DELETE", path, body, JSON, None, {}, options)
+        await self._write("DELETE", JSON, path, body, **options)
 
-    async def _write_body(
+    async def _write(
         self,
         method: str,
         content_type: str,
@@ -227,23 +178,10 @@ class Client(Transport):
         dry_run: bool = False,
         **options: Unpack[WriteOptions],
     ) -> T | None:
-        params: dict[str, Param] = {"dryRun": "All"} if dry_run else {}
-        return await self._write(method, path, body, content_type, type, params, options)
-
-    async def _write(
-        self,
-        method: str,
-        path: str,
-        body: object,
-        content_type: str,
-        type: type[T] | None,
-        params: dict[str, Param],
-        options: WriteOptions,
-    ) -> T | None:
         raw = await self.request(
             method,
             path,
-            params=params,
+            params={"dryRun": "All"} if dry_run else {},
             body=body if isinstance(body, bytes) else orjson.dumps(body),
             content_type=content_type,
             accept=_METADATA_ONLY if type is None else "",

@@ -75,11 +75,6 @@ class NotFound(ApiError):
 class Conflict(ApiError):
     """409: AlreadyExists, a stale resourceVersion, or a pod that cannot be bound any more."""
 
-    @property
-    def already_exists(self) -> bool:
-        """Whether an object of that name is there (and not a stale version)."""
-        return self.reason == "AlreadyExists"
-
 
 class Gone(ApiError):
     """410: the resourceVersion or the continue token is too old; list again."""

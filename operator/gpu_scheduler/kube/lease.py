@@ -21,6 +21,7 @@ from typing import Any, Protocol, Unpack
 
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.client import WriteOptions
+from gpu_scheduler.kube.times import micro_timestamp
 
 logger = logging.getLogger(__name__)
 
@@ -291,4 +292,4 @@ class Elector:
 
 def _micro_time() -> str:
     """The wall clock as a MicroTime; only shown to people, never compared."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return micro_timestamp(datetime.now(UTC))

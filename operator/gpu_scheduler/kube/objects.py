@@ -1,12 +1,19 @@
 """The few fields of pods, nodes and jobs that the operator reads, as typed structs.
 
 Decoded by msgspec straight from the wire; ``gc=False`` because they never form cycles. Fields
-that are absent take defaults, fields that are not listed are never materialised.
+that are absent take defaults, fields that are not listed are never materialised. What the planner
+takes as it is on the wire (taints, tolerations, requirements) is decoded as its own classes.
 """
 
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
+
+from gpu_scheduler.core.model.cluster import Taint
+from gpu_scheduler.core.model.request import Toleration
+from gpu_scheduler.core.model.requirement import Requirement
+
+T = TypeVar("T")
 
 
 class _Struct(msgspec.Struct, rename="camel", gc=False, frozen=True):
@@ -34,6 +41,10 @@ class Meta(_Struct, frozen=True):
     labels: dict[str, str] = {}
     annotations: dict[str, str] = {}
     owner_references: tuple[OwnerReference, ...] = ()
+
+
+class _Object(_Struct, frozen=True):
+    metadata: Meta = Meta()
 
 
 class Gate(_Struct, frozen=True):
@@ -64,28 +75,11 @@ class Container(_Struct, frozen=True):
     volume_mounts: tuple[VolumeMount, ...] = ()
 
 
-class TolerationSpec(_Struct, frozen=True):
-    """spec.tolerations[]."""
-
-    key: str = ""
-    operator: str = "Equal"
-    value: str = ""
-    effect: str = ""
-
-
-class SelectorRequirement(_Struct, frozen=True):
-    """A requirement in a node selector term."""
-
-    key: str = ""
-    operator: str = ""
-    values: tuple[str, ...] = ()
-
-
 class SelectorTerm(_Struct, frozen=True):
     """A node selector term."""
 
-    match_expressions: tuple[SelectorRequirement, ...] = ()
-    match_fields: tuple[SelectorRequirement, ...] = ()
+    match_expressions: tuple[Requirement, ...] = ()
+    match_fields: tuple[Requirement, ...] = ()
 
 
 class NodeSelector(_Struct, frozen=True):
@@ -94,17 +88,17 @@ class NodeSelector(_Struct, frozen=True):
     node_selector_terms: tuple[SelectorTerm, ...] = ()
 
 
-class NodeAffinity(_Struct, frozen=True):
-    """affinity.nodeAffinity."""
+class Required(_Struct, Generic[T], frozen=True):
+    """What an affinity demands; what is preferred is not read."""
 
-    required_during_scheduling_ignored_during_execution: NodeSelector | None = None
+    required_during_scheduling_ignored_during_execution: T | None = None
 
 
 class LabelSelector(_Struct, frozen=True):
     """A label selector; an empty one selects everything, an absent one nothing."""
 
     match_labels: dict[str, str] = {}
-    match_expressions: tuple[SelectorRequirement, ...] = ()
+    match_expressions: tuple[Requirement, ...] = ()
 
 
 class PodAffinityTerm(_Struct, frozen=True):
@@ -118,16 +112,13 @@ class PodAffinityTerm(_Struct, frozen=True):
     mismatch_label_keys: tuple[str, ...] = ()
 
 
-class PodAffinity(_Struct, frozen=True):
-    """affinity.podAffinity or podAntiAffinity; what is preferred is not read."""
-
-    required_during_scheduling_ignored_during_execution: tuple[PodAffinityTerm, ...] = ()
+PodAffinity = Required[tuple[PodAffinityTerm, ...]]
 
 
 class Affinity(_Struct, frozen=True):
     """affinity."""
 
-    node_affinity: NodeAffinity | None = None
+    node_affinity: Required[NodeSelector] | None = None
     pod_affinity: PodAffinity | None = None
     pod_anti_affinity: PodAffinity | None = None
 
@@ -154,12 +145,18 @@ class PodSpec(_Struct, frozen=True):
     node_selector: dict[str, str] = {}
     affinity: Affinity | None = None
     topology_spread_constraints: tuple[TopologySpread, ...] = ()
-    tolerations: tuple[TolerationSpec, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
     containers: tuple[Container, ...] = ()
     init_containers: tuple[Container, ...] = ()
     overhead: dict[str, str] = {}
     resources: Resources | None = None  # pod-level resources
     active_deadline_seconds: int | None = None
+
+    @property
+    def required_nodes(self) -> NodeSelector | None:
+        """What its affinity demands of a node; None: nothing."""
+        affinity = self.affinity.node_affinity if self.affinity else None
+        return affinity.required_during_scheduling_ignored_during_execution if affinity else None
 
 
 class Condition(_Struct, frozen=True):
@@ -223,27 +220,18 @@ class PodStatus(_Struct, frozen=True):
     ephemeral_container_statuses: tuple[msgspec.Raw, ...] = ()  # the same
 
 
-class Pod(_Struct, frozen=True):
+class Pod(_Object, frozen=True):
     """A pod."""
 
-    metadata: Meta = Meta()
     spec: PodSpec = PodSpec()
     status: PodStatus = PodStatus()
-
-
-class TaintSpec(_Struct, frozen=True):
-    """spec.taints[] of a node."""
-
-    key: str = ""
-    value: str = ""
-    effect: str = ""
 
 
 class NodeSpec(_Struct, frozen=True):
     """spec of a node."""
 
     unschedulable: bool = False
-    taints: tuple[TaintSpec, ...] = ()
+    taints: tuple[Taint, ...] = ()
 
 
 class NodeStatus(_Struct, frozen=True):
@@ -253,10 +241,9 @@ class NodeStatus(_Struct, frozen=True):
     conditions: tuple[Condition, ...] = ()
 
 
-class Node(_Struct, frozen=True):
+class Node(_Object, frozen=True):
     """A node."""
 
-    metadata: Meta = Meta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
 
@@ -272,28 +259,22 @@ class JobSpec(_Struct, frozen=True):
 class JobStatus(_Struct, frozen=True):
     """status of a batch/v1 Job."""
 
-    active: int = 0
     succeeded: int = 0
     failed: int = 0
     failed_indexes: str = ""
     completed_indexes: str = ""
     conditions: tuple[Condition, ...] = ()
-    start_time: str = ""
-    completion_time: str = ""
 
 
-class Job(_Struct, frozen=True):
+class Job(_Object, frozen=True):
     """A batch/v1 Job."""
 
-    metadata: Meta = Meta()
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
 
 
-class ResourceQuota(_Struct, frozen=True):
+class ResourceQuota(_Object, frozen=True):
     """A ResourceQuota: that it changed is all that counts."""
-
-    metadata: Meta = Meta()
 
 
 class LeaseSpec(_Struct, frozen=True):
@@ -304,17 +285,15 @@ class LeaseSpec(_Struct, frozen=True):
     renew_time: str = ""
 
 
-class Lease(_Struct, frozen=True):
+class Lease(_Object, frozen=True):
     """A coordination.k8s.io/v1 Lease."""
 
-    metadata: Meta = Meta()
     spec: LeaseSpec = LeaseSpec()
 
 
 class StatusCause(_Struct, frozen=True):
     """details.causes[] of a Status: which field, and why."""
 
-    reason: str = ""
     message: str = ""
     field: str = ""
 
@@ -322,10 +301,6 @@ class StatusCause(_Struct, frozen=True):
 class StatusDetails(_Struct, frozen=True):
     """details of a Status."""
 
-    name: str = ""
-    group: str = ""
-    kind: str = ""
-    uid: str = ""
     causes: tuple[StatusCause, ...] = ()
     retry_after_seconds: int = 0
 
@@ -339,10 +314,8 @@ class Status(_Struct, frozen=True):
     details: StatusDetails | None = None
 
 
-class Namespace(_Struct, frozen=True):
+class Namespace(_Object, frozen=True):
     """A namespace: that it is being deleted is all that is looked at."""
-
-    metadata: Meta = Meta()
 
 
 class ListMeta(_Struct, frozen=True):
@@ -352,9 +325,8 @@ class ListMeta(_Struct, frozen=True):
     continue_: str = msgspec.field(default="", name="continue")
 
 
-class RawObject(_Struct, frozen=True):
+class RawObject(_Object, frozen=True):
     """An object whose body stays undecoded JSON (custom resources)."""
 
-    metadata: Meta = Meta()
     spec: dict[str, Any] = {}
     status: dict[str, Any] = {}

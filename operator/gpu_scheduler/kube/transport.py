@@ -13,8 +13,8 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
 from ssl import SSLContext
-from types import TracebackType
 from typing import Self, TypedDict
 from urllib.parse import urlencode
 
@@ -88,12 +88,7 @@ class Transport:
     async def __aenter__(self) -> Self:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     async def close(self) -> None:
@@ -314,27 +309,17 @@ class Transport:
         return session
 
 
+@dataclass(slots=True)
 class _Call:
     """A request and what is known of its attempts so far."""
 
-    __slots__ = ("body", "deadline", "headers", "method", "path", "query", "uncertain")
-
-    def __init__(
-        self,
-        method: str,
-        path: str,
-        query: str,
-        body: bytes | None,
-        headers: dict[str, str],
-        deadline: float,
-    ) -> None:
-        self.method = method
-        self.path = path
-        self.query = query
-        self.body = body
-        self.headers = headers
-        self.deadline = deadline
-        self.uncertain = False  # some attempt ended, or will, without a clear no
+    method: str
+    path: str
+    query: str
+    body: bytes | None
+    headers: dict[str, str]
+    deadline: float
+    uncertain: bool = False  # some attempt ended, or will, without a clear no
 
 
 def _refusal(answer: aiohttp.ClientResponse, body: bytes) -> errors.ApiError:

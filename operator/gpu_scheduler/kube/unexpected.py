@@ -1,7 +1,7 @@
 """Exceptions that nobody foresaw: each concerns its object, is logged, and is counted.
 
 A loop that meets one says so here and goes on with the next object; nothing is swallowed without
-it. Counts are of the process, like the log; a metric shows them (``web.unexpected``): above 0
+it. Counts are of the process, like the log; a metric shows them (``web.collector``): above 0
 there is a defect of ours, and the chart's alert fires. Called in ``except`` blocks of every loop of
 operator and agent.
 """

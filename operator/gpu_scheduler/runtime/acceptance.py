@@ -21,7 +21,7 @@ from gpu_scheduler.jobs.cap import CapImage, users_field
 from gpu_scheduler.jobs.conflicts import problems
 from gpu_scheduler.jobs.priority import class_to_check, preempts
 from gpu_scheduler.jobs.render import RenderInput, render
-from gpu_scheduler.jobs.write_path import ClaimFacts, WritePath, claim_facts
+from gpu_scheduler.jobs.write_path import WritePath, claim_need
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, of_group
@@ -169,14 +169,14 @@ class Acceptance:
 
     async def _choose(self, namespace: str, spec: GPUJobSpec) -> WritePath:
         pod_spec = (spec.template or {}).get("spec") or {}
-        facts = {}
+        needs = {}
         for name in write_path.claims(pod_spec):
-            found = await self._claim(namespace, name)
+            found = await self._claim_need(namespace, name)
             if found is not None:
-                facts[name] = found
-        return write_path.choose(pod_spec, facts)[0]
+                needs[name] = found
+        return write_path.choose(pod_spec, needs)[0]
 
-    async def _claim(self, namespace: str, name: str) -> ClaimFacts | None:
+    async def _claim_need(self, namespace: str, name: str) -> str | None:
         try:
             claim = await self._client.get(core("persistentvolumeclaims", namespace, name))
             volume_name = claim["spec"].get("volumeName")
@@ -187,7 +187,7 @@ class Acceptance:
             )
         except errors.NotFound:
             return None
-        return claim_facts(claim, volume)
+        return claim_need(claim, volume)
 
     async def _runtime_class_exists(self) -> bool:
         if not self._runtime_class:

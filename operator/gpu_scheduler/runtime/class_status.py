@@ -22,8 +22,9 @@ from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.custom_resources import GPUCLASSES, CustomResources
-from gpu_scheduler.state.classes import ClassRecord, Taken
+from gpu_scheduler.state.classes import ClassRecord
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.owners import Claim
 
 log = logging.getLogger(__name__)
 
@@ -46,13 +47,13 @@ def class_status(
     *,
     gpus: int,
     nodes: int,
-    taken: tuple[Taken, ...],
+    taken: tuple[Claim, ...],
     before: Mapping[str, Any],
     now: str,
 ) -> GPUClassStatus:
     """The status that a class should have (``before``: the one it has, as JSON)."""
     problem = record.problem or "; ".join(
-        f"spec.shapes: {each.shape} belongs to GPUClass {each.owner} already; remove it here or "
+        f"spec.shapes: {each.name} belongs to GPUClass {each.owner} already; remove it here or "
         "there"
         for each in taken[:5]
     )
@@ -151,7 +152,7 @@ class ClassStatusWriter:
             record,
             gpus=gpus,
             nodes=nodes,
-            taken=self._state.classes.taken(name),
+            taken=self._state.classes.conflicts(name),
             before=before,
             now=utc_now(),
         ).to_json()

@@ -11,14 +11,14 @@ from dataclasses import dataclass
 
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.wording import clip
-from gpu_scheduler.state.containers import Failure
+from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.pods import PodRecord
 
 _LIST_CHARS = 60  # of failed indexes
 _FIRST_CHARS = 600
 
-Failed = tuple[PodRecord, Failure]
+Failed = tuple[PodRecord, Trouble]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,16 +7,18 @@ but reports depends on it. Called by ``replica``.
 """
 
 import asyncio
+import itertools
 import logging
 
 from gpu_scheduler.api.names import LABEL_LEADER
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import pod as pod_path
 
 log = logging.getLogger(__name__)
 
-_FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.5, 30.0
+_BACKOFF = Backoff(0.5, 30.0)
 
 
 async def follow(client: Client, namespace: str, pod: str, leads: asyncio.Event) -> None:
@@ -29,13 +31,11 @@ async def follow(client: Client, namespace: str, pod: str, leads: asyncio.Event)
 
 async def _keep(client: Client, namespace: str, pod: str, value: str | None) -> None:
     body = {"metadata": {"labels": {LABEL_LEADER: value}}}
-    delay = _FIRST_DELAY_SECONDS
-    while True:
+    for attempt in itertools.count():
         try:
             return await client.merge_patch(pod_path(namespace, pod), body)
         except errors.ApiError as error:
             log.warning("the label %s of pod %s: %s", LABEL_LEADER, pod, error)
             if isinstance(error, errors.NotFound):
                 return None
-        await asyncio.sleep(delay)
-        delay = min(2 * delay, _MAX_DELAY_SECONDS)
+        await asyncio.sleep(_BACKOFF.delay_seconds(attempt))

@@ -11,11 +11,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from gpu_scheduler.jobs.placeholder import Owner, PlaceholderSettings, holder
+from gpu_scheduler.jobs.placeholder import PlaceholderSettings, holder
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.objects import RawObject
+from gpu_scheduler.kube.objects import OwnerReference, RawObject
 from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
@@ -71,7 +71,7 @@ class PlaceholderPods:
         """
         self._state, self._client, self._settings = state, client, settings
         self._keeping, self._clock = keeping, clock
-        self._owner: Owner | None = None
+        self._owner: OwnerReference | None = None
         self._idle_since: dict[str, float] = {}
         self._paused: dict[str, tuple[float, int]] = {}  # name -> until, and how often
         self._slots: dict[str, Slot] = {}
@@ -175,12 +175,14 @@ class PlaceholderPods:
         _, times = self._paused.get(name, (0.0, 0))
         self._paused[name] = (self._clock() + _PAUSE.delay_seconds(times), times + 1)
 
-    async def _find_owner(self) -> Owner | None:
+    async def _find_owner(self) -> OwnerReference | None:
         """The Deployment, read once: holders go when it goes."""
         if not self._keeping.owner or self._owner is not None:
             return self._owner
         namespace = self._settings.namespace
         path = of_group("apps", "v1", "deployments", namespace, self._keeping.owner)
         found = await self._client.get(path, RawObject)
-        self._owner = Owner(found.metadata.name, found.metadata.uid)
+        # A controller, so that draining a node takes its pods for replaceable.
+        name, uid = found.metadata.name, found.metadata.uid
+        self._owner = OwnerReference("Deployment", name, uid, controller=True)
         return self._owner

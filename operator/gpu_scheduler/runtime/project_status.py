@@ -11,7 +11,8 @@ from gpu_scheduler.api.condition import Condition, ConditionType
 from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts, ModelHoldings
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.model.units import gpu_from_milli
-from gpu_scheduler.state.projects import Claim, ProjectRecord
+from gpu_scheduler.state.owners import Claim
+from gpu_scheduler.state.projects import ProjectRecord
 
 
 def project_status(
@@ -55,7 +56,7 @@ def _accepted(
     record: ProjectRecord, conflicts: tuple[Claim, ...], before: Mapping[str, Any], now: str
 ) -> Condition:
     problem = record.problem or "; ".join(
-        f"spec.namespaces: {c.namespace} belongs to GPUProject {c.owner} already; remove it here "
+        f"spec.namespaces: {c.name} belongs to GPUProject {c.owner} already; remove it here "
         "or there"
         for c in conflicts[:5]
     )

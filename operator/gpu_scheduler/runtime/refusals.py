@@ -17,7 +17,7 @@ from gpu_scheduler.kube.backoff import Backoff
 FIRST_SECONDS = 30.0
 MOST_SECONDS = 600.0
 SPACING_SECONDS = 0.1  # between two jobs of a namespace
-_DELAY = Backoff(FIRST_SECONDS, MOST_SECONDS)
+_BACKOFF = Backoff(FIRST_SECONDS, MOST_SECONDS)
 
 
 @dataclass(slots=True)
@@ -62,10 +62,9 @@ class Refusals:
         now, of = self._clock(), self._of.setdefault(_namespace(key), {})
         known = of.pop(key, None)
         times = known.times + 1 if known is not None and known.about == about else 0
-        of[key] = _Refusal(
-            about, times, now + _delay(times)
-        )  # at the end of those whose turn it is
-        self._again(key, _delay(times))
+        delay = _BACKOFF.delay_seconds(times)
+        of[key] = _Refusal(about, times, now + delay)  # at the end of those whose turn it is
+        self._again(key, delay)
         first = next(iter(of))
         if of[first].due > now + FIRST_SECONDS:
             of[first].due = now + FIRST_SECONDS
@@ -94,10 +93,6 @@ class Refusals:
             del self._of[namespace]
             self._line.pop(namespace, None)
         return True
-
-
-def _delay(times: int) -> float:
-    return _DELAY.delay_seconds(times)
 
 
 def _namespace(key: JobKey) -> str:

@@ -10,13 +10,11 @@ from collections.abc import Mapping
 from itertools import pairwise
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
+
+from gpu_scheduler import environment
 
 PREFIX = "GPUSCHED_"
-
-
-class SettingsError(ValueError):
-    """A setting cannot be used; the message names it."""
 
 
 class Settings(BaseModel):
@@ -96,23 +94,14 @@ def load(environ: Mapping[str, str] = os.environ) -> Settings:
     Raises:
         SettingsError: an unknown variable with our prefix, or a value that cannot be used.
     """
-    given = {
-        key.removeprefix(PREFIX).lower(): value
-        for key, value in environ.items()
-        if key.startswith(PREFIX) and (value != "" or key == f"{PREFIX}RUNTIME_CLASS")
-    }
-    given.setdefault("identity", f"{socket.gethostname()}-{os.getpid()}")
-    try:
-        settings = Settings.model_validate(given)
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = PREFIX + "_".join(str(part) for part in first["loc"]).upper()
-        raise SettingsError(f"{name}: {first['msg']}") from None
+    empty = {f"{PREFIX}RUNTIME_CLASS"}
+    identity = f"{socket.gethostname()}-{os.getpid()}"
+    settings = environment.read(Settings, PREFIX, environ, empty, identity=identity)
     _check_election(settings)
     if settings.report_port and not settings.report_url:
-        raise SettingsError(f"{PREFIX}REPORT_URL: is needed with {PREFIX}REPORT_PORT")
+        raise environment.SettingsError(f"{PREFIX}REPORT_URL: is needed with {PREFIX}REPORT_PORT")
     if settings.holders != "off" and not settings.holders_image:
-        raise SettingsError(f"{PREFIX}HOLDERS_IMAGE: is needed with {PREFIX}HOLDERS")
+        raise environment.SettingsError(f"{PREFIX}HOLDERS_IMAGE: is needed with {PREFIX}HOLDERS")
     return settings
 
 
@@ -120,7 +109,7 @@ def _check_election(settings: Settings) -> None:
     names = ("retry_seconds", "renew_deadline_seconds", "lease_seconds")
     for shorter, longer in pairwise(names):
         if getattr(settings, shorter) >= getattr(settings, longer):
-            raise SettingsError(
+            raise environment.SettingsError(
                 f"{PREFIX}{shorter.upper()}: {getattr(settings, shorter):g} must be below "
                 f"{PREFIX}{longer.upper()} ({getattr(settings, longer):g})"
             )

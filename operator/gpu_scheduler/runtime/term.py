@@ -10,6 +10,7 @@ Called by ``operator``.
 """
 
 import asyncio
+import itertools
 import logging
 import re
 from collections.abc import Callable
@@ -18,13 +19,14 @@ from typing import Any, NoReturn
 from gpu_scheduler.api.names import LABEL_PATH, LEASE, TERM
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors, paths
+from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 
 log = logging.getLogger(__name__)
 
 _NOBODY = "gpu-scheduler-term-probe"  # a pod of this name does no harm: the run is dry
 _NO_TERM = "nobody/-1"
-_FIRST_DELAY_SECONDS, _MAX_DELAY_SECONDS = 0.005, 1.0
+_BACKOFF = Backoff(0.005, 1.0)
 _ASK_SECONDS = 2.0  # for one question, which stores nothing: another one is as good
 _SAY_AFTER_SECONDS, _SAY_AGAIN_SECONDS = 1.0, 30.0
 
@@ -67,11 +69,11 @@ class Term:
         self._began = self._clock()
         self._say_at = self._began + _SAY_AFTER_SECONDS
         for step in (self._take, self._refusal):
-            delay = _FIRST_DELAY_SECONDS
-            while (why := await step()) is not None:
+            for attempt in itertools.count():
+                if (why := await step()) is None:
+                    break
                 self._wait(why)
-                await asyncio.sleep(delay)
-                delay = min(2 * delay, _MAX_DELAY_SECONDS)
+                await asyncio.sleep(_BACKOFF.delay_seconds(attempt))
         self.waiting_for = ""
         log.info("term %s is accepted after %.3f s", self.text, self._clock() - self._began)
 
@@ -100,7 +102,7 @@ class Term:
                 await self.begin()
             elif holder != self._holder:
                 raise errors.NotLeader(message=f"LimitRange {LEASE} is that of {holder} now")
-            await asyncio.sleep(_MAX_DELAY_SECONDS)
+            await asyncio.sleep(_BACKOFF.most_seconds)
 
     def _wait(self, why: str) -> None:
         self.waiting_for = why

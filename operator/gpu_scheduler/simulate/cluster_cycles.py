@@ -16,36 +16,22 @@ from gpu_scheduler.core.session import Session
 from gpu_scheduler.simulate.imagined import placed
 from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster
 from gpu_scheduler.state.jobs import epoch_seconds
+from gpu_scheduler.state.pods import PodRecord
 
 MOST_CYCLES = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
-    """A pod that would start; ``cycle`` counts from 1."""
-
-    pod: str
-    place: Place
-    cycle: int
-
-
-@dataclass(frozen=True, slots=True)
-class GivesWay:
-    """A pod that would be evicted, from where, and why."""
-
-    uid: PodUID
-    pod: str
-    node: str
-    decision: Evict
-    cycle: int
-
-
 @dataclass(slots=True)
 class Outcome:
-    """Where a cluster comes to rest; ``settled`` False: it had not after ``MOST_CYCLES``."""
+    """Where a cluster comes to rest.
 
-    starts: list[Start] = field(default_factory=list)
-    gives_way: list[GivesWay] = field(default_factory=list)
+    ``starts``: names of pods that would start, where, and in which cycle, counted from 1;
+    ``gives_way``: those that would be evicted, as they were, why, and in which cycle.
+    ``settled`` False: it had not come to rest after ``MOST_CYCLES``.
+    """
+
+    starts: list[tuple[str, Place, int]] = field(default_factory=list)
+    gives_way: list[tuple[PodRecord, Evict, int]] = field(default_factory=list)
     waits: tuple[Wait, ...] = ()
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
     cycles: int = 0
@@ -93,7 +79,7 @@ def _carry_out(
     for place in result.places:
         pod = state.waiting.pod(place.pod)
         assert pod is not None, "only pods that wait are placed"
-        outcome.starts.append(Start(pod.metadata.name, place, cycle))
+        outcome.starts.append((pod.metadata.name, place, cycle))
         state.pod_changed(placed(pod, place, now))
     gone = {decision.pod for decision in result.evicts}
     for decision in result.evicts:
@@ -116,5 +102,5 @@ def _evict(
     pod = simulated.state.pods[uid]
     if decision.reason is EvictReason.CONSOLIDATE:
         simulated.state.running_pods.moves.decided(pod, epoch_seconds(now))
-    outcome.gives_way.append(GivesWay(uid, pod.name, pod.node, decision, cycle))
+    outcome.gives_way.append((pod, decision, cycle))
     simulated.restart(uid, now)

@@ -11,7 +11,6 @@ from typing import Any
 Body = Mapping[str, Any]
 
 NAMESPACED = ("GPUJob", "Pod", "Job")
-CLUSTER_SCOPED = ("GPUProject", "GPUNode", "GPUClass", "Node")
 
 
 class SimulationError(ValueError):

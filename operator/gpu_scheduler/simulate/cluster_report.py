@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.decision import Evict, Reason
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
-from gpu_scheduler.simulate.cluster_cycles import GivesWay, Outcome
+from gpu_scheduler.simulate.cluster_cycles import Outcome
 from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster
 from gpu_scheduler.state.jobs import job_key
+from gpu_scheduler.state.pods import PodRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,14 +84,14 @@ def report(
         starts=_starts(simulated, outcome),
         gives_way=[
             {
-                "job": str(each.decision.job),
-                "pod": each.pod,
-                "node": each.node,
-                "for": str(each.decision.beneficiary),
-                "reason": str(each.decision.reason),
-                "message": _why(each),
+                "job": str(decision.job),
+                "pod": pod.name,
+                "node": pod.node,
+                "for": str(decision.beneficiary),
+                "reason": str(decision.reason),
+                "message": _why(pod, decision),
             }
-            for each in outcome.gives_way
+            for pod, decision, _ in outcome.gives_way
         ],
         waits=[
             {
@@ -109,16 +110,15 @@ def report(
     )
 
 
-def _why(gone: GivesWay) -> str:
-    decision = gone.decision
+def _why(gone: PodRecord, decision: Evict) -> str:
     if gone.uid == decision.pod:
         return decision.message
-    return f"{gone.pod} goes with the other pods of its gang, for {decision.beneficiary}"
+    return f"{gone.name} goes with the other pods of its gang, for {decision.beneficiary}"
 
 
 def _starts(simulated: SimulatedCluster, outcome: Outcome) -> list[dict[str, Any]]:
     cluster = simulated.state.snapshot()
-    first_eviction = min((each.cycle for each in outcome.gives_way), default=outcome.cycles)
+    first_eviction = min((cycle for _, _, cycle in outcome.gives_way), default=outcome.cycles)
     # Without an agent devices are known by their numbers, which are the same on every node.
     found = {
         (node.name, cluster.dev_id[d]): (d - cluster.first[n], cluster.dev_model[d])
@@ -127,24 +127,24 @@ def _starts(simulated: SimulatedCluster, outcome: Outcome) -> list[dict[str, Any
     }
     return [
         {
-            "job": str(each.place.job),
-            "project": _project(simulated, each.place.job),
-            "pod": each.pod,
-            "node": each.place.node,
+            "job": str(place.job),
+            "project": _project(simulated, place.job),
+            "pod": pod,
+            "node": place.node,
             "devices": [
                 {
                     "device": grant.device,
-                    "number": found[each.place.node, grant.device][0],
-                    "model": found[each.place.node, grant.device][1],
+                    "number": found[place.node, grant.device][0],
+                    "model": found[place.node, grant.device][1],
                     "container": grant.container,
                     "gpu": gpu_from_milli(grant.milli),
                     "memoryMiB": grant.mib,
                 }
-                for grant in each.place.grants
+                for grant in place.grants
             ],
-            "afterEvictions": each.cycle > first_eviction,
+            "afterEvictions": cycle > first_eviction,
         }
-        for each in outcome.starts
+        for pod, place, cycle in outcome.starts
     ]
 
 

@@ -65,14 +65,14 @@ def scene_of(
     """
     state = ClusterState(holders_in, consolidation=consolidation)
     custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
-    for body in objects.of("GPUClass"):
-        custom_resources.gpuclass(body)
-    for body in objects.of("GPUProject"):
-        custom_resources.project(body)
-    for body in objects.of("GPUNode"):
-        custom_resources.node(body)
-    for body in objects.of("GPUJob"):
-        custom_resources.gpujob(body)
+    for kind, changed in (
+        ("GPUClass", custom_resources.gpuclass),
+        ("GPUProject", custom_resources.project),
+        ("GPUNode", custom_resources.node),
+        ("GPUJob", custom_resources.gpujob),
+    ):
+        for body in objects.of(kind):
+            changed(body)
     for node in _typed(objects.of("Node"), Node):
         state.node_changed(node)
     simulated = SimulatedCluster(state)

@@ -1,7 +1,6 @@
 """What GPUClasses mean: shapes as numbers of GPUs, names as models, prices for the planner.
 
-A shape's name belongs to the oldest class that has it (then the first by name); a class that names
-it later has it in vain, which its status says. ``resolve`` turns what a GPUJob says into what its
+Whose a shape's name is, see ``owners``. ``resolve`` turns what a GPUJob says into what its
 pods need now: when classes change, pods that wait follow, pods that run keep what they hold. Owned
 by ``ClusterState``.
 """
@@ -16,6 +15,7 @@ from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.wording import names
 from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.owners import OwnerBook
 
 MICRO = 1_000_000
 
@@ -35,14 +35,6 @@ class ClassRecord:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """A shape that a class names but another one owns."""
-
-    shape: str
-    owner: str
-
-
 def class_record(
     name: str, created: str, generation: int, uid: str, spec: GPUClassSpec
 ) -> ClassRecord:
@@ -60,37 +52,14 @@ def class_record(
     )
 
 
-class ClassBook:
+class ClassBook(OwnerBook[str, ClassRecord]):
     """All classes, and what follows from them together."""
 
     def __init__(self) -> None:
         """Start empty."""
-        self.records: dict[str, ClassRecord] = {}
+        super().__init__()
         self.catalogue = Catalogue()
-        self._owner: dict[str, ClassRecord] = {}  # of a shape
         self._by_name: dict[str, ClassRecord] = {}  # lower case
-
-    def put(self, record: ClassRecord) -> bool:
-        """Add or replace a class; False when nothing changed."""
-        if self.records.get(record.name) == record:
-            return False
-        self.records[record.name] = record
-        self._settle()
-        return True
-
-    def drop(self, name: str) -> bool:
-        """Remove a class; its shapes go to the next that names them, if any."""
-        if self.records.pop(name, None) is None:
-            return False
-        self._settle()
-        return True
-
-    def taken(self, name: str) -> tuple[Taken, ...]:
-        """Shapes that the class names in vain."""
-        record = self.records.get(name)
-        shapes = record.shapes if record is not None and not record.problem else ()
-        owners = ((shape, self._owner[shape].name) for shape in sorted(shapes))
-        return tuple(Taken(shape, owner) for shape, owner in owners if owner != name)
 
     def part(self, model: str) -> str:
         """The part of a product name that a model means, lower case; classes go by their names."""
@@ -124,9 +93,10 @@ class ClassBook:
         return spec.model_copy(update=changed) if changed else spec
 
     def _shaped(self, spec: GPUJobSpec, shape: str) -> GPUJobSpec | str:
-        owner = self._owner.get(shape)
-        if owner is None:
+        name = self.owner(shape)
+        if name is None:
             return self._unknown(shape)
+        owner = self.records[name]
         update = {"shape": None, "gpu": Decimal(owner.shapes[shape])}
         models = {"gpu_models": [owner.match] if owner.match else None}
         return spec.model_copy(update=update | models)
@@ -149,14 +119,13 @@ class ClassBook:
         parts = list(dict.fromkeys(self.part(model) for model in models))
         return parts if all(parts) else None
 
+    def _claims(self, record: ClassRecord) -> tuple[str, str, Iterable[str]]:
+        return record.created, record.name, [] if record.problem else sorted(record.shapes)
+
     def _settle(self) -> None:
-        order = sorted(self.records.values(), key=lambda record: (record.created, record.name))
-        usable = [record for record in order if not record.problem]
+        super()._settle()
+        usable = [record for record in self.in_order() if not record.problem]
         self._by_name = {record.name.lower(): record for record in usable}
-        self._owner = {}
-        for record in usable:
-            for shape in record.shapes:
-                self._owner.setdefault(shape, record)
         self.catalogue = Catalogue(
             tuple(GPUKind(r.name, r.match, r.cost_micro, r.counts) for r in usable)
         )

@@ -40,19 +40,14 @@ _DEADLINE = "DeadlineExceeded"
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """Why a pod does not start."""
+    """Why a pod does not start, or why it failed.
+
+    ``at``: when it failed, RFC 3339, as the kubelet wrote it; may be empty.
+    """
 
     reason: Reason
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """Why a pod failed. ``at``: when, RFC 3339, as the kubelet wrote it; may be empty."""
-
-    reason: Reason
-    message: str
-    at: str
+    at: str = ""
 
 
 def statuses(raw: Iterable[msgspec.Raw]) -> Iterator[ContainerStatus]:
@@ -100,7 +95,7 @@ def _trouble(pod: Pod, status: ContainerStatus, waiting: Waiting) -> Trouble:
     return Trouble(reason, f"{text}: {said}" if said else text)
 
 
-def failure(pod: Pod) -> Failure | None:
+def failure(pod: Pod) -> Trouble | None:
     """Why a pod failed, the first container that did before the others; None if it has not."""
     if pod.status.phase != "Failed":
         return None
@@ -118,9 +113,9 @@ def failure(pod: Pod) -> Failure | None:
         said = pod.status.reason, line(pod.status.message, KUBELET_CHARS)
         why = ": ".join(filter(None, (limit if late else "", *said)))
         reason = Reason.TIME_LIMIT_EXCEEDED if late else Reason.POD_FAILED
-        return Failure(reason, why or "the pod failed, and no container says why", at)
+        return Trouble(reason, why or "the pod failed, and no container says why", at)
     name, first = min(bad, key=lambda each: each[1].finished_at or "")
-    return Failure(_kind(first), f"container {clip(name, 63)} {_ending(first)}", at)
+    return Trouble(_kind(first), f"container {clip(name, 63)} {_ending(first)}", at)
 
 
 def _kind(ended: Terminated) -> Reason:

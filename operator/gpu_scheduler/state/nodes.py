@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from gpu_scheduler.core.model.cluster import NodeInfo, Taint
 from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
-from gpu_scheduler.kube.objects import Node, TaintSpec
+from gpu_scheduler.kube.objects import Node
 
 _MOST_CHARS = 40
 _HARD = {"NoSchedule", "NoExecute"}
@@ -32,7 +32,7 @@ def closed(node: Node) -> str:
     return ""
 
 
-def _is_transient(taint: TaintSpec) -> bool:
+def _is_transient(taint: Taint) -> bool:
     return taint.effect in _HARD and taint.key.startswith(_TRANSIENT)
 
 
@@ -46,11 +46,7 @@ def info(node: Node) -> NodeInfo:
     return NodeInfo(
         name=node.metadata.name,
         labels=node.metadata.labels,
-        taints=tuple(
-            Taint(t.key, t.value, t.effect)
-            for t in node.spec.taints
-            if t.effect in _HARD and not _is_transient(t)
-        ),
+        taints=tuple(t for t in node.spec.taints if t.effect in _HARD and not _is_transient(t)),
         tainted=transient or node.spec.unschedulable,
         closed=closed(node) or no_cpu or no_memory or no_ephemeral or no_pods,
         cpu_milli=cpu,

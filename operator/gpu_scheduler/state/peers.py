@@ -7,6 +7,7 @@ alike share one ``PodPeers``.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
 from sys import intern
 
@@ -26,7 +27,6 @@ from gpu_scheduler.kube.objects import (
     Pod,
     PodAffinity,
     PodAffinityTerm,
-    SelectorRequirement,
     TopologySpread,
 )
 
@@ -96,8 +96,8 @@ def names_single_pods(rule: PodAffinityTerm | TopologySpread) -> bool:
 
 
 def _terms(kind: str, found: PodAffinity | None) -> Iterator[tuple[str, PodAffinityTerm]]:
-    terms = found.required_during_scheduling_ignored_during_execution if found else ()
-    for index, term in enumerate(terms[:MOST_RULES]):
+    terms = found.required_during_scheduling_ignored_during_execution if found else None
+    for index, term in enumerate((terms or ())[:MOST_RULES]):
         yield f"affinity.{kind}[{index}]", term
 
 
@@ -174,5 +174,5 @@ def _requirements(
     return tuple(sorted(found, key=lambda each: (each.key, each.operator, each.values)))
 
 
-def _requirement(found: SelectorRequirement) -> Requirement:
-    return Requirement(found.key, found.operator, tuple(sorted(found.values)))
+def _requirement(found: Requirement) -> Requirement:
+    return replace(found, values=tuple(sorted(found.values)))

@@ -19,7 +19,7 @@ from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import Condition, Meta, Pod
 from gpu_scheduler.state import containers
-from gpu_scheduler.state.containers import Failure, Trouble
+from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.plugin import asked
 
@@ -68,7 +68,7 @@ class PodRecord:
     deletion: str = ""  # metadata.deletionTimestamp: by when its grace period is over
     trouble: Trouble | None = None  # why its containers do not start
     initializing: str = ""  # the init container that runs, of a pod that has not started
-    failure: Failure | None = None  # of a pod that has failed
+    failure: Trouble | None = None  # of a pod that has failed
     disruption: str = ""  # why it had to leave, as DisruptionTarget says
     blocked: str = ""  # what keeps it from being placed, if that is not ours
 

@@ -15,11 +15,10 @@ from gpu_scheduler.core.model.request import (
     NodeFilter,
     Shape,
     Term,
-    Toleration,
 )
 from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, asked, asked_cpu_milli
-from gpu_scheduler.kube.objects import Container, Pod, SelectorRequirement
+from gpu_scheduler.kube.objects import Container, Pod
 
 Need = tuple[int, int, int]  # milli-CPU, memory in bytes, ephemeral storage in bytes
 _ZERO: Need = (0, 0, 0)
@@ -59,21 +58,14 @@ def shape_of(
 
 def node_filter(pod: Pod) -> NodeFilter:
     """Which nodes the pod accepts."""
-    spec = pod.spec
-    affinity = spec.affinity.node_affinity if spec.affinity else None
-    required = affinity.required_during_scheduling_ignored_during_execution if affinity else None
-    terms = None
+    spec, required, terms = pod.spec, pod.spec.required_nodes, None
     if required is not None:
-        terms = tuple(
-            Term(_requirements(t.match_expressions), _requirements(t.match_fields))
-            for t in required.node_selector_terms
-        )
+        found = required.node_selector_terms
+        terms = tuple(Term(each.match_expressions, each.match_fields) for each in found)
     return NodeFilter(
         selector=tuple(sorted(spec.node_selector.items())),
         terms=terms,
-        tolerations=tuple(
-            Toleration(t.key, t.operator or "Equal", t.value, t.effect) for t in spec.tolerations
-        ),
+        tolerations=spec.tolerations,
     )
 
 
@@ -91,10 +83,6 @@ def unpinned(where: NodeFilter, node: str) -> NodeFilter:
         for term in where.terms
     )
     return replace(where, terms=None if terms == (Term(),) != where.terms else terms)
-
-
-def _requirements(found: tuple[SelectorRequirement, ...]) -> tuple[Requirement, ...]:
-    return tuple(Requirement(r.key, r.operator, r.values) for r in found)
 
 
 def _container(container: Container) -> Need:

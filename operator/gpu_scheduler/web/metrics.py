@@ -7,12 +7,11 @@ as ``runtime.observations.Observations``.
 
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
-from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import Histogram
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 
-from gpu_scheduler import __version__
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.core.model.decision import EvictReason
 from gpu_scheduler.core.model.units import DEVICE_MILLI
@@ -20,40 +19,36 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.gang_guard import CAUSES
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.web.unexpected import unexpected_errors
+from gpu_scheduler.web.collector import Collector, filled
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
 _REASON_SECONDS = 2.0
 _STALL_BUCKETS = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10)
 
 
-class Metrics:
+class Metrics(Collector):
     """One process' metrics. ``operator`` is set once this replica leads."""
 
     def __init__(self, client: Client) -> None:
         """Metrics of this client and, later, of the operator."""
-        self.registry = CollectorRegistry()
+        super().__init__()
         self.operator: Operator | None = None
         self._client = client
-        self._cycle = Histogram(
-            "gpusched_scheduling_cycle_seconds",
-            "Duration of a planning cycle.",
-            buckets=_CYCLE_BUCKETS,
-            registry=self.registry,
+        self._cycle = self._seconds(
+            "scheduling_cycle", "Duration of a planning cycle.", _CYCLE_BUCKETS
         )
-        self._bind = Histogram(
-            "gpusched_bind_seconds",
-            "Duration of the write that places a pod.",
-            buckets=_CYCLE_BUCKETS,
-            registry=self.registry,
+        self._bind = self._seconds(
+            "bind", "Duration of the write that places a pod.", _CYCLE_BUCKETS
         )
-        self._stall = Histogram(
-            "gpusched_event_loop_stall_seconds",
+        self._stall = self._seconds(
+            "event_loop_stall",
             "How late the event loop came back to a timer that rings 20 times a second.",
-            buckets=_STALL_BUCKETS,
-            registry=self.registry,
+            _STALL_BUCKETS,
         )
-        self.registry.register(self)
+
+    def _seconds(self, name: str, text: str, buckets: Sequence[float]) -> Histogram:
+        full = f"gpusched_{name}_seconds"
+        return Histogram(full, text, buckets=buckets, registry=self.registry)
 
     def stall_seconds(self, seconds: float) -> None:
         """See ``StallWatch``."""
@@ -67,31 +62,21 @@ class Metrics:
         """See ``Observations``."""
         self._cycle.observe(seconds)
 
-    def describe(self) -> Iterable[Metric]:
-        """Names are not checked for collisions at registration."""
-        return ()
-
-    def collect(self) -> Iterable[Metric]:
-        """Everything that is computed when asked for."""
-        build = GaugeMetricFamily("gpusched_build_info", "Version.", labels=["version"])
-        build.add_metric([__version__], 1)
-        yield build
+    def figures(self) -> Iterable[Metric]:
+        """Of this replica and, once it leads, of the cluster."""
         yield GaugeMetricFamily(
             "gpusched_leader", "1 while this replica leads.", value=float(self.operator is not None)
         )
         requests = CounterMetricFamily(
             "gpusched_api_requests", "Requests to the API server.", labels=["method", "outcome"]
         )
-        for (method, outcome), count in sorted(self._client.requests.items()):
-            requests.add_metric([method, outcome], count)
-        yield requests
+        yield filled(requests, sorted(self._client.requests.items()))
         waiting = self.operator is not None and self.operator.term.waiting_for != ""
         yield GaugeMetricFamily(
             "gpusched_waiting_for_term",
             "1 while this leader places nothing, because the API server refuses its term.",
             value=float(waiting),
         )
-        yield unexpected_errors()
         if self.operator is not None:
             yield from _cluster(self.operator)
             yield from _jobs(self.operator)
@@ -106,34 +91,28 @@ def _cluster(operator: Operator) -> Iterable[Metric]:
         "Share of a device that is given out.",
         labels=["node", "gpu", "model"],
     )
-    for n, node in enumerate(cluster.nodes):
-        for d in range(cluster.first[n], cluster.first[n + 1]):
-            used = (DEVICE_MILLI - cluster.free_milli[d]) / DEVICE_MILLI
-            ratio.add_metric([node.name, cluster.dev_id[d], cluster.dev_model[d]], used)
-    yield ratio
-    yield _unlisted(operator)
-    share = GaugeMetricFamily("gpusched_project_fair_share_gpus", "Due.", labels=["project"])
-    quota = GaugeMetricFamily("gpusched_project_quota_gpus", "Guaranteed.", labels=["project"])
-    held = GaugeMetricFamily("gpusched_project_allocated_gpus", "Held.", labels=["project"])
-    for name, record in sorted(state.projects.records.items()):
-        quota.add_metric([name], record.project.quota_milli / DEVICE_MILLI)
-        held.add_metric([name], cluster.allocated_milli.get(name, 0) / DEVICE_MILLI)
-        due = operator.plan.shares_milli.get(name, 0)
-        share.add_metric([name], due / DEVICE_MILLI)
-    yield share
-    yield quota
-    yield held
-
-
-def _unlisted(operator: Operator) -> Metric:
+    used = (
+        ([node.name, cluster.dev_id[d], cluster.dev_model[d]], cluster.free_milli[d])
+        for n, node in enumerate(cluster.nodes)
+        for d in range(cluster.first[n], cluster.first[n + 1])
+    )
+    yield filled(ratio, ((of, (DEVICE_MILLI - free) / DEVICE_MILLI) for of, free in used))
     unlisted = GaugeMetricFamily(
         "gpusched_unlisted_device_milli",
         "Milli-GPU that pods hold on devices that their node does not list; it takes no others.",
         labels=["node"],
     )
-    for node, held in sorted(operator.state.ledger.unlisted.items()):
-        unlisted.add_metric([node], sum(held.values()))
-    return unlisted
+    strange = sorted(state.ledger.unlisted.items())
+    yield filled(unlisted, (([node], sum(held.values())) for node, held in strange))
+    projects = sorted(state.projects.records.items())
+    shares, held = operator.plan.shares_milli, cluster.allocated_milli
+    for name, text, milli in (
+        ("fair_share", "Due.", {name: shares.get(name, 0) for name, _ in projects}),
+        ("quota", "Guaranteed.", {name: record.project.quota_milli for name, record in projects}),
+        ("allocated", "Held.", {name: held.get(name, 0) for name, _ in projects}),
+    ):
+        gauge = GaugeMetricFamily(f"gpusched_project_{name}_gpus", text, labels=["project"])
+        yield filled(gauge, (([of], each / DEVICE_MILLI) for of, each in milli.items()))
 
 
 def _jobs(operator: Operator) -> Iterable[Metric]:
@@ -141,9 +120,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         str(job.status.get("phase", "Pending")) for job in operator.state.gpujobs.values()
     )
     jobs = GaugeMetricFamily("gpusched_jobs", "GPUJobs by phase.", labels=["phase"])
-    for phase, count in sorted(phases.items()):
-        jobs.add_metric([phase], count)
-    yield jobs
+    yield filled(jobs, _by_one(sorted(phases.items())))
     yield GaugeMetricFamily(
         "gpusched_jobs_without_reason",
         "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
@@ -151,17 +128,13 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
     )
     reasons = Counter(str(wait.reason) for wait in operator.plan.waits.values())
     pending = GaugeMetricFamily("gpusched_pending_jobs", "Waiting GPUJobs.", labels=["reason"])
-    for reason, count in sorted(reasons.items()):
-        pending.add_metric([reason], count)
-    yield pending
+    yield filled(pending, _by_one(sorted(reasons.items())))
     aside = GaugeMetricFamily(
         "gpusched_set_aside",
         "Objects that the planner cannot work with and leaves out: above 0 there is a defect.",
         labels=["kind"],
     )
-    for kind, count in operator.plan.aside.counts().items():
-        aside.add_metric([kind], count)
-    yield aside
+    yield filled(aside, _by_one(operator.plan.aside.counts().items()))
     yield GaugeMetricFamily(
         "gpusched_waiting_pods", "Pods that need a decision.", value=len(operator.state.waiting)
     )
@@ -183,9 +156,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
     attempts = CounterMetricFamily(
         "gpusched_scheduling_attempts", "Placing writes by result.", labels=["result"]
     )
-    for result, count in sorted(operator.binder.results.items()):
-        attempts.add_metric([result], count)
-    yield attempts
+    yield filled(attempts, _by_one(sorted(operator.binder.results.items())))
     counts = operator.evictor.counts
     for name, key, text in (
         ("rejected_pods", "rejected", "Pods that a kubelet rejected, marked in time."),
@@ -202,24 +173,19 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         "Pods evicted for others: reclaim (fair share) or priority (inside a project).",
         labels=["reason"],
     )
-    for reason in EvictReason:
-        preemptions.add_metric([reason], operator.preemption.counts[reason])
-    yield preemptions
+    evicted = operator.preemption.counts
+    yield filled(preemptions, _by_one((reason, evicted[reason]) for reason in EvictReason))
     releases = CounterMetricFamily(
         "gpusched_gang_releases",
         "Gangs that gave back what they had: a member found no place in time (incomplete), could "
         "not be placed (placement), or could not start there (member).",
         labels=["cause"],
     )
-    for cause in CAUSES:
-        releases.add_metric([cause], operator.gangs.counts[cause])
-    yield releases
+    yield filled(releases, _by_one((cause, operator.gangs.counts[cause]) for cause in CAUSES))
     reports = CounterMetricFamily(
         "gpusched_trial_reports", "Reports of trials by HTTP status.", labels=["code"]
     )
-    for code, count in sorted(operator.reports.answers.items()):
-        reports.add_metric([str(code)], count)
-    yield reports
+    yield filled(reports, _by_one(sorted(operator.reports.answers.items())))
     yield CounterMetricFamily(
         "gpusched_pruned_trials_ended",
         "Trials that were told to stop, did not, and were evicted.",
@@ -231,9 +197,7 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         "Containers that went above their memory cap, as their agents reported.",
         labels=["project", "policy"],
     )
-    for (project, policy), count in sorted(operator.overcap.violations.items()):
-        violations.add_metric([project, policy], count)
-    yield violations
+    yield filled(violations, sorted(operator.overcap.violations.items()))
 
 
 def _holders(operator: Operator) -> Iterable[Metric]:
@@ -244,14 +208,16 @@ def _holders(operator: Operator) -> Iterable[Metric]:
         "GPUs that need a holder pod: held, waiting for the stock scheduler, or missing.",
         labels=["state"],
     )
-    for state, count in operator.holders.states().items():
-        devices.add_metric([state], count)
-    yield devices
+    yield filled(devices, _by_one(operator.holders.states().items()))
     failures = CounterMetricFamily(
         "gpusched_holder_failures",
         "Holder pods that the API server refused, or that ended before their time.",
         labels=["reason"],
     )
-    for reason in ("refused", "ended"):
-        failures.add_metric([reason], operator.holders.counts[reason])
-    yield failures
+    counts = operator.holders.counts
+    yield filled(failures, _by_one((each, counts[each]) for each in ("refused", "ended")))
+
+
+def _by_one(counts: Iterable[tuple[object, float]]) -> Iterable[tuple[list[str], float]]:
+    """Figures with one label each."""
+    return (([str(label)], count) for label, count in counts)

@@ -47,20 +47,10 @@ def container(
     namespace: str = "team-a",
     kill: bool = False,
 ) -> GpuContainer:
-    return GpuContainer(
-        namespace=namespace,
-        pod="train-0",
-        uid=uid,
-        job="train",
-        project="project-a",
-        index=index,
-        name="main",
-        container_id=container_id,
-        caps_mib={gpu(0): 20000} if caps is None else caps,
-        promised=promised,
-        kill=kill,
-        ended=ended,
-    )
+    caps_mib = {gpu(0): 20000} if caps is None else caps
+    own = OrderedContainer(index, "main", caps_mib, container_id, promised)
+    pod = OrderedPod(uid, namespace, "train-0", (own,), job="train", project="project-a", kill=kill)
+    return GpuContainer(pod, own, ended)
 
 
 def use(*processes: Seen, cap_mib: int = 20000, of: GpuContainer | None = None) -> ContainerUse:

@@ -66,7 +66,7 @@ class Stage:
         self, mib: int, *, maps: str = MAPPED, text: str | None = None, kill: bool = False
     ) -> None:
         ours = container(kill=kill)
-        self.pods.containers = {ours.uid: (ours,)}
+        self.pods.containers = {ours.pod.uid: (ours,)}
         proc(self.root, PID, maps=maps, text=text)
         self.driver.on = {gpu(0): [GpuProcess(PID, mib * MIB)]}
 
@@ -207,17 +207,17 @@ class Table:
 async def test_a_new_container_gets_the_drivers_limit_between_two_looks(stage: Stage) -> None:
     stage.every = 0.0
     table, ours = Table(), container()
-    (stage.root / "cgroup" / "kubepods" / "pod1" / ours.container_id).mkdir(parents=True)
+    (stage.root / "cgroup" / "kubepods" / "pod1" / ours.own.id).mkdir(parents=True)
     stage.poller.kernel = KernelLimits(table, stage.root / "cgroup")
     running = asyncio.create_task(stage.agent.run())
     await until(lambda: stage.metrics.counts.samples > 0)
-    stage.pods.containers = {ours.uid: (ours,)}
+    stage.pods.containers = {ours.pod.uid: (ours,)}
     stage.agent.pods_changed()
     await until(lambda: bool(table.hard))
     assert stage.metrics.counts.samples == 1, "the clock stands still: no second look was due"
     running.cancel()
     await asyncio.gather(running, return_exceptions=True)
-    assert table.hard == {ours.container_id: 20000 * MIB}
+    assert table.hard == {ours.own.id: 20000 * MIB}
 
 
 async def test_the_policy_kill_kills_the_process_and_no_other(
@@ -234,7 +234,7 @@ async def test_the_policy_kill_kills_the_process_and_no_other(
     await stage.look(4)
     assert killed == [], "without the policy nothing is killed"
     ours = container(kill=True)
-    stage.pods.containers = {ours.uid: (ours,)}
+    stage.pods.containers = {ours.pod.uid: (ours,)}
     await stage.look()
     assert killed == [PID]
     assert "by policy kill" in (stage.reports[0].message or "")
@@ -279,7 +279,7 @@ async def test_the_operators_word_is_read_before_each_look(tmp_path: Path) -> No
     stage.driver.on = {gpu(0): [GpuProcess(PID, 1000 * MIB)]}
     stage.agent._refresh = lambda: stage.pods.take(orders(ordered()), stage.now)
     await stage.look(2)
-    assert [each.uid for each in stage.reports] == [ours.uid]
+    assert [each.uid for each in stage.reports] == [ours.pod.uid]
     assert not stage.agent.status.devices[0].foreign_processes
 
 
@@ -313,10 +313,10 @@ async def test_one_container_that_cannot_be_judged_costs_no_other(
 ) -> None:
     stage.run_container(1000)
     odd = container(uid="9d2f1a5e-1111-4222-8333-444455556666", container_id="e" * 64)
-    stage.pods.containers[odd.uid] = (odd,)
+    stage.pods.containers[odd.pod.uid] = (odd,)
 
     def judge(use: ContainerUse, **more: Any) -> Verdict:
-        if use.container.uid == odd.uid:
+        if use.container.pod.uid == odd.pod.uid:
             raise RuntimeError("nobody foresaw it")
         return verdict(use, **more)
 
@@ -324,5 +324,5 @@ async def test_one_container_that_cannot_be_judged_costs_no_other(
     before = counts["look"]
     await stage.look()
     found = {each.uid: each.isolation for each in stage.reports}
-    assert found == {container().uid: "interposer", odd.uid: "unprotected"}
+    assert found == {container().pod.uid: "interposer", odd.pod.uid: "unprotected"}
     assert counts["look"] == before + 1

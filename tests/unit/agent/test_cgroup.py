@@ -1,6 +1,6 @@
 import pytest
 
-from gpu_scheduler.agent.cgroup import Owner, container_id, owner
+from gpu_scheduler.agent.cgroup import Owner, owner
 
 UID = "0d2f1a5e-1111-4222-8333-444455556666"
 FLAT = UID.replace("-", "_")
@@ -71,11 +71,3 @@ def test_a_process_in_the_pods_own_group_has_no_container() -> None:
 )
 def test_other_processes_belong_to_no_pod(text: str) -> None:
     assert owner(text) is None
-
-
-@pytest.mark.parametrize(
-    ("status", "bare"),
-    [(f"containerd://{ID}", ID), (f"cri-o://{ID}", ID), (f"docker://{ID}", ID), ("", "")],
-)
-def test_the_id_in_a_container_status_is_bare(status: str, bare: str) -> None:
-    assert container_id(status) == bare

@@ -80,14 +80,14 @@ class Stage:
 
     def look(self) -> tuple[Poll, GPUNodeStatus]:
         ours = container()
-        known = Known({ours.uid: (ours,)}, {}, Surroundings())
+        known = Known({ours.pod.uid: (ours,)}, {}, Surroundings())
         found = self.poller.poll(self.now, "t", known)
         self.now += REOPEN_SECONDS
         said = report.status(
             found.sample,
             found.usage,
             found.over,
-            lambda use: found.verdicts[use.container.uid, use.container.index],
+            lambda use: found.verdicts[use.key],
             None,
         )
         return found, said

@@ -1,7 +1,7 @@
 from tests.unit.agent.builders import CONTAINER, OTHER_POD, POD, ordered, orders
 from tests.unit.agent.fake_driver import gpu
 
-from gpu_scheduler.agent.pods import REMEMBER_SECONDS, OtherPod, Pods
+from gpu_scheduler.agent.pods import REMEMBER_SECONDS, Pods
 from gpu_scheduler.api.orders import Neighbour
 
 
@@ -11,18 +11,19 @@ def test_a_container_is_known_as_the_operator_says() -> None:
     pods.take(orders(ordered(kill=True)), 0.0)
     assert pods.told
     ((found,),) = pods.containers.values()
-    assert (found.namespace, found.pod, found.job) == ("team-a", "train-0", "train")
-    assert (found.project, found.kill) == ("project-a", True)
-    assert (found.index, found.name, found.container_id) == (0, "main", CONTAINER)
-    assert found.caps_mib == {gpu(0): 20000}
-    assert found.promised
+    assert (found.pod.namespace, found.pod.name, found.pod.job) == ("team-a", "train-0", "train")
+    assert (found.pod.project, found.pod.kill) == ("project-a", True)
+    assert (found.own.index, found.own.name, found.own.id) == (0, "main", CONTAINER)
+    assert found.own.caps_mib == {gpu(0): 20000}
+    assert found.own.promised
     assert not found.ended
 
 
 def test_other_pods_are_told_apart() -> None:
     pods = Pods()
-    pods.take(orders(others=(Neighbour(OTHER_POD, "kube-system", "dcgm", whole_gpus=True),)), 0.0)
-    assert pods.others == {OTHER_POD: OtherPod("kube-system", "dcgm", True, False)}
+    other = Neighbour(OTHER_POD, "kube-system", "dcgm", whole_gpus=True)
+    pods.take(orders(others=(other,)), 0.0)
+    assert pods.others == {OTHER_POD: other}
 
 
 def test_only_a_change_of_ours_is_news() -> None:

@@ -1,6 +1,7 @@
 import pytest
 
-from gpu_scheduler.agent.settings import DAEMONS, SettingsError, load
+from gpu_scheduler.agent.settings import DAEMONS, load
+from gpu_scheduler.environment import SettingsError
 
 
 def test_the_defaults_are_those_of_the_contract() -> None:

@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import msgspec
 import pytest
 from tests.unit.agent.builders import (
     CONTAINER,
@@ -13,9 +14,10 @@ from tests.unit.agent.builders import (
 )
 from tests.unit.agent.fake_driver import MIB, gpu
 
-from gpu_scheduler.agent.pods import GpuContainer, OtherPod
+from gpu_scheduler.agent.pods import GpuContainer
 from gpu_scheduler.agent.sampler import Seen
 from gpu_scheduler.agent.usage import Surroundings, Usage, Use, usage
+from gpu_scheduler.api.orders import Neighbour
 
 AROUND = Surroundings(daemons={"nvidia-persiste"}, own_pod="own", own_cgroup="0::/\n")
 
@@ -24,7 +26,7 @@ def found(
     *on_first: Seen,
     on_second: tuple[Seen, ...] = (),
     ours: tuple[GpuContainer, ...] | None = None,
-    others: dict[str, OtherPod] | None = None,
+    others: dict[str, Neighbour] | None = None,
 ) -> Usage:
     pods = {POD: (container(),) if ours is None else ours}
     return usage(sample(*on_first, on_second=on_second), pods, others or {}, AROUND)
@@ -108,18 +110,20 @@ def test_an_ended_pods_processes_are_neither_used_nor_foreign() -> None:
     ],
 )
 def test_processes_of_no_allocation_are_named(process: Seen, name: str) -> None:
-    assert names(found(process, others={OTHER_POD: OtherPod("team-b", "x", True, True)})) == [name]
+    assert names(
+        found(process, others={OTHER_POD: Neighbour(OTHER_POD, "team-b", "x", True, True)})
+    ) == [name]
 
 
 def test_the_drivers_daemons_are_no_strangers() -> None:
     daemon = "nvidia-persiste"
     assert not found(seen(in_cgroup=HOST, command=daemon)).foreign
-    others = {OTHER_POD: OtherPod("kube-system", "dcgm", False, False)}
+    others = {OTHER_POD: Neighbour(OTHER_POD, "kube-system", "dcgm")}
     assert not found(seen(in_cgroup=cgroup(OTHER_POD), command=daemon), others=others).foreign
 
 
 def test_in_a_projects_namespace_a_daemons_name_proves_nothing() -> None:
-    others = {OTHER_POD: OtherPod("team-a", "sly", False, True)}
+    others = {OTHER_POD: Neighbour(OTHER_POD, "team-a", "sly", tenant=True)}
     result = found(seen(in_cgroup=cgroup(OTHER_POD), command="nvidia-persiste"), others=others)
     assert names(result) == ["nvidia-persiste, pod team-a/sly"]
 
@@ -155,7 +159,9 @@ EPHEMERAL = "e" * 64
 
 def debugged(**more: str) -> GpuContainer:
     """Our container, and beside it one that somebody put into the pod."""
-    return replace(container(**more), ephemeral={EPHEMERAL: "debugger"})
+    ours = container(**more)
+    pod = msgspec.structs.replace(ours.pod, ephemeral={EPHEMERAL: "debugger"})
+    return replace(ours, pod=pod)
 
 
 def test_a_process_of_an_ephemeral_container_is_beside_the_one_whose_device_it_is_on() -> None:

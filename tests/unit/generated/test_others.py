@@ -105,7 +105,7 @@ def test_whatever_a_driver_says_becomes_a_status_that_the_operator_can_read(
             look.sample,
             look.usage,
             look.over,
-            lambda use, seen=look: seen.verdicts[use.container.uid, use.container.index],  # type: ignore[misc]
+            lambda use, seen=look: seen.verdicts[use.key],  # type: ignore[misc]
             None,
         )
         for device in from_gpunode(found.to_json()):

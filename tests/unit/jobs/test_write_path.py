@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from gpu_scheduler.jobs.write_path import ClaimFacts, WritePath, choose, claim_facts, claims
+from gpu_scheduler.jobs.write_path import WritePath, choose, claim_need, claims
 
 SHARED = {"metadata": {"name": "pv"}, "spec": {"accessModes": ["ReadWriteMany"]}}
 
@@ -22,7 +22,9 @@ def claim(phase: str = "Bound", mode: str = "ReadWriteMany", **meta: Any) -> dic
     }
 
 
-BOUND = ClaimFacts(bound=True)
+UNBOUND = "claim data is not bound yet"
+TIED = "the volume of claim data is tied to certain nodes"
+ALONE = "claim data may be used by one pod at a time"
 REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 NAME = "kubernetes.io/metadata.name"
 
@@ -31,9 +33,9 @@ def near(**term: Any) -> dict[str, Any]:
     return {"affinity": {"podAffinity": {REQUIRED: [{"topologyKey": "zone", **term}]}}}
 
 
-BIND: dict[str, tuple[dict[str, Any], dict[str, ClaimFacts]]] = {
+BIND: dict[str, tuple[dict[str, Any], dict[str, str]]] = {
     "nothing special": ({"containers": [{"name": "a"}]}, {}),
-    "bound shared volume": (mounts("data"), {"data": BOUND}),
+    "bound shared volume": (mounts("data"), {"data": ""}),
     "empty lists": ({"containers": [], "volumes": None, "affinity": {"podAffinity": {}}}, {}),
     "no terms": (
         {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}},
@@ -70,23 +72,15 @@ BIND: dict[str, tuple[dict[str, Any], dict[str, ClaimFacts]]] = {
     "other volumes": ({"volumes": [{"name": "t", "emptyDir": {}}]}, {}),
 }
 
-GATE: dict[str, tuple[dict[str, Any], dict[str, ClaimFacts], str]] = {
+GATE: dict[str, tuple[dict[str, Any], dict[str, str], str]] = {
     "missing claim": (mounts("data"), {}, "claim data does not exist yet"),
     "unbound claim": (
         mounts("a", "data"),
-        {"a": BOUND, "data": ClaimFacts(bound=False)},
-        "claim data is not bound yet",
+        {"a": "", "data": UNBOUND},
+        UNBOUND,
     ),
-    "local volume": (
-        mounts("data"),
-        {"data": ClaimFacts(True, tied_to_nodes=True)},
-        "the volume of claim data is tied to certain nodes",
-    ),
-    "one pod only": (
-        mounts("data"),
-        {"data": ClaimFacts(True, one_pod_only=True)},
-        "claim data may be used by one pod at a time",
-    ),
+    "local volume": (mounts("data"), {"data": TIED}, TIED),
+    "one pod only": (mounts("data"), {"data": ALONE}, ALONE),
     "ephemeral volume": (
         {"volumes": [{"name": "s", "ephemeral": {"volumeClaimTemplate": {}}}]},
         {},
@@ -172,25 +166,25 @@ def test_claims_are_named_once_in_order() -> None:
 
 
 @pytest.mark.parametrize(
-    ("pvc", "pv", "facts"),
+    ("pvc", "pv", "need"),
     [
-        (claim(), SHARED, ClaimFacts(True)),
-        (claim("Pending"), None, ClaimFacts(False)),
-        (claim("Lost"), None, ClaimFacts(False)),
-        (claim(), None, ClaimFacts(False)),
-        (claim(deletionTimestamp="2026-01-01T00:00:00Z"), SHARED, ClaimFacts(False)),
-        (claim(mode="ReadWriteOncePod"), SHARED, ClaimFacts(True, one_pod_only=True)),
+        (claim(), SHARED, ""),
+        (claim("Pending"), None, UNBOUND),
+        (claim("Lost"), None, UNBOUND),
+        (claim(), None, UNBOUND),
+        (claim(deletionTimestamp="2026-01-01T00:00:00Z"), SHARED, UNBOUND),
+        (claim(mode="ReadWriteOncePod"), SHARED, ALONE),
         (
             claim(),
             {"metadata": {}, "spec": {"nodeAffinity": {"required": {}}}},
-            ClaimFacts(True, tied_to_nodes=True),
+            TIED,
         ),
         (
             claim(),
             {"metadata": {"labels": {"topology.kubernetes.io/zone": "a"}}, "spec": {}},
-            ClaimFacts(True, tied_to_nodes=True),
+            TIED,
         ),
     ],
 )
-def test_facts_of_a_claim(pvc: dict[str, Any], pv: dict[str, Any] | None, facts: object) -> None:
-    assert claim_facts(pvc, pv) == facts
+def test_the_need_of_a_claim(pvc: dict[str, Any], pv: dict[str, Any] | None, need: str) -> None:
+    assert claim_need(pvc, pv) == need

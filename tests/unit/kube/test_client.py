@@ -83,16 +83,14 @@ async def test_a_write_decodes_only_when_asked(server: FakeServer) -> None:
     assert "PartialObjectMetadata" in server.seen[-1].headers["Accept"]
 
 
-async def test_each_patch_has_its_content_type(server: FakeServer) -> None:
+async def test_a_patch_and_an_object_have_their_content_types(server: FakeServer) -> None:
     server.put(POD, {})
     async with make_client(server, Pace()) as client:
         await client.merge_patch(POD, b'{"a":1}')
         assert server.seen[-1].headers["Content-Type"] == "application/merge-patch+json"
         assert server.seen[-1].body == {"a": 1}
-        await client.apply(POD, {"kind": "Pod"}, "me")
-    assert server.seen[-1].headers["Content-Type"] == "application/apply-patch+yaml"
-    assert server.seen[-1].query["fieldManager"] == "me"
-    assert server.seen[-1].query["force"] == "true"
+        await client.replace(POD, {"metadata": {"name": "a"}})
+    assert server.seen[-1].headers["Content-Type"] == "application/json"
 
 
 async def test_delete_sends_its_preconditions(server: FakeServer) -> None:
@@ -203,7 +201,7 @@ async def test_a_create_whose_answer_was_lost_ends_in_a_conflict_that_says_so(
         with pytest.raises(errors.Conflict) as caught:
             await client.create(PODS, {"metadata": {"name": "a"}})
         assert client.requests["POST", "broken"] == 1
-    assert caught.value.already_exists
+    assert caught.value.reason == "AlreadyExists"
     assert caught.value.maybe_applied
     assert POD in server.objects
 
@@ -214,7 +212,7 @@ async def test_a_conflict_of_a_first_attempt_was_not_ours(server: FakeServer) ->
     async with make_client(server, Pace()) as client:
         with pytest.raises(errors.Conflict) as caught:
             await client.create(PODS, {"metadata": {"name": "a"}})
-    assert caught.value.already_exists
+    assert caught.value.reason == "AlreadyExists"
     assert not caught.value.maybe_applied
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from gpu_scheduler.kube import unexpected as module
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.web.unexpected import unexpected_errors
+from gpu_scheduler.web.collector import unexpected_errors
 
 
 def test_an_exception_is_logged_with_its_object_and_counted_by_loop(

@@ -12,8 +12,9 @@ from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.class_status import ClassStatusWriter, class_status, stock
 from gpu_scheduler.runtime.custom_resources import CustomResources
-from gpu_scheduler.state.classes import ClassRecord, Taken
+from gpu_scheduler.state.classes import ClassRecord
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.owners import Claim
 
 RECORD = ClassRecord("v100", "", 3, "u", "v100", None, {"m": 4, "s": 1, "a": 4})
 
@@ -37,7 +38,7 @@ def test_shapes_are_listed_from_the_smallest():
 
 
 def test_a_shape_of_another_class_is_refused_with_its_owner():
-    condition = status_of(taken=(Taken("m", "older"),)).conditions[0]
+    condition = status_of(taken=(Claim("m", "older"),)).conditions[0]
     assert (condition.status, condition.reason) == ("False", "Invalid")
     assert condition.message == (
         "spec.shapes: m belongs to GPUClass older already; remove it here or there"

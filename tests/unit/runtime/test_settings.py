@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from gpu_scheduler.runtime.settings import PREFIX, Settings, SettingsError, load
+from gpu_scheduler.environment import SettingsError
+from gpu_scheduler.runtime.settings import PREFIX, Settings, load
 
 VALUES = Path(__file__).parents[3] / "charts" / "gpu-scheduler" / "values.yaml"
 

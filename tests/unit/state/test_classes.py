@@ -9,9 +9,10 @@ from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.model.catalogue import GPUKind
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey
 from gpu_scheduler.runtime.custom_resources import CustomResources, gpuclass_record, gpujob_record
-from gpu_scheduler.state.classes import ClassBook, Taken
+from gpu_scheduler.state.classes import ClassBook
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.owners import Claim
 
 KEY = JobKey("team-a/job")
 V100 = {"match": "V100", "costPerHour": "2.48", "shapes": {"complex_model_m_v100": 4}}
@@ -85,11 +86,11 @@ def test_a_shape_belongs_to_the_oldest_class_that_names_it():
     old = body("b", "2026-01-01T00:00:00Z", match="V100", shapes={"standard": 1})
     classes = book(young, old)
     assert asks(gpujob_record(shaped("standard"), classes))[0] == (DeviceRequest(0, 1, 1000),)
-    assert classes.taken("a") == (Taken("standard", "b"),)
-    assert classes.taken("b") == ()
+    assert classes.conflicts("a") == (Claim("standard", "b"),)
+    assert classes.conflicts("b") == ()
     classes.drop("b")
     assert asks(gpujob_record(shaped("standard"), classes))[0] == (DeviceRequest(0, 2, 1000),)
-    assert classes.taken("a") == ()
+    assert classes.conflicts("a") == ()
 
 
 def test_a_class_that_cannot_be_used_stands_for_nothing():

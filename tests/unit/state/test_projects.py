@@ -3,7 +3,8 @@ from hypothesis import strategies as st
 from tests.unit.state.builders import make_project
 
 from gpu_scheduler.core.model.request import ProjectName
-from gpu_scheduler.state.projects import Claim, ProjectBook
+from gpu_scheduler.state.owners import Claim
+from gpu_scheduler.state.projects import ProjectBook
 
 OLD, NEW = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
 A, B = ProjectName("a"), ProjectName("b")
@@ -16,7 +17,7 @@ def test_the_oldest_claim_wins_and_the_later_one_is_told() -> None:
     assert book.owner("shared") == "b"
     assert book.conflicts(A) == (Claim("shared", B),)
     assert book.conflicts(B) == ()
-    assert (book.namespaces(A), book.namespaces(B)) == ((), ("shared", "own"))
+    assert book.owner("own") == "b"
 
 
 def test_claims_of_the_same_second_go_by_name() -> None:
@@ -40,7 +41,7 @@ def test_the_same_again_is_no_news() -> None:
     assert book.put(make_project())
     assert not book.put(make_project())
     assert book.owner("nowhere") is None
-    assert book.namespaces(ProjectName("none")) == book.conflicts(ProjectName("none")) == ()
+    assert book.conflicts(ProjectName("none")) == ()
 
 
 claims = st.dictionaries(
@@ -63,6 +64,5 @@ def test_ownership_does_not_depend_on_the_order_of_arrival(
     assert [first.owner(ns) for ns in "xyz"] == [second.owner(ns) for ns in "xyz"]
     for record in records:
         name = record.project.name
-        lost = {claim.namespace for claim in first.conflicts(name)}
-        assert set(first.namespaces(name)) | lost == set(record.namespaces)
-        assert not set(first.namespaces(name)) & lost
+        lost = {claim.name for claim in first.conflicts(name)}
+        assert lost == {ns for ns in record.namespaces if first.owner(ns) != name}

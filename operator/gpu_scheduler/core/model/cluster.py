@@ -17,11 +17,11 @@ from gpu_scheduler.core.model.request import ProjectName
 
 @dataclass(frozen=True, slots=True)
 class Taint:
-    """A taint of a node; only NoSchedule and NoExecute are kept."""
+    """A taint of a node; a ``NodeInfo`` has only NoSchedule and NoExecute."""
 
-    key: str
-    value: str
-    effect: str
+    key: str = ""
+    value: str = ""
+    effect: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,8 @@ class Requirement:
     ``operator``: In, NotIn, Exists, DoesNotExist; of nodes also Gt, Lt.
     """
 
-    key: str
-    operator: str
+    key: str = ""
+    operator: str = ""
     values: tuple[str, ...] = ()
 
 

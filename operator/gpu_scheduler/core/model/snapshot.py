@@ -13,6 +13,7 @@ from typing import NamedTuple, Protocol
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import PodUID, ProjectName
+from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.core.model.running_pods import RunningPod
 
 Pick = tuple[int, int, int, int]  # container, device (index in the cluster), milli, MiB
@@ -54,15 +55,7 @@ class Footprint(Protocol):
         """Ephemeral storage."""
 
 
-class _Nothing(NamedTuple):
-    """No CPU, memory or storage."""
-
-    cpu_milli: int = 0
-    memory_bytes: int = 0
-    ephemeral_bytes: int = 0
-
-
-_NOTHING = _Nothing()
+_NOTHING = NodeResources()
 _NOBODY = ProjectName("")
 
 

@@ -8,11 +8,9 @@ here, when a shape is added. Called by ``rows``, used by ``column``.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.packing.load import NEVER
-
-Ints = npt.NDArray[np.int64]
 
 PICKED = NEVER + 1  # instead of milli: ``Chooser`` has to pick the devices
 MOST_AMOUNTS = 4_000  # of free CPU, remembered

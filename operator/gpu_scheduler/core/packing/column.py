@@ -9,17 +9,14 @@ from bisect import bisect_right
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Ints, Small
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.classes import MOST_AMOUNTS, Classes
 from gpu_scheduler.core.packing.kinds import KindScores
 from gpu_scheduler.core.packing.load import Allowed
 from gpu_scheduler.core.packing.outcome import Described, Outcomes, Picked
-
-Ints = npt.NDArray[np.int64]
-Small = npt.NDArray[np.int32]
 
 CLASS, FIXED, TAKEN, CPU, STEP, LEAST, GPU = range(7)
 

@@ -6,9 +6,8 @@ use. Ours; docs/packing.md says what it is worth.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-Small = npt.NDArray[np.int32]
+from gpu_scheduler.core.model.arrays import Small
 
 
 def used(by_gpu: Small, by_cpu: Small, gain: Small) -> Small:

@@ -7,9 +7,8 @@ here is the rest, what they can use. Source: Weng et al., "Beware of Fragmentati
 """
 
 import numpy as np
-import numpy.typing as npt
 
-Small = npt.NDArray[np.int32]
+from gpu_scheduler.core.model.arrays import Small
 
 
 def usable(seated: Small, seats: Small, count: Small, weight: Small) -> Small:

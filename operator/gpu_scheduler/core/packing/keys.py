@@ -6,9 +6,8 @@ the node. 62 bits, so a row of keys is searched by one ``argmin``.
 """
 
 import numpy as np
-import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from gpu_scheduler.core.model.arrays import Ints
 
 BUCKET_BITS, LEFT_BITS, NODE_BITS = 20, 17, 17
 SIZE_SHIFT = BUCKET_BITS + LEFT_BITS + NODE_BITS

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Ints, Small
 from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.devices import accepts
 from gpu_scheduler.core.model.request import Shape
@@ -21,9 +21,6 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.copies import used
 from gpu_scheduler.core.packing.fragmentation import usable
 from gpu_scheduler.core.packing.mix import Mix
-
-Ints = npt.NDArray[np.int64]
-Small = npt.NDArray[np.int32]
 
 MOST_COPIES = 1 << 17  # of a shape on a node: more than it has milli
 NEVER = DEVICE_MILLI + 1  # what a device that does not serve a shape would have to have free

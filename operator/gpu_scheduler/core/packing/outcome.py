@@ -6,13 +6,8 @@ Built by ``column`` (many shapes on one node) and by ``row`` (one shape on many 
 
 from dataclasses import dataclass
 
-import numpy as np
-import numpy.typing as npt
-
+from gpu_scheduler.core.model.arrays import Ints, Small
 from gpu_scheduler.core.packing.load import Allowed
-
-Ints = npt.NDArray[np.int64]
-Small = npt.NDArray[np.int32]
 
 
 @dataclass(slots=True)

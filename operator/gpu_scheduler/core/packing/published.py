@@ -7,11 +7,9 @@ docs/packing.md holds both against the published values.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.packing.policy import WEIGHT
-
-Ints = npt.NDArray[np.int64]
 
 SCALE = 1 << 17
 

@@ -5,14 +5,11 @@ takes the devices that ``Chooser`` picks by best fit. Called by ``table``.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Flags, Ints, Small
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.kinds import KindScores
 from gpu_scheduler.core.packing.outcome import Described, Outcomes, Picked
-
-Ints = npt.NDArray[np.int64]
-Small = npt.NDArray[np.int32]
 
 
 def row_keys(
@@ -80,7 +77,7 @@ def row_keys(
 
 
 def _fitting(
-    kind: KindScores, free: Ints, enough: npt.NDArray[np.bool_], milli: int, count: int
+    kind: KindScores, free: Ints, enough: Flags, milli: int, count: int
 ) -> tuple[Ints, Ints]:
     """State and first device of each placement of a lone request, or of none."""
     if not count:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.snapshot import Snapshot
@@ -18,9 +19,6 @@ from gpu_scheduler.core.packing.column import Column
 from gpu_scheduler.core.packing.kinds import KindScores
 from gpu_scheduler.core.packing.load import NEVER
 from gpu_scheduler.core.packing.node_columns import Store
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 
 class Rows:

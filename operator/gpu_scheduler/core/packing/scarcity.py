@@ -9,17 +9,14 @@ and memory. Ours; docs/packing.md says what it is worth.
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.devices import accepts
 from gpu_scheduler.core.model.request import Shape
 from gpu_scheduler.core.model.snapshot import NodeKind, Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.mix import Mix
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 MOST = 100.0  # times what there is: keeps the score within its bits
 

@@ -7,16 +7,14 @@ as left on the device and on the node. Called by ``column`` and ``row``.
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Ints
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
 from gpu_scheduler.core.packing.load import KindLoad
 from gpu_scheduler.core.packing.outcome import Described, Outcomes
 from gpu_scheduler.core.packing.policy import BUCKET_MILLI, COPIES_PERCENT, UNIT, Packing
 from gpu_scheduler.core.packing.published import SCALE, left_over, sigmoid_points
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)

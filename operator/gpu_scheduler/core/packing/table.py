@@ -7,8 +7,8 @@ Called by ``scores``.
 """
 
 import numpy as np
-import numpy.typing as npt
 
+from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.snapshot import Snapshot
@@ -25,9 +25,6 @@ from gpu_scheduler.core.packing.row import row_keys
 from gpu_scheduler.core.packing.rows import Rows
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
 from gpu_scheduler.core.packing.scoring import Scoring
-
-Ints = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 
 _MOST_STATES = 20_000  # remembered columns
 _MOST_ROWS = 256  # kept between cycles

@@ -1,0 +1,72 @@
+"""Who owns a name that several objects claim, and who claims it in vain.
+
+Namespaces are claimed by GPUProjects, shapes by GPUClasses. The oldest object that claims a name
+owns it (then the first by name); every later claim is a conflict that its status reports. The base
+of ``ProjectBook`` and ``ClassBook``.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Name = TypeVar("Name", bound=str)
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """A name that one object claims but another one owns."""
+
+    name: str
+    owner: str
+
+
+class OwnerBook(ABC, Generic[Name, Record]):
+    """All objects of a kind, by name, and the ownership that follows from them."""
+
+    def __init__(self) -> None:
+        """Start empty."""
+        self.records: dict[Name, Record] = {}
+        self._owner: dict[str, Name] = {}
+
+    def put(self, record: Record) -> bool:
+        """Add or replace an object; False when nothing changed."""
+        _, name, _ = self._claims(record)
+        if self.records.get(name) == record:
+            return False
+        self.records[name] = record
+        self._settle()
+        return True
+
+    def drop(self, name: Name) -> bool:
+        """Remove an object; what it owned goes to the next claimant, if any."""
+        if self.records.pop(name, None) is None:
+            return False
+        self._settle()
+        return True
+
+    def owner(self, claimed: str) -> Name | None:
+        """Whose a name is."""
+        return self._owner.get(claimed)
+
+    def conflicts(self, name: Name) -> tuple[Claim, ...]:
+        """What the object claims in vain."""
+        record = self.records.get(name)
+        claimed = () if record is None else self._claims(record)[2]
+        owners = ((each, self._owner[each]) for each in claimed)
+        return tuple(Claim(each, owner) for each, owner in owners if owner != name)
+
+    def in_order(self) -> list[Record]:
+        """The oldest first."""
+        return sorted(self.records.values(), key=lambda record: self._claims(record)[:2])
+
+    def _settle(self) -> None:
+        self._owner = {}
+        for _, name, claimed in map(self._claims, self.in_order()):
+            for each in claimed:
+                self._owner.setdefault(each, name)
+
+    @abstractmethod
+    def _claims(self, record: Record) -> tuple[str, Name, Iterable[str]]:
+        """When an object was created, as text, its name, and the names that it claims."""

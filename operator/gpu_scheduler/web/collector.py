@@ -1,0 +1,59 @@
+"""What the metrics of operator and agent have in common: a registry, and who they are of.
+
+Everything else is computed when it is scraped, by the one who derives from this.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+
+from gpu_scheduler import __version__
+from gpu_scheduler.kube.unexpected import counts
+
+Family = TypeVar("Family", CounterMetricFamily, GaugeMetricFamily)
+
+
+def filled(family: Family, values: Iterable[tuple[Sequence[str], float]]) -> Family:
+    """A family with these values, each with its labels."""
+    for labels, value in values:
+        family.add_metric(labels, value)
+    return family
+
+
+def unexpected_errors() -> CounterMetricFamily:
+    """How often a loop met an exception that nobody foresaw and went on all the same.
+
+    Above 0 there is a defect of ours: the chart's alert fires.
+    """
+    family = CounterMetricFamily(
+        "gpusched_unexpected_errors",
+        "Exceptions that nobody foresaw; each concerned one object, and its loop went on.",
+        labels=["loop"],
+    )
+    return filled(family, (([loop], count) for loop, count in sorted(counts.items())))
+
+
+class Collector:
+    """A registry of its own, whose figures are ``figures`` and those that every program has."""
+
+    def __init__(self) -> None:
+        """Begin to be asked."""
+        self.registry = CollectorRegistry()
+        self.registry.register(self)
+
+    def describe(self) -> Iterable[Metric]:
+        """Names are not checked for collisions at registration."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """Everything that is computed when asked for."""
+        build = GaugeMetricFamily("gpusched_build_info", "Version.", labels=["version"])
+        yield filled(build, [([__version__], 1)])
+        yield unexpected_errors()
+        yield from self.figures()
+
+    def figures(self) -> Iterable[Metric]:
+        """The program's own."""
+        raise NotImplementedError
