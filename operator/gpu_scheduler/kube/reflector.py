@@ -1,10 +1,10 @@
-"""Keeps a sink equal to a collection of the API server: LIST once, then WATCH for ever.
+"""Keeps a handler equal to a collection of the API server: LIST once, then WATCH for ever.
 
 The list has no resourceVersion, which means "the most recent": a new leader must see what its
 predecessor wrote last, so a list from a lagging cache (resourceVersion=0) will not do. All pages
 are of one snapshot; if that gets too old on the way (410), the list starts from scratch. The first
 list is told page by page, so that a large collection is never in memory decoded; nobody relies on
-a sink before ``synced``. A watch
+a handler before ``synced``. A watch
 goes on from the last version heard of (bookmarks move it while nothing else does), and only a 410
 costs a new list. An object that cannot be decoded is counted and its key logged, no more. Run by
 the runtime, one per kind.
@@ -79,7 +79,7 @@ class Reflector(Generic[T]):
         client: For the requests; watches do not use its concurrency.
         path: The collection, for example ``/api/v1/pods``.
         type: The msgspec struct to decode objects as.
-        sink: Told of every change.
+        handler: Told of every change.
         params: labelSelector and fieldSelector, if any. An object that stops matching is gone.
         page_size: Objects per page of the list.
         inactivity_seconds: Silence after which a connection counts as dead; the server is asked
@@ -94,7 +94,7 @@ class Reflector(Generic[T]):
         client: Client,
         path: str,
         type: type[T],
-        sink: EventHandler[T],
+        handler: EventHandler[T],
         *,
         params: Mapping[str, Param] | None = None,
         page_size: int = 500,
@@ -110,7 +110,7 @@ class Reflector(Generic[T]):
         self._client = client
         self._path = path
         self._decoder = msgspec.json.Decoder(type)
-        self._mirror = Store(sink)
+        self._store = Store(handler)
         self._params = dict(params or {})
         self._page_size = page_size
         self._inactivity_seconds = inactivity_seconds
@@ -125,8 +125,8 @@ class Reflector(Generic[T]):
         self._slice_end = 0.0
 
     def __len__(self) -> int:
-        """Objects that the sink knows of."""
-        return len(self._mirror)
+        """Objects that the handler knows of."""
+        return len(self._store)
 
     async def run(self) -> None:
         """List and watch until cancelled."""
@@ -182,7 +182,7 @@ class Reflector(Generic[T]):
                         listed.append(_key_of(meta))
                 else:
                     if first:
-                        self._mirror.upsert(obj)
+                        self._store.upsert(obj)
                         listed.append(_key_of(obj.metadata))
                     else:
                         objects.append(obj)
@@ -191,7 +191,7 @@ class Reflector(Generic[T]):
             if not page.metadata.continue_:
                 break
             params["continue"] = page.metadata.continue_
-        self._mirror.replace(objects, listed)
+        self._store.replace(objects, listed)
         self._version = page.metadata.resource_version
         self._error_events = 0
         self.counts["list"] += 1
@@ -240,7 +240,7 @@ class Reflector(Generic[T]):
                 meta = self._unreadable(event.object)
             else:
                 meta = obj.metadata
-                self._mirror.upsert(obj)
+                self._store.upsert(obj)
         else:  # DELETED, BOOKMARK
             try:
                 meta = _place_of(event.object)
@@ -248,7 +248,7 @@ class Reflector(Generic[T]):
                 meta = self._unreadable(event.object)
             else:
                 if kind == "DELETED":
-                    self._mirror.remove(meta)
+                    self._store.remove(meta)
         if meta is not None and meta.resource_version:
             self._version = meta.resource_version
 

@@ -1,9 +1,9 @@
-"""What a sink has been told so far, and the calls that bring it up to date.
+"""What a handler has been told so far, and the calls that bring it up to date.
 
-Keeps uid and resourceVersion per namespace/name, no objects. Invariants: the sink hears ``gone``
+Keeps uid and resourceVersion per namespace/name, no objects. Invariants: the handler hears ``gone``
 exactly once for every uid that it heard ``changed`` for and that is no more, and before anything
 about a new object of the same name; after ``replace`` it knows what the list held and nothing
-else. A sink that raises is logged, it never stops the stream. Called by the
+else. A handler that raises is logged, it never stops the stream. Called by the
 reflector.
 """
 
@@ -36,22 +36,19 @@ class EventHandler(Protocol[T_contra]):
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """An object that ``changed`` told of is no more."""
 
-    def replaced(self) -> None:
-        """A complete list has just been told; what the sink holds is consistent now."""
-
 
 class Store(Generic[T]):
-    """Tells a sink about objects, each change once."""
+    """Tells a handler about objects, each change once."""
 
-    def __init__(self, sink: EventHandler[T]) -> None:
-        self._sink = sink
+    def __init__(self, handler: EventHandler[T]) -> None:
+        self._handler = handler
         self._known: dict[tuple[str, str], tuple[str, str]] = {}
 
     def __len__(self) -> int:
         return len(self._known)
 
     def upsert(self, obj: T) -> None:
-        """An object that exists now; one the sink has in this very version is not repeated."""
+        """An object that exists now; one the handler has in this very version is not repeated."""
         meta = obj.metadata
         key = (sys.intern(meta.namespace), meta.name)
         known = self._known.get(key)
@@ -62,12 +59,12 @@ class Store(Generic[T]):
                 return
         self._known[key] = (meta.uid, meta.resource_version)
         try:
-            self._sink.changed(obj)
+            self._handler.changed(obj)
         except Exception:
             self._failed(key)
 
     def remove(self, meta: Meta) -> None:
-        """An object that exists no more; nothing happens if the sink does not know it."""
+        """An object that exists no more; nothing happens if the handler does not know it."""
         key = (meta.namespace, meta.name)
         known = self._known.get(key)
         if known is not None and known[0] == meta.uid:
@@ -75,14 +72,14 @@ class Store(Generic[T]):
             self._gone(key, known[0])
 
     def replace(self, objects: Iterable[T], others: Iterable[Meta]) -> None:
-        """Everything that exists now, in one go; ends with ``replaced``.
+        """Everything that exists now, in one go.
 
-        Deletions are told first, and nothing else runs in between: a sink that counted a half
+        Deletions are told first, and nothing else runs in between: a handler that counted a half
         told list would see two objects where one took the other's place, or neither.
 
         Args:
             objects: The complete list, but for the others.
-            others: Objects that exist too, told already or not readable; the sink keeps what it
+            others: Objects that exist too, told already or not readable; the handler keeps what it
                 has.
         """
         objects = list(objects)
@@ -94,16 +91,12 @@ class Store(Generic[T]):
             self._gone(key, uid)
         for obj in objects:
             self.upsert(obj)
-        try:
-            self._sink.replaced()
-        except Exception:
-            self._failed(("", "*"))
 
     def _gone(self, key: tuple[str, str], uid: str) -> None:
         try:
-            self._sink.gone(key[0], key[1], uid)
+            self._handler.gone(key[0], key[1], uid)
         except Exception:
             self._failed(key)
 
     def _failed(self, key: tuple[str, str]) -> None:
-        unexpected(type(self._sink).__name__, "/".join(key))
+        unexpected(type(self._handler).__name__, "/".join(key))

@@ -58,9 +58,6 @@ class PodHandler:
         for follower in self._followers:
             follower.gone(PodUID(uid))
 
-    def replaced(self) -> None:
-        """A list is complete."""
-
 
 class NodeHandler:
     """Nodes."""
@@ -75,9 +72,6 @@ class NodeHandler:
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A node is gone."""
         self._state.node_gone(name)
-
-    def replaced(self) -> None:
-        """A list is complete."""
 
 
 class NamespaceHandler:
@@ -100,9 +94,6 @@ class NamespaceHandler:
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A namespace is gone; one of its name may come."""
         self._state.namespace_changed(name, terminating=False)
-
-    def replaced(self) -> None:
-        """A list is complete."""
 
 
 class JobHandler:
@@ -144,9 +135,6 @@ class JobHandler:
             self._trials.job_gone(uid)
         if owner is not None:
             self._changed(owner)
-
-    def replaced(self) -> None:
-        """A list is complete."""
 
 
 def _followed(job: JobRecord) -> tuple[int, int, bool]:

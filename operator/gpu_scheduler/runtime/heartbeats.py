@@ -69,9 +69,6 @@ class Heartbeats:
             self._tell(node, "", alive=False)
             self._changed.add(node)
 
-    def replaced(self) -> None:
-        """A list is complete."""
-
     async def run(self) -> NoReturn:
         """Look for Leases that have run out, for ever."""
         await poll_for_ever(

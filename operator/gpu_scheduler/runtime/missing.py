@@ -167,9 +167,6 @@ class QuotaHandler:
         for tell in self._changed:
             tell(namespace)
 
-    def replaced(self) -> None:
-        """A list is complete."""
-
 
 def missing(own: Iterable[JobRecord], pods: Iterable[PodRecord]) -> bool:
     """Whether Jobs have fewer pods than they are to have now."""

@@ -20,7 +20,7 @@ def on_node(node: str = "n1") -> Obj:
 
 
 class Recorder:
-    """What a sink was told, and the state that follows from it."""
+    """What a handler was told, and the state that follows from it."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -29,16 +29,13 @@ class Recorder:
 
     def changed(self, obj: Pod) -> None:
         self.pods[obj.metadata.uid] = obj
-        self._note(f"changed {obj.metadata.name} {obj.metadata.uid} {obj.spec.node_name}")
+        self.note(f"changed {obj.metadata.name} {obj.metadata.uid} {obj.spec.node_name}")
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         del self.pods[uid]
-        self._note(f"gone {name} {uid}")
+        self.note(f"gone {name} {uid}")
 
-    def replaced(self) -> None:
-        self._note("replaced")
-
-    def _note(self, text: str) -> None:
+    def note(self, text: str) -> None:
         self.told.append(text)
         self.changes.happened()
 
@@ -52,7 +49,7 @@ class Stage:
     def __init__(self, server: FakeServer, client: Client) -> None:
         self.server = server
         self.client = client
-        self.sink = Recorder()
+        self.handler = Recorder()
         self.slept: list[float] = []
         self.reflector: Reflector[Pod]
         self.task: asyncio.Task[None] | None = None
@@ -63,8 +60,16 @@ class Stage:
 
     def start(self, **settings: Any) -> None:
         self.reflector = Reflector(
-            self.client, PODS, Pod, self.sink, sleep=self.sleep, random=lambda: 0.0, **settings
+            self.client, PODS, Pod, self.handler, sleep=self.sleep, random=lambda: 0.0, **settings
         )
+        store = self.reflector._store
+        replace = store.replace
+
+        def noted(*listed: Any) -> None:
+            replace(*listed)
+            self.handler.note("replaced")
+
+        store.replace = noted  # type: ignore[method-assign]
         self.task = asyncio.create_task(self.reflector.run())
 
     async def start_watching(self, **settings: Any) -> None:

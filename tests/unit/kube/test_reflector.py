@@ -19,7 +19,7 @@ async def test_a_list_comes_in_pages_and_then_counts_as_one(stage: Stage) -> Non
         stage.server.put(f"{PODS}/{name}", on_node())
     stage.start(page_size=2)
     await stage.reflector.synced.wait()
-    assert stage.sink.told == [
+    assert stage.handler.told == [
         *(f"changed {name} uid-{i} n1" for i, name in enumerate("abcde", start=1)),
         "replaced",
     ]
@@ -43,18 +43,18 @@ async def test_the_first_list_is_told_page_by_page(stage: Stage) -> None:
     hold_second_page(stage.server)
     stage.start(page_size=2)
     await stage.server.changes.until(lambda: len(stage.server.seen) == 2)
-    assert stage.sink.told == ["changed a uid-1 n1", "changed b uid-2 n1"]
+    assert stage.handler.told == ["changed a uid-1 n1", "changed b uid-2 n1"]
     assert not stage.reflector.synced.is_set()
     stage.server.hold_lists.set()
     await stage.reflector.synced.wait()
-    assert stage.sink.told[2:] == ["changed c uid-3 n1", "replaced"]
+    assert stage.handler.told[2:] == ["changed c uid-3 n1", "replaced"]
 
 
 async def test_a_later_list_is_told_when_it_is_complete(stage: Stage) -> None:
     for name in "abc":
         stage.server.put(f"{PODS}/{name}", on_node())
     await stage.start_watching(page_size=1)
-    stage.sink.told.clear()
+    stage.handler.told.clear()
     hold_second_page(stage.server)
     stage.server.watch_answers.append(refuse(410, "Expired"))
     stage.server.cut_watches()
@@ -63,15 +63,15 @@ async def test_a_later_list_is_told_when_it_is_complete(stage: Stage) -> None:
     stage.server.compact()
     lists = len(stage.server.lists_seen())
     await stage.server.changes.until(lambda: len(stage.server.lists_seen()) == lists + 2)
-    assert stage.sink.told == []
+    assert stage.handler.told == []
     stage.server.hold_lists.set()
-    await stage.sink.until_told("replaced")
-    assert stage.sink.told == ["gone a uid-1", "changed b uid-2 n2", "replaced"]
+    await stage.handler.until_told("replaced")
+    assert stage.handler.told == ["gone a uid-1", "changed b uid-2 n2", "replaced"]
 
 
 async def test_an_empty_collection_is_synced_too(stage: Stage) -> None:
     stage.start()
-    await stage.sink.until_told("replaced")
+    await stage.handler.until_told("replaced")
     assert stage.reflector.synced.is_set()
 
 
@@ -90,8 +90,8 @@ async def test_changes_are_told_as_they_come(stage: Stage) -> None:
     stage.server.put(f"{PODS}/a", on_node("n1"))
     stage.server.put(f"{PODS}/a", on_node("n2"))
     stage.server.remove(f"{PODS}/a")
-    await stage.sink.until_told("gone a uid-1")
-    assert stage.sink.told == [
+    await stage.handler.until_told("gone a uid-1")
+    assert stage.handler.told == [
         "replaced",
         "changed a uid-1 n1",
         "changed a uid-1 n2",
@@ -102,7 +102,7 @@ async def test_changes_are_told_as_they_come(stage: Stage) -> None:
 async def test_a_watch_that_ends_in_time_goes_on_where_it_was(stage: Stage) -> None:
     await stage.start_watching()
     stage.server.put(f"{PODS}/a", on_node())
-    await stage.sink.until_told("changed a uid-1 n1")
+    await stage.handler.until_told("changed a uid-1 n1")
     stage.server.end_watches()
     await stage.until_watches(2)
     assert stage.server.watches_seen()[1].query["resourceVersion"] == "101"
@@ -115,7 +115,7 @@ async def test_a_bookmark_moves_the_place_to_go_on_from(stage: Stage) -> None:
     stage.server.bookmark(PODS)
     stage.server.put(f"{PODS}/a", on_node())
     stage.server.bookmark(PODS)
-    await stage.sink.until_told("changed a uid-1 n1")
+    await stage.handler.until_told("changed a uid-1 n1")
     stage.server.end_watches()
     await stage.until_watches(2)
     assert stage.server.watches_seen()[1].query["resourceVersion"] == "103"
@@ -136,10 +136,10 @@ async def test_a_bookmark_as_servers_before_1_34_write_it_moves_the_place_too(st
 async def test_a_broken_connection_goes_on_without_a_list(stage: Stage) -> None:
     await stage.start_watching()
     stage.server.put(f"{PODS}/a", on_node())
-    await stage.sink.until_told("changed a uid-1 n1")
+    await stage.handler.until_told("changed a uid-1 n1")
     stage.server.cut_watches()
     stage.server.put(f"{PODS}/b", on_node())
-    await stage.sink.until_told("changed b uid-2 n1")
+    await stage.handler.until_told("changed b uid-2 n1")
     assert len(stage.server.lists_seen()) == 1
     assert stage.slept == [0.1]
 
@@ -147,7 +147,7 @@ async def test_a_broken_connection_goes_on_without_a_list(stage: Stage) -> None:
 async def test_a_line_cut_in_the_middle_is_not_read(stage: Stage) -> None:
     await stage.start_watching()
     stage.server.put(f"{PODS}/a", on_node())
-    await stage.sink.until_told("changed a uid-1 n1")
+    await stage.handler.until_told("changed a uid-1 n1")
     await stage.server.send_raw(b'{"type":"ADDED","object":{"metadata":{"name":"half"')
     stage.server.cut_watches()
     await stage.until_watches(2)
@@ -158,8 +158,8 @@ async def test_a_line_cut_in_the_middle_is_not_read(stage: Stage) -> None:
 async def test_a_line_far_larger_than_a_chunk_is_read(stage: Stage) -> None:
     await stage.start_watching()
     stage.server.put(f"{PODS}/a", {"spec": {"nodeName": "x" * 3_000_000}})
-    await stage.sink.changes.until(lambda: len(stage.sink.told) == 2)
-    (pod,) = stage.sink.pods.values()
+    await stage.handler.changes.until(lambda: len(stage.handler.told) == 2)
+    (pod,) = stage.handler.pods.values()
     assert len(pod.spec.node_name) == 3_000_000
 
 
@@ -172,8 +172,8 @@ async def test_history_lost_before_the_watch_costs_a_list(stage: Stage) -> None:
     stage.server.remove(f"{PODS}/a")
     stage.server.put(f"{PODS}/c", on_node())
     stage.server.compact()
-    await stage.sink.until_told("changed c uid-3 n1")
-    assert stage.sink.told == [
+    await stage.handler.until_told("changed c uid-3 n1")
+    assert stage.handler.told == [
         "changed a uid-1 n1",
         "changed b uid-2 n1",
         "replaced",
@@ -187,8 +187,8 @@ async def test_an_error_event_with_410_costs_a_list(stage: Stage) -> None:
     stage.server.put(f"{PODS}/a", on_node())
     await stage.start_watching()
     stage.server.error_event(PODS, 410, "Expired")
-    await stage.sink.changes.until(lambda: stage.sink.told.count("replaced") == 2)
-    assert stage.sink.told.count("changed a uid-1 n1") == 1, "nothing changed, nothing is told"
+    await stage.handler.changes.until(lambda: stage.handler.told.count("replaced") == 2)
+    assert stage.handler.told.count("changed a uid-1 n1") == 1, "nothing changed, nothing is told"
 
 
 async def test_another_error_event_goes_on_from_the_same_place(stage: Stage) -> None:
@@ -202,7 +202,7 @@ async def test_another_error_event_goes_on_from_the_same_place(stage: Stage) -> 
 async def test_error_events_that_do_not_stop_end_in_a_list(stage: Stage) -> None:
     await stage.start_watching()
     stage.server.error_event(PODS, 500, "InternalError")  # again at each watch from 100
-    await stage.sink.changes.until(lambda: stage.sink.told.count("replaced") == 2)
+    await stage.handler.changes.until(lambda: stage.handler.told.count("replaced") == 2)
     await stage.until_watches(4)
     starts = [s.query["resourceVersion"] for s in stage.server.watches_seen()]
     assert starts == ["100", "100", "100", "101"]
@@ -216,9 +216,9 @@ async def test_a_namesake_made_while_away_is_a_deletion_and_an_addition(stage: S
     stage.server.cut_watches()
     stage.server.remove(f"{PODS}/a")
     stage.server.put(f"{PODS}/a", on_node())
-    await stage.sink.until_told("gone a uid-1", "changed a uid-2 n1")
-    assert stage.sink.told.index("gone a uid-1") < stage.sink.told.index("changed a uid-2 n1")
-    assert list(stage.sink.pods) == ["uid-2"]
+    await stage.handler.until_told("gone a uid-1", "changed a uid-2 n1")
+    assert stage.handler.told.index("gone a uid-1") < stage.handler.told.index("changed a uid-2 n1")
+    assert list(stage.handler.pods) == ["uid-2"]
 
 
 async def test_a_page_that_is_too_old_starts_the_list_again(stage: Stage) -> None:
@@ -235,9 +235,9 @@ async def test_a_page_that_is_too_old_starts_the_list_again(stage: Stage) -> Non
     stage.server.in_list = compact_at_second_page
     stage.start(page_size=2)
     await stage.reflector.synced.wait()
-    assert list(stage.sink.pods) == ["uid-2", "uid-3"]
-    assert sorted(stage.sink.told[2:]) == ["changed c uid-3 n1", "gone a uid-1", "replaced"]
-    assert stage.sink.told[-1] == "replaced"
+    assert list(stage.handler.pods) == ["uid-2", "uid-3"]
+    assert sorted(stage.handler.told[2:]) == ["changed c uid-3 n1", "gone a uid-1", "replaced"]
+    assert stage.handler.told[-1] == "replaced"
     assert [s.query.get("continue") for s in stage.server.lists_seen()] == [None, "103.2", None]
 
 
@@ -260,7 +260,7 @@ async def test_failures_in_a_row_wait_longer_each_time(stage: Stage) -> None:
     await stage.start_watching()
     assert stage.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
     stage.server.put(f"{PODS}/a", on_node())
-    await stage.sink.until_told("changed a uid-1 n1")
+    await stage.handler.until_told("changed a uid-1 n1")
     stage.server.cut_watches()
     await stage.watching()
     assert stage.slept[-1] == 0.1, "an event in between starts the count again"
@@ -314,7 +314,7 @@ async def test_what_nobody_foresaw_costs_a_list_and_is_counted(
         await stage.start_watching()
         monkeypatch.setattr(LineSplitter, "feed", _fails_once(LineSplitter.feed))
         stage.server.put(f"{PODS}/a", on_node())
-        await stage.sink.changes.until(lambda: len(stage.sink.pods) == 1)
+        await stage.handler.changes.until(lambda: len(stage.handler.pods) == 1)
         assert counts["reflector"] == before + 1
         assert stage.reflector.counts["list"] == 2
 

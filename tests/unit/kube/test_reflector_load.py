@@ -27,12 +27,12 @@ async def test_one_object_that_cannot_be_decoded_stops_nothing(
         await stage.start_watching()
         stage.server.put(f"{PODS}/bad2", bad)
         stage.server.put(f"{PODS}/b", on_node())
-        await stage.sink.until_told("changed b uid-4 n1")
+        await stage.handler.until_told("changed b uid-4 n1")
     assert stage.reflector.counts["unreadable"] == 2
     assert "team/bad " in caplog.text
     assert "team/bad2 " in caplog.text
     assert "do-not-log" not in caplog.text
-    assert set(stage.sink.pods) == {"uid-1", "uid-4"}
+    assert set(stage.handler.pods) == {"uid-1", "uid-4"}
 
 
 async def test_an_object_that_becomes_unreadable_is_not_gone(stage: Stage) -> None:
@@ -40,10 +40,10 @@ async def test_an_object_that_becomes_unreadable_is_not_gone(stage: Stage) -> No
     await stage.start_watching()
     stage.server.put(f"{PODS}/a", {"spec": {"nodeName": 7}})
     stage.server.error_event(PODS, 410, "Expired")
-    await stage.sink.changes.until(lambda: stage.sink.told.count("replaced") == 2)
-    assert list(stage.sink.pods) == ["uid-1"]
+    await stage.handler.changes.until(lambda: stage.handler.told.count("replaced") == 2)
+    assert list(stage.handler.pods) == ["uid-1"]
     stage.server.remove(f"{PODS}/a")
-    await stage.sink.until_told("gone a uid-1")
+    await stage.handler.until_told("gone a uid-1")
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ async def test_an_event_that_makes_no_sense_is_skipped(stage: Stage, line: bytes
     await stage.start_watching()
     await stage.server.send_raw(line)
     stage.server.put(f"{PODS}/a", on_node())
-    await stage.sink.until_told("changed a uid-1 n1")
+    await stage.handler.until_told("changed a uid-1 n1")
     assert stage.reflector.counts["unreadable"] == 1
     assert len(stage.server.watches_seen()) == 1
 
@@ -81,8 +81,8 @@ async def test_a_burst_lets_other_tasks_run(stage: Stage) -> None:
     seen: set[int] = set()
 
     async def look_on() -> None:
-        while len(stage.sink.told) < 1001:
-            seen.add(len(stage.sink.told))
+        while len(stage.handler.told) < 1001:
+            seen.add(len(stage.handler.told))
             await asyncio.sleep(0)  # noqa: ASYNC110  (turns of the loop are what is counted)
 
     events = [

@@ -108,10 +108,10 @@ async def test_a_reflector_outlives_a_rotation_and_lists_once(cluster: Cluster) 
         cluster.issue(SECOND)
         cluster.project(SECOND.authority)
         cluster.server.put(f"{PODS}/b", on_node())
-        await stage.sink.changes.until(lambda: len(stage.sink.pods) == 2)
+        await stage.handler.changes.until(lambda: len(stage.handler.pods) == 2)
         cluster.server.cut_connections()
         cluster.server.put(f"{PODS}/c", on_node())
-        await stage.sink.changes.until(lambda: len(stage.sink.pods) == 3)
+        await stage.handler.changes.until(lambda: len(stage.handler.pods) == 3)
         assert stage.reflector.counts["list"] == 1
         await stage.end()
 
@@ -127,7 +127,7 @@ async def test_a_connection_that_is_open_stays_with_the_authority_that_it_was_op
         cluster.issue(SECOND)
         await client.get(f"{PODS}/a")
         cluster.server.put(f"{PODS}/b", on_node())
-        await stage.sink.changes.until(lambda: len(stage.sink.pods) == 2)
+        await stage.handler.changes.until(lambda: len(stage.handler.pods) == 2)
         assert cluster.server.open_watches == 1
         await stage.end()
 

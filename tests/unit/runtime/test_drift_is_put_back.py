@@ -87,10 +87,10 @@ def test_what_an_editor_changed_is_put_back(change: dict[str, Any], written: lis
 @pytest.mark.parametrize("change", [{"parallelism": 4}, {"completions": 3}, {"suspend": True}])
 def test_each_such_change_is_looked_at_at_once(change: dict[str, Any]) -> None:
     state, told = make_cluster_state(), list[JobKey]()
-    sink = JobHandler(state, told.append)
-    sink.changed(make_job(version=2))
+    handler = JobHandler(state, told.append)
+    handler.changed(make_job(version=2))
     told.clear()
-    sink.changed(make_job(version=3, **change))
+    handler.changed(make_job(version=3, **change))
     assert told == [KEY]
 
 

@@ -23,12 +23,11 @@ class Observer:
 
 def test_pods() -> None:
     state, observer = make_cluster_state(), Observer()
-    sink = PodHandler(state, observer)
-    sink.changed(make_pod(version=2))
-    sink.changed(make_pod(version=1))  # old news
+    handler = PodHandler(state, observer)
+    handler.changed(make_pod(version=2))
+    handler.changed(make_pod(version=1))  # old news
     assert waiting(state) == {"team-a/job": ["job-0"]}
-    sink.gone("team-a", "job-0", "uid-job-0")
-    sink.replaced()
+    handler.gone("team-a", "job-0", "uid-job-0")
     assert waiting(state) == {}
     assert observer.seen == ["job-0@2", "uid-job-0 gone"]
     assert state.changed.is_set()
@@ -36,25 +35,23 @@ def test_pods() -> None:
 
 def test_nodes() -> None:
     state = make_cluster_state()
-    sink = NodeHandler(state)
-    sink.changed(make_node("b"))
-    sink.gone("", "a", "uid-a")
-    sink.replaced()
+    handler = NodeHandler(state)
+    handler.changed(make_node("b"))
+    handler.gone("", "a", "uid-a")
     assert [node.name for node in state.snapshot().nodes] == ["b"]
     assert state.changed.is_set()
 
 
 def test_jobs_that_end_or_go_are_looked_at() -> None:
     state, told = make_cluster_state(), list[JobKey]()
-    sink = JobHandler(state, told.append)
-    sink.changed(make_job(version=2))
+    handler = JobHandler(state, told.append)
+    handler.changed(make_job(version=2))
     assert told == []
-    sink.changed(make_job(version=3, ended="Complete"))
-    sink.changed(make_job(version=4, deleting=True))
-    sink.gone("team-a", "job", "job-uid")
-    sink.gone("team-a", "other", "unknown")
-    sink.changed(make_job("x", uid="x", owner_uid=""))
-    sink.replaced()
+    handler.changed(make_job(version=3, ended="Complete"))
+    handler.changed(make_job(version=4, deleting=True))
+    handler.gone("team-a", "job", "job-uid")
+    handler.gone("team-a", "other", "unknown")
+    handler.changed(make_job("x", uid="x", owner_uid=""))
     assert told == [KEY, KEY, KEY]
     assert state.jobs == {}
 
@@ -62,10 +59,10 @@ def test_jobs_that_end_or_go_are_looked_at() -> None:
 def test_a_job_that_lost_its_owner_is_no_longer_the_gpujobs() -> None:
     """Whoever may edit Jobs can do that; otherwise its GPUJob would run for ever."""
     state, told = make_cluster_state(), list[JobKey]()
-    sink = JobHandler(state, told.append)
-    sink.changed(make_job(owner_uid="", version=2))
+    handler = JobHandler(state, told.append)
+    handler.changed(make_job(owner_uid="", version=2))
     assert (state.jobs, told) == ({}, [KEY])
-    sink.changed(make_job(version=3))
+    handler.changed(make_job(version=3))
     assert list(state.jobs) == ["job-uid"]
 
 
@@ -78,10 +75,10 @@ def test_old_news_of_a_job_that_had_no_owner_then_are_ignored() -> None:
 
 def test_a_job_that_an_editor_changed_is_looked_at() -> None:
     state, told = make_cluster_state(), list[JobKey]()
-    sink = JobHandler(state, told.append)
-    sink.changed(make_job(version=2, parallelism=100_000))
+    handler = JobHandler(state, told.append)
+    handler.changed(make_job(version=2, parallelism=100_000))
     assert told == [KEY]
-    sink.changed(make_job(version=3, completions=5_000_000))
+    handler.changed(make_job(version=3, completions=5_000_000))
     assert (state.jobs, told) == ({}, [KEY, KEY])
-    sink.gone("team-a", "job", "job-uid")
+    handler.gone("team-a", "job", "job-uid")
     assert told == [KEY, KEY, KEY]

@@ -62,7 +62,7 @@ class Case:
             avoid_seconds=AVOID_SECONDS,
         )
         self.evictor, self.placements = self.evicting.evictor, self.evicting.placements
-        self.sink = PodHandler(self.state, self.placements)
+        self.handler = PodHandler(self.state, self.placements)
         self.start = clock()
 
     def _reply(self, sent: Sent) -> Any:
@@ -70,7 +70,7 @@ class Case:
 
     async def see(self, *pods: Pod) -> None:
         for pod in pods:
-            self.sink.changed(pod)
+            self.handler.changed(pod)
         await asyncio.sleep(0.01)
 
     def avoided(self) -> set[str]:
@@ -214,7 +214,7 @@ async def test_a_pod_that_is_gone_before_its_mark_is_no_error() -> None:
     case.answer = NOT_FOUND
     async with case.evicting.running():
         await case.see(rejected())
-        case.sink.gone("team-a", "job-0", "uid-job-0")
+        case.handler.gone("team-a", "job-0", "uid-job-0")
         await asyncio.sleep(100)
     assert len(case.client.sent) == 1
     assert case.evictor.counts == {}
@@ -303,7 +303,7 @@ async def test_a_stuck_pod_that_goes_by_itself_is_forgotten() -> None:
     async with case.evicting.running():
         await case.see(stuck())
         await asyncio.sleep(5)
-        case.sink.gone("team-a", "job-0", "uid-job-0")
+        case.handler.gone("team-a", "job-0", "uid-job-0")
         await asyncio.sleep(100)
     assert case.client.sent == []
 
@@ -340,7 +340,7 @@ async def test_an_eviction_that_met_a_conflict_is_tried_again_until_the_pod_goes
         await case.see(stuck())
         await asyncio.sleep(STUCK_SECONDS + 5)
         assert len(case.evictions) >= 2
-        case.sink.gone("team-a", "job-0", "uid-job-0")
+        case.handler.gone("team-a", "job-0", "uid-job-0")
         before = len(case.evictions)
         await asyncio.sleep(20)
     assert len(case.evictions) == before

@@ -23,7 +23,7 @@ class Case(RecoveryCase):
     def __init__(self) -> None:
         super().__init__()
         self.losses = self.evicting.losses
-        self.sink = PodHandler(self.state, self.placements, (self.losses,))
+        self.handler = PodHandler(self.state, self.placements, (self.losses,))
 
 
 def pod(name: str = "job-0", **settings: Any) -> Pod:
@@ -37,7 +37,7 @@ async def test_a_drained_pod_says_so_until_the_job_has_another() -> None:
     await case.see(pod(version=2, deleting=True, conditions=(DRAINED,)))
     told = "pod job-0 had to leave a: EvictionByEvictionAPI: Eviction API: evicting"
     assert case.losses.of(KEY) == told
-    case.sink.gone("team-a", "job-0", "uid-job-0")
+    case.handler.gone("team-a", "job-0", "uid-job-0")
     await case.see(make_pod("job-1"))
     assert case.losses.of(KEY) == told
     await case.see(pod("job-1", version=3))

@@ -119,15 +119,15 @@ async def test_what_stays_refused_is_asked_ever_more_seldom_and_told_once() -> N
 async def test_when_a_quota_changes_the_job_is_touched_at_once() -> None:
     case = Case()
     case.answer = refusal()
-    sink = QuotaHandler(case.missing.quota_changed)
+    handler = QuotaHandler(case.missing.quota_changed)
     async with case.running():
         case.see()
         await asyncio.sleep(2)
         case.answer = {}
-        sink.changed(ResourceQuota(Meta(name="few", namespace="team-b")))
+        handler.changed(ResourceQuota(Meta(name="few", namespace="team-b")))
         await asyncio.sleep(1)
         assert case.see()
-        sink.changed(ResourceQuota(Meta(name="few", namespace="team-a")))
+        handler.changed(ResourceQuota(Meta(name="few", namespace="team-a")))
         await asyncio.sleep(1)
         assert case.see() == ""
     (patch,) = case.client.of("PATCH", "/jobs/job")

@@ -93,12 +93,11 @@ async def test_elsewhere_no_job_is_deleted() -> None:
 
 def test_its_gpujobs_are_looked_at_once_and_so_are_jobs_that_appear_later() -> None:
     state, told = make_cluster_state(), list[JobKey]()
-    sink, jobs = NamespaceHandler(state, told.append), JobHandler(state, told.append)
-    sink.changed(namespace(deleting=False))
+    handler, jobs = NamespaceHandler(state, told.append), JobHandler(state, told.append)
+    handler.changed(namespace(deleting=False))
     assert told == []
-    sink.changed(namespace())
-    sink.changed(namespace())  # its conditions change several times
-    sink.replaced()
+    handler.changed(namespace())
+    handler.changed(namespace())  # its conditions change several times
     assert told == [KEY]
     jobs.changed(make_job(version=9))  # of a request that was under way
     assert told == [KEY, KEY]
@@ -106,12 +105,12 @@ def test_its_gpujobs_are_looked_at_once_and_so_are_jobs_that_appear_later() -> N
 
 def test_a_namespace_of_the_same_name_is_another_one() -> None:
     state = make_cluster_state()
-    sink = NamespaceHandler(state, lambda key: None)
-    sink.changed(namespace())
-    sink.gone("", "team-a", "uid")
+    handler = NamespaceHandler(state, lambda key: None)
+    handler.changed(namespace())
+    handler.gone("", "team-a", "uid")
     assert state.terminating == set()
-    sink.changed(namespace())
-    sink.changed(namespace(deleting=False))
+    handler.changed(namespace())
+    handler.changed(namespace(deleting=False))
     assert state.terminating == set()
 
 

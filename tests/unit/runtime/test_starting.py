@@ -50,7 +50,7 @@ class Case(RecoveryCase):
             clock=clock,
             now=lambda: 1_767_225_600.0 + clock() - self.start,  # 2026-01-01T00:00:00Z
         )
-        self.sink = PodHandler(self.state, self.placements, (self.starting,))
+        self.handler = PodHandler(self.state, self.placements, (self.starting,))
 
     @property
     def woken(self) -> bool:
@@ -214,7 +214,7 @@ async def test_the_job_is_tried_again_after_a_time_that_doubles_until_it_runs() 
         for number in range(9):
             await case.see(starts(f"job-{number}", uid=f"uid-{number}"))
             await case.until_it_may(False)
-            case.sink.gone("team-a", f"job-{number}", f"uid-{number}")
+            case.handler.gone("team-a", f"job-{number}", f"uid-{number}")
             began, version = clock(), case.state.version
             case.state.changed.clear()
             await case.until_it_may(True)
