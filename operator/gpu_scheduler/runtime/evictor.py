@@ -115,9 +115,14 @@ class Evictor:
         self._start(pod, self._evict(eviction))
         return True
 
-    def mark(self, pod: PodRecord, write: Write, what: str, gave_up: Callable[[], None]) -> None:
+    def mark(self, pod: PodRecord, write: Write, what: str) -> None:
         """Write on a pod that has ended why it did; ``what``: for the counter."""
-        self._start(pod, self._mark(pod, write, what, gave_up))
+        if pod.uid not in self._handled:
+            self._start(pod, self._mark(write, what))
+
+    def has_told(self, uid: PodUID) -> bool:
+        """Whether something was said of a pod's trouble."""
+        return uid in self._told
 
     def is_news(self, pod: PodRecord) -> bool:
         """Whether nothing was said of a pod's trouble yet; from now on it was."""
@@ -200,14 +205,8 @@ class Evictor:
                 await asyncio.sleep(_AGAIN.delay_seconds(attempt))
                 attempt += 1
 
-    async def _mark(
-        self, pod: PodRecord, write: Write, what: str, gave_up: Callable[[], None]
-    ) -> None:
-        try:
-            answer = await self._send(write)
-        except errors.ApiError:
-            gave_up()
-            raise
+    async def _mark(self, write: Write, what: str) -> None:
+        answer = await self._send(write)
         if answer is None:
             return
         finalizers = orjson.loads(answer)["metadata"].get("finalizers") or ()

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from typing import NoReturn
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
@@ -53,7 +52,6 @@ class FailedPlacements:
         """``clock``: monotonic seconds, ``now``: epoch seconds."""
         self._state, self._evictor, self._gangs, self._patience = state, evictor, gangs, patience
         self._clock, self._now = clock, now
-        self._unmarked: set[PodUID] = set()  # ended pods to look at again
         self._since: dict[PodUID, float] = {}  # stuck pods: first seen so
 
     async def run(self) -> NoReturn:
@@ -64,64 +62,50 @@ class FailedPlacements:
 
     def observe(self, pod: PodRecord) -> None:
         """Look at a pod that has just changed."""
-        if pod.stage is Stage.ENDED:
-            self._since.pop(pod.uid, None)
-            self._ended(pod)
-        elif self._hangs(pod):
+        if self._hangs(pod):
             self._since.setdefault(pod.uid, self._clock())
         else:
             self._since.pop(pod.uid, None)
+            self._ended(pod)
 
     def gone(self, uid: PodUID) -> None:
         """Forget a pod."""
         self._evictor.gone(uid)
-        self._unmarked.discard(uid)
         self._since.pop(uid, None)
 
     def check(self) -> None:
-        """Evict what hangs for too long, and mark what could not be marked."""
+        """Evict what hangs for too long, and mark what could not be marked before."""
         now = self._clock()
         self._state.waiting.forgive_all_but(self._state.gpujobs)
         try:
             overbooked.relieve(self._state, self._evictor)
         except Exception:
             unexpected("failed placements", "devices above their capacity")
-        unmarked, self._unmarked = self._unmarked, set()
-        for uid in unmarked:
-            if uid in self._state.pods:
-                self._each(self._ended, self._state.pods[uid])
         for pod in list(self._state.pods.values()):
-            if pod.stage is Stage.PLACED and pod.uid not in self._since and self._hangs(pod):
-                self._since[pod.uid] = now
-        for uid in list(self._since):
-            known = self._state.pods.get(uid)
-            if known is None or not self._hangs(known):
-                del self._since[uid]
-            elif now - self._since[uid] >= self._patience.stuck_seconds:
-                self._each(self._unstick, known)
-
-    def _each(self, act: Callable[[PodRecord], None], pod: PodRecord) -> None:
-        """What goes wrong with one pod concerns no other."""
-        try:
-            act(pod)
-        except Exception:
-            unexpected("failed placements", f"{pod.namespace}/{pod.name}")
+            if pod.stage is not Stage.PLACED and pod.phase != "Failed":
+                continue
+            try:  # what goes wrong with one pod concerns no other
+                self.observe(pod)
+                if now - self._since.get(pod.uid, now) >= self._patience.stuck_seconds:
+                    self._unstick(pod)
+            except Exception:
+                unexpected("failed placements", f"{pod.namespace}/{pod.name}")
 
     def _ended(self, pod: PodRecord) -> None:
-        known = self._evictor.handles(pod.uid) or (pod.disrupted and pod.ran)
-        if known or pod.phase != "Failed" or pod.allocation is None or not pod.job_uid:
+        """Mark a pod that failed before it ran, or ran for too long."""
+        if pod.phase != "Failed" or pod.allocation is None or not pod.job_uid:
             return
-        key = self._state.job_of(pod)
+        if self._evictor.handles(pod.uid) or (pod.disrupted and pod.ran):
+            return
+        key, now = self._state.job_of(pod), datetime.now(UTC)
         if key is None:
-            self._unmarked.add(pod.uid)  # after a start, the list of Jobs may be still to come
-            return
+            return  # after a start, the list of Jobs may be still to come
         if pod.disrupted:
             return self._learn(key, pod)
-        again, now = partial(self._unmarked.add, pod.uid), datetime.now(UTC)
         if pod.reason == _DEADLINE:
             message = "the pod ran longer than spec.timeLimitSeconds"
             mark = mark_time_limit(pod.meta, message, now)
-            self._evictor.mark(pod, mark, "time_limit", again)
+            self._evictor.mark(pod, mark, "time_limit")
         elif not pod.ran and not pod.deleting:
             reason = pod.reason or "Rejected"
             message = f"the kubelet of {pod.node} rejected the pod: {pod.message or reason}"
@@ -133,7 +117,7 @@ class FailedPlacements:
                 self._gangs.member_lost(pod, why)
                 self._evictor.losses.lost(pod, why)
             mark = mark_disrupted(pod.meta, reason, message, now)
-            self._evictor.mark(pod, mark, "rejected", again)
+            self._evictor.mark(pod, mark, "rejected")
 
     def _learn(self, key: JobKey, pod: PodRecord) -> None:
         """An earlier leader marked this pod: its job is not to come back to the node.
@@ -151,16 +135,16 @@ class FailedPlacements:
         return pod.unschedulable is not None or not self._state.ledger.has_node(pod.node)
 
     def _unstick(self, pod: PodRecord) -> None:
-        why = pod.unschedulable.message if pod.unschedulable else "the node is gone"
-        message = f"{pod.name} cannot start on {pod.node}: {why}"
-        told = Told("stuck", "PodStuck", f"{message}; placing it elsewhere")
-        if not self._evictor.evict(Eviction(pod, told)):
+        if self._evictor.handles(pod.uid):
             return
-        key = self._state.job_of(pod)
-        if key is not None:
+        why = pod.unschedulable.message if pod.unschedulable else "the node is gone"
+        message, key = f"{pod.name} cannot start on {pod.node}: {why}", self._state.job_of(pod)
+        if key is not None and not self._evictor.has_told(pod.uid):
             if pod.unschedulable:
                 why = f"kube-scheduler could not bind {pod.name}: {why}"
             self._avoid(key, pod.node, why)
+        told = Told("stuck", "PodStuck", f"{message}; placing it elsewhere")
+        self._evictor.evict(Eviction(pod, told))
         self._gangs.member_lost(pod, message)
 
     def _avoid(self, key: JobKey, node: str, why: str, ago: float = 0.0) -> None:

@@ -209,6 +209,17 @@ def test_a_mark_that_failed_is_tried_again(answer: errors.ApiError) -> None:
 
 
 @virtual
+async def test_a_mark_whose_answer_cannot_be_read_is_tried_again() -> None:
+    case = Case()
+    case.answer = {}
+    async with case.evicting.running():
+        await case.see(rejected())
+        case.answer = TRACKED
+        await asyncio.sleep(5)
+    assert case.marks == [CONDITION_DISRUPTION] * 2
+
+
+@virtual
 async def test_a_pod_that_is_gone_before_its_mark_is_no_error() -> None:
     case = Case()
     case.answer = NOT_FOUND
@@ -345,6 +356,20 @@ async def test_an_eviction_that_met_a_conflict_is_tried_again_until_the_pod_goes
         await asyncio.sleep(20)
     assert len(case.evictions) == before
     assert case.evictor.counts == {"stuck": 1} and len(case.events.said) == 1
+
+
+@virtual
+async def test_an_eviction_that_is_tried_again_does_not_make_the_node_avoided_for_longer() -> None:
+    """One pod is one failure of the node, however often its eviction is asked for."""
+    case = Case()
+    case.answer = CONFLICT
+    async with case.evicting.running():
+        await case.see(stuck())
+        await asyncio.sleep(STUCK_SECONDS + 3)
+        until = case.state.waiting.next_expiry()
+        await asyncio.sleep(20)
+        assert len(case.evictions) > 2
+        assert case.state.waiting.next_expiry() == until
 
 
 @virtual

@@ -1,0 +1,50 @@
+"""A loop that checks something: what ends it, and what does not."""
+
+import asyncio
+
+import pytest
+from tests.unit.runtime.fake_client import BUSY, NOT_LEADER
+from tests.unit.runtime.virtual_loop import Running, virtual
+
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.unexpected import counts
+from gpu_scheduler.runtime.poll import poll_for_ever
+
+
+class Check:
+    """Raises what it is given, one after the other."""
+
+    def __init__(self, *raised: Exception) -> None:
+        self.raised, self.times = list(raised), 0
+
+    def now(self) -> None:
+        self.times += 1
+        if self.raised:
+            raise self.raised.pop(0)
+
+    async def later(self) -> None:
+        await asyncio.sleep(0)
+        self.now()
+
+
+@pytest.mark.parametrize("method", ["now", "later"])
+def test_mistakes_are_counted_refusals_are_not_and_neither_ends_it(method: str) -> None:
+    @virtual
+    async def run() -> None:
+        before, check = counts["some"], Check(BUSY, KeyError("x"), TypeError())
+        async with Running(
+            poll_for_ever(getattr(check, method), seconds=1, loop="some", about="things")
+        ):
+            await asyncio.sleep(0.9)
+            assert check.times == 0
+            await asyncio.sleep(5)
+        assert check.times == 5
+        assert counts["some"] == before + 2
+
+    run()
+
+
+@virtual
+async def test_it_ends_when_the_fence_has_closed() -> None:
+    with pytest.raises(errors.NotLeader):
+        await poll_for_ever(Check(NOT_LEADER).now, seconds=1, loop="some", about="things")
