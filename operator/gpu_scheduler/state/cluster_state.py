@@ -47,7 +47,7 @@ class ClusterState:
         self._terminating: set[str] = set()
         self._touched: set[JobKey] = set()
         self._version = 0
-        self.changed = asyncio.Event()  # what others than the planner did: it clears this
+        self.changed = asyncio.Event()  # wakes who plans, who clears it
         # For others to read. What they write goes through the methods below.
         self.pods: Mapping[PodUID, PodRecord] = self._pods.known
         self.placeholders: Mapping[PodUID, PodRecord] = self._pods.placeholders
@@ -224,8 +224,7 @@ class ClusterState:
         held = Charge(place.node, pod.namespace, *need, place.grants, pod.name)
         self.ledger.charge_pod(place.pod, held)
         peers = self.waiting.peers(place.pod)
-        seated = self._neighbours.put(place.pod, peers, place.node, ending=False)
-        self.replan(seated, wake=False)
+        self.replan(self._neighbours.put(place.pod, peers, place.node, ending=False))
         self.waiting.drop(place.pod)
         self._members_changed(place.job)
 
@@ -248,7 +247,7 @@ class ClusterState:
         """Note that a pod's eviction was decided, or given up: what it holds will be free."""
         (self._leaving.add if leaving else self._leaving.discard)(uid)
         self.running_pods.set_evicting(uid, leaving)
-        self.replan(self._member_changed(self.pods.get(uid)), wake=not leaving)
+        self.replan(self._member_changed(self.pods.get(uid)))
 
     def touch(self, key: JobKey) -> None:
         """A job's status may be another one, for a reason that is not kept here."""
@@ -261,7 +260,7 @@ class ClusterState:
         return taken
 
     def replan(self, changes: int = 1, *, wake: bool = True) -> None:
-        """The next plan may be another one, as so much has changed; ``wake``: make it soon."""
+        """The next plan may be another one; ``wake``: False while a plan is under way."""
         self._version += changes
         if changes and wake:
             self.changed.set()

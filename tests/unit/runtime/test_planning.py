@@ -15,7 +15,7 @@ from tests.unit.state.builders import (
 )
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
-from gpu_scheduler.core.model.decision import Evict, Place, Reason
+from gpu_scheduler.core.model.decision import Evict, EvictReason, Place, Plan, Reason
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -57,7 +57,9 @@ def two_teams() -> ClusterState:
 
 
 class Case:
-    def __init__(self, state: ClusterState, *, cycle_seconds: float = 0.5) -> None:
+    def __init__(
+        self, state: ClusterState, *, cycle_seconds: float = 0.5, rules: Rules | None = None
+    ) -> None:
         self.state, self.binder = state, FakeBinder()
         self.overbooked = False
         self.checks = 0
@@ -70,7 +72,7 @@ class Case:
             self.binder,  # type: ignore[arg-type]
             self,  # type: ignore[arg-type]
             self.last,
-            Rules(),
+            rules or Rules(),
             Times(cycle_seconds, clock, lambda: self.epoch + clock(), self.observed.append),
         )
 
@@ -79,7 +81,9 @@ class Case:
         return self.overbooked
 
     def carry_out(self, evicts: Iterable[Evict]) -> None:
-        self.evicts += evicts
+        for evict in evicts:
+            self.evicts.append(evict)
+            self.state.set_leaving(evict.pod, True)
 
 
 @virtual
@@ -156,6 +160,27 @@ async def test_a_change_is_planned_with_soon_and_its_own_decisions_are_none() ->
         case.state.pod_changed(make_pod())
         await asyncio.sleep(100)
         assert (case.last.cycles, len(case.binder.given)) == (2, 1)
+
+
+@virtual
+async def test_those_for_whom_one_plan_evicts_nobody_have_their_turn_in_the_next_without_news() -> (
+    None
+):
+    """A plan helps so many at most, and it may be long until a pod that has to go is gone."""
+    names = ("job-0", "job-1", "job-2")
+    pods = (make_pod(name, node="a", grants=half(), phase="Running") for name in names)
+    state = make_cluster_state(*pods)
+
+    def one_at_most(*scene: object, **rules: object) -> Plan:
+        stay = [uid for uid in state.pods if uid not in state.leaving]
+        evict = (Evict(uid, KEY, KEY, EvictReason.RECLAIM, "why") for uid in stay[:1])
+        return Plan((), (), tuple(evict))
+
+    case = Case(state, rules=Rules(decide=one_at_most))
+    async with Running(case.planning.run()):
+        await asyncio.sleep(5)
+    assert [evict.pod for evict in case.evicts] == [f"uid-{name}" for name in names]
+    assert case.last.cycles == len(names) + 1
 
 
 @virtual

@@ -45,6 +45,11 @@ class Case:
     def _reply(self, sent: Sent) -> Any:
         return self.answer
 
+    def carry_out(self, evicts: list[Evict]) -> None:
+        """As the planner does, which has heard then of what it decided itself."""
+        self.preemption.carry_out(evicts)
+        self.state.changed.clear()
+
     @property
     def woken(self) -> bool:
         return self.state.changed.is_set()
@@ -62,9 +67,9 @@ class Case:
 async def test_a_victim_is_evicted_once_and_counts_as_leaving_at_once() -> None:
     case = Case()
     case.state.touched.clear()
-    case.preemption.carry_out([EVICT])
+    case.carry_out([EVICT])
     assert case.leaving == [POD]
-    case.preemption.carry_out([EVICT])
+    case.carry_out([EVICT])
     await asyncio.sleep(1)
     (sent,) = case.evictions
     assert sent.path == "/api/v1/namespaces/team-a/pods/job-0/eviction"
@@ -77,7 +82,7 @@ async def test_a_victim_is_evicted_once_and_counts_as_leaving_at_once() -> None:
 @virtual
 async def test_a_later_gpujob_of_the_same_name_did_not_give_way() -> None:
     case = Case()
-    case.preemption.carry_out([EVICT])
+    case.carry_out([EVICT])
     case.state.gpujob_changed(make_gpujob(uid="second"))
     assert case.preemption.of(VICTIM) is None
 
@@ -85,7 +90,7 @@ async def test_a_later_gpujob_of_the_same_name_did_not_give_way() -> None:
 @virtual
 async def test_both_jobs_are_told() -> None:
     case = Case()
-    case.preemption.carry_out([EVICT])
+    case.carry_out([EVICT])
     assert case.events.said == [
         ("job", "Preempted", EVICT.message),
         ("urgent", "Preempting", EVICT.message),
@@ -98,9 +103,9 @@ async def test_pods_that_are_gone_or_going_are_left_alone() -> None:
     case.state.pod_changed(
         make_pod(version=2, node="a", grants=half(), phase="Running", deleting=True)
     )
-    case.preemption.carry_out([EVICT])
+    case.carry_out([EVICT])
     case.state.pod_gone(POD)
-    case.preemption.carry_out([EVICT])
+    case.carry_out([EVICT])
     await asyncio.sleep(1)
     assert case.evictions == [] and case.events.said == []
 
@@ -109,7 +114,7 @@ async def test_pods_that_are_gone_or_going_are_left_alone() -> None:
 async def test_a_pod_whose_budget_says_no_for_long_is_spared_for_a_while() -> None:
     case = Case(BUSY)
     async with case.evicting.running():
-        case.preemption.carry_out([HIGHER])
+        case.carry_out([HIGHER])
         await asyncio.sleep(20)
         assert case.leaving == [POD] and len(case.evictions) > 3
         version = case.state.version
@@ -119,7 +124,7 @@ async def test_a_pod_whose_budget_says_no_for_long_is_spared_for_a_while() -> No
         known = case.state.running_pods.get(POD)
         assert known is not None and known.spared
         await asyncio.sleep(SPARED_SECONDS)
-        case.preemption.carry_out([])
+        case.carry_out([])
         known = case.state.running_pods.get(POD)
         assert known is not None and not known.spared
 
@@ -128,7 +133,7 @@ async def test_a_pod_whose_budget_says_no_for_long_is_spared_for_a_while() -> No
 async def test_an_eviction_whose_answer_got_lost_is_asked_for_again_and_counts_meanwhile() -> None:
     case = Case(AWAY)
     async with case.evicting.running():
-        case.preemption.carry_out([EVICT])
+        case.carry_out([EVICT])
         await asyncio.sleep(5)
         assert case.leaving == [POD] and not case.woken
         case.answer = {}
@@ -141,7 +146,7 @@ async def test_an_eviction_whose_answer_got_lost_is_asked_for_again_and_counts_m
 async def test_a_refused_eviction_is_given_up_at_once() -> None:
     case = Case(errors.Forbidden(403, "Forbidden", "told so"))
     async with case.evicting.running():
-        case.preemption.carry_out([EVICT])
+        case.carry_out([EVICT])
         await asyncio.sleep(1)
     assert case.leaving == [] and case.woken
 
@@ -150,7 +155,7 @@ async def test_a_refused_eviction_is_given_up_at_once() -> None:
 async def test_what_a_pods_end_frees_is_no_longer_leaving() -> None:
     case = Case()
     case.state.job_changed(make_job())
-    case.preemption.carry_out([EVICT])
+    case.carry_out([EVICT])
     case.state.pod_changed(make_pod(version=5, node="a", grants=half(), phase="Failed"))
     assert case.leaving == []
     assert case.state.running_pods.get(POD) is None
@@ -159,7 +164,7 @@ async def test_what_a_pods_end_frees_is_no_longer_leaving() -> None:
 @virtual
 async def test_that_a_pod_moves_stands_on_its_job_before_it_is_evicted() -> None:
     case = Case()
-    case.preemption.carry_out([MOVE])
+    case.carry_out([MOVE])
     await asyncio.sleep(1)
     mark, eviction = case.client.sent
     assert (mark.method, mark.path) == ("PATCH", "/apis/batch/v1/namespaces/team-a/jobs/job")
@@ -173,11 +178,11 @@ async def test_that_a_pod_moves_stands_on_its_job_before_it_is_evicted() -> None
 @virtual
 async def test_a_pod_whose_move_cannot_be_written_down_stays() -> None:
     case = Case(errors.NotFound(404, "NotFound", "the Job is gone"))
-    case.preemption.carry_out([MOVE])
+    case.carry_out([MOVE])
     await asyncio.sleep(1)
     assert case.evictions == [] and case.leaving == [] and case.woken
     case.answer = None
-    case.preemption.carry_out([EVICT])  # for another reason, which needs no mark
+    case.carry_out([EVICT])  # for another reason, which needs no mark
     await asyncio.sleep(1)
     assert len(case.evictions) == 1
 
@@ -189,7 +194,7 @@ async def test_marks_that_no_longer_matter_are_taken_away_with_the_next() -> Non
     job = make_job(version=2)
     meta = msgspec.structs.replace(job.metadata, annotations=old)
     case.state.job_changed(msgspec.structs.replace(job, metadata=meta))
-    case.preemption.carry_out([MOVE])
+    case.carry_out([MOVE])
     await asyncio.sleep(1)
     told = case.client.sent[0].body["metadata"]["annotations"]
     assert {key for key, value in told.items() if value is None} == set(old)
@@ -204,7 +209,7 @@ def test_what_is_owed_to_a_guarantee_goes_in_spite_of_budgets_and_is_not_charged
         case = Case()
         case.client.reply = lambda sent: veto if sent.path.endswith("/eviction") else {}
         async with case.evicting.running():
-            case.preemption.carry_out([EVICT])
+            case.carry_out([EVICT])
             await asyncio.sleep(90)
         assert case.leaving == [POD]
         *asked, mark, delete = case.client.sent
