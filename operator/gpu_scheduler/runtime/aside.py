@@ -123,7 +123,7 @@ class Aside:
             uid = record.uid if record is not None else ""
             return Subject("GPUProject", "", suspect.name, uid)
         job = state.gpujobs.get(JobKey(suspect.name))
-        return Subject("GPUJob", job.namespace, job.name, job.uid) if job is not None else None
+        return Subject.of_job(job) if job is not None else None
 
     def _touch(self, suspect: Suspect) -> None:
         """What is said of it may have changed."""

@@ -57,7 +57,7 @@ class DeviceEvents:
         if reason == FOREIGN:
             for key in self._holders(node, device):
                 job = self._state.gpujobs[key]
-                subject = Subject("GPUJob", job.namespace, job.name, job.uid)
+                subject = Subject.of_job(job)
                 self._events.say(subject, "Warning", reason, message)
 
     def _holders(self, node: str, device: Device) -> list[JobKey]:

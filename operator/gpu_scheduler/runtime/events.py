@@ -18,6 +18,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.state.jobs import GPUJobRecord
 
 log = logging.getLogger(__name__)
 
@@ -35,6 +36,11 @@ class Subject:
     namespace: str
     name: str
     uid: str
+
+    @classmethod
+    def of_job(cls, job: GPUJobRecord) -> "Subject":
+        """A GPUJob."""
+        return cls("GPUJob", job.namespace, job.name, job.uid)
 
 
 class Events:

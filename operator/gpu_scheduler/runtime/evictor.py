@@ -138,11 +138,9 @@ class Evictor:
     def warn(self, pod: PodRecord, reason: str, message: str) -> None:
         """Say something of a pod in the log, and in an Event of its GPUJob."""
         log.warning("%s/%s: %s", pod.namespace, pod.name, message)
-        key = self._state.job_of(pod)
-        job = self._state.gpujobs.get(key) if key is not None else None
+        job = self._state.gpujob_of(pod)
         if job is not None:
-            subject = Subject("GPUJob", job.namespace, job.name, job.uid)
-            self._events.say(subject, "Warning", reason, message)
+            self._events.say(Subject.of_job(job), "Warning", reason, message)
 
     async def _evict(self, eviction: Eviction) -> None:
         pod, meta = eviction.pod, eviction.pod.meta

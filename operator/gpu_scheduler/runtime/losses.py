@@ -21,13 +21,12 @@ class Losses:
 
     def lost(self, pod: PodRecord, why: str) -> None:
         """A pod has to leave its node; ``why``: a sentence that names it."""
-        key = self._state.job_of(pod)
-        job = self._state.gpujobs.get(key) if key is not None else None
-        if key is not None and job is not None:
+        job = self._state.gpujob_of(pod)
+        if job is not None:
             if len(self._of) > 2 * len(self._state.gpujobs):
                 self._of = {k: v for k, v in self._of.items() if k in self._state.gpujobs}
-            self._of[key] = (job.uid, pod.uid, why)
-            self._state.touch(key)
+            self._of[job.key] = (job.uid, pod.uid, why)
+            self._state.touch(job.key)
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed."""

@@ -154,5 +154,4 @@ class Preemption:
     def _say(self, key: JobKey, reason: str, message: str) -> None:
         job = self._state.gpujobs.get(key)
         if job is not None:
-            subject = Subject("GPUJob", job.namespace, job.name, job.uid)
-            self._events.say(subject, "Normal", reason, message)
+            self._events.say(Subject.of_job(job), "Normal", reason, message)

@@ -94,7 +94,7 @@ class Services:
                 await create_service(self._client, job, project)
             return
         if why := _misses(found, job):
-            subject = Subject("GPUJob", job.namespace, job.name, job.uid)
+            subject = Subject.of_job(job)
             message = (
                 f"Service {job.name} {why}: pods of this job do not find each other. Delete it "
                 f"(kubectl delete service {job.name}), and it is made again"

@@ -182,10 +182,10 @@ class Starting:
             self._state.touch(key)
 
     def _give_back(self, pod: PodRecord, slow: _Slow) -> None:
-        key = self._state.job_of(pod)
-        job = self._state.gpujobs.get(key) if key is not None else None
-        if key is None or job is None:
+        job = self._state.gpujob_of(pod)
+        if job is None:
             return
+        key = job.key
         trouble = pod.trouble or slow.trouble
         why = trouble.message if trouble is not None else on_its_node(pod)[1]
         limit = self._limit_seconds(pod)

@@ -220,7 +220,7 @@ class StatusWriter:
         )
         if status.preempted_by is None:
             self._preemption.forget(key)
-        subject = Subject("GPUJob", job.namespace, job.name, job.uid)
+        subject = Subject.of_job(job)
         if strangers := state.job_book.to_tell(job):
             self._events.say(subject, "Warning", "StrangeJob", strangers)
         patch = difference(job.status, status.to_json())

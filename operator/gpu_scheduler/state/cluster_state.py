@@ -281,12 +281,15 @@ class ClusterState:
         self._terminating ^= {name} if news else set()
         return news
 
-    # --- look-ups ---
-
     def job_of(self, pod: PodRecord) -> JobKey | None:
         """The GPUJob that a pod belongs to, as far as known."""
         job = self.jobs.get(pod.job_uid)
         return job.owner if job else None
+
+    def gpujob_of(self, pod: PodRecord) -> GPUJobRecord | None:
+        """The same as its record; None where that is not known."""
+        key = self.job_of(pod)
+        return self._gpujobs.get(key) if key is not None else None
 
     def records(self, key: JobKey) -> Iterator[PodRecord]:
         """The pods of a GPUJob."""
@@ -364,9 +367,7 @@ class ClusterState:
     def _occupy(self, pod: PodRecord) -> None:
         """Tell the planner what a pod holds, or that it holds nothing."""
         held = self.ledger.held(pod.uid)
-        key = self.job_of(pod)
-        job = self._gpujobs.get(key) if key is not None else None
-        project = self.projects.owner(pod.namespace)
+        job, project = self.gpujob_of(pod), self.projects.owner(pod.namespace)
         if held is None or not held.grants or pod.uid in self._assumed:
             self.running_pods.drop(pod.uid)
         elif job is None:

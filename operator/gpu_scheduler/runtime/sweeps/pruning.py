@@ -104,8 +104,7 @@ class Pruning:
 
     def _grace_seconds(self, pod: PodRecord) -> int | None:
         """None: its GPUJob is gone, and so will the pod be."""
-        key = self._state.job_of(pod)
-        job = self._state.gpujobs.get(key) if key is not None else None
+        job = self._state.gpujob_of(pod)
         sweep = job.spec.sweep if job is not None and job.spec is not None else None
         if sweep is None or sweep.early_stopping is None:
             return None
@@ -119,11 +118,9 @@ class Pruning:
     def _say(self, pod: PodRecord, why: str) -> None:
         self.ended += 1
         log.info("%s/%s: %s", pod.namespace, pod.name, why)
-        key = self._state.job_of(pod)
-        job = self._state.gpujobs.get(key) if key is not None else None
+        job = self._state.gpujob_of(pod)
         if job is not None:
-            subject = Subject("GPUJob", job.namespace, job.name, job.uid)
-            self._events.say(subject, "Normal", "TrialEnded", why)
+            self._events.say(Subject.of_job(job), "Normal", "TrialEnded", why)
 
     async def _mark(self, pod: PodRecord, why: str) -> bool:
         try:
