@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import RENDERED
 from gpu_scheduler.kube.objects import Meta
 
@@ -68,6 +69,15 @@ def digest(job_spec: Mapping[str, Any]) -> str:
     fixed = {key: value for key, value in job_spec.items() if key not in _FOLLOWED}
     text = json.dumps(fixed, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGEST_CHARS]
+
+
+def wanted_sizes(spec: GPUJobSpec) -> dict[str, dict[str, Any]]:
+    """What ``changes`` compares, as rendering says it, of each role of what is no sweep."""
+    widths = {role.name: (role.replicas, role.replicas) for role in spec.roles or ()}
+    return {
+        role: {"completions": pods, "parallelism": at_once, "suspend": spec.suspend}
+        for role, (pods, at_once) in (widths or {"": (spec.total_pods, spec.parallelism)}).items()
+    }
 
 
 def changes(seen: Seen, wanted: Mapping[str, Any]) -> dict[str, Any]:

@@ -29,15 +29,7 @@ class StaleJobError(Exception):
 
 
 class NotCreatableError(Exception):
-    """A sentence for the user: what is in the way, and what to do about it.
-
-    ``elsewhere``: it may go away without a change of the GPUJob.
-    """
-
-    def __init__(self, message: str, *, elsewhere: bool) -> None:
-        """See the class."""
-        super().__init__(message)
-        self.elsewhere = elsewhere
+    """A sentence for the user: what is in the way, and what to do about it."""
 
 
 class FoundMeta(Meta, frozen=True):
@@ -76,7 +68,7 @@ async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, A
         found = await client.get(job_path(job.namespace, name), FoundJob)
     except errors.Unprocessable as error:
         message = f"spec: the API server refuses its Job: {error.message}"
-        raise NotCreatableError(message, elsewhere=False) from error
+        raise NotCreatableError(message) from error
     except errors.Forbidden as error:
         raise _forbidden("Job", job, error) from error
     _ours("Job", job, name, found)
@@ -124,7 +116,6 @@ def _foreign(name: str, job: GPUJobRecord, why: str) -> NotCreatableError:
     return NotCreatableError(
         f"metadata.name: a Job named {name} exists in namespace {job.namespace} already and was "
         f"changed or made by somebody else: {why}; delete it, and it is made anew",
-        elsewhere=True,
     )
 
 
@@ -136,7 +127,6 @@ def _kept(name: str, found: "FoundJob") -> Exception:
     return NotCreatableError(
         f"metadata.name: Job {name} is being deleted, and is kept by the finalizer "
         f"{', '.join(others)[:_MOST_CHARS]}; it is made anew once whoever set that has removed it",
-        elsewhere=True,
     )
 
 
@@ -156,7 +146,7 @@ async def create_service(client: Client, job: GPUJobRecord, project: str) -> Non
         _ours("Service", job, job.name, found)
     except errors.Unprocessable as error:
         message = f"metadata.name: the API server refuses its Service: {error.message}"
-        raise NotCreatableError(message, elsewhere=False) from error
+        raise NotCreatableError(message) from error
     except errors.Forbidden as error:
         raise _forbidden("Service", job, error) from error
 
@@ -164,7 +154,7 @@ async def create_service(client: Client, job: GPUJobRecord, project: str) -> Non
 def _forbidden(kind: str, job: GPUJobRecord, error: errors.Forbidden) -> NotCreatableError:
     """A ResourceQuota on such objects that is used up, or a policy: its own words say which."""
     message = f"metadata.namespace: no {kind} may be created in {job.namespace}: {error.message}"
-    return NotCreatableError(message, elsewhere=True)
+    return NotCreatableError(message)
 
 
 def _ours(kind: str, job: GPUJobRecord, name: str, found: Job | Named) -> None:
@@ -179,5 +169,4 @@ def _ours(kind: str, job: GPUJobRecord, name: str, found: Job | Named) -> None:
     raise NotCreatableError(
         f"metadata.name: a {kind} named {name} exists in namespace {job.namespace} already and "
         f"{whose}; delete it, or give the GPUJob another name",
-        elsewhere=True,
     )

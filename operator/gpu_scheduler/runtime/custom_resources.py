@@ -6,6 +6,7 @@ lists our own objects because a watch that lost its place can miss a deletion.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gpu_scheduler.api import requests
@@ -47,7 +48,7 @@ def gpujob_record(body: Body, classes: ClassBook | None = None) -> GPUJobRecord:
         namespace=meta["namespace"],
         name=meta["name"],
         uid=meta["uid"],
-        generation=int(meta.get("generation", 1)),
+        generation=_generation(body),
         created=meta.get("creationTimestamp", ""),
         deleting=bool(meta.get("deletionTimestamp")),
         spec=None,
@@ -82,7 +83,7 @@ def project_record(body: Body) -> ProjectRecord:
     """
     meta, raw = body["metadata"], body.get("spec") or {}
     name = ProjectName(meta["name"])
-    created, generation = meta.get("creationTimestamp", ""), int(meta.get("generation", 1))
+    created, generation = meta.get("creationTimestamp", ""), _generation(body)
     spec = read(GPUProjectSpec, raw)
     found = spec if isinstance(spec, tuple) else project_problems(name, spec)
     if found or isinstance(spec, tuple):
@@ -106,7 +107,7 @@ def project_record(body: Body) -> ProjectRecord:
 def gpuclass_record(body: Body) -> ClassRecord:
     """The record of a GPUClass as the API server shows it."""
     meta = body["metadata"]
-    created, generation = meta.get("creationTimestamp", ""), int(meta.get("generation", 1))
+    created, generation = meta.get("creationTimestamp", ""), _generation(body)
     spec = read(GPUClassSpec, body.get("spec") or {})
     found = spec if isinstance(spec, tuple) else class_problems(spec)
     if found or isinstance(spec, tuple):
@@ -150,23 +151,34 @@ class CustomResources:
         self.class_status: dict[str, Body] = {}
 
     def gpujob(self, body: Body) -> None:
-        """A GPUJob was added or changed."""
-        record = gpujob_record(body, self._state.classes)
+        """A GPUJob was added or changed; its spec is read once for each generation."""
         if not self._newer(GPUJOBS, body):
             return
-        known = self._state.gpujobs.get(record.key)
-        if known and (known.uid, known.generation) == (record.uid, record.generation):
-            # What was found wrong only later (no project, refused dry run) stays known.
-            record.problem = record.problem or known.problem
-            record.unfollowed = known.unfollowed
-            if known.status.get("phase") != record.status.get("phase"):
-                self.phase_changed(record)
-            if known.status != record.status:
-                # Our own write, most often; an old one that arrived late would stay for ever.
-                self._state.touch(record.key)
-        self._state.gpujob_changed(record)
-        self._changed(record.key)
+        meta = body["metadata"]
+        key = job_key(meta["namespace"], meta["name"])
+        known = self._state.gpujobs.get(key)
+        if known is None or (known.uid, known.generation) != (meta["uid"], _generation(body)):
+            self._state.gpujob_changed(gpujob_record(body, self._state.classes))
+        elif not self._told_again(known, body):
+            return
+        self._changed(key)
         self._wake()
+
+    def _told_again(self, known: GPUJobRecord, body: Body) -> bool:
+        """Take over what changes without the spec; False where that is known, as of our own write.
+
+        What was found wrong only later (no project, refused dry run) stays known.
+        """
+        deleting, told = bool(body["metadata"].get("deletionTimestamp")), body.get("status") or {}
+        if (deleting, told) == (known.deleting, known.status):
+            return False
+        status = readable(GPUJobStatus, told)
+        if known.status.get("phase") != status.get("phase"):
+            self.phase_changed(known)
+        if known.status != status:
+            self._state.touch(known.key)  # an old write that arrived late would stay for ever
+        self._state.gpujob_changed(replace(known, deleting=deleting, status=status))
+        return True
 
     def phase_changed(self, job: GPUJobRecord) -> None:
         """Its project counts the jobs that run; what it holds need not have changed with them."""
@@ -246,10 +258,14 @@ class CustomResources:
 
     def _projects_changed(self) -> None:
         self.projects_touched.update(self._state.projects.records)
-        for key in tuple(self._state.gpujobs):
-            self._changed(key)
+        self.look_at_all()
         self._node_changed("")
         self._wake()
+
+    def look_at_all(self) -> None:
+        """Ask for a look at every GPUJob, whether or not anything about it is new."""
+        for key in tuple(self._state.gpujobs):
+            self._changed(key)
 
     def node_version(self, name: str) -> tuple[str, str] | None:
         """UID and resourceVersion of a node's GPUNode; None when there is none."""
@@ -288,7 +304,7 @@ class CustomResources:
 
 
 async def resync(client: Client, custom_resources: CustomResources) -> None:
-    """List all our objects, take them in and forget those that are gone.
+    """List all our objects, take them in, forget those that are gone, and look at every GPUJob.
 
     Raises:
         ApiError: a list could not be read; nothing was forgotten then.
@@ -307,11 +323,16 @@ async def resync(client: Client, custom_resources: CustomResources) -> None:
     seen = {(_name(kind, b), b["metadata"]["uid"]) for kind, bodies in listed for b in bodies}
     for name, uid in known - seen:
         custom_resources.gone(name, uid)
+    custom_resources.look_at_all()
 
 
 def _name(kind: str, body: Body) -> _Name:
     meta = body["metadata"]
     return kind, meta.get("namespace") or "", meta["name"]
+
+
+def _generation(body: Body) -> int:
+    return int(body["metadata"].get("generation", 1))
 
 
 def _version(body: Body) -> int:

@@ -7,14 +7,14 @@ the key back with a growing delay; what the user must mend goes into the record'
 
 import logging
 import time
-from collections.abc import Callable, Container, Hashable, Mapping
+from collections.abc import Callable, Container, Hashable, Iterable, Mapping
 from typing import Any
 
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.parts import is_distributed
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.window import LEAST_SPARE
-from gpu_scheduler.jobs.drift import changes
+from gpu_scheduler.jobs.drift import changes, wanted_sizes
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import job as job_path
@@ -191,13 +191,13 @@ class Reconciler:
                 await create_service(self._client, job, project)
             for accepted in judged:
                 if accepted.role not in existing:
-                    body = self._as_wide(job, project, accepted.job, None)
+                    spec = accepted.job["spec"]
+                    width = self._width(job, project, spec["parallelism"])
+                    body = {**accepted.job, "spec": spec | {"parallelism": width}}
                     made = await create_job(self._client, job, body)
                     self._state.job_changed(made)
         except NotCreatableError as error:
-            if error.elsewhere:
-                return self._note_verdict(job, project, str(error))
-            return self._refuse(job, str(error))
+            return self._note_verdict(job, project, str(error))
         self._note_verdict(job, project, "")
         self._cannot_follow(job, "")
         self._wake()
@@ -205,14 +205,14 @@ class Reconciler:
     async def _follow(
         self, job: GPUJobRecord, own: Mapping[str, JobRecord], project: ProjectName
     ) -> None:
-        for wanted in await self._acceptance.rendered(job, project):
-            existing = own[wanted.role]
+        for role, size in wanted_sizes(job.spec).items() if job.spec is not None else ():
+            existing = own[role]
             if existing.complete:
                 continue
-            as_wide = self._as_wide(job, project, wanted.job, existing)
-            differs = changes(existing, as_wide["spec"])
+            width = self._width(job, project, size["parallelism"], (existing,))
+            differs = changes(existing, size | {"parallelism": width})
             if differs.get("suspend") is False and (
-                why := await self._writes.edited(existing, wanted.job)
+                why := await self._edited(job, existing, project)
             ):
                 self._cannot_follow(job, why)
                 return self._queue.add_after(job.key, _RECHECK_SECONDS)
@@ -225,21 +225,19 @@ class Reconciler:
                 return self._queue.add_after(job.key, _RECHECK_SECONDS)
         self._cannot_follow(job, self._writes.complaint(own.values()))
 
-    def _as_wide(
-        self,
-        job: GPUJobRecord,
-        project: ProjectName,
-        rendered: Mapping[str, Any],
-        existing: JobRecord | None,
-    ) -> Mapping[str, Any]:
-        """A rendered Job, made no wider than is of use."""
-        wanted = rendered["spec"]["parallelism"]
-        own = () if existing is None else (existing,)
+    async def _edited(self, job: GPUJobRecord, own: JobRecord, project: ProjectName) -> str:
+        """Why a Job stays suspended; empty if it need not."""
+        rendered = await self._acceptance.rendered(job, project)
+        return await self._writes.edited(own, {each.role: each.job for each in rendered}[own.role])
+
+    def _width(
+        self, job: GPUJobRecord, project: ProjectName, wanted: int, own: Iterable[JobRecord] = ()
+    ) -> int:
+        """How wide a Job is made (``own``: if it exists): no wider than is of use."""
         width = min(wanted, pods_at_once(self._state, job, project, own))
-        if width == wanted:
-            return rendered
-        self._queue.add_after(job.key, AGAIN_SECONDS)
-        return {**rendered, "spec": rendered["spec"] | {"parallelism": width}}
+        if width < wanted:
+            self._queue.add_after(job.key, AGAIN_SECONDS)
+        return width
 
     async def _expire(self, job: GPUJobRecord, running: list[JobRecord]) -> None:
         """Delete a finished GPUJob when its time to live is over and its end has been told.

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 
+from gpu_scheduler.api.validate import read
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.custom_resources import (
@@ -248,6 +249,44 @@ def test_a_status_update_does_not_forget_what_was_found_wrong_later(kind: str) -
     assert getattr(told.state.gpujobs[KEY], kind) == "no project"
     told.custom_resources.gpujob(gpujob_body(version=3, generation=2))
     assert told.state.gpujobs[KEY].complaint == ""
+
+
+def test_our_own_status_is_compared_and_nothing_else_happens(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told, reads = Told(), 0
+
+    def counting(*args: Any) -> Any:
+        nonlocal reads
+        reads += 1
+        return read(*args)
+
+    monkeypatch.setattr("gpu_scheduler.runtime.custom_resources.read", counting)
+    told.custom_resources.gpujob(gpujob_body(version=1))
+    assert (reads, len(told.changed), told.wakes) == (1, 1, 1)
+    told.state.take_touched()
+    known = told.state.gpujobs[KEY]
+    for version in range(2, 1000):
+        known.status = {"phase": "Pending", "message": f"{version}"}  # as the writer notes it
+        told.custom_resources.gpujob(gpujob_body(version=version, status=dict(known.status)))
+    assert (reads, len(told.changed), told.wakes) == (1, 1, 1)
+    assert told.state.gpujobs[KEY] is known and not told.state.touched
+    # A status that somebody else wrote is put right, still without another look at the spec.
+    told.custom_resources.gpujob(gpujob_body(version=1000, status={"phase": "Running"}))
+    assert (reads, len(told.changed), told.state.touched) == (1, 2, {KEY})
+    told.custom_resources.gpujob(gpujob_body(version=1001, generation=2))
+    assert (reads, len(told.changed)) == (2, 3)
+
+
+def test_that_a_gpujob_is_being_deleted_is_news_of_the_same_generation() -> None:
+    told = Told()
+    told.custom_resources.gpujob(gpujob_body(version=1))
+    version = told.state.version
+    body = gpujob_body(version=2)
+    body["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    told.custom_resources.gpujob(body)
+    assert told.state.gpujobs[KEY].deleting and told.state.version > version
+    assert told.changed == [KEY, KEY]
 
 
 def test_a_new_gpujob_of_the_same_name_is_judged_anew() -> None:

@@ -23,6 +23,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.acceptance import Accepted, Refused
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
+from gpu_scheduler.runtime.refusals import FIRST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
 
@@ -35,7 +36,7 @@ class FakeAcceptance:
 
     def __init__(self) -> None:
         self.verdict: Any = None
-        self.judged = 0
+        self.judged = self.rendered_times = 0
 
     async def judge(
         self, job: GPUJobRecord, project: ProjectName
@@ -47,6 +48,7 @@ class FakeAcceptance:
 
     async def rendered(self, job: GPUJobRecord, project: ProjectName) -> tuple[Accepted, ...]:
         assert job.spec is not None
+        self.rendered_times += 1
         return tuple(
             Accepted(
                 {
@@ -200,6 +202,8 @@ async def test_a_job_that_the_server_refuses_says_why() -> None:
     case.answers = {"POST": UNPROCESSABLE}
     await case.handle()
     assert "told so" in case.problem and case.problem.startswith("spec: ")
+    (again,) = await case.keys_within(FIRST_SECONDS + 1)  # a policy may be what refused it
+    assert again == FIRST_SECONDS
 
 
 @virtual

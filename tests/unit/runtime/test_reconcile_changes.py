@@ -27,6 +27,15 @@ async def test_parallelism_and_suspend_are_followed() -> None:
     }
 
 
+@virtual
+async def test_nothing_is_rendered_or_asked_about_a_job_that_is_as_it_should_be() -> None:
+    case = Case(parallelism=3, completions=8)
+    case.state.job_changed(make_job(parallelism=3, completions=8))
+    for _ in range(3):
+        await case.handle()
+    assert (case.client.sent, case.acceptance.rendered_times) == ([], 0)
+
+
 @pytest.mark.parametrize(
     "answer",
     [errors.Forbidden(403, "Forbidden", "no more than 2 pods"), UNPROCESSABLE],
