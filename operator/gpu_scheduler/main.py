@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 import typer
 
 from gpu_scheduler import __version__
-from gpu_scheduler.sweeps_cli.app import app as sweep_app
+from gpu_scheduler.sweeps.commands.app import app as sweep_app
 
 if TYPE_CHECKING:
     from gpu_scheduler.kube.connection import Connection

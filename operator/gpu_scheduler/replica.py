@@ -21,7 +21,7 @@ from gpu_scheduler.kube.lease import Elector
 from gpu_scheduler.runtime.leader_label import follow
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.settings import Settings
-from gpu_scheduler.runtime.sweeps.reports import Reports
+from gpu_scheduler.sweeps.runtime.reports import Reports
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener

@@ -15,8 +15,8 @@ from tests.unit.api.sweep_cases import sweep
 
 from cluster import Running
 from gpu_scheduler.api.names import API_VERSION, LABEL_JOB, RESULTS_KEY, results_name
-from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
-from gpu_scheduler.core.sweeps.rows import Header, encode
+from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
+from gpu_scheduler.sweeps.core.rows import Header, encode
 
 ROOT = Path(__file__).parents[2]
 NAMESPACE = "sweep-cli"

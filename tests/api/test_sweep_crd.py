@@ -18,7 +18,7 @@ from tests.unit.api.sweep_cases import RIGHT, WRONG, WRONG_FOR_SCHEMA, listed, s
 from cluster import Running
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import API_VERSION
-from gpu_scheduler.core.sweeps.trials import parameters_of
+from gpu_scheduler.sweeps.core.trials import parameters_of
 
 ROOT = Path(__file__).parents[2]
 PATH = f"/apis/{API_VERSION}/namespaces/default/gpujobs"

@@ -6,8 +6,8 @@ from tests.api.replica import CALM_LEASE
 from tests.api.tenant import Json, Tenant, runs, template, until
 
 from gpu_scheduler.api.names import HPARAMS, RESULTS_KEY, TRIAL, results_name
-from gpu_scheduler.core.sweeps.outcome import Outcome, TrialState
-from gpu_scheduler.core.sweeps.rows import decode
+from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
+from gpu_scheduler.sweeps.core.rows import decode
 
 SETTINGS = {**CALM_LEASE, "results_seconds": "0.5"}
 LOSS: Json = {"metric": "loss", "goal": "minimize"}

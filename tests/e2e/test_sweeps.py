@@ -28,7 +28,7 @@ from gpu_scheduler.api.names import (
     LABEL_LEADER,
     TRIAL,
 )
-from gpu_scheduler.core.sweeps.outcome import TrialState
+from gpu_scheduler.sweeps.core.outcome import TrialState
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "sweeps"

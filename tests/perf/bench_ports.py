@@ -31,11 +31,11 @@ from tests.perf.workload import IMAGE, NAMESPACE
 
 from cluster import Running
 from gpu_scheduler.api.names import API_VERSION, GROUP, LEASE, REPORT_URL, VERSION
-from gpu_scheduler.core.sweeps.objective import Objective
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.kubeconfig import from_kubeconfig
 from gpu_scheduler.kube.paths import core, lease, of_group
-from gpu_scheduler.runtime.sweeps.search import SearchThread
+from gpu_scheduler.sweeps.core.objective import Objective
+from gpu_scheduler.sweeps.runtime.log_search import SearchThread
 
 HONEST = "127.0.0.9"
 _TRIALS = 20

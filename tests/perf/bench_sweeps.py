@@ -36,14 +36,14 @@ from tests.perf.workload import IMAGE, NAMESPACE
 from cluster import Running, process
 from gpu_scheduler.api.names import API_VERSION, GROUP, HPARAMS, VERSION
 from gpu_scheduler.api.sweep import SweepSpec
-from gpu_scheduler.core.sweeps.outcome import TrialState
-from gpu_scheduler.core.sweeps.trials import parameters_of
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.kubeconfig import from_kubeconfig
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.kube.reflector import Reflector
+from gpu_scheduler.sweeps.core.outcome import TrialState
+from gpu_scheduler.sweeps.core.trials import parameters_of
 
 SEARCH: dict[str, Any] = {
     "algorithm": "random",

@@ -20,12 +20,12 @@ from gpu_scheduler.api.names import (
     TRIAL,
     results_name,
 )
-from gpu_scheduler.core.sweeps.outcome import Outcome
-from gpu_scheduler.core.sweeps.rows import decode
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.kube.paths import core
+from gpu_scheduler.sweeps.core.outcome import Outcome
+from gpu_scheduler.sweeps.core.rows import decode
 
 
 class Sized(msgspec.Struct, frozen=True):

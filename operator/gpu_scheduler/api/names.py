@@ -45,7 +45,7 @@ REPORT_URL = f"{GROUP}/report-url"
 SEGMENT = f"{GROUP}/segment"
 FIRST_TRIAL = f"{GROUP}/first-trial"
 FILE_HPARAMS = "hparams.json"  # under MOUNT_PATH
-RESULTS_KEY = "trials"  # of a results ConfigMap: the rows, see core.sweeps.rows
+RESULTS_KEY = "trials"  # of a results ConfigMap: the rows, see sweeps.core.rows
 
 # On Jobs: a digest of the rendered pod template and path, to see a drift.
 RENDERED = f"{GROUP}/rendered"

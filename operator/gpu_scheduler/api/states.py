@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import Literal
 
 from gpu_scheduler.core.model.decision import Reason
-from gpu_scheduler.core.sweeps.verdict import Reason as Sweep
+from gpu_scheduler.sweeps.core.verdict import Reason as Sweep
 
 EventKind = Literal["Normal", "Warning"]
 

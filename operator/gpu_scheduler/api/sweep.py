@@ -1,6 +1,6 @@
 """``spec.sweep``: a search over parameters, whose trials are the indexes of a GPUJob.
 
-What the fields mean for trial i is worked out in ``core.sweeps``; ``search`` and ``objective`` turn
+What the fields mean for trial i is worked out in ``sweeps.core``; ``search`` and ``objective`` turn
 the spec into the values used there. Numbers are taken in one canonical form, because JSON does not
 tell 32 from 32.0, and a preview on a laptop must show what the operator will do.
 """
@@ -14,12 +14,12 @@ from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field, WithJso
 
 from gpu_scheduler.api import sweep_rules
 from gpu_scheduler.api.model import SET, ApiModel, rules
-from gpu_scheduler.core.sweeps import space
-from gpu_scheduler.core.sweeps.objective import Goal, Objective
-from gpu_scheduler.core.sweeps.rows import MAX_ALSO
-from gpu_scheduler.core.sweeps.space import Space, Value
-from gpu_scheduler.core.sweeps.stopping import Asha, Median, Stopping
-from gpu_scheduler.core.sweeps.trials import Algorithm, Search
+from gpu_scheduler.sweeps.core import space
+from gpu_scheduler.sweeps.core.objective import Goal, Objective
+from gpu_scheduler.sweeps.core.rows import MAX_ALSO
+from gpu_scheduler.sweeps.core.space import Space, Value
+from gpu_scheduler.sweeps.core.stopping import Asha, Median, Stopping
+from gpu_scheduler.sweeps.core.trials import Algorithm, Search
 
 MAX_PARAMETERS = 64
 MAX_VALUES = 1000

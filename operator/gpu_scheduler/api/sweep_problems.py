@@ -18,8 +18,8 @@ from gpu_scheduler.api.log_regex import LogRegexError, compiled
 from gpu_scheduler.api.names import segment_name
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.sweep import EarlyStoppingSpec, ParameterSpec, StoppingType, SweepSpec
-from gpu_scheduler.core.sweeps.rows import MAX_ADAPTIVE, MAX_VALUES_BYTES
-from gpu_scheduler.core.sweeps.trials import Algorithm
+from gpu_scheduler.sweeps.core.rows import MAX_ADAPTIVE, MAX_VALUES_BYTES
+from gpu_scheduler.sweeps.core.trials import Algorithm
 
 _NAME = re.compile(sweep_rules.NAME)
 _LABEL_LENGTH = 63
@@ -69,7 +69,7 @@ def _search_problems(sweep: SweepSpec) -> Iterator[Problem]:
 
 
 def _adaptive_problems(parameters: Mapping[str, ParameterSpec]) -> Iterator[Problem]:
-    """A thousand trials with their values must fit into one object, see ``core.sweeps.rows``."""
+    """A thousand trials with their values must fit into one object, see ``sweeps.core.rows``."""
     if len(parameters) > MAX_ADAPTIVE:
         yield Problem(_PARAMETERS, sweep_rules.TPE_PARAMETERS)
     for name, parameter in parameters.items():

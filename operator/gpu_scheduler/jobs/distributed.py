@@ -16,8 +16,9 @@ from typing import Any
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import RANK
 from gpu_scheduler.api.parts import hosts
+from gpu_scheduler.api.pod_env import JOB_INDEX, Env, from_annotation
 from gpu_scheduler.api.roles import Framework
-from gpu_scheduler.jobs.env import HOSTS, JOB_INDEX, ROLE, WORLD_SIZE, Env, from_annotation
+from gpu_scheduler.jobs.env import HOSTS, ROLE, WORLD_SIZE
 
 TORCH_PORT = "29500"  # the default of torch.distributed
 TENSORFLOW_PORT = 2222

@@ -17,11 +17,10 @@ from gpu_scheduler.api.names import (
     devices_annotation,
     memory_mib_annotation,
 )
+from gpu_scheduler.api.pod_env import JOB_COMPLETIONS, JOB_INDEX, Env, from_annotation
 
 MEMORY_LIMIT_MIB = "GPU_MEMORY_LIMIT_MIB"
 JOB_NAME = "GPUJOB_NAME"
-JOB_INDEX = "GPUJOB_INDEX"
-JOB_COMPLETIONS = "GPUJOB_COMPLETIONS"
 ROLE = "GPUJOB_ROLE"
 WORLD_SIZE = "GPUJOB_WORLD_SIZE"
 HOSTS = "GPUJOB_HOSTS"
@@ -30,8 +29,6 @@ INDEX_ANNOTATION = "batch.kubernetes.io/job-completion-index"  # set by the Job 
 
 _IDENTITY = (JOB_NAME, JOB_INDEX, JOB_COMPLETIONS, ROLE, WORLD_SIZE, HOSTS)
 RESERVED = frozenset({VISIBLE_DEVICES, MEMORY_LIMIT_MIB, *_IDENTITY})
-
-Env = list[dict[str, Any]]
 
 
 def identity(job: str, completions: int) -> Env:
@@ -75,9 +72,3 @@ def _kept(theirs: Sequence[Mapping[str, Any]] | None) -> Env:
 
 def _reserved(name: object) -> bool:
     return name in RESERVED or (isinstance(name, str) and name.startswith(CAP_PREFIX))
-
-
-def from_annotation(name: str, annotation: str) -> dict[str, Any]:
-    """A variable with the value of an annotation of the pod."""
-    field = {"fieldPath": f"metadata.annotations['{annotation}']"}
-    return {"name": name, "valueFrom": {"fieldRef": field}}

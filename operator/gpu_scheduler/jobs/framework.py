@@ -13,9 +13,9 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from gpu_scheduler.api.names import memory_bytes_annotation
+from gpu_scheduler.api.pod_env import Env, from_annotation
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB
-from gpu_scheduler.jobs.env import Env, from_annotation
 
 CUPY_LIMIT = "CUPY_GPU_MEMORY_LIMIT"  # bytes: a per cent value would be taken of the capped total
 JAX_FRACTION = "XLA_PYTHON_CLIENT_MEM_FRACTION"

@@ -26,22 +26,23 @@ from gpu_scheduler.api.names import (
 )
 from gpu_scheduler.api.numbering import FIRST_INIT, numbered
 from gpu_scheduler.api.parts import Part, is_distributed, is_gang, parts
+from gpu_scheduler.api.pod_env import Env
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.api.roles import Framework
 from gpu_scheduler.core.model.request import DeviceRequest
-from gpu_scheduler.core.sweeps.segments import Segment, following
 from gpu_scheduler.jobs import cap
 from gpu_scheduler.jobs.distributed import peer_env, peer_framework_env
 from gpu_scheduler.jobs.drift import digest
-from gpu_scheduler.jobs.env import Env, gpu_env, identity, void_env
+from gpu_scheduler.jobs.env import gpu_env, identity, void_env
 from gpu_scheduler.jobs.framework import framework_env
-from gpu_scheduler.jobs.hparams import fail_fast_rules, inject, segment_annotations
 from gpu_scheduler.jobs.marks import merged, own_labels
 from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.jobs.scheduling import schedule
 from gpu_scheduler.jobs.template import pod_template
 from gpu_scheduler.jobs.volume import downward_volume, mount
 from gpu_scheduler.jobs.write_path import WritePath
+from gpu_scheduler.sweeps.core.segments import Segment, following
+from gpu_scheduler.sweeps.injection import fail_fast_rules, inject, segment_annotations
 
 # The first rule that matches decides. An eviction is nobody's fault, even after the time limit.
 _FAILURE_POLICY = (("Ignore", CONDITION_DISRUPTION), ("FailIndex", CONDITION_TIME_LIMIT))

@@ -15,7 +15,6 @@ from gpu_scheduler.api.names import CAP_CONTAINER, PRIORITY_CLASS
 from gpu_scheduler.api.parts import Part, parts
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.model.request import ProjectName
-from gpu_scheduler.core.sweeps.segments import Segment
 from gpu_scheduler.jobs import write_path
 from gpu_scheduler.jobs.cap import CapImage, users_field
 from gpu_scheduler.jobs.conflicts import problems
@@ -26,6 +25,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.sweeps.core.segments import Segment
 
 _CACHE_SECONDS = 30.0
 

@@ -15,7 +15,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 from gpu_scheduler.api.allocation import contexts
 from gpu_scheduler.api.names import TERM
@@ -45,6 +45,18 @@ _AT_ONCE = 5  # tries with new versions of the pod, before the planner is asked 
 _REFUSALS = (errors.BadRequest, errors.Forbidden, errors.Unprocessable)
 
 
+class More(Protocol):
+    """What placements set beside the allocation."""
+
+    def prepare(self, decision: Place, then: Callable[[], None]) -> bool:
+        """Whether it is known; if not, ``then`` is called when it is."""
+        ...
+
+    def annotations(self, decision: Place) -> Mapping[str, str]:
+        """What the write sets; NotPlaceableError if the pod cannot be placed."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Writing:
     """How placements are written.
@@ -58,7 +70,7 @@ class Writing:
 
     concurrency: int
     pin: Pin
-    more: Callable[[Place], Mapping[str, str]] = lambda decision: {}
+    more: More | None = None
     observe_seconds: Callable[[float], None] = lambda seconds: None
 
 
@@ -97,6 +109,11 @@ class Binder:
         self.idle.clear()
         touch_job = partial(self._state.touch, decision.job)
         slow = asyncio.get_running_loop().call_later(_SLOW_SECONDS, touch_job)
+        write = partial(self._write_soon, decision, pod, slow)
+        if self._how.more is None or self._how.more.prepare(decision, write):
+            write()
+
+    def _write_soon(self, decision: Place, pod: Pod, slow: asyncio.TimerHandle) -> None:
         self._todo.append((decision, pod, slow))
         self._ready.release()
 
@@ -184,7 +201,7 @@ class Binder:
         by_device = {d.id: d.context_mib for d in known[1] if d.context_mib} if known else {}
         more = {
             **contexts(decision.grants, by_device),
-            **self._how.more(decision),
+            **(self._how.more.annotations(decision) if self._how.more is not None else {}),
             TERM: self._term.text,
         }
         return place(

@@ -62,12 +62,12 @@ from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.runtime.starting import Starting
 from gpu_scheduler.runtime.states import Known
 from gpu_scheduler.runtime.status_writer import StatusWriter
-from gpu_scheduler.runtime.sweeps.pruning import Pruning
-from gpu_scheduler.runtime.sweeps.reports import Reports
-from gpu_scheduler.runtime.sweeps.sweeping import Sweeping
 from gpu_scheduler.runtime.term import Term
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.sweeps.runtime.pruning import Pruning
+from gpu_scheduler.sweeps.runtime.reports import Reports
+from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 
 log = logging.getLogger(__name__)
 
@@ -125,8 +125,8 @@ class Operator:
             self.state,
             client,
             self.queue,
+            settings,
             wake=self._wake,
-            results_seconds=settings.results_seconds,
             clock=clock,
         )
         self.binder = Binder(
@@ -137,7 +137,7 @@ class Operator:
             Writing(
                 settings.write_concurrency,
                 Pin(settings.pin),
-                more=self.sweeping.start.annotations,
+                more=self.sweeping.start,
                 observe_seconds=observations.bind_seconds,
             ),
             clock=clock,
@@ -168,9 +168,7 @@ class Operator:
         )
         self.services = Services(self.state, client, self.events)
         self.pruning = Pruning(self.state, client, self.evictor, self.events, clock=clock)
-        sweeps, url = self.sweeping.sweeps, settings.report_url if settings.report_port else ""
-        self.reports = Reports(self.state, sweeps, self.pruning, url, clock)
-        sweeps.report_url = self.reports.url
+        self.reports = Reports(self.state, self.sweeping.sweeps, self.pruning, clock)
         self.holders = _holders(self.state, client, settings, clock)
         self.node_orders = NodeOrders(
             self.state,

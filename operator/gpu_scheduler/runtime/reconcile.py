@@ -31,10 +31,10 @@ from gpu_scheduler.runtime.custom_resources import GPUJOBS
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.refusals import Refusals
-from gpu_scheduler.runtime.sweeps.segments import Segments
 from gpu_scheduler.runtime.width import AGAIN_SECONDS, pods_at_once
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
+from gpu_scheduler.sweeps.runtime.segments import Segments
 
 log = logging.getLogger(__name__)
 

@@ -21,10 +21,10 @@ from gpu_scheduler.runtime.counting import Counted, Failed
 from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.runtime.states import NOTHING, Facts, Known, Said, is_victim
-from gpu_scheduler.runtime.sweeps.status import Judged
 from gpu_scheduler.state.agents import compute_percent, worst
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.sweeps.runtime.status import Judged
 
 _PLACEMENTS = 8
 

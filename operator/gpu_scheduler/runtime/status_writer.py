@@ -34,9 +34,9 @@ from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.runtime.reconcile import FINISHED
 from gpu_scheduler.runtime.states import NOTHING, Known
 from gpu_scheduler.runtime.status import gpujob_status
-from gpu_scheduler.runtime.sweeps.status import Judged
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.sweeps.runtime.status import Judged
 
 log = logging.getLogger(__name__)
 

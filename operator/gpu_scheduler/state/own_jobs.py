@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator
 from gpu_scheduler.api.names import segment_name
 from gpu_scheduler.api.parts import job_name
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.core.sweeps.segments import SEGMENT_TRIALS
 from gpu_scheduler.state.departed import Departed
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS
 
 
 def misfit(job: JobRecord, gpujob: GPUJobRecord | None) -> str:

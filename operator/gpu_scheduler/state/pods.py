@@ -15,13 +15,13 @@ from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import PodUID
-from gpu_scheduler.core.sweeps.tokens import token_of
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import Condition, Meta, Pod
 from gpu_scheduler.state import containers
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import JobRecord
 from gpu_scheduler.state.plugin import asked
+from gpu_scheduler.sweeps.core.tokens import token_of
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 _ENDED = {"Succeeded", "Failed"}

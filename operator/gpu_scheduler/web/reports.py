@@ -11,8 +11,8 @@ from collections.abc import Callable
 
 from aiohttp import web
 
-from gpu_scheduler.core.sweeps.reports import MAX_REPORT_BYTES
-from gpu_scheduler.runtime.sweeps.reports import Answer, Reports
+from gpu_scheduler.sweeps.core.reports import MAX_REPORT_BYTES
+from gpu_scheduler.sweeps.runtime.reports import Answer, Reports
 
 _BODY_SECONDS = 5.0
 _STANDBY = Answer(503, {"error": "this replica does not lead; try again"}, retry_after_seconds=2)

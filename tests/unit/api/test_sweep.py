@@ -18,9 +18,9 @@ from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.log_regex import LogRegexError, compiled
 from gpu_scheduler.api.sweep import EarlyStoppingSpec, SweepSpec
 from gpu_scheduler.api.validate import Problem, problems, read
-from gpu_scheduler.core.sweeps.objective import Goal, Objective
-from gpu_scheduler.core.sweeps.stopping import Asha, Median
-from gpu_scheduler.core.sweeps.trials import parameters_of
+from gpu_scheduler.sweeps.core.objective import Goal, Objective
+from gpu_scheduler.sweeps.core.stopping import Asha, Median
+from gpu_scheduler.sweeps.core.trials import parameters_of
 
 
 def judge(spec: dict[str, Any], name: str = "train") -> list[Problem]:

@@ -580,11 +580,15 @@ def test_a_write_whose_term_is_refused_is_tried_again_on_the_same_node_but_not_a
 async def test_a_pod_whose_write_cannot_be_made_stops_no_other() -> None:
     case = Case()
 
-    def breaks(decision: Any) -> dict[str, str]:
-        raise KeyError("odd")
+    class Breaks:
+        def prepare(self, decision: Any, then: Any) -> bool:
+            return True
+
+        def annotations(self, decision: Any) -> dict[str, str]:
+            raise KeyError("odd")
 
     how = case.binder._how
-    case.binder._how = replace(how, more=breaks)
+    case.binder._how = replace(how, more=Breaks())
     async with Running(case.binder.run()):
         for _ in range(3):  # more than there are workers
             case.decide()

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import CONFLICT, Sent
-from tests.unit.runtime.sweeps.cases import KEY as SWEEP
-from tests.unit.runtime.sweeps.cases import segment_job
-from tests.unit.runtime.sweeps.test_segments import Making
 from tests.unit.runtime.test_reconcile import KEY, Case
 from tests.unit.runtime.virtual_loop import clock, virtual
 from tests.unit.state.builders import make_job
 from tests.unit.state.test_cluster_state import make_cluster_state
+from tests.unit.sweeps.runtime.cases import KEY as SWEEP
+from tests.unit.sweeps.runtime.cases import segment_job
+from tests.unit.sweeps.runtime.test_segments import Making
 
 from gpu_scheduler.api.names import FIRST_TRIAL, LABEL_JOB
 from gpu_scheduler.core.model.request import JobKey

@@ -21,10 +21,10 @@ from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.evictor import Eviction
 from gpu_scheduler.runtime.heartbeats import Heartbeats
 from gpu_scheduler.runtime.preemption import Preemption
-from gpu_scheduler.runtime.sweeps.pruning import Pruning
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.devices import Device
 from gpu_scheduler.state.jobs import epoch_seconds
+from gpu_scheduler.sweeps.runtime.pruning import Pruning
 
 
 class Client:

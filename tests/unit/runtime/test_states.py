@@ -20,7 +20,6 @@ from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
-from gpu_scheduler.core.sweeps.verdict import Reason as SweepReason
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.states import NOTHING, Known
@@ -28,6 +27,7 @@ from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import GPUJobRecord, job_record
 from gpu_scheduler.state.pods import record
+from gpu_scheduler.sweeps.core.verdict import Reason as SweepReason
 
 PAGE = Path(__file__).parents[3] / "docs" / "states.md"
 NOW = "2026-01-02T00:00:00Z"

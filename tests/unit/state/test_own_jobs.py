@@ -4,9 +4,9 @@ from typing import Any
 
 import msgspec
 import pytest
-from tests.unit.runtime.sweeps.cases import RANDOM, segment_job
 from tests.unit.state.builders import half, make_gpujob, make_job, make_node, make_pod, make_project
 from tests.unit.state.cluster_states import waiting
+from tests.unit.sweeps.runtime.cases import RANDOM, segment_job
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Job

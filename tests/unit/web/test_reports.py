@@ -12,8 +12,8 @@ from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.sweeps.reports import MAX_REPORT_BYTES
-from gpu_scheduler.runtime.sweeps.reports import Answer
+from gpu_scheduler.sweeps.core.reports import MAX_REPORT_BYTES
+from gpu_scheduler.sweeps.runtime.reports import Answer
 from gpu_scheduler.web import reports as module
 from gpu_scheduler.web.bounded import Listener
 from gpu_scheduler.web.reports import app

@@ -1,0 +1,86 @@
+"""Rows with named columns, printed as a table for people, as CSV or as JSON.
+
+In CSV and JSON numbers have all their digits; a table for people rounds to six. In JSON, columns of
+a group are an object of their own, so that a parameter may be called ``trial``.
+"""
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_scheduler.sweeps.core.space import Value, text_of
+
+Cell = Value | None
+FORMATS = ("table", "csv", "json")
+PARAMETERS = "parameters"
+METRICS = "metrics"
+
+
+def columns(
+    first: Sequence[str],
+    metrics: Sequence[str],
+    parameters: Sequence[str],
+    last: Sequence[str] = (),
+) -> tuple[tuple[str, str], ...]:
+    """Columns of trials: what all have, metrics, parameters, and the rest."""
+    return (
+        *(("", name) for name in first),
+        *((METRICS, name) for name in metrics),
+        *((PARAMETERS, name) for name in parameters),
+        *(("", name) for name in last),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Columns, each with its group ("" = none), and rows; None is an empty cell."""
+
+    columns: tuple[tuple[str, str], ...]  # group and name
+    rows: Sequence[Sequence[Cell]]
+
+    def render(self, output: str) -> str:
+        """The text, without a newline at the end.
+
+        Raises:
+            ValueError: another format than those of ``FORMATS``.
+        """
+        if output == "csv":
+            return self._csv()
+        if output == "json":
+            return json.dumps(self.objects(), indent=2)
+        if output == "table":
+            return self._table()
+        raise ValueError(f"--output {output}: {', '.join(FORMATS)}")
+
+    def objects(self) -> list[dict[str, Any]]:
+        """The rows as JSON has them."""
+        found = []
+        for row in self.rows:
+            body: dict[str, Any] = {group: {} for group, _ in self.columns if group}
+            for (group, name), cell in zip(self.columns, row, strict=True):
+                (body[group] if group else body)[name] = cell
+            found.append(body)
+        return found
+
+    def _csv(self) -> str:
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow([name for _, name in self.columns])
+        writer.writerows(["" if c is None else text_of(c) for c in row] for row in self.rows)
+        return text.getvalue().removesuffix("\n")
+
+    def _table(self) -> str:
+        shown = [[name.upper() for _, name in self.columns]]
+        shown += [[_short(cell) for cell in row] for row in self.rows]
+        widths = [max(len(row[i]) for row in shown) for i in range(len(self.columns))]
+        lines = ("   ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) for r in shown)
+        return "\n".join(line.rstrip() for line in lines)
+
+
+def _short(cell: Cell) -> str:
+    if cell is None:
+        return ""
+    return f"{cell:.6g}" if isinstance(cell, float) else text_of(cell)

@@ -1,0 +1,89 @@
+"""Whether a sweep goes on, has succeeded or has failed, and whether more trials may start.
+
+The verdict is ours, not that of the Jobs: a sweep may succeed although some of its trials failed.
+It is a function of what is counted now, so a sweep that gets more trials goes on. Called by the
+status writer and, before a trial starts, by the planning cycle.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from gpu_scheduler.sweeps.core.outcome import TrialState
+from gpu_scheduler.sweeps.core.table import Summary
+
+
+class Phase(StrEnum):
+    """Where a sweep is in its life."""
+
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+
+
+class Reason(StrEnum):
+    """Why a sweep has ended, or starts no more trials."""
+
+    NONE = ""
+    ALL_TRIALS_ENDED = "AllTrialsEnded"
+    TARGET_REACHED = "TargetReached"
+    FAIL_FAST = "FailFastExitCode"
+    TOO_MANY_FAILED = "TooManyFailedTrials"
+    NONE_SUCCEEDED = "NoTrialSucceeded"
+
+
+@dataclass(frozen=True, slots=True)
+class FatalExit:
+    """A trial that ended with one of ``failFastExitCodes``."""
+
+    trial: int
+    code: int
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement. Failed sweeps stop what runs; after a target, what runs may finish."""
+
+    phase: Phase
+    reason: Reason = Reason.NONE
+    message: str = ""
+
+    @property
+    def may_start(self) -> bool:
+        """Whether waiting trials may start."""
+        return self.phase is Phase.RUNNING and self.reason is Reason.NONE
+
+
+def judge(
+    summary: Summary,
+    *,
+    completions: int,
+    running: int,
+    max_failed: int | None = None,
+    fatal: FatalExit | None = None,
+) -> Verdict:
+    """Judge a sweep.
+
+    Args:
+        summary: of the trials that have ended.
+        completions: trials in all.
+        running: trials that hold GPUs now.
+        max_failed: how many trials may fail; None: any number, if another succeeds.
+        fatal: a trial whose exit code says that no other can succeed.
+    """
+    failed, ended = summary.failed, summary.ended
+    if fatal is not None:
+        message = f"trial {fatal.trial} ended with exit code {fatal.code} (failFastExitCodes)"
+        return Verdict(Phase.FAILED, Reason.FAIL_FAST, message)
+    if max_failed is not None and failed > max_failed:
+        message = f"{failed} trials failed, maxFailedTrials is {max_failed}"
+        return Verdict(Phase.FAILED, Reason.TOO_MANY_FAILED, message)
+    if summary.target_reached and summary.best is not None:
+        phase = Phase.RUNNING if running else Phase.SUCCEEDED
+        message = f"trial {summary.best.trial} reached the target with {summary.best.value!r}"
+        return Verdict(phase, Reason.TARGET_REACHED, message)
+    if ended < completions:
+        return Verdict(Phase.RUNNING)
+    if not summary.counts.get(TrialState.SUCCEEDED):
+        return Verdict(Phase.FAILED, Reason.NONE_SUCCEEDED, f"none of {ended} trials succeeded")
+    message = f"{ended} trials ended, {failed} failed"
+    return Verdict(Phase.SUCCEEDED, Reason.ALL_TRIALS_ENDED, message)

@@ -1,0 +1,169 @@
+"""The Jobs of a sweep: one for each segment, opened when the one before runs out of trials.
+
+Level-triggered: what should be follows from the table of outcomes, the spec and the Jobs that
+exist. A Job whose trials may all run keeps the width it was made with, since its own end narrows
+it; only where two segments share the sweep's parallelism the later one is patched. Widths shrink
+before others grow, so the pods of all segments together never exceed it. A Job that was deleted and
+made again runs all its trials again, so what counts is what a Job has left, not what is not known
+yet. Called by the reconciler.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.jobs.drift import changes
+from gpu_scheduler.runtime.width import pods_at_once
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment, widths
+from gpu_scheduler.sweeps.core.verdict import Phase
+from gpu_scheduler.sweeps.runtime.loading import Loading
+from gpu_scheduler.sweeps.runtime.record import Sweep
+from gpu_scheduler.sweeps.runtime.segment_jobs import SegmentJobs, sizes
+from gpu_scheduler.sweeps.search.studies import Studies
+
+_FINISHED = ("Succeeded", "Failed")
+
+
+class Segments:
+    """Makes the Jobs of sweeps follow their GPUJobs."""
+
+    def __init__(
+        self, state: ClusterState, jobs: SegmentJobs, loading: Loading, studies: Studies
+    ) -> None:
+        """``jobs`` makes and writes them, ``studies`` knows whether adaptive searches can be."""
+        self._state, self._jobs = state, jobs
+        self._loading, self._studies = loading, studies
+
+    async def ended(self, job: GPUJobRecord) -> bool:
+        """Whether the sweep is over; then nothing of it runs on.
+
+        Raises:
+            ApiError: the API server could not be asked; try again.
+        """
+        sweep = await self._loading.loaded(job)
+        if sweep is None or not (is_over(job, sweep) or self._verdict_ended(sweep)):
+            return False
+        await self._jobs.stop(job)
+        return True
+
+    async def follow(self, job: GPUJobRecord, project: ProjectName) -> str | None:
+        """Open segments and adapt those that run; what is wrong, None if nothing.
+
+        Raises:
+            ApiError: the API server could not be asked; try again.
+            StaleJobError: try again soon.
+            NotCreatableError: the user has to do something.
+        """
+        sweep = await self._loading.loaded(job)
+        if sweep is None or job.spec is None:
+            return None
+        if refused := await self._cannot_search(sweep):
+            return refused
+        existing = self._jobs.of(job)
+        unended = [own for own in existing if not (own.complete or own.failure)]
+        at_once = pods_at_once(self._state, job, project, unended)
+        wanted = _wanted(sweep, existing, job.spec.total_pods, at_once) if sweep.may_start else []
+        if wanted and not existing and (refused := await self._jobs.refused(job, project)):
+            return refused
+        shares = _shares(sweep, existing, wanted, at_once)
+        for own, fields in _changes(sweep, existing, shares, suspend=job.spec.suspend):
+            await self._jobs.change(job, project, own, fields)
+        for segment in wanted:
+            await self._jobs.open(job, project, segment, shares[segment.first])
+        return None
+
+    def complaint(self, job: GPUJobRecord) -> str:
+        """What somebody else has changed in its Jobs and cannot be put back; empty if nothing."""
+        return self._jobs.complaint(job)
+
+    def _verdict_ended(self, sweep: Sweep) -> bool:
+        return sweep.verdict(running(self._state, sweep)).phase is not Phase.RUNNING
+
+    async def _cannot_search(self, sweep: Sweep) -> str:
+        if sweep.unsearchable:
+            return sweep.unsearchable
+        missing = await self._studies.missing() if sweep.search.adaptive else ""
+        return f"spec.sweep.algorithm: {missing}" if missing else ""
+
+
+def is_over(job: GPUJobRecord, sweep: Sweep) -> bool:
+    """Whether its status says that it has ended, and no trials were added since.
+
+    That stays true when Jobs and results are gone.
+    """
+    phase = job.status.get("phase")
+    if phase not in _FINISHED:
+        return False
+    trials = int((job.status.get("sweep") or {}).get("trials") or 0)
+    return phase == "Failed" or sweep.completions <= trials
+
+
+def running(state: ClusterState, sweep: Sweep) -> int:
+    """Trials that hold GPUs, or are about to."""
+    return len(sweep.live) + sum(1 for place in state.assumed.values() if place.job == sweep.key)
+
+
+def _changes(
+    sweep: Sweep, existing: list[JobRecord], shares: Mapping[int, int], *, suspend: bool
+) -> list[tuple[JobRecord, dict[str, Any]]]:
+    """Fields of Jobs that are to change; what becomes narrower goes first."""
+    found: list[tuple[int, JobRecord, dict[str, Any]]] = []
+    for own, size in zip(existing, sizes(existing), strict=True):
+        if not _left(sweep, own):
+            continue
+        width = shares[own.first_trial]
+        wanted = {"completions": size, "parallelism": width, "suspend": suspend}
+        if differs := changes(own, wanted):
+            found.append((width - own.parallelism, own, differs))
+    return [(own, differs) for _, own, differs in sorted(found, key=lambda each: each[0])]
+
+
+def _segment(job: JobRecord) -> Segment:
+    return Segment(0, job.first_trial, job.completions)
+
+
+def _shares(
+    sweep: Sweep, existing: list[JobRecord], wanted: list[Segment], parallelism: int
+) -> dict[int, int]:
+    """How wide each Job is to be, by its first trial."""
+    open_ = [(own.first_trial, own.completions, _left(sweep, own)) for own in existing]
+    ordered = sorted(open_ + [(segment.first, segment.size, segment.size) for segment in wanted])
+    shares = widths([left for _, _, left in ordered], parallelism)
+    return {
+        first: min(parallelism, size) if share == left else share
+        for (first, size, left), share in zip(ordered, shares, strict=True)
+    }
+
+
+def _left(sweep: Sweep, own: JobRecord) -> int:
+    """Trials that a Job still runs, once more or for the first time."""
+    if own.complete or own.failure:
+        return 0
+    uncounted = own.completions - own.succeeded - own.failed_indexes
+    return max(sweep.unfinished(_segment(own)), uncounted)
+
+
+def _wanted(sweep: Sweep, existing: list[JobRecord], total: int, parallelism: int) -> list[Segment]:
+    """Segments to open now. One whose trials have all ended needs no Job, if somebody deleted it.
+
+    The next one opens when fewer trials are left than may run at once.
+    """
+    have = {own.first_trial for own in existing}
+    known = {s.first: s.size for s in sweep.segments} | {
+        own.first_trial: size for own, size in zip(existing, sizes(existing), strict=True)
+    }
+    wanted: list[Segment] = []
+    unfinished, first, number = 0, 0, 0
+    while first < total:
+        until = min((f for f in known if f > first), default=total)
+        segment = Segment(number, first, known.get(first) or min(SEGMENT_TRIALS, until - first))
+        left = sweep.unfinished(segment)
+        if first not in have and left:
+            if first > max(have, default=-1) and unfinished >= parallelism:
+                break
+            wanted.append(segment)
+        unfinished += left
+        first, number = segment.end, number + 1
+    return wanted

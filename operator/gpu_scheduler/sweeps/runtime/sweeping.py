@@ -1,0 +1,109 @@
+"""All that a leader does for sweeps, put together; what the operator's other parts call is here."""
+
+import asyncio
+from collections.abc import Callable
+from typing import NoReturn
+
+from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.job_writes import JobWrites
+from gpu_scheduler.runtime.queue import WorkQueue
+from gpu_scheduler.runtime.settings import Settings
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.sweeps.runtime.loading import Loading
+from gpu_scheduler.sweeps.runtime.log_search import SearchThread
+from gpu_scheduler.sweeps.runtime.logs import Logs
+from gpu_scheduler.sweeps.runtime.lookup import Lookup
+from gpu_scheduler.sweeps.runtime.record import Sweeps
+from gpu_scheduler.sweeps.runtime.results import Results
+from gpu_scheduler.sweeps.runtime.salvage import as_it_ended, lost
+from gpu_scheduler.sweeps.runtime.segment_jobs import SegmentJobs
+from gpu_scheduler.sweeps.runtime.segments import Segments, is_over, running
+from gpu_scheduler.sweeps.runtime.start import Start
+from gpu_scheduler.sweeps.runtime.status import Judged, judged
+from gpu_scheduler.sweeps.runtime.trials import Trials
+from gpu_scheduler.sweeps.search.studies import Studies
+
+_GATHER_SECONDS = 0.5  # ends of trials, before the Jobs of their sweep are looked at
+
+
+class Sweeping:
+    """The parts, and the tasks that they need."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        client: Client,
+        queue: WorkQueue[JobKey],
+        settings: Settings,
+        *,
+        wake: Callable[[], None],
+        clock: Callable[[], float],
+    ) -> None:
+        """``queue``: of GPUJobs whose Jobs are to be looked at."""
+        self._state, self._client, self._wake = state, client, wake
+        self.sweeps = Sweeps(state)
+        self._search = SearchThread()
+        self._logs = Logs(client, self._search)
+        self.trials = Trials(
+            state,
+            self.sweeps,
+            changed=lambda key: queue.add_after(key, _GATHER_SECONDS),
+            read_log=self._logs.read,
+            wake=wake,
+            clock=clock,
+        )
+        self._studies = Studies()
+        self.start = Start(
+            state,
+            self.sweeps,
+            self._studies,
+            report_url=settings.report_url if settings.report_port else "",
+            changed=queue.add,
+        )
+        self.results = Results(
+            client,
+            self.sweeps,
+            seconds=settings.results_seconds,
+            clock=clock,
+            terminating=state.terminating,
+        )
+        self._lookup = Lookup(client, self.trials)
+
+    def segments(self, acceptance: Acceptance, writes: JobWrites) -> Segments:
+        """What makes the Jobs of sweeps."""
+        jobs = SegmentJobs(
+            self._state,
+            self._client,
+            acceptance,
+            writes,
+            made=self.trials.job_changed,
+            wake=self._wake,
+        )
+        loading = Loading(self._state, self.sweeps, self.trials, self.results)
+        return Segments(self._state, jobs, loading, self._studies)
+
+    def judged(self, job: GPUJobRecord) -> Judged | None:
+        """A sweep as its status shows it; None where that is not known (any more)."""
+        sweep = self.sweeps.of(job.key)
+        if sweep is None or not sweep.loaded:
+            return None
+        found = judged(sweep, running(self._state, sweep), lost(sweep))
+        if not is_over(job, sweep):
+            return found
+        return as_it_ended(job, sweep) or (found if found.ended is not None else None)
+
+    async def run(self) -> NoReturn:
+        """Work for ever; ends with NotLeader when the fence closes."""
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self.start.run())
+                group.create_task(self.results.run())
+                group.create_task(self._logs.run())
+                group.create_task(self._lookup.run())
+        finally:
+            self._search.close()
+            self._studies.close()
+        raise AssertionError("they do not end")

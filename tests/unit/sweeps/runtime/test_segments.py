@@ -1,0 +1,229 @@
+"""The Jobs of a sweep: which are made, how wide they are, and when nothing is made any more."""
+
+import sys
+from typing import Any
+
+import pytest
+from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.job_writing import job_writes
+from tests.unit.runtime.virtual_loop import virtual
+from tests.unit.sweeps.runtime.cases import KEY, Case, segment_job
+
+from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.jobs.write_path import WritePath
+from gpu_scheduler.runtime.acceptance import Accepted, Refused
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
+from gpu_scheduler.sweeps.core.segments import Segment
+from gpu_scheduler.sweeps.runtime.loading import Loading
+from gpu_scheduler.sweeps.runtime.results import Results
+from gpu_scheduler.sweeps.runtime.segment_jobs import SegmentJobs
+from gpu_scheduler.sweeps.runtime.segments import Segments
+from gpu_scheduler.sweeps.search.studies import Studies
+
+TEAM = ProjectName("team-a")
+
+
+class FakeAcceptance:
+    """Renders no more than what a segment is."""
+
+    def __init__(self) -> None:
+        self.refused = ""
+        self.judged = 0
+
+    async def judge(self, job: GPUJobRecord, project: ProjectName) -> Any:
+        self.judged += 1
+        return Refused(self.refused) if self.refused else ()
+
+    async def rendered(
+        self, job: GPUJobRecord, project: ProjectName, segment: Segment
+    ) -> tuple[Accepted, ...]:
+        body = {"metadata": {"name": f"job-s{segment.number}"}, "spec": {"first": segment.first}}
+        body["spec"]["completions"] = segment.size
+        return (Accepted(body, WritePath.BIND),)
+
+
+class Making(Case):
+    """A case whose Jobs are made and patched."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.acceptance = FakeAcceptance()
+        self.client = FakeClient(self._reply)
+        self.version = 10
+        results = Results(self.client, self.sweeps, seconds=5, clock=lambda: 0.0)  # type: ignore[arg-type]
+        jobs = SegmentJobs(
+            self.state,
+            self.client,  # type: ignore[arg-type]
+            self.acceptance,  # type: ignore[arg-type]
+            job_writes(self.state, self.client),
+            made=self.trials.job_changed,
+            wake=lambda: None,
+        )
+        loading = Loading(self.state, self.sweeps, self.trials, results)
+        self.segments = Segments(self.state, jobs, loading, Studies())
+
+    def _reply(self, sent: Sent) -> Any:
+        self.version += 1
+        if sent.method == "POST":
+            number = int(sent.body["metadata"]["name"].removeprefix("job-s"))
+            spec = sent.body["spec"]
+            size, width = spec["completions"], spec["parallelism"]
+            return segment_job(number, spec["first"], size, parallelism=width, version=self.version)
+        name = sent.path.rpartition("/")[2]
+        known = next(j for j in self.state.jobs_of(KEY) if j.name == name)
+        spec = {"parallelism": known.parallelism, "suspend": known.suspend} | sent.body["spec"]
+        number = int(name.removeprefix("job-s"))
+        spec["succeeded"] = known.succeeded
+        size = spec.pop("completions", known.completions)
+        return segment_job(number, known.first_trial, size, version=self.version, **spec)
+
+    async def follow(self) -> str | None:
+        """One look at the GPUJob; what is wrong with it."""
+        return await self.segments.follow(self.state.gpujobs[KEY], TEAM)
+
+    def end(self, *trials: int) -> None:
+        """Trials end, and their Jobs count them."""
+        for trial in trials:
+            self.trials.end(self.sweep, Outcome(trial, TrialState.SUCCEEDED, 1.0))
+        for job in list(self.state.jobs_of(KEY)):
+            theirs = [t for t in trials if 0 <= t - job.first_trial < job.completions]
+            if theirs:
+                self.version += 1
+                done = job.succeeded + len(theirs)
+                self._job_says(job, self.version, parallelism=job.parallelism, succeeded=done)
+
+    def _job_says(self, job: JobRecord, version: int, **said: Any) -> None:
+        number = int(job.name.removeprefix("job-s"))
+        obj = segment_job(number, job.first_trial, job.completions, version=version, **said)
+        self.state.job_changed(obj)
+
+    @property
+    def jobs(self) -> dict[str, tuple[int, int, int]]:
+        """First trial, number of trials and width, by name."""
+        return {
+            j.name: (j.first_trial, j.completions, j.parallelism) for j in self.state.jobs_of(KEY)
+        }
+
+
+@virtual
+async def test_a_sweep_of_a_hundred_thousand_trials_begins_with_one_job() -> None:
+    case = Making(completions=100_000)
+    await case.follow()
+    await case.follow()
+    assert case.jobs == {"job-s0": (0, 1000, 2)}
+    assert case.acceptance.judged == 1 and len(case.client.sent) == 1
+
+
+@virtual
+async def test_the_next_segment_opens_when_fewer_are_left_than_may_run() -> None:
+    case = Making(completions=1500)
+    await case.follow()
+    case.end(*range(998))
+    await case.follow()
+    assert len(case.jobs) == 1
+    case.end(998)
+    await case.follow()
+    assert case.jobs == {"job-s0": (0, 1000, 2), "job-s1": (1000, 500, 1)}
+    case.end(999)
+    await case.follow()
+    assert case.jobs == {"job-s0": (0, 1000, 2), "job-s1": (1000, 500, 2)}
+    assert len(case.client.sent) == 3, "no Job is patched but the later one, once"
+
+
+@virtual
+async def test_more_completions_are_segments_of_their_own() -> None:
+    case = Making(completions=3)
+    await case.follow()
+    case.end(0, 1)
+    case.sweep.completions = 8
+    record = case.state.gpujobs[KEY]
+    assert record.spec is not None
+    record.spec = record.spec.model_copy(update={"completions": 8})
+    await case.follow()
+    assert case.jobs == {"job-s0": (0, 3, 2), "job-s1": (3, 5, 1)}
+
+
+@virtual
+async def test_a_job_that_was_deleted_is_made_again_unless_all_its_trials_have_ended() -> None:
+    case = Making(completions=12)
+    for number in range(3):
+        case.job(number, first=4 * number, size=4, parallelism=2)
+    case.end(0, 1, 2, 3, 4)
+    case.state.job_gone("job-0")
+    case.state.job_gone("job-1")
+    await case.follow()
+    assert case.jobs == {"job-s1": (4, 4, 2), "job-s2": (8, 4, 0)}
+    methods = [sent.method for sent in case.client.sent]
+    assert methods == ["PATCH", "POST"], "the one makes room before the other begins"
+
+
+@virtual
+async def test_a_job_that_was_made_again_and_the_next_one_share_what_may_run_at_once() -> None:
+    case = Making(completions=1500)
+    await case.follow()
+    case.end(*range(999))
+    await case.follow()
+    assert case.jobs == {"job-s0": (0, 1000, 2), "job-s1": (1000, 500, 1)}
+    case.state.job_gone("job-0")
+    await case.follow()
+    assert case.jobs == {"job-s0": (0, 1000, 2), "job-s1": (1000, 500, 0)}
+    case.trials.end(case.sweep, Outcome(999, TrialState.SUCCEEDED, 1.0))
+    await case.follow()
+    assert case.jobs["job-s1"] == (1000, 500, 0), "the other still runs its trials again"
+    (again,) = (job for job in case.state.jobs_of(KEY) if job.name == "job-s0")
+    case._job_says(again, case.version + 1, parallelism=2, succeeded=999)
+    await case.follow()
+    assert case.jobs["job-s1"] == (1000, 500, 1)
+
+
+@virtual
+async def test_what_the_acceptance_refuses_makes_no_job() -> None:
+    case = Making()
+    case.acceptance.refused = "spec.template: no"
+    assert await case.follow() == "spec.template: no"
+    assert case.client.sent == []
+
+
+@virtual
+async def test_a_sweep_that_has_failed_is_stopped_and_starts_nothing() -> None:
+    case = Making(completions=2000, maxFailedTrials=0)
+    await case.follow()
+    assert not await case.segments.ended(case.state.gpujobs[KEY])
+    case.trials.end(case.sweep, Outcome(0, TrialState.FAILED))
+    assert await case.segments.ended(case.state.gpujobs[KEY])
+    (patch,) = case.client.of("PATCH")
+    assert patch.body["spec"] == {"suspend": True}
+    await case.segments.ended(case.state.gpujobs[KEY])
+    assert len(case.client.of("PATCH")) == 1
+
+
+@virtual
+async def test_a_sweep_whose_status_says_that_it_ended_never_runs_again() -> None:
+    case = Making()
+    record = case.state.gpujobs[KEY]
+    record.status = {"phase": "Succeeded", "sweep": {"trials": 4}}
+    assert await case.segments.ended(record)
+    record.status = {"phase": "Succeeded", "sweep": {"trials": 3}}
+    assert not await case.segments.ended(record), "a trial was added since"
+    record.status = {"phase": "Failed", "sweep": {"trials": 3}}
+    assert await case.segments.ended(record)
+
+
+async def test_without_optuna_an_adaptive_search_is_refused_with_what_to_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(sys.modules, "optuna", None)  # as if it were not installed
+    case = Making(algorithm="tpe")
+    problem = await case.follow()
+    assert problem is not None and problem.startswith("spec.sweep.algorithm: ")
+    assert "pip install optuna" in problem and "halton" in problem
+    assert case.client.sent == []
+
+
+@virtual
+async def test_a_sweep_is_no_wider_than_its_project_and_the_cluster_allow() -> None:
+    case = Making(completions=100_000, parallelism=50_000)
+    await case.follow()
+    await case.follow()
+    assert case.jobs == {"job-s0": (0, 1000, 4 + 20)}
