@@ -23,7 +23,7 @@ CREATED = "2026-01-01T00:00:00Z"
 def crowd(projects: int) -> ClusterState:
     """Projects with a quota of one GPU and two waiting jobs each."""
     state = ClusterState()
-    custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
+    custom_resources = CustomResources(state, changed=lambda key: None)
     for n in range(NODES):
         state.node_changed(make_node(f"n{n}", GPUS))
     for p in range(projects):

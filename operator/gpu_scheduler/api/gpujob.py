@@ -58,6 +58,9 @@ class Phase(StrEnum):
     SUSPENDED = "Suspended"
 
 
+FINISHED = frozenset({Phase.SUCCEEDED, Phase.FAILED})
+
+
 class GPUContainer(ApiModel):
     """What one container of the template gets."""
 

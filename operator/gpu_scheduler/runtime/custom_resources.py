@@ -128,7 +128,6 @@ class CustomResources:
         state: ClusterState,
         *,
         changed: Callable[[JobKey], None],
-        wake: Callable[[], None],
         devices_changed: DevicesChanged = lambda node, uid, before, after: None,
         node_changed: Callable[[str], object] = lambda node: None,
     ) -> None:
@@ -137,13 +136,12 @@ class CustomResources:
         Args:
             state: Where what is read goes.
             changed: Told which GPUJobs to look at.
-            wake: The planner may have something to do.
             devices_changed: Told of the devices of a GPUNode.
             node_changed: Told of a GPUNode that is new, another or gone; empty: what a project
                 says of all nodes.
         """
         self._devices_changed, self._node_changed = devices_changed, node_changed
-        self._state, self._changed, self._wake = state, changed, wake
+        self._state, self._changed = state, changed
         self._known: dict[_Name, tuple[str, int]] = {}  # uid and resourceVersion
         self._departed = Departed()
         self.project_status: dict[ProjectName, Body] = {}
@@ -162,7 +160,6 @@ class CustomResources:
         elif not self._told_again(known, body):
             return
         self._changed(key)
-        self._wake()
 
     def _told_again(self, known: GPUJobRecord, body: Body) -> bool:
         """Take over what changes without the spec; False where that is known, as of our own write.
@@ -190,7 +187,6 @@ class CustomResources:
         """A GPUJob was deleted; its Jobs and pods follow by their owner references."""
         if self._forget((GPUJOBS, namespace, name), uid):
             self._state.gpujob_gone(job_key(namespace, name))
-            self._wake()
 
     def project(self, body: Body) -> None:
         """A GPUProject was added or changed."""
@@ -229,14 +225,12 @@ class CustomResources:
         else:  # just created: the node's labels are all that is known
             self._state.gpunode_gone(meta["name"])
         self._node_changed(meta["name"])
-        self._wake()
 
     def node_gone(self, name: str, uid: str) -> None:
         """A GPUNode was deleted."""
         if self._forget((GPUNODES, "", name), uid):
             self._state.gpunode_gone(name)
             self._node_changed(name)
-            self._wake()
 
     def gpuclass(self, body: Body) -> None:
         """A GPUClass was added or changed."""
@@ -254,13 +248,11 @@ class CustomResources:
     def _names_changed(self, jobs: Iterable[JobKey]) -> None:
         for key in jobs:
             self._changed(key)
-        self._wake()
 
     def _projects_changed(self) -> None:
         self.projects_touched.update(self._state.projects.records)
         self.look_at_all()
         self._node_changed("")
-        self._wake()
 
     def look_at_all(self) -> None:
         """Ask for a look at every GPUJob, whether or not anything about it is new."""

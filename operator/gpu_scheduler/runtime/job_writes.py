@@ -2,15 +2,18 @@
 
 What somebody else has changed is put back at once. Whoever writes it again and again is not
 answered as often: after the third time the delay grows to a minute, and the GPUJob says so, until
-the other has let it be for a while. Shared by the reconciler and the segments of sweeps.
+the other has let it be for a while. It says so, too, where a Job was edited while it was suspended,
+or where a change is refused. Shared by the Jobs of roles and the segments of sweeps.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.drift import TemplatedJob, edited, steps
+from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job
@@ -18,10 +21,15 @@ from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import JobRecord
 
+log = logging.getLogger(__name__)
+
+Rendered = Mapping[str, Any]  # a Job as JSON
+
 _AT_ONCE = 3  # times that something is put back without delay
 _AGAIN = Backoff(1.0, 60.0)
 _QUIET_SECONDS = 120.0  # without a change by somebody else, and the struggle is over
 _REMEMBERED = 10_000  # Jobs, before those that are gone are forgotten
+_RECHECK_SECONDS = 30.0  # a refused change may be accepted once its namespace changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,22 +53,56 @@ class JobWrites:
         self,
         state: ClusterState,
         client: Client,
-        *,
-        wake: Callable[[], None],
         again: Callable[[JobKey, float], None],
+        *,
         clock: Callable[[], float],
     ) -> None:
-        """``wake``: plan again; ``again``: look at a GPUJob after so many seconds."""
-        self._state, self._client, self._wake = state, client, wake
+        """``again``: look at a GPUJob after so many seconds."""
+        self._state, self._client = state, client
         self._again, self._clock = again, clock
         self._written: dict[str, dict[str, _Written]] = {}  # by uid of the Job, and by field
+        self._stays: dict[str, str] = {}  # by uid of the Job: why it stays as it is
 
-    async def write(self, job: JobRecord, fields: Mapping[str, Any]) -> None:
-        """Write fields of a Job's spec, but for those whose turn comes later.
+    async def change(
+        self, job: JobRecord, fields: Mapping[str, Any], rendered: Callable[[], Awaitable[Rendered]]
+    ) -> bool:
+        """Write fields of a Job's spec, if any; False where it has to stay, see ``complaint``.
+
+        ``rendered``: the Job as it is to be; asked for only when a suspended one goes on.
+
+        Raises:
+            ApiError: the API server could not be asked, or knows another Job by that name.
+        """
+        why = ""
+        if fields.get("suspend") is False:
+            why = await self._edited(job, await rendered())
+        if fields and not why:
+            try:
+                await self._write(job, fields)
+            except (errors.Forbidden, errors.Unprocessable) as error:
+                if any(cause.field == "metadata.uid" for cause in error.details.causes):
+                    raise  # another Job of that name: news of it are on their way
+                why = refused_change(job, fields, error)
+        self._stays.pop(job.uid, None)
+        if why:
+            self._stays = {u: w for u, w in self._stays.items() if u in self._state.jobs}
+            self._stays[job.uid] = why
+            self._again(job.owner, _RECHECK_SECONDS)
+        return not why
+
+    async def stop(self, jobs: Iterable[JobRecord], why: str) -> None:
+        """Suspend those that have not ended; ``why`` is for the log.
 
         Raises:
             ApiError: it was refused, or the API server could not be asked.
         """
+        for job in jobs:
+            if not (job.ended or job.suspend):
+                log.info("%s: suspending Job %s: %s", job.owner, job.name, why)
+                await self._write(job, {"suspend": True})
+
+    async def _write(self, job: JobRecord, fields: Mapping[str, Any]) -> None:
+        """Write fields of a Job's spec, but for those whose turn comes later."""
         now, known = self._clock(), self._struggles(job.uid)
         later = {f: known[f].due for f, value in fields.items() if self._waits(known, f, value)}
         if later:
@@ -73,15 +115,10 @@ class JobWrites:
             if job.uid not in self._state.jobs:
                 return  # the watch has told its end before the answer
             self._state.job_changed(patched)
-            self._wake()
         self._note(job.uid, fields)
 
-    async def edited(self, job: JobRecord, rendered: Mapping[str, Any]) -> str:
-        """What somebody changed in a Job that was suspended; empty if it may go on.
-
-        Raises:
-            ApiError: the API server could not be asked.
-        """
+    async def _edited(self, job: JobRecord, rendered: Rendered) -> str:
+        """What somebody changed in a Job that was suspended; empty if it may go on."""
         found = await self._client.get(job_path(job.namespace, job.name), TemplatedJob)
         fields = edited(found, rendered)
         if not fields:
@@ -93,8 +130,11 @@ class JobWrites:
         )
 
     def complaint(self, jobs: Iterable[JobRecord]) -> str:
-        """What somebody else changes in these Jobs again and again; empty if nobody does."""
-        for job in jobs:
+        """Why these Jobs are not as they should be, because of somebody else; empty if nobody."""
+        running = [job for job in jobs if not job.ended]
+        if stays := next(filter(None, (self._stays.get(job.uid) for job in running)), ""):
+            return stays
+        for job in running:
             for field, known in self._struggles(job.uid).items():
                 if known.again >= _AT_ONCE:
                     self._again(job.owner, known.at + _QUIET_SECONDS - self._clock())
@@ -128,3 +168,9 @@ class JobWrites:
         self._written[uid] = {**known, **added}
         if len(self._written) > _REMEMBERED:
             self._written = {u: w for u, w in self._written.items() if u in self._state.jobs}
+
+
+def refused_change(job: JobRecord, differs: Mapping[str, Any], error: errors.ApiError) -> str:
+    """What is wrong with a change that the API server, or a policy in it, refuses."""
+    fields = " and ".join(f"spec.{name}" for name in differs)
+    return f"{fields}: the API server refuses the change of Job {job.name}: {error.message}"

@@ -57,6 +57,9 @@ from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
+from gpu_scheduler.runtime.refusals import Refusals
+from gpu_scheduler.runtime.removal import Removal
+from gpu_scheduler.runtime.role_jobs import RoleJobs
 from gpu_scheduler.runtime.services import Services
 from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.runtime.starting import Starting
@@ -121,14 +124,7 @@ class Operator:
         self.preemption = Preemption(self.state, self.evictor, self.events, clock=clock)
         self.overcap = OverCap(self.state, self.evictor, clock=clock)
         self.overdue = Overdue(self.state, client)
-        self.sweeping = Sweeping(
-            self.state,
-            client,
-            self.queue,
-            settings,
-            wake=self._wake,
-            clock=clock,
-        )
+        self.sweeping = Sweeping(self.state, client, self.queue, settings, clock=clock)
         self.binder = Binder(
             self.state,
             client,
@@ -162,7 +158,6 @@ class Operator:
         self.custom_resources = CustomResources(
             self.state,
             changed=self.queue.add,
-            wake=self._wake,
             devices_changed=DeviceEvents(self.state, self.events).changed,
             node_changed=changed_nodes.add,
         )
@@ -190,18 +185,15 @@ class Operator:
             else None,
             clock=clock,
         )
-        writes = JobWrites(
-            self.state, client, wake=self._wake, again=self.queue.add_after, clock=clock
-        )
+        writes = JobWrites(self.state, client, self.queue.add_after, clock=clock)
+        refusals = Refusals(clock, self.queue.add_after)
         self.reconciler = Reconciler(
             self.state,
-            client,
-            acceptance,
             self.queue,
-            writes,
-            wake=self._wake,
-            sweeps=self.sweeping.segments(acceptance, writes),
-            clock=clock,
+            RoleJobs(self.state, client, acceptance, writes),
+            self.sweeping.segments(acceptance, writes),
+            refusals,
+            Removal(self.state, client, self.queue.add_after),
         )
         self.missing = MissingPods(self.state, client, acceptance, clock=clock)
         self.status = StatusWriter(
@@ -249,7 +241,7 @@ class Operator:
             client,
             RESOURCE_QUOTAS,
             ResourceQuota,
-            QuotaHandler(self.missing.quota_changed, self.reconciler.namespace_changed),
+            QuotaHandler(self.missing.quota_changed, refusals.changed),
         )
         # Not waited for: until a Lease has been seen for its term, its agent counts as alive.
         self.leases = Reflector(
@@ -340,9 +332,6 @@ class Operator:
             evicted=self.losses.of(job.key),
             trouble=self.starting.trouble,
         )
-
-    def _wake(self) -> None:
-        self.state.changed.set()
 
     async def _resync_for_ever(self) -> NoReturn:
         while True:

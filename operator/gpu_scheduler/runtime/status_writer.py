@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any, NoReturn
 
 from gpu_scheduler.api.condition import ConditionType
-from gpu_scheduler.api.gpujob import GPUJobStatus, Phase
+from gpu_scheduler.api.gpujob import FINISHED, GPUJobStatus, Phase
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.states import event_kind
 from gpu_scheduler.core.model.decision import Reason
@@ -31,7 +31,6 @@ from gpu_scheduler.runtime.overview import Overview, survey
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.project_status import project_status
 from gpu_scheduler.runtime.protection import Watched
-from gpu_scheduler.runtime.reconcile import FINISHED
 from gpu_scheduler.runtime.states import NOTHING, Known
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.cluster_state import ClusterState

@@ -1,10 +1,7 @@
 """How wide the Jobs of a GPUJob are to be, as the cluster and its project stand now.
 
-Called by the reconciler and for sweeps; ``AGAIN_SECONDS`` after a Job was made narrower than its
-GPUJob says, it is looked at again, for the cluster may have grown.
+Called by the reconciler.
 """
-
-from collections.abc import Iterable
 
 from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.core.model.request import ProjectName
@@ -12,15 +9,11 @@ from gpu_scheduler.core.quota import ceiling_milli
 from gpu_scheduler.core.window import LEAST_SPARE, could_run, window
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.gangs import holds
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
-
-AGAIN_SECONDS = 60.0
+from gpu_scheduler.state.jobs import GPUJobRecord
 
 
-def pods_at_once(
-    state: ClusterState, job: GPUJobRecord, project: ProjectName, own: Iterable[JobRecord]
-) -> int:
-    """Pods of a GPUJob that may exist at once; ``own``: its Jobs that have not ended."""
+def pods_at_once(state: ClusterState, job: GPUJobRecord, project: ProjectName) -> int:
+    """Pods of a GPUJob that may exist at once."""
     spec = job.spec
     if spec is None:
         return 0
@@ -36,7 +29,7 @@ def pods_at_once(
         zip(cluster.dev_model, cluster.dev_usable_mib, strict=True),
         ceiling_milli(record.project),
     )
-    jobs = list(own)
-    now = sum(each.parallelism for each in jobs) if jobs else None
+    own = [each for each in job.own(state.jobs_of(job.key)) if not each.ended]
+    now = sum(each.parallelism for each in own) if own else None
     placed = sum(1 for pod in state.records(job.key) if holds(pod) or pod.uid in state.assumed)
     return window(spec.parallelism, possible, now, placed)

@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.runtime.custom_resources import CustomResources
-from gpu_scheduler.runtime.reconcile import FINISHED, no_project
+from gpu_scheduler.runtime.reconcile import no_project
 from gpu_scheduler.simulate.cluster_objects import Body, Objects, SimulationError, owner_uid
 from gpu_scheduler.simulate.imagined import first_indexes, jobs_of, pod_of
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -64,7 +64,7 @@ def scene_of(
         SimulationError: an object is not what the API server would have stored.
     """
     state = ClusterState(holders_in, consolidation=consolidation)
-    custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
+    custom_resources = CustomResources(state, changed=lambda key: None)
     for kind, changed in (
         ("GPUClass", custom_resources.gpuclass),
         ("GPUProject", custom_resources.project),
@@ -109,7 +109,7 @@ def _lose(simulated: SimulatedCluster, nodes: set[str], now: str) -> None:
 def _look_at(simulated: SimulatedCluster, job: GPUJobRecord, own: set[str]) -> None:
     """What the operator does when it works on a GPUJob, whose own Jobs have these names."""
     state = simulated.state
-    if job.deleting or job.status.get("phase") in FINISHED:
+    if job.deleting or job.finished:
         return
     project = state.projects.owner(job.namespace)
     problem = job.problem or job.unknown

@@ -5,12 +5,12 @@ to it follows from controller references alone: pod -> Job (uid) -> GPUJob (uid)
 people.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from gpu_scheduler.api.gpujob import MAX_PODS, GPUJobSpec
+from gpu_scheduler.api.gpujob import FINISHED, MAX_PODS, GPUJobSpec
 from gpu_scheduler.api.moved import NEVER, Mark, marks
 from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
 from gpu_scheduler.api.numbers import number
@@ -81,6 +81,15 @@ class GPUJobRecord:
         """Creation time, epoch seconds."""
         return epoch_seconds(self.created)
 
+    @property
+    def finished(self) -> bool:
+        """Whether its status says that it has ended."""
+        return self.status.get("phase") in FINISHED
+
+    def own(self, jobs: Iterable["JobRecord"]) -> list["JobRecord"]:
+        """Those of ``jobs`` that are this GPUJob's and are not being deleted."""
+        return [job for job in jobs if job.owner_uid == self.uid and not job.deleting]
+
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
@@ -104,7 +113,6 @@ class JobRecord:
     failed_indexes: int  # that are not tried again
     complete: bool
     failure: str  # message of the Failed condition; empty = not failed
-    finished: str  # time of the terminal condition
     created: str = ""
     role: str = ""  # of the GPUJob; empty where it has no roles
     completed_indexes: str = ""  # such as '1,3-5'
@@ -112,6 +120,11 @@ class JobRecord:
     segment: int | None = None  # its number, of a sweep
     first_trial: int = 0  # of a sweep's segment; index + this = trial
     moves: Mapping[int, Mark] = field(default_factory=lambda: NEVER)  # by index
+
+    @property
+    def ended(self) -> bool:
+        """Whether the Job controller has said its last word."""
+        return self.complete or bool(self.failure)
 
     @property
     def indexes(self) -> range:
@@ -154,7 +167,6 @@ def job_record(job: Job) -> JobRecord | None:
         return None
     ended = {c.type: c for c in status.conditions if c.status == "True"}
     failed, complete = ended.get("Failed"), ended.get("Complete")
-    terminal = complete or failed
     completions = job.spec.completions or 0
     return JobRecord(
         uid=meta.uid,
@@ -172,7 +184,6 @@ def job_record(job: Job) -> JobRecord | None:
         failed_indexes=indexes.count(status.failed_indexes, min(completions, MAX_PODS)),
         complete=complete is not None,
         failure=(failed.message or failed.reason or "failed") if failed else "",
-        finished=(terminal.last_transition_time or "") if terminal else "",
         created=meta.creation_timestamp,
         role=_role(meta.name, owner.name) if SEGMENT not in meta.annotations else "",
         completed_indexes=status.completed_indexes,

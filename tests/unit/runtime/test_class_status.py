@@ -69,7 +69,7 @@ def body() -> dict[str, Any]:
 @pytest.mark.parametrize("refusal", [errors.Unavailable(), CONFLICT])
 async def test_a_status_is_written_once_and_again_when_nodes_change(refusal: errors.ApiError):
     state, replies = ClusterState(), [refusal, {}, {}]
-    custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
+    custom_resources = CustomResources(state, changed=lambda key: None)
     client = FakeClient(lambda sent: replies.pop(0))
     writer = ClassStatusWriter(state, client, custom_resources, seconds=1)  # type: ignore[arg-type]
     custom_resources.gpuclass(body())

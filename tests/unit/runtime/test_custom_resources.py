@@ -209,20 +209,14 @@ class Told:
     def __init__(self) -> None:
         self.state = ClusterState()
         self.changed: list[JobKey] = []
-        self.wakes = 0
-        self.custom_resources = CustomResources(
-            self.state, changed=self.changed.append, wake=self._wake
-        )
-
-    def _wake(self) -> None:
-        self.wakes += 1
+        self.custom_resources = CustomResources(self.state, changed=self.changed.append)
 
 
 def test_a_gpujob_is_taken_in_and_looked_at() -> None:
     told = Told()
     told.custom_resources.gpujob(gpujob_body())
     assert told.changed == [KEY]
-    assert told.wakes == 1
+    assert told.state.changed.is_set()
     assert told.state.gpujobs[KEY].uid == "gpujob-uid"
 
 
@@ -263,13 +257,14 @@ def test_our_own_status_is_compared_and_nothing_else_happens(
 
     monkeypatch.setattr("gpu_scheduler.runtime.custom_resources.read", counting)
     told.custom_resources.gpujob(gpujob_body(version=1))
-    assert (reads, len(told.changed), told.wakes) == (1, 1, 1)
+    assert (reads, len(told.changed), told.state.changed.is_set()) == (1, 1, True)
     told.state.take_touched()
+    told.state.changed.clear()
     known = told.state.gpujobs[KEY]
     for version in range(2, 1000):
         known.status = {"phase": "Pending", "message": f"{version}"}  # as the writer notes it
         told.custom_resources.gpujob(gpujob_body(version=version, status=dict(known.status)))
-    assert (reads, len(told.changed), told.wakes) == (1, 1, 1)
+    assert (reads, len(told.changed), told.state.changed.is_set()) == (1, 1, False)
     assert told.state.gpujobs[KEY] is known and not told.state.touched
     # A status that somebody else wrote is put right, still without another look at the spec.
     told.custom_resources.gpujob(gpujob_body(version=1000, status={"phase": "Running"}))
@@ -473,7 +468,7 @@ def test_the_deletion_of_an_earlier_gpunode_leaves_its_successors_devices() -> N
 def test_whoever_tells_the_agents_hears_of_gpunodes_and_of_projects() -> None:
     heard: list[str] = []
     custom_resources = CustomResources(
-        ClusterState(), changed=lambda key: None, wake=lambda: None, node_changed=heard.append
+        ClusterState(), changed=lambda key: None, node_changed=heard.append
     )
     assert custom_resources.node_version("a") is None
     custom_resources.node(gpunode_body(version=5, uid="u"))
@@ -498,7 +493,7 @@ def test_a_gpujob_may_come_after_its_job_and_pod() -> None:
 def test_a_gpunode_without_a_report_yet_leaves_the_nodes_labels_in_force() -> None:
     state = ClusterState()
     state.node_changed(make_node("a", gpus=2))
-    custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
+    custom_resources = CustomResources(state, changed=lambda key: None)
     body = gpunode_body(count=1)
     custom_resources.node({"metadata": body["metadata"]})
     assert state.snapshot().dev_id == ["0", "1"]

@@ -62,7 +62,7 @@ def test_what_is_found_at_the_start_is_no_news() -> None:
     state, events = make_cluster_state(), FakeEvents()
     teller = DeviceEvents(state, events)  # type: ignore[arg-type]
     custom_resources = CustomResources(
-        state, changed=lambda key: None, wake=lambda: None, devices_changed=teller.changed
+        state, changed=lambda key: None, devices_changed=teller.changed
     )
     device = {"uuid": "GPU-0", "index": 0, "model": "A100", "usableMiB": 40000, "healthy": False}
     body = {"metadata": {"name": "a", "uid": "u", "resourceVersion": "1"}}

@@ -31,7 +31,7 @@ def refusal(said: str = QUOTA, name: str = "job") -> errors.Forbidden:
 class Case:
     def __init__(self) -> None:
         self.state = ClusterState()
-        custom_resources = CustomResources(self.state, changed=lambda key: None, wake=lambda: None)
+        custom_resources = CustomResources(self.state, changed=lambda key: None)
         custom_resources.project(project_body())
         self.custom_resources = custom_resources
         self.answer: Any = {}

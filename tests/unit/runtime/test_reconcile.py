@@ -11,7 +11,7 @@ from tests.unit.runtime.fake_client import (
     UNPROCESSABLE,
     FakeClient,
 )
-from tests.unit.runtime.job_writing import job_writes
+from tests.unit.runtime.job_writing import reconciler
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
 
@@ -22,7 +22,6 @@ from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.acceptance import Accepted, Refused
 from gpu_scheduler.runtime.queue import WorkQueue
-from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.runtime.refusals import FIRST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
@@ -78,21 +77,15 @@ class Case:
         self.client = FakeClient(lambda sent: self.answers.get(sent.method, {}))
         self.acceptance = FakeAcceptance()
         self.queue: WorkQueue[JobKey] = WorkQueue()
-        self.wakes = 0
         self.now = epoch_seconds(ENDED_AT)
-        self.reconciler = Reconciler(
+        self.reconciler = reconciler(
             self.state,
-            self.client,  # type: ignore[arg-type]
-            self.acceptance,  # type: ignore[arg-type]
+            self.client,
+            self.acceptance,
             self.queue,
-            job_writes(self.state, self.client, self.queue.add_after, wake=self._wake, clock=clock),
-            wake=self._wake,
             now=lambda: self.now,
             clock=clock,
         )
-
-    def _wake(self) -> None:
-        self.wakes += 1
 
     async def handle(self) -> None:
         await self.reconciler.handle(KEY)

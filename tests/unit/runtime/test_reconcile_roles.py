@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, NOT_LEADER, FakeClient, Sent
-from tests.unit.runtime.job_writing import job_writes
+from tests.unit.runtime.job_writing import reconciler
 from tests.unit.runtime.test_reconcile import KEY, FakeAcceptance
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
@@ -12,7 +12,6 @@ from tests.unit.state.builders import make_gpujob, make_job, make_project
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.queue import WorkQueue
-from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.state.cluster_state import ClusterState
 
 ROLES = [{"name": "lead", "gpu": 1}, {"name": "work", "replicas": 2, "gpu": 1}]
@@ -69,14 +68,7 @@ class Case:
                 self.state.job_changed(found)
         self.queue: WorkQueue[JobKey] = WorkQueue()
         client = FakeClient(self.api.reply)
-        self.reconciler = Reconciler(
-            self.state,
-            client,  # type: ignore[arg-type]
-            FakeAcceptance(),  # type: ignore[arg-type]
-            self.queue,
-            job_writes(self.state, client),
-            wake=lambda: None,
-        )
+        self.reconciler = reconciler(self.state, client, FakeAcceptance(), self.queue)
 
     async def handle(self) -> None:
         await self.reconciler.handle(KEY)

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from tests.unit.runtime.fake_client import FakeClient, Sent
-from tests.unit.runtime.job_writing import job_writes
+from tests.unit.runtime.job_writing import reconciler
 from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.test_status_writer import FakePlanning, FakePreemption
@@ -17,7 +17,6 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.queue import WorkQueue
-from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.runtime.status_writer import StatusWriter
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -32,9 +31,7 @@ class Cluster:
     def __init__(self) -> None:
         self.state = ClusterState()
         self.queue: WorkQueue[JobKey] = WorkQueue()
-        self.custom_resources = CustomResources(
-            self.state, changed=self.queue.add, wake=lambda: None
-        )
+        self.custom_resources = CustomResources(self.state, changed=self.queue.add)
         self.custom_resources.project(project_body())
         self.bodies: dict[str, dict[str, Any]] = {}
         self.counts: Counter[str] = Counter()
@@ -47,15 +44,7 @@ class Cluster:
             isolation="framework",
             clock=clock,
         )
-        self.reconciler = Reconciler(
-            self.state,
-            self.client,
-            acceptance,
-            self.queue,
-            job_writes(self.state, self.client),
-            wake=lambda: None,
-            clock=clock,
-        )
+        self.reconciler = reconciler(self.state, self.client, acceptance, self.queue, clock=clock)
         planning: Any = FakePlanning()
         events: Any = FakeEvents()
         preemption: Any = FakePreemption()

@@ -69,9 +69,7 @@ class FakePreemption:
 class Case:
     def __init__(self) -> None:
         self.state = ClusterState()
-        self.custom_resources = CustomResources(
-            self.state, changed=lambda key: None, wake=lambda: None
-        )
+        self.custom_resources = CustomResources(self.state, changed=lambda key: None)
         self.custom_resources.project(project_body())
         self.custom_resources.gpujob(gpujob_body())
         self.answers: Iterator[Any] | None = None

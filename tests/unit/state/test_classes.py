@@ -121,9 +121,7 @@ class Told:
     def __init__(self) -> None:
         self.state = ClusterState()
         self.changed: list[JobKey] = []
-        self.custom_resources = CustomResources(
-            self.state, changed=self.changed.append, wake=lambda: None
-        )
+        self.custom_resources = CustomResources(self.state, changed=self.changed.append)
 
     @property
     def job(self) -> GPUJobRecord:

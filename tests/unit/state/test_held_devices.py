@@ -124,9 +124,7 @@ class History(RuleBasedStateMachine):
                 self.waiting[uid] = (held.pod, held.job)
         self.gone.clear()  # no answer outlives the leader that asked
         self.state = ClusterState()
-        self.custom_resources = CustomResources(
-            self.state, changed=lambda key: None, wake=lambda: None
-        )
+        self.custom_resources = CustomResources(self.state, changed=lambda key: None)
         tell: list[Any] = [self.tell_jobs]
         for node in self.nodes.values():
             if node.registered:

@@ -29,13 +29,6 @@ def test_a_failure_always_has_words() -> None:
     assert not failed.complete
 
 
-def test_an_end_has_a_time() -> None:
-    complete = job_record(make_job(ended="Complete", ended_at="2026-01-01T01:00:00Z"))
-    assert complete is not None
-    assert (complete.complete, complete.failure) == (True, "")
-    assert complete.finished == "2026-01-01T01:00:00Z"
-
-
 def test_the_least_compute_capability_of_a_gpujob_is_parsed_once() -> None:
     assert make_gpujob(gpu=0.3, minComputeCapability="8.0").min_compute == (8, 0)
 

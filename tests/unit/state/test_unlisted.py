@@ -223,7 +223,7 @@ def test_a_device_that_is_there_twice_is_one() -> None:
 @pytest.mark.parametrize("status", [None, {}, {"devices": None}, {"devices": []}])
 def test_a_status_that_was_taken_away_gives_nothing_away(status: Any) -> None:
     state = make_cluster_state()
-    custom_resources = CustomResources(state, changed=lambda key: None, wake=lambda: None)
+    custom_resources = CustomResources(state, changed=lambda key: None)
     meta = {"name": "a", "uid": "gpunode", "resourceVersion": "1"}
     custom_resources.node({"metadata": meta, "status": {"devices": [GOOD]}})
     state.pod_changed(on("GPU-0"))

@@ -7,7 +7,7 @@ still knows. Called by ``segments``.
 import logging
 
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps
 from gpu_scheduler.sweeps.runtime.results import Results
 from gpu_scheduler.sweeps.runtime.salvage import lost, salvage
@@ -35,7 +35,7 @@ class Loading:
         sweep = self._sweeps.of(job.key)
         if sweep is None:
             return None
-        for own in own_jobs(self._state, job):
+        for own in job.own(self._state.jobs_of(job.key)):
             sweep.know(own)
         if not sweep.loaded:
             await self._results.load(sweep)
@@ -44,8 +44,3 @@ class Loading:
             if why := lost(sweep):
                 log.warning("%s: %s", job.key, why)
         return sweep
-
-
-def own_jobs(state: ClusterState, job: GPUJobRecord) -> list[JobRecord]:
-    """The Jobs of this GPUJob that are not being deleted."""
-    return [own for own in state.jobs_of(job.key) if own.owner_uid == job.uid and not own.deleting]

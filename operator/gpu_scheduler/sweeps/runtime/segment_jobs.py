@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Mapping
+from functools import partial
 from itertools import zip_longest
 from typing import Any
 
@@ -13,7 +14,6 @@ from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment
-from gpu_scheduler.sweeps.runtime.loading import own_jobs
 
 log = logging.getLogger(__name__)
 
@@ -29,16 +29,14 @@ class SegmentJobs:
         writes: JobWrites,
         *,
         made: Callable[[JobRecord], None],
-        wake: Callable[[], None],
     ) -> None:
-        """``made``: told of each new Job; ``wake``: the planner may have something to do."""
+        """``made``: told of each new Job."""
         self._state, self._client, self._acceptance = state, client, acceptance
-        self._writes, self._made, self._wake = writes, made, wake
-        self._stay: dict[str, str] = {}  # why Jobs stay suspended, by uid
+        self._writes, self._made = writes, made
 
     def of(self, job: GPUJobRecord) -> list[JobRecord]:
         """Those of a sweep, by their first trials."""
-        return sorted(own_jobs(self._state, job), key=lambda own: own.first_trial)
+        return sorted(job.own(self._state.jobs_of(job.key)), key=lambda own: own.first_trial)
 
     async def refused(self, job: GPUJobRecord, project: ProjectName) -> str:
         """Why no Job may be made for a GPUJob; empty if one may."""
@@ -49,50 +47,43 @@ class SegmentJobs:
         self, job: GPUJobRecord, project: ProjectName, segment: Segment, width: int
     ) -> None:
         """Make the Job of a segment, of which so many pods run at once."""
-        (accepted,) = await self._acceptance.rendered(job, project, segment)
-        body = dict(accepted.job)
-        body["spec"] = body["spec"] | {"parallelism": width}
+        rendered = await self._rendered(job, project, segment)
+        body = {**rendered, "spec": rendered["spec"] | {"parallelism": width}}
         made = self._state.job_changed(await create_job(self._client, job, body))
         if made is not None:
             self._made(made)
         log.info("%s: trials %d to %d are open", job.key, segment.first, segment.end - 1)
-        self._wake()
 
     async def change(
         self, job: GPUJobRecord, project: ProjectName, own: JobRecord, fields: Mapping[str, Any]
-    ) -> None:
-        """Write fields of a Job's spec; one that somebody has edited stays suspended."""
-        if fields.get("suspend") is False and await self._edited(job, project, own):
-            return
-        await self._writes.write(own, fields)
+    ) -> bool:
+        """Write fields of a Job's spec, if any; False where it has to stay as it is."""
+        segment = Segment(own.segment or 0, own.first_trial, own.completions)
+        return await self._writes.change(
+            own, fields, partial(self._rendered, job, project, segment)
+        )
 
     async def stop(self, job: GPUJobRecord) -> None:
         """Suspend those that have not ended."""
-        for own in self.of(job):
-            if not (own.suspend or own.complete or own.failure):
-                await self._writes.write(own, {"suspend": True})
+        await self._writes.stop(self.of(job), "its sweep is over or suspended")
 
     def complaint(self, job: GPUJobRecord) -> str:
         """What somebody else has changed in them and cannot be put back; empty if nothing."""
         own = self.of(job)
         for each, size in zip(own, sizes(own), strict=True):
-            if (each.complete or each.failure) and each.ended_with < size:
+            if each.ended and each.ended_with < size:
                 return (
                     f"Job {each.name} ended with {each.ended_with} of its {size} trials, because "
                     "somebody else changed spec.completions: delete that Job, and it is made anew "
                     "for the trials that are missing"
                 )
-        stay = {each.uid: self._stay.get(each.uid, "") for each in own if each.suspend}
-        self._stay = {uid: why for uid, why in self._stay.items() if uid in self._state.jobs}
-        return next(filter(None, stay.values()), "") or self._writes.complaint(own)
+        return self._writes.complaint(own)
 
-    async def _edited(self, job: GPUJobRecord, project: ProjectName, own: JobRecord) -> str:
-        """Why a Job stays suspended; empty if it need not."""
-        segment = Segment(own.segment or 0, own.first_trial, own.completions)
+    async def _rendered(
+        self, job: GPUJobRecord, project: ProjectName, segment: Segment
+    ) -> Mapping[str, Any]:
         (accepted,) = await self._acceptance.rendered(job, project, segment)
-        why = await self._writes.edited(own, accepted.job)
-        self._stay[own.uid] = why
-        return why
+        return accepted.job
 
 
 def sizes(existing: list[JobRecord]) -> list[int]:

@@ -13,7 +13,6 @@ from typing import Any
 
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.drift import changes
-from gpu_scheduler.runtime.width import pods_at_once
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment, widths
@@ -23,11 +22,9 @@ from gpu_scheduler.sweeps.runtime.record import Sweep
 from gpu_scheduler.sweeps.runtime.segment_jobs import SegmentJobs, sizes
 from gpu_scheduler.sweeps.search.studies import Studies
 
-_FINISHED = ("Succeeded", "Failed")
-
 
 class Segments:
-    """Makes the Jobs of sweeps follow their GPUJobs."""
+    """``Jobs`` of the reconciler, for sweeps."""
 
     def __init__(
         self, state: ClusterState, jobs: SegmentJobs, loading: Loading, studies: Studies
@@ -37,45 +34,39 @@ class Segments:
         self._loading, self._studies = loading, studies
 
     async def ended(self, job: GPUJobRecord) -> bool:
-        """Whether the sweep is over; then nothing of it runs on.
-
-        Raises:
-            ApiError: the API server could not be asked; try again.
-        """
+        """See ``Jobs``."""
         sweep = await self._loading.loaded(job)
         if sweep is None or not (is_over(job, sweep) or self._verdict_ended(sweep)):
             return False
         await self._jobs.stop(job)
         return True
 
-    async def follow(self, job: GPUJobRecord, project: ProjectName) -> str | None:
-        """Open segments and adapt those that run; what is wrong, None if nothing.
+    async def stop(self, job: GPUJobRecord) -> None:
+        """See ``Jobs``."""
+        await self._jobs.stop(job)
 
-        Raises:
-            ApiError: the API server could not be asked; try again.
-            StaleJobError: try again soon.
-            NotCreatableError: the user has to do something.
-        """
+    async def follow(self, job: GPUJobRecord, project: ProjectName, at_once: int) -> str:
+        """Open segments and adapt those that run; see ``Jobs``."""
         sweep = await self._loading.loaded(job)
         if sweep is None or job.spec is None:
-            return None
+            return ""
         if refused := await self._cannot_search(sweep):
             return refused
         existing = self._jobs.of(job)
-        unended = [own for own in existing if not (own.complete or own.failure)]
-        at_once = pods_at_once(self._state, job, project, unended)
         wanted = _wanted(sweep, existing, job.spec.total_pods, at_once) if sweep.may_start else []
         if wanted and not existing and (refused := await self._jobs.refused(job, project)):
             return refused
         shares = _shares(sweep, existing, wanted, at_once)
         for own, fields in _changes(sweep, existing, shares, suspend=job.spec.suspend):
-            await self._jobs.change(job, project, own, fields)
+            changed = await self._jobs.change(job, project, own, fields)
+            if not changed and fields.get("parallelism", own.parallelism) < own.parallelism:
+                return ""  # what it does not give up, no other gets
         for segment in wanted:
             await self._jobs.open(job, project, segment, shares[segment.first])
-        return None
+        return ""
 
     def complaint(self, job: GPUJobRecord) -> str:
-        """What somebody else has changed in its Jobs and cannot be put back; empty if nothing."""
+        """See ``Jobs``."""
         return self._jobs.complaint(job)
 
     def _verdict_ended(self, sweep: Sweep) -> bool:
@@ -93,11 +84,10 @@ def is_over(job: GPUJobRecord, sweep: Sweep) -> bool:
 
     That stays true when Jobs and results are gone.
     """
-    phase = job.status.get("phase")
-    if phase not in _FINISHED:
+    if not job.finished:
         return False
     trials = int((job.status.get("sweep") or {}).get("trials") or 0)
-    return phase == "Failed" or sweep.completions <= trials
+    return job.status["phase"] == "Failed" or sweep.completions <= trials
 
 
 def running(state: ClusterState, sweep: Sweep) -> int:
@@ -108,15 +98,14 @@ def running(state: ClusterState, sweep: Sweep) -> int:
 def _changes(
     sweep: Sweep, existing: list[JobRecord], shares: Mapping[int, int], *, suspend: bool
 ) -> list[tuple[JobRecord, dict[str, Any]]]:
-    """Fields of Jobs that are to change; what becomes narrower goes first."""
+    """Fields of Jobs that are to change, if any; what becomes narrower goes first."""
     found: list[tuple[int, JobRecord, dict[str, Any]]] = []
     for own, size in zip(existing, sizes(existing), strict=True):
         if not _left(sweep, own):
             continue
         width = shares[own.first_trial]
         wanted = {"completions": size, "parallelism": width, "suspend": suspend}
-        if differs := changes(own, wanted):
-            found.append((width - own.parallelism, own, differs))
+        found.append((width - own.parallelism, own, changes(own, wanted)))
     return [(own, differs) for _, own, differs in sorted(found, key=lambda each: each[0])]
 
 
@@ -139,7 +128,7 @@ def _shares(
 
 def _left(sweep: Sweep, own: JobRecord) -> int:
     """Trials that a Job still runs, once more or for the first time."""
-    if own.complete or own.failure:
+    if own.ended:
         return 0
     uncounted = own.completions - own.succeeded - own.failed_indexes
     return max(sweep.unfinished(_segment(own)), uncounted)

@@ -39,11 +39,10 @@ class Sweeping:
         queue: WorkQueue[JobKey],
         settings: Settings,
         *,
-        wake: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
         """``queue``: of GPUJobs whose Jobs are to be looked at."""
-        self._state, self._client, self._wake = state, client, wake
+        self._state, self._client = state, client
         self.sweeps = Sweeps(state)
         self._search = SearchThread()
         self._logs = Logs(client, self._search)
@@ -52,7 +51,6 @@ class Sweeping:
             self.sweeps,
             changed=lambda key: queue.add_after(key, _GATHER_SECONDS),
             read_log=self._logs.read,
-            wake=wake,
             clock=clock,
         )
         self._studies = Studies()
@@ -80,7 +78,6 @@ class Sweeping:
             acceptance,
             writes,
             made=self.trials.job_changed,
-            wake=self._wake,
         )
         loading = Loading(self._state, self.sweeps, self.trials, self.results)
         return Segments(self._state, jobs, loading, self._studies)

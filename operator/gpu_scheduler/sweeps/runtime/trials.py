@@ -54,7 +54,6 @@ class Trials:
         *,
         changed: Callable[[JobKey], None],
         read_log: ReadLog = lambda sweep, trial, seen, tell: None,
-        wake: Callable[[], None],
         clock: Callable[[], float],
     ) -> None:
         """``changed``: the Jobs of this GPUJob may have to be looked at.
@@ -63,7 +62,7 @@ class Trials:
         """
         self._read_log = read_log
         self._state, self._sweeps = state, sweeps
-        self._changed, self._wake, self._clock = changed, wake, clock
+        self._changed, self._clock = changed, clock
         self._later: dict[str, dict[PodUID, Seen]] = {}  # Job uid -> pods, until they can be read
         self._live: dict[PodUID, tuple[JobKey, int]] = {}
         self._judged: dict[str, tuple[str, str, str]] = {}  # Job uid -> what it said last
@@ -104,7 +103,6 @@ class Trials:
             self.job_changed(job)
         self._state.replan()
         self._state.touch(sweep.key)
-        self._wake()
 
     def job_changed(self, job: JobRecord) -> None:
         """A Job of a GPUJob changed, or has become known."""
@@ -272,7 +270,6 @@ class Trials:
         self._changed(sweep.key)
         if sweep.may_start != could_start:
             self._state.replan()
-            self._wake()
 
     def _trial_of(self, pod: PodRecord) -> tuple[Sweep, int] | None:
         job = self._state.jobs.get(pod.job_uid)

@@ -73,7 +73,6 @@ class Case:
             self.sweeps,
             changed=self.changed.append,
             read_log=read_log,
-            wake=lambda: None,
             clock=lambda: self.now,
         )
         self.state.node_changed(make_node("a"))

@@ -182,7 +182,6 @@ def test_a_new_leader_knows_from_the_pod_that_a_trial_was_pruned(
             case.state,
             case.sweeps,
             changed=lambda key: None,
-            wake=lambda: None,
             clock=clock,
         )
         case.state.job_changed(segment(version=2))

@@ -11,7 +11,9 @@ from tests.unit.sweeps.runtime.cases import KEY, Case, segment_job
 
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.write_path import WritePath
+from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.acceptance import Accepted, Refused
+from gpu_scheduler.runtime.width import pods_at_once
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.segments import Segment
@@ -49,7 +51,8 @@ class Making(Case):
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
         self.acceptance = FakeAcceptance()
-        self.client = FakeClient(self._reply)
+        self.client = FakeClient(lambda sent: self.refused.get(sent.method) or self._reply(sent))
+        self.refused: dict[str, errors.ApiError] = {}
         self.version = 10
         results = Results(self.client, self.sweeps, seconds=5, clock=lambda: 0.0)  # type: ignore[arg-type]
         jobs = SegmentJobs(
@@ -58,7 +61,6 @@ class Making(Case):
             self.acceptance,  # type: ignore[arg-type]
             job_writes(self.state, self.client),
             made=self.trials.job_changed,
-            wake=lambda: None,
         )
         loading = Loading(self.state, self.sweeps, self.trials, results)
         self.segments = Segments(self.state, jobs, loading, Studies())
@@ -78,9 +80,10 @@ class Making(Case):
         size = spec.pop("completions", known.completions)
         return segment_job(number, known.first_trial, size, version=self.version, **spec)
 
-    async def follow(self) -> str | None:
+    async def follow(self) -> str:
         """One look at the GPUJob; what is wrong with it."""
-        return await self.segments.follow(self.state.gpujobs[KEY], TEAM)
+        job = self.state.gpujobs[KEY]
+        return await self.segments.follow(job, TEAM, pods_at_once(self.state, job, TEAM))
 
     def end(self, *trials: int) -> None:
         """Trials end, and their Jobs count them."""
@@ -159,6 +162,24 @@ async def test_a_job_that_was_deleted_is_made_again_unless_all_its_trials_have_e
 
 
 @virtual
+async def test_what_a_job_does_not_give_up_no_other_gets_and_the_gpujob_says_why() -> None:
+    case = Making(completions=12)
+    for number in (1, 2):
+        case.job(number, 4 * number, parallelism=2)
+    case.sweep.completions = 12
+    case.end(*range(5))
+    case.refused = {"PATCH": errors.Forbidden(403, "Forbidden", "no changes on Mondays")}
+    assert await case.follow() == ""
+    record = case.state.gpujobs[KEY]
+    assert not case.client.of("POST")
+    told = case.segments.complaint(record)
+    assert "refuses the change of Job job-s" in told and "no changes on Mondays" in told
+    case.refused = {}
+    assert await case.follow() == ""
+    assert case.segments.complaint(record) == ""
+
+
+@virtual
 async def test_a_job_that_was_made_again_and_the_next_one_share_what_may_run_at_once() -> None:
     case = Making(completions=1500)
     await case.follow()
@@ -216,7 +237,7 @@ async def test_without_optuna_an_adaptive_search_is_refused_with_what_to_do(
     monkeypatch.setitem(sys.modules, "optuna", None)  # as if it were not installed
     case = Making(algorithm="tpe")
     problem = await case.follow()
-    assert problem is not None and problem.startswith("spec.sweep.algorithm: ")
+    assert problem.startswith("spec.sweep.algorithm: ")
     assert "pip install optuna" in problem and "halton" in problem
     assert case.client.sent == []
 

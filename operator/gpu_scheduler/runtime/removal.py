@@ -1,0 +1,71 @@
+"""What is deleted: GPUJobs whose time to live is over, Jobs of namespaces that go (ADR 0040)."""
+
+import logging
+import time
+from collections.abc import Callable
+
+from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.paths import job as job_path
+from gpu_scheduler.kube.paths import of_group
+from gpu_scheduler.runtime.custom_resources import GPUJOBS
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
+
+log = logging.getLogger(__name__)
+
+
+class Removal:
+    """Deletes. Called by the reconciler."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        client: Client,
+        again: Callable[[JobKey, float], None],
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """``again``: look at a GPUJob after so many seconds; ``now``: epoch seconds."""
+        self._state, self._client = state, client
+        self._again, self._now = again, now
+
+    async def leave(self, key: JobKey) -> None:
+        """Delete the Jobs of a GPUJob whose namespace is being deleted.
+
+        Raises:
+            ApiError: the API server could not be asked; try again.
+        """
+        for own in self._state.job_book.claims(key):
+            if not own.deleting:
+                log.info("%s: its namespace is being deleted: deleting Job %s", key, own.name)
+                await self._delete(job_path(own.namespace, own.name), own.uid)
+
+    async def expire(self, job: GPUJobRecord) -> None:
+        """Delete a GPUJob when its end was told and its time to live has passed since.
+
+        The status writer brings the job back here when it has told it.
+
+        Raises:
+            ApiError: the API server could not be asked; try again.
+        """
+        if job.spec is None or job.spec.ttl_seconds_after_finished is None or not job.finished:
+            return
+        told = [
+            epoch_seconds(c.get("lastTransitionTime", ""))
+            for c in job.status.get("conditions") or ()
+            if c.get("type") in ("Complete", "Failed") and c.get("status") == "True"
+        ]
+        left = max(told, default=self._now()) + job.spec.ttl_seconds_after_finished - self._now()
+        if left > 0:
+            self._again(job.key, left)
+            return
+        log.info("%s: finished, and its time to live is over: deleting", job.key)
+        await self._delete(of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name), job.uid)
+
+    async def _delete(self, path: str, uid: str) -> None:
+        try:
+            await self._client.delete(path, uid=uid, propagation="Background")
+        except (errors.NotFound, errors.Conflict):
+            return  # somebody else was faster
