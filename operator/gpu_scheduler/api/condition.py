@@ -4,13 +4,16 @@
 can tell a stale answer from a current one. Written by the status writer alone.
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
 from gpu_scheduler.api.model import ApiModel, by_key
 from gpu_scheduler.core.wording import clip
+
+Told = Mapping[str, Any]
 
 _MOST_CHARS = 4096
 
@@ -49,6 +52,29 @@ class Condition(ApiModel):
     )
     reason: str = Field(max_length=128, description="Machine-readable reason, one word.")
     message: Sentence = Field("", description="Sentence for people.")
+
+
+def condition(
+    kind: str, holds: bool, reason: str, message: str, *, judged: tuple[int, str], before: Told
+) -> Condition:
+    """A condition as it is now; it keeps its time while it holds, or while it does not.
+
+    ``judged``: the generation that is judged, and when (RFC 3339). ``before``: the object's status,
+    as JSON.
+    """
+    generation, now = judged
+    status: Literal["True", "False"] = "True" if holds else "False"
+    known = (c for c in before.get("conditions") or () if c.get("type") == kind)
+    same = next((c for c in known if c.get("status") == status), None)
+    since = str(same["lastTransitionTime"]) if same is not None else now
+    return Condition(
+        type=kind,
+        status=status,
+        observed_generation=generation,
+        last_transition_time=since,
+        reason=reason,
+        message=message,
+    )
 
 
 Conditions = Annotated[list[Condition], Field(max_length=16, json_schema_extra=by_key("type"))]

@@ -1,32 +1,22 @@
-"""Status of GPUClasses: how many GPUs each stands for, and which of its shapes are another's.
+"""What a GPUClass's status says: how many GPUs it stands for, which of its shapes are another's.
 
-Written when nodes or classes change, at most once per tick. What it says follows from what is known
-now, so a write that fails is tried again at the next tick. Run by ``operator``.
+Asked by the status writer when nodes or classes change.
 """
 
-import asyncio
-import logging
 from collections import Counter, defaultdict
-from collections.abc import Mapping
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable
 
-from gpu_scheduler.api.condition import Condition
+from gpu_scheduler.api.condition import Told, condition
 from gpu_scheduler.api.gpuclass import GPUClassStatus
-from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.core.model.catalogue import Catalogue
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.wording import names
-from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.times import utc_now
-from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.custom_resources import GPUCLASSES, CustomResources
+from gpu_scheduler.runtime.custom_resources import GPUCLASSES
+from gpu_scheduler.runtime.status_writer import BookStatuses
 from gpu_scheduler.state.classes import ClassRecord
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.owners import Claim
-
-log = logging.getLogger(__name__)
 
 
 def stock(cluster: Cluster, catalogue: Catalogue) -> dict[str, tuple[int, int]]:
@@ -48,7 +38,7 @@ def class_status(
     gpus: int,
     nodes: int,
     taken: tuple[Claim, ...],
-    before: Mapping[str, Any],
+    before: Told,
     now: str,
 ) -> GPUClassStatus:
     """The status that a class should have (``before``: the one it has, as JSON)."""
@@ -69,106 +59,47 @@ def class_status(
         gpus=gpus,
         nodes=nodes,
         shapes=names([f"{name}={count}" for name, count in sizes]),
-        conditions=[_condition(*each, record.generation, before, now) for each in wanted],
+        conditions=[
+            condition(*each, judged=(record.generation, now), before=before) for each in wanted
+        ],
     )
 
 
-def _condition(
-    kind: str,
-    holds: bool,
-    reason: str,
-    message: str,
-    generation: int,
-    before: Mapping[str, Any],
-    now: str,
-) -> Condition:
-    status = "True" if holds else "False"
-    known = next((c for c in before.get("conditions") or () if c.get("type") == kind), None)
-    same = known is not None and known.get("status") == status
-    return Condition.model_validate(
-        {
-            "type": kind,
-            "status": status,
-            "observedGeneration": generation,
-            "lastTransitionTime": known["lastTransitionTime"] if known and same else now,
-            "reason": reason,
-            "message": message,
-        }
-    )
+class ClassStatuses(BookStatuses):
+    """What all GPUClasses are to say; ``Statuses`` of the writer."""
 
+    kind = GPUCLASSES
 
-class ClassStatusWriter:
-    """Keeps the status of GPUClasses."""
-
-    def __init__(
-        self,
-        state: ClusterState,
-        client: Client,
-        custom_resources: CustomResources,
-        *,
-        seconds: float,
-    ) -> None:
-        """``seconds``: time between two looks."""
-        self._state, self._client, self._custom_resources, self._seconds = (
-            state,
-            client,
-            custom_resources,
-            seconds,
-        )
+    def __init__(self, state: ClusterState, *, now: Callable[[], str] = utc_now) -> None:
+        """``now`` dates conditions."""
+        super().__init__(state.classes)
+        self._state, self._now = state, now
         self._seen: tuple[object, object] = (None, None)
         self._stock: dict[str, tuple[int, int]] = {}
 
-    async def run(self) -> NoReturn:
-        """Write for ever; ends with NotLeader when the fence closes."""
-        while True:
-            try:
-                await self.write()
-            except errors.NotLeader:
-                raise
-            except Exception:
-                unexpected("class_status", "a look at all classes")
-            await asyncio.sleep(self._seconds)
+    def touched(self) -> Iterable[str]:
+        """All of them, if nodes or classes changed."""
+        models, catalogue = self._state.ledger.cluster.dev_model, self._state.classes.catalogue
+        # Both are replaced, never changed in place.
+        if self._seen[0] is not models or self._seen[1] is not catalogue:
+            self._seen = models, catalogue
+            self.book.touched.update(self.book.records)
+        return self.book.take_touched()
 
-    async def write(self) -> None:
-        """Write what is not as it should be."""
-        book, cluster = self._state.classes, self._state.snapshot()
-        # Both are replaced, never changed in place, when nodes or classes change.
-        models, catalogue = self._seen
-        if models is not cluster.dev_model or catalogue is not book.catalogue:
-            self._seen = cluster.dev_model, book.catalogue
-            self._stock = stock(cluster, book.catalogue)
-        for name, record in tuple(book.records.items()):
-            try:
-                await self._write(name, record)
-            except errors.NotLeader:
-                raise
-            except Exception:
-                unexpected("class_status", name)
+    def prepare(self) -> None:
+        """Count the GPUs once, for all classes that are due."""
+        self._stock = stock(self._state.ledger.cluster, self._state.classes.catalogue)
 
-    async def _write(self, name: str, record: ClassRecord) -> None:
-        gpus, nodes = self._stock.get(name, (0, 0))
-        before = self._custom_resources.class_status.get(name, {})
+    def status(self, key: str) -> tuple[Told, Told]:
+        """See ``Statuses``."""
+        gpus, nodes = self._stock.get(key, (0, 0))
+        before = self.book.statuses.get(key, {})
         status = class_status(
-            record,
+            self.book.records[key],
             gpus=gpus,
             nodes=nodes,
-            taken=self._state.classes.conflicts(name),
+            taken=self.book.conflicts(key),
             before=before,
-            now=utc_now(),
-        ).to_json()
-        if status != before:
-            await self._patch(record, status)
-
-    async def _patch(self, record: ClassRecord, status: dict[str, Any]) -> None:
-        path = of_group(GROUP, VERSION, GPUCLASSES, name=record.name, subresource="status")
-        try:
-            body = {"metadata": {"uid": record.uid}, "status": status}
-            await self._client.merge_patch(path, body)
-        except errors.NotLeader:
-            raise
-        except errors.NotFound:
-            pass  # the watch brings the news
-        except errors.ApiError as error:
-            log.warning("status at %s not written: %s", path, error)
-            return
-        self._custom_resources.class_status[record.name] = status
+            now=self._now(),
+        )
+        return before, status.to_json()

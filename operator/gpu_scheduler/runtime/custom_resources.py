@@ -144,9 +144,6 @@ class CustomResources:
         self._state, self._changed = state, changed
         self._known: dict[_Name, tuple[str, int]] = {}  # uid and resourceVersion
         self._departed = Departed()
-        self.project_status: dict[ProjectName, Body] = {}
-        self.projects_touched: set[ProjectName] = set()
-        self.class_status: dict[str, Body] = {}
 
     def gpujob(self, body: Body) -> None:
         """A GPUJob was added or changed; its spec is read once for each generation."""
@@ -171,17 +168,11 @@ class CustomResources:
             return False
         status = readable(GPUJobStatus, told)
         if known.status.get("phase") != status.get("phase"):
-            self.phase_changed(known)
+            self._state.projects.touch(known.namespace)  # it counts the jobs that run
         if known.status != status:
             self._state.touch(known.key)  # an old write that arrived late would stay for ever
         self._state.gpujob_changed(replace(known, deleting=deleting, status=status))
         return True
-
-    def phase_changed(self, job: GPUJobRecord) -> None:
-        """Its project counts the jobs that run; what it holds need not have changed with them."""
-        owner = self._state.projects.owner(job.namespace)
-        if owner is not None:
-            self.projects_touched.add(owner)
 
     def gpujob_gone(self, namespace: str, name: str, uid: str) -> None:
         """A GPUJob was deleted; its Jobs and pods follow by their owner references."""
@@ -193,12 +184,8 @@ class CustomResources:
         record = project_record(body)
         if not self._newer(GPUPROJECTS, body):
             return
-        name = record.project.name
-        if self.project_status.get(name) != (
-            status := readable(GPUProjectStatus, body.get("status"))
-        ):
-            self.project_status[name] = status
-            self.projects_touched.add(name)  # perhaps an old write of ours that arrived late
+        told = readable(GPUProjectStatus, body.get("status"))
+        self._state.projects.told(record.project.name, told)
         before = self._state.version
         self._state.project_changed(record)
         if self._state.version != before:
@@ -207,7 +194,6 @@ class CustomResources:
     def project_gone(self, name: str, uid: str) -> None:
         """A GPUProject was deleted."""
         if self._forget((GPUPROJECTS, "", name), uid):
-            self.project_status.pop(ProjectName(name), None)
             self._state.project_gone(ProjectName(name))
             self._projects_changed()
 
@@ -236,13 +222,12 @@ class CustomResources:
         """A GPUClass was added or changed."""
         record = gpuclass_record(body)
         if self._newer(GPUCLASSES, body):
-            self.class_status[record.name] = readable(GPUClassStatus, body.get("status"))
+            self._state.classes.told(record.name, readable(GPUClassStatus, body.get("status")))
             self._names_changed(self._state.class_changed(record))
 
     def gpuclass_gone(self, name: str, uid: str) -> None:
         """A GPUClass was deleted."""
         if self._forget((GPUCLASSES, "", name), uid):
-            self.class_status.pop(name, None)
             self._names_changed(self._state.class_gone(name))
 
     def _names_changed(self, jobs: Iterable[JobKey]) -> None:
@@ -250,7 +235,7 @@ class CustomResources:
             self._changed(key)
 
     def _projects_changed(self) -> None:
-        self.projects_touched.update(self._state.projects.records)
+        self._state.projects.touched.update(self._state.projects.records)
         self.look_at_all()
         self._node_changed("")
 

@@ -29,7 +29,7 @@ from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.aside import Aside, warn
 from gpu_scheduler.runtime.binder import Binder, Writing
 from gpu_scheduler.runtime.changed_nodes import ChangedNodes
-from gpu_scheduler.runtime.class_status import ClassStatusWriter
+from gpu_scheduler.runtime.class_status import ClassStatuses
 from gpu_scheduler.runtime.custom_resources import CustomResources, resync
 from gpu_scheduler.runtime.device_events import DeviceEvents
 from gpu_scheduler.runtime.event_handlers import (
@@ -44,6 +44,7 @@ from gpu_scheduler.runtime.failed_placements import FailedPlacements, Patience
 from gpu_scheduler.runtime.gang_guard import GangGuard
 from gpu_scheduler.runtime.gang_writes import GangWrites
 from gpu_scheduler.runtime.heartbeats import Heartbeats
+from gpu_scheduler.runtime.job_statuses import JobStatuses
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.last_plan import LastPlan
 from gpu_scheduler.runtime.losses import Losses
@@ -55,6 +56,7 @@ from gpu_scheduler.runtime.overdue import Overdue
 from gpu_scheduler.runtime.placeholder_pods import Keeping, PlaceholderPods
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.runtime.preemption import Preemption
+from gpu_scheduler.runtime.project_status import ProjectStatuses
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.runtime.refusals import Refusals
@@ -197,20 +199,20 @@ class Operator:
         )
         self.missing = MissingPods(self.state, client, acceptance, clock=clock)
         self.status = StatusWriter(
-            self.state,
             client,
-            self.plan,
-            self.custom_resources,
-            self.events,
-            self.preemption,
-            finished=self.queue.add,
-            judged=self.sweeping.judged,
-            known=self._known,
-            status_seconds=settings.status_seconds,
+            (
+                JobStatuses(
+                    self.state,
+                    self.events,
+                    self.preemption,
+                    self._known,
+                    finished=self.queue.add,
+                ),
+                ProjectStatuses(self.state, self.plan),
+                ClassStatuses(self.state),
+            ),
+            seconds=settings.status_seconds,
             clock=clock,
-        )
-        self.class_status = ClassStatusWriter(
-            self.state, client, self.custom_resources, seconds=settings.status_seconds
         )
         self.reflectors: list[Reflector[Pod] | Reflector[Node] | Reflector[Job]] = [
             Reflector(client, NODES, Node, NodeHandler(self.state)),
@@ -294,7 +296,6 @@ class Operator:
             group.create_task(self.pruning.run())
             group.create_task(self.services.run())
             group.create_task(self.status.run())
-            group.create_task(self.class_status.run())
             group.create_task(self.events.run())
             group.create_task(self._resync_for_ever())
         raise AssertionError("the operator does not end by itself")
@@ -327,6 +328,11 @@ class Operator:
         """What the parts know of a job that no object says."""
         self.missing.see(job)
         return Known(
+            wait=self.plan.waits.get(job.key),
+            preempted=self.preemption.of(job.key),
+            assumed=self.state.assumed,
+            sweep=self.sweeping.judged(job),
+            aside=self.plan.aside.job(job.key),
             refused=self.missing.refused(job),
             timed_out=self.starting.gave_back(job.key),
             evicted=self.losses.of(job.key),

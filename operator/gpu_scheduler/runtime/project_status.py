@@ -1,16 +1,21 @@
 """What a GPUProject's status says: a pure function of what the operator knows.
 
-Called by the status writer for every project whenever a plan may have changed, hence cheap: sums
-that the state keeps, and one pass over the project's waiting jobs.
+Asked by the status writer for every project whenever a plan may have changed, hence cheap: sums
+that the state keeps, and one pass over all waiting jobs.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from gpu_scheduler.api.condition import Condition, ConditionType
+from gpu_scheduler.api.condition import Condition, ConditionType, Told, condition
 from gpu_scheduler.api.gpuproject import GPUProjectStatus, JobCounts, ModelHoldings
-from gpu_scheduler.core.model.request import WaitingJob
+from gpu_scheduler.core.model.request import ProjectName, WaitingJob
 from gpu_scheduler.core.model.units import gpu_from_milli
+from gpu_scheduler.kube.times import utc_now
+from gpu_scheduler.runtime.custom_resources import GPUPROJECTS
+from gpu_scheduler.runtime.last_plan import LastPlan
+from gpu_scheduler.runtime.overview import Overview, survey
+from gpu_scheduler.runtime.status_writer import BookStatuses
+from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.owners import Claim
 from gpu_scheduler.state.projects import ProjectRecord
 
@@ -26,7 +31,7 @@ def project_status(
     broken: str = "",
     aside: str = "",
     by_model: Sequence[ModelHoldings] = (),
-    before: Mapping[str, Any],
+    before: Told,
     now: str,
 ) -> GPUProjectStatus:
     """The status that a project should have (``before``: the one it has, as JSON).
@@ -44,59 +49,77 @@ def project_status(
         by_model=list(by_model),
         pending_gpu=gpu_from_milli(pending),
         jobs=JobCounts(running=running_jobs, pending=len(jobs)),
-        conditions=[
-            _accepted(record, conflicts, before, now),
-            _condition("QuotaCovered", "" if record.problem else broken, record, before, now),
-            *([_set_aside(aside, record, before, now)] if aside else []),
-        ],
+        conditions=_conditions(record, conflicts, broken, aside, before, now),
     )
 
 
-def _accepted(
-    record: ProjectRecord, conflicts: tuple[Claim, ...], before: Mapping[str, Any], now: str
-) -> Condition:
+class ProjectStatuses(BookStatuses):
+    """What all GPUProjects are to say; ``Statuses`` of the writer."""
+
+    kind = GPUPROJECTS
+
+    def __init__(
+        self, state: ClusterState, plan: LastPlan, *, now: Callable[[], str] = utc_now
+    ) -> None:
+        """``now`` dates conditions."""
+        super().__init__(state.projects)
+        self._state, self._plan, self._now = state, plan, now
+        self._seen: tuple[int, Mapping[ProjectName, int]] = (-1, {})
+        self._overview: Overview | None = None
+
+    def touched(self) -> Iterable[str]:
+        """All of them, if a plan may have changed; none before the first one."""
+        seen = (self._state.version, self._plan.shares_milli)
+        if not self._plan.cycles:
+            return ()
+        if seen != self._seen:
+            self._seen = seen
+            self.book.touched.update(self.book.records)
+        return self.book.take_touched()
+
+    def prepare(self) -> None:
+        """One look for all projects that are due."""
+        self._overview = survey(self._state, self._plan.shares_by_model_milli, self._plan.waits)
+
+    def status(self, key: str) -> tuple[Told, Told]:
+        """See ``Statuses``."""
+        name, before = ProjectName(key), self.book.statuses.get(key, {})
+        record: ProjectRecord = self.book.records[key]
+        overview = self._overview or survey(self._state)
+        status = project_status(
+            record,
+            allocated_milli=overview.allocated_milli.get(name, 0),
+            fair_share_milli=self._plan.shares_milli.get(name, 0),
+            waiting=overview.waiting.get(name, ()),
+            running_jobs=overview.running.get(name, 0),
+            broken=overview.promise.broken(record.project),
+            by_model=overview.by_model.get(name, ()),
+            conflicts=self.book.conflicts(name),
+            aside=self._plan.aside.project(name),
+            before=before,
+            now=self._now(),
+        )
+        return before, status.to_json()
+
+
+def _conditions(
+    record: ProjectRecord,
+    conflicts: tuple[Claim, ...],
+    broken: str,
+    aside: str,
+    before: Told,
+    now: str,
+) -> list[Condition]:
     problem = record.problem or "; ".join(
         f"spec.namespaces: {c.name} belongs to GPUProject {c.owner} already; remove it here "
         "or there"
         for c in conflicts[:5]
     )
-    return _condition("Accepted", problem, record, before, now)
-
-
-def _set_aside(why: str, record: ProjectRecord, before: Mapping[str, Any], now: str) -> Condition:
-    kind = ConditionType.SET_ASIDE
-    return _dated(kind, "True", "UnexpectedError", why, record, before, now)
-
-
-def _condition(
-    kind: str, problem: str, record: ProjectRecord, before: Mapping[str, Any], now: str
-) -> Condition:
-    good, bad = {"Accepted": ("Accepted", "Invalid"), "QuotaCovered": ("Covered", "Overcommitted")}[
-        kind
+    broken = "" if record.problem else broken
+    wanted = [
+        ("Accepted", not problem, "Invalid" if problem else "Accepted", problem),
+        ("QuotaCovered", not broken, "Overcommitted" if broken else "Covered", broken),
     ]
-    status = "False" if problem else "True"
-    reason = bad if problem else good
-    return _dated(kind, status, reason, problem, record, before, now)
-
-
-def _dated(
-    kind: str,
-    status: str,
-    reason: str,
-    message: str,
-    record: ProjectRecord,
-    before: Mapping[str, Any],
-    now: str,
-) -> Condition:
-    known = next((c for c in before.get("conditions") or () if c.get("type") == kind), None)
-    since = known["lastTransitionTime"] if known and known.get("status") == status else now
-    return Condition.model_validate(
-        {
-            "type": kind,
-            "status": status,
-            "observedGeneration": record.generation,
-            "lastTransitionTime": since,
-            "reason": reason,
-            "message": message,
-        }
-    )
+    if aside:
+        wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", aside))
+    return [condition(*w, judged=(record.generation, now), before=before) for w in wanted]

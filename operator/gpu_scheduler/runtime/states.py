@@ -18,6 +18,7 @@ from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.sweeps.runtime.status import Judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,8 @@ class Known:
         evicted: Why its pods had to leave their node, if they are not back.
         assumed: Placements that were decided and that the watch does not show yet.
         trouble: Why a placed pod does not start, where only its Events tell.
+        sweep: What came of its trials, where it is a sweep and that is known.
+        aside: Why the planner has set it aside; empty = it has not.
     """
 
     wait: Wait | None = None
@@ -41,6 +44,8 @@ class Known:
     evicted: str = ""
     assumed: Mapping[PodUID, Place] = field(default_factory=dict)
     trouble: Callable[[PodRecord], Trouble | None] = lambda pod: None
+    sweep: Judged | None = None
+    aside: str = ""
 
 
 NOTHING = Known()

@@ -5,11 +5,10 @@ from the previous status while a condition has not changed, so equal knowledge g
 and nothing is written. Called by the status writer.
 """
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable
 
 from gpu_scheduler.api import states as words
-from gpu_scheduler.api.condition import Condition, ConditionType
+from gpu_scheduler.api.condition import ConditionType, condition
 from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
 from gpu_scheduler.api.sweep_status import SweepStatus
 from gpu_scheduler.core.model.decision import Reason
@@ -19,7 +18,7 @@ from gpu_scheduler.core.wording import memory
 from gpu_scheduler.runtime import counting, protection, states
 from gpu_scheduler.runtime.counting import Counted, Failed
 from gpu_scheduler.runtime.preemption import Preempted
-from gpu_scheduler.runtime.protection import Watched
+from gpu_scheduler.runtime.protection import Wanted, Watched
 from gpu_scheduler.runtime.states import NOTHING, Facts, Known, Said, is_victim
 from gpu_scheduler.state.agents import compute_percent, worst
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
@@ -38,8 +37,6 @@ def gpujob_status(
     now: str,
     known: Known = NOTHING,
     watched: Watched | None = None,
-    sweep: Judged | None = None,
-    aside: str = "",
 ) -> GPUJobStatus:
     """The status that a GPUJob should have.
 
@@ -51,10 +48,8 @@ def gpujob_status(
         now: RFC 3339.
         known: what parts of the operator know of it.
         watched: what agents know.
-        sweep: what came of its trials, where it is a sweep and that is known.
-        aside: why the planner has set it aside; empty = it has not.
     """
-    watched = watched or Watched()
+    watched, sweep = watched or Watched(), known.sweep
     own = [j for j in jobs if j.owner_uid == job.uid]
     known_pods = list(pods)
     live = [p for p in known_pods if p.stage is not Stage.ENDED]
@@ -102,7 +97,10 @@ def gpujob_status(
         allocated_gpu=gpu_from_milli(milli),
         placements=[_placement(p, watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
         sweep=sweep.status if sweep is not None else _sweep_before(job),
-        conditions=_conditions(job, phase, complete, held, watched, now, (reason, message), aside),
+        conditions=[
+            condition(*each, judged=(job.generation, now), before=job.status)
+            for each in _wanted(job, phase, complete, held, watched, (reason, message), known.aside)
+        ],
         project=project,
         gpu=_usage(job, held),
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
@@ -229,19 +227,18 @@ def _nodes(nodes: list[str]) -> str | None:
     return nodes[0] if len(nodes) == 1 else f"{nodes[0]} +{len(nodes) - 1} more"
 
 
-def _conditions(
+def _wanted(
     job: GPUJobRecord,
     phase: Phase,
     complete: bool,
     held: list[PodRecord],
     watched: Watched,
-    now: str,
     said: Said,
     aside: str,
-) -> list[Condition]:
+) -> list[Wanted]:
     before = {c["type"]: c for c in job.status.get("conditions") or () if "type" in c}
     placed, (reason, message) = bool(held), said
-    wanted = [
+    wanted: list[Wanted] = [
         (
             "Accepted",
             not job.complaint,
@@ -259,7 +256,7 @@ def _conditions(
         wanted.append(("Complete", True, "Succeeded", message or "every index succeeded"))
     if phase is Phase.FAILED:
         wanted.append(("Failed", True, reason or "FailedIndexes", message))
-    return [_condition(before.get(w[0]), *w, job.generation, now) for w in wanted]
+    return wanted
 
 
 def _fewer_trials(job: GPUJobRecord) -> str:
@@ -270,28 +267,4 @@ def _fewer_trials(job: GPUJobRecord) -> str:
     return (
         f"spec.completions is {spec.completions:,}, but the grid has {spec.total_pods:,} trials: "
         "all of them run, and no more"
-    )
-
-
-def _condition(
-    before: Mapping[str, Any] | None,
-    kind: str,
-    holds: bool,
-    reason: str,
-    message: str,
-    generation: int,
-    now: str,
-) -> Condition:
-    status = "True" if holds else "False"
-    same = before is not None and before.get("status") == status
-    since = str(before["lastTransitionTime"]) if before is not None and same else now
-    return Condition.model_validate(
-        {
-            "type": kind,
-            "status": status,
-            "observedGeneration": generation,
-            "lastTransitionTime": since,
-            "reason": reason,
-            "message": message,
-        }
     )

@@ -1,41 +1,24 @@
-"""Writing status: only what changed, and for one object at most once per ``status_seconds``.
+"""Writing status: only what changed, and for one object at most once per ``seconds``.
 
 The first news of an object is written at once, before what others wait to say, so a verdict is
 there after the first planning cycle; what follows is gathered, and whoever waits longest is next.
-A status that cannot be written is tried again. Events accompany what a user should see in
-``kubectl describe``.
+A status that cannot be written is tried again. What objects of a kind have to say, its ``Statuses``
+know.
 """
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import replace
-from functools import partial
-from typing import Any, NoReturn
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NoReturn, Protocol
 
-from gpu_scheduler.api.condition import ConditionType
-from gpu_scheduler.api.gpujob import FINISHED, GPUJobStatus, Phase
+from gpu_scheduler.api.condition import Told
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.api.states import event_kind
-from gpu_scheduler.core.model.decision import Reason
-from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import of_group
-from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.custom_resources import GPUJOBS, GPUPROJECTS, CustomResources
-from gpu_scheduler.runtime.events import Events, Subject
-from gpu_scheduler.runtime.last_plan import LastPlan
-from gpu_scheduler.runtime.overview import Overview, survey
-from gpu_scheduler.runtime.preemption import Preemption
-from gpu_scheduler.runtime.project_status import project_status
-from gpu_scheduler.runtime.protection import Watched
-from gpu_scheduler.runtime.states import NOTHING, Known
-from gpu_scheduler.runtime.status import gpujob_status
-from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.sweeps.runtime.status import Judged
+from gpu_scheduler.state.owners import OwnerBook
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +26,68 @@ _TICK_SECONDS = 0.05
 _IN_FLIGHT = 10
 _BEGUN = 200  # at most: what is begun cannot be overtaken
 _AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
+_REST = 10  # times as long as the preparation of a kind took, before the next one
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """An object whose status is to be written; ``new``: it says nothing yet."""
+
+    uid: str
+    name: str
+    namespace: str = ""
+    new: bool = False
+
+
+class Statuses(Protocol):
+    """What the objects of one kind are to say; ``kind``: its plural."""
+
+    kind: str
+
+    def touched(self) -> Iterable[str]:
+        """Keys of those that may have something to say, since it was last asked."""
+        ...
+
+    def target(self, key: str) -> Target | None:
+        """Where that is written; None where nothing is to be written any more."""
+        ...
+
+    def prepare(self) -> None:
+        """Find out once what several of them need to know: their statuses are asked for next."""
+        ...
+
+    def status(self, key: str) -> tuple[Told, Told]:
+        """The status that an object has, and the one that it should have."""
+        ...
+
+    def written(self, key: str, before: Told, after: Told) -> None:
+        """The API server has it."""
+        ...
+
+
+class BookStatuses:
+    """What statuses of the objects in a book have in common."""
+
+    def __init__(self, book: OwnerBook[Any, Any]) -> None:
+        self.book = book
+
+    def target(self, key: str) -> Target | None:
+        """See ``Statuses``."""
+        record = self.book.records.get(key)
+        return None if record is None else Target(record.uid, key)
+
+    def written(self, key: str, before: Told, after: Told) -> None:
+        """See ``Statuses``."""
+        self.book.written(key, after)
+
+
+@dataclass(slots=True)
+class _Line:
+    """Those of a kind that have something to say, the first first."""
+
+    statuses: Statuses
+    keys: dict[str, None] = field(default_factory=dict)
+    again_at: float = 0.0  # monotonic seconds
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -51,127 +96,67 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
     return {k: after.get(k) for k in sorted(keys) if before.get(k) != after.get(k)}
 
 
-def turned_bad(before: Mapping[str, Any], after: GPUJobStatus) -> list[tuple[str, str]]:
-    """Reason and message of what agents warn of, as far as the status did not say so before."""
-    known = {
-        (c.get("type"), c.get("status"), c.get("reason")) for c in before.get("conditions") or ()
-    }
-    return [
-        (c.reason, c.message)
-        for c in after.conditions
-        if c.type in (ConditionType.PROTECTED, ConditionType.DEVICES_HEALTHY)
-        and c.status == "False"
-        and (c.type, c.status, c.reason) not in known
-    ]
-
-
 class StatusWriter:
-    """Keeps the status of GPUJobs and GPUProjects."""
+    """Keeps the status of our objects."""
 
     def __init__(
         self,
-        state: ClusterState,
         client: Client,
-        planning: LastPlan,
-        custom_resources: CustomResources,
-        events: Events,
-        preemption: Preemption,
+        kinds: Sequence[Statuses],
         *,
-        finished: Callable[[JobKey], None],
-        judged: Callable[[GPUJobRecord], Judged | None] = lambda job: None,
-        known: Callable[[GPUJobRecord], Known] = lambda job: NOTHING,
-        status_seconds: float,
+        seconds: float,
         clock: Callable[[], float],
-        now: Callable[[], str] = utc_now,
     ) -> None:
-        """``finished`` is told of each job whose end was written; ``judged`` looks at sweeps.
-
-        ``known``: what others know of a job; what the planner knows is added. ``clock`` tells when
-        to write, ``now`` dates conditions.
-        """
-        self._now = now
-        self._judged, self._known = judged, known
-        self._state, self._client, self._planning = state, client, planning
-        self._custom_resources, self._events, self._finished = custom_resources, events, finished
-        self._preemption = preemption
-        self._shares_milli: Mapping[ProjectName, int] = {}
-        self._interval, self._clock = status_seconds, clock
-        self._watched = Watched(state.agents.reports, state.nodes.sick_devices)
-        self._written: dict[str, float] = {}  # uid -> when, monotonic seconds; the oldest first
-        self._line: dict[JobKey, None] = {}  # jobs that have something to say, the first first
-        self._busy: set[str] = set()
+        """``clock`` tells when to write, in monotonic seconds."""
+        self._client, self._interval, self._clock = client, seconds, clock
+        self._lines = [_Line(each) for each in kinds]
+        self._written: dict[str, float] = {}  # uid -> when; the oldest first
+        self._busy: set[str] = set()  # uids
         self._slots = asyncio.Semaphore(_IN_FLIGHT)
-        self._project_version = -1
-        self._projects_again_at = 0.0  # monotonic seconds
-        self.writes = 0
 
     async def run(self) -> NoReturn:
         """Write for ever; ends with NotLeader when the fence closes."""
         async with asyncio.TaskGroup() as group:
             while True:
                 await asyncio.sleep(_TICK_SECONDS)
-                try:
-                    for number, key in enumerate(self._due_jobs(), 1):
-                        group.create_task(self._once(key, partial(self._job, key)))
+                for line in self._lines:
+                    for number, key in enumerate(self._take(line), 1):
+                        group.create_task(self._once(line, key))
                         if number % _AT_A_TIME == 0:
                             await asyncio.sleep(0)
-                except Exception:
-                    unexpected("status", "a look at all jobs")
-                try:
-                    self._write_projects(group)
-                except Exception:  # all projects are due again with the next plan
-                    unexpected("status", "a look at all projects")
-                    self._project_version = -1
-                    self._projects_again_at = self._clock() + self._interval
         raise AssertionError("the loop does not end")
 
-    def _due_jobs(self) -> list[JobKey]:
-        touched, room = self._state.take_touched(), _BEGUN - len(self._busy)
-        first = [key for key in touched if self._says_nothing_yet(key)]
-        self._line |= dict.fromkeys(touched)
-        due: list[JobKey] = []
-        for key in (*first, *self._line):
-            if len(due) >= room:
-                break
-            job = self._state.gpujobs.get(key)
-            if job is None or job.deleting:
-                self._line.pop(key, None)
-            elif key in self._line and key not in self._busy and self._may_write(job.uid):
-                del self._line[key]
-                due.append(key)
-        return due
-
-    def _says_nothing_yet(self, key: JobKey) -> bool:
-        job = self._state.gpujobs.get(key)
-        return job is not None and not job.status.get("phase")
-
-    def _write_projects(self, group: asyncio.TaskGroup) -> None:
-        """One look for all projects that are due; the next when ten times as long has passed."""
+    def _take(self, line: _Line) -> list[str]:
+        """Those whose turn it is; they wait in line no more."""
+        due: list[str] = []
         started = self._clock()
-        due = self._due_projects() if started >= self._projects_again_at else []
-        if not due:
-            return
-        overview = survey(self._state, self._planning.shares_by_model_milli, self._planning.waits)
-        for name in due:
-            group.create_task(self._once(name, partial(self._project, name, overview)))
-        self._projects_again_at = self._clock() + 10 * (self._clock() - started)
-
-    def _due_projects(self) -> list[ProjectName]:
-        if not self._planning.cycles:
-            return []  # shares are not known yet
-        shares = self._planning.shares_milli
-        if self._state.version != self._project_version or shares != self._shares_milli:
-            self._project_version, self._shares_milli = self._state.version, shares
-            self._custom_resources.projects_touched.update(self._state.projects.records)
-        due = []
-        for name in tuple(self._custom_resources.projects_touched):
-            record = self._state.projects.records.get(name)
-            if record is None:
-                self._custom_resources.projects_touched.discard(name)
-            elif name not in self._busy and self._may_write(record.uid):
-                self._custom_resources.projects_touched.discard(name)
-                due.append(name)
+        try:
+            due += self._due(line, started)
+            if due:
+                line.statuses.prepare()
+                line.again_at = self._clock() + _REST * (self._clock() - started)
+        except Exception:
+            unexpected("status", f"a look at all {line.statuses.kind}")
+            line.again_at = started + self._interval
+            line.keys |= dict.fromkeys(due)
+            return []
         return due
+
+    def _due(self, line: _Line, now: float) -> Iterable[str]:
+        touched, target = line.statuses.touched(), line.statuses.target
+        first = [key for key in touched if (known := target(key)) is not None and known.new]
+        line.keys |= dict.fromkeys(touched)
+        room = _BEGUN - len(self._busy) if now >= line.again_at else 0
+        for key in (*first, *line.keys):
+            if room <= 0:
+                return
+            known = target(key)
+            if known is None:
+                line.keys.pop(key, None)
+            elif key in line.keys and known.uid not in self._busy and self._may_write(known.uid):
+                del line.keys[key]
+                room -= 1
+                yield key
 
     def _may_write(self, uid: str) -> bool:
         written = self._written.get(uid)
@@ -184,106 +169,38 @@ class StatusWriter:
         while now - self._written[oldest := next(iter(self._written))] >= self._interval:
             del self._written[oldest]
 
-    async def _once(self, key: str, write: Callable[[], Awaitable[None]]) -> None:
-        self._busy.add(key)
+    async def _once(self, line: _Line, key: str) -> None:
+        target = line.statuses.target(key)
+        if target is None:
+            return
+        self._busy.add(target.uid)
         try:
             async with self._slots:
-                await write()
+                await self._write(line, key)
         except errors.NotLeader:
             raise
         except Exception:  # a mistake of ours about one object must not stop all others
             unexpected("status", key)
         finally:
-            self._busy.discard(key)
+            self._busy.discard(target.uid)
 
-    async def _job(self, key: JobKey) -> None:
-        state = self._state
-        job = state.gpujobs.get(key)
-        if job is None:
+    async def _write(self, line: _Line, key: str) -> None:
+        statuses, target = line.statuses, line.statuses.target(key)
+        if target is None:
             return
-        status = gpujob_status(
-            job,
-            state.jobs_of(key),
-            state.records(key),
-            project=state.projects.owner(job.namespace),
-            now=self._now(),
-            known=replace(
-                self._known(job),
-                wait=self._planning.waits.get(key),
-                preempted=self._preemption.of(key),
-                assumed=state.assumed,
-            ),
-            watched=self._watched,
-            sweep=self._judged(job),
-            aside=self._planning.aside.job(key),
-        )
-        if status.preempted_by is None:
-            self._preemption.forget(key)
-        subject = Subject.of_job(job)
-        if strangers := state.job_book.to_tell(job):
-            self._events.say(subject, "Warning", "StrangeJob", strangers)
-        patch = difference(job.status, status.to_json())
+        before, after = statuses.status(key)
+        patch = difference(before, after)
         if not patch:
             return
-        self._note_write(job.uid)
-        path = of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name, "status")
-        before = job.status
-        if await self._patch(path, job.uid, patch):
-            job.status = status.to_json()
-            self._report(subject, before, status)
-            if status.phase != before.get("phase"):
-                self._custom_resources.phase_changed(job)
-            if status.phase in FINISHED:
-                self._finished(key)
-        else:
-            state.touch(key)
+        self._note_write(target.uid)
+        path = of_group(GROUP, VERSION, statuses.kind, target.namespace, target.name, "status")
+        if not await self._patch(path, {"metadata": {"uid": target.uid}, "status": patch}):
+            line.keys[key] = None
+        elif (now := statuses.target(key)) is not None and now.uid == target.uid:
+            statuses.written(key, before, after)
 
-    def _report(self, subject: Subject, before: Mapping[str, Any], after: GPUJobStatus) -> None:
-        told = after.reason == Reason.PREEMPTED  # when it was decided, with more detail
-        kind = event_kind(after.reason)
-        if kind and after.reason != before.get("reason") and not told:
-            self._events.say(subject, kind, after.reason, after.message)
-        if after.first_failure and not before.get("firstFailure"):
-            self._events.say(subject, "Warning", "PodFailed", after.first_failure)
-        if after.phase != before.get("phase") and after.phase in FINISHED:
-            kind = "Warning" if after.phase is Phase.FAILED else "Normal"
-            self._events.say(subject, kind, after.phase, after.message or "every index is done")
-        for reason, message in turned_bad(before, after):
-            self._events.say(subject, "Warning", reason, message)
-
-    async def _project(self, name: ProjectName, overview: Overview) -> None:
-        state = self._state
-        record = state.projects.records.get(name)
-        if record is None:
-            return
-        before = self._custom_resources.project_status.get(name, {})
-        status = project_status(
-            record,
-            allocated_milli=overview.allocated_milli.get(name, 0),
-            fair_share_milli=self._planning.shares_milli.get(name, 0),
-            waiting=overview.waiting.get(name, ()),
-            running_jobs=overview.running.get(name, 0),
-            broken=overview.promise.broken(record.project),
-            by_model=overview.by_model.get(name, ()),
-            conflicts=state.projects.conflicts(name),
-            aside=self._planning.aside.project(name),
-            before=before,
-            now=self._now(),
-        ).to_json()
-        patch = difference(before, status)
-        if not patch:
-            return
-        self._note_write(record.uid)
-        path = of_group(GROUP, VERSION, GPUPROJECTS, name=name, subresource="status")
-        if await self._patch(path, record.uid, patch):
-            self._custom_resources.project_status[name] = status
-        else:
-            self._custom_resources.projects_touched.add(name)
-
-    async def _patch(self, path: str, uid: str, status: Mapping[str, Any]) -> bool:
-        self.writes += 1
+    async def _patch(self, path: str, body: Mapping[str, Any]) -> bool:
         try:
-            body = {"metadata": {"uid": uid}, "status": status}
             await self._client.merge_patch(path, body)
         except errors.NotLeader:
             raise

@@ -1,14 +1,15 @@
 """Who owns a name that several objects claim, and who claims it in vain.
 
 Namespaces are claimed by GPUProjects, shapes by GPUClasses. The oldest object that claims a name
-owns it (then the first by name); every later claim is a conflict that its status reports. The base
-of ``ProjectBook`` and ``ClassBook``.
+owns it (then the first by name); every later claim is a conflict that its status reports. Statuses
+are kept beside the objects, so that news of them are no news of what is claimed. The base of
+``ProjectBook`` and ``ClassBook``.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 Name = TypeVar("Name", bound=str)
 Record = TypeVar("Record")
@@ -28,6 +29,8 @@ class OwnerBook(ABC, Generic[Name, Record]):
     def __init__(self) -> None:
         """Start empty."""
         self.records: dict[Name, Record] = {}
+        self.statuses: dict[Name, Mapping[str, Any]] = {}  # as the API server last showed them
+        self.touched: set[Name] = set()  # whose status may be another one
         self._owner: dict[str, Name] = {}
 
     def put(self, record: Record) -> bool:
@@ -41,10 +44,27 @@ class OwnerBook(ABC, Generic[Name, Record]):
 
     def drop(self, name: Name) -> bool:
         """Remove an object; what it owned goes to the next claimant, if any."""
+        self.statuses.pop(name, None)
         if self.records.pop(name, None) is None:
             return False
         self._settle()
         return True
+
+    def told(self, name: Name, status: Mapping[str, Any]) -> None:
+        """The API server shows this status; one that is news may be an old one that came late."""
+        if self.statuses.get(name) != status:
+            self.statuses[name] = status
+            self.touched.add(name)
+
+    def written(self, name: Name, status: Mapping[str, Any]) -> None:
+        """The API server has taken this status."""
+        if name in self.records:
+            self.statuses[name] = status
+
+    def take_touched(self) -> Set[Name]:
+        """The objects whose status may be another one, each once."""
+        taken, self.touched = self.touched, set()
+        return taken
 
     def owner(self, claimed: str) -> Name | None:
         """Whose a name is."""

@@ -29,6 +29,12 @@ class ProjectRecord:
 class ProjectBook(OwnerBook[ProjectName, ProjectRecord]):
     """All projects and the ownership of namespaces that follows from them."""
 
+    def touch(self, namespace: str) -> None:
+        """The status of a namespace's project may be another one."""
+        owner = self.owner(namespace)
+        if owner is not None:
+            self.touched.add(owner)
+
     def holdings(self, by_namespace: Mapping[str, int]) -> dict[ProjectName, int]:
         """What namespaces hold, by project; those without one are left out."""
         held: dict[ProjectName, int] = {}

@@ -1,17 +1,20 @@
 """What a GPUClass's status says, and when it is written."""
 
+import asyncio
 from typing import Any
 
 import pytest
 from tests.unit.builders import A30, A100, ClusterBuilder
 from tests.unit.runtime.fake_client import CONFLICT, FakeClient
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_node
 
 from gpu_scheduler.api.gpuclass import GPUClassStatus
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.class_status import ClassStatusWriter, class_status, stock
+from gpu_scheduler.runtime.class_status import ClassStatuses, class_status, stock
 from gpu_scheduler.runtime.custom_resources import CustomResources
+from gpu_scheduler.runtime.status_writer import StatusWriter
 from gpu_scheduler.state.classes import ClassRecord
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.owners import Claim
@@ -67,18 +70,20 @@ def body() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("refusal", [errors.Unavailable(), CONFLICT])
-async def test_a_status_is_written_once_and_again_when_nodes_change(refusal: errors.ApiError):
-    state, replies = ClusterState(), [refusal, {}, {}]
-    custom_resources = CustomResources(state, changed=lambda key: None)
-    client = FakeClient(lambda sent: replies.pop(0))
-    writer = ClassStatusWriter(state, client, custom_resources, seconds=1)  # type: ignore[arg-type]
-    custom_resources.gpuclass(body())
-    await writer.write()  # refused
-    await writer.write()
-    await writer.write()  # nothing to say
-    assert len(client.sent) == 2
-    assert client.sent[1].path.endswith("/gpuclasses/any/status")
-    assert client.sent[1].body["status"]["gpus"] == 0
-    state.node_changed(make_node("a"))
-    await writer.write()
-    assert client.sent[2].body["status"]["gpus"] > 0
+def test_a_status_is_written_once_and_again_when_nodes_change(refusal: errors.ApiError):
+    @virtual
+    async def run() -> None:
+        state, replies = ClusterState(), [refusal, {}, {}]
+        client: Any = FakeClient(lambda sent: replies.pop(0))
+        writer = StatusWriter(client, (ClassStatuses(state),), seconds=1, clock=clock)
+        CustomResources(state, changed=lambda key: None).gpuclass(body())
+        async with Running(writer.run()):
+            await asyncio.sleep(5)  # refused, written, and then nothing to say
+            assert len(client.sent) == 2
+            assert client.sent[1].path.endswith("/gpuclasses/any/status")
+            assert client.sent[1].body["status"]["gpus"] == 0
+            state.node_changed(make_node("a"))
+            await asyncio.sleep(2)
+        assert client.sent[2].body["status"]["gpus"] > 0
+
+    run()

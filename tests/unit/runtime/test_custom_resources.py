@@ -342,10 +342,10 @@ def test_a_projects_news_concern_every_job_and_every_project() -> None:
     told.custom_resources.gpujob(gpujob_body())
     told.custom_resources.project(project_body("other", uid="o"))
     told.changed.clear()
-    told.custom_resources.projects_touched.clear()
+    told.state.projects.touched.clear()
     told.custom_resources.project(project_body())
     assert told.changed == [KEY]
-    assert told.custom_resources.projects_touched == {"team-a", "other"}
+    assert told.state.projects.touched == {"team-a", "other"}
     told.changed.clear()
     told.custom_resources.project(project_body(version=2))  # its status changed, nothing else
     assert told.changed == []

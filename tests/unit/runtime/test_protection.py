@@ -7,9 +7,9 @@ from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
 
 from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.job_statuses import turned_bad
 from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.runtime.status import gpujob_status
-from gpu_scheduler.runtime.status_writer import turned_bad
 from gpu_scheduler.state.agents import Report
 from gpu_scheduler.state.devices import Device
 from gpu_scheduler.state.jobs import GPUJobRecord, job_record
@@ -132,9 +132,9 @@ def test_equal_reports_give_an_equal_status_later_too() -> None:
 
 def test_events_tell_each_turn_for_the_worse_once() -> None:
     bare = judged({"job-0": (BARE,)})
-    assert turned_bad({}, bare) == [("Unprotected", f"job-0: {BARE.message}")]
-    assert turned_bad(bare.to_json(), bare) == []
+    assert turned_bad({}, bare.to_json()) == [("Unprotected", f"job-0: {BARE.message}")]
+    assert turned_bad(bare.to_json(), bare.to_json()) == []
     over = judged({"job-0": (OVER,)}, sick=(SICK,))
-    reasons = [reason for reason, _ in turned_bad(bare.to_json(), over)]
+    reasons = [reason for reason, _ in turned_bad(bare.to_json(), over.to_json())]
     assert reasons == ["OverCap", "DeviceUnhealthy"]
-    assert turned_bad(over.to_json(), judged({"job-0": (Report(0, "kernel"),)})) == []
+    assert turned_bad(over.to_json(), judged({"job-0": (Report(0, "kernel"),)}).to_json()) == []

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.job_writing import reconciler
+from tests.unit.runtime.status_writing import status_writer
 from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.test_status_writer import FakePlanning, FakePreemption
@@ -18,7 +19,6 @@ from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.refusals import Refusals
-from gpu_scheduler.runtime.status_writer import StatusWriter
 from gpu_scheduler.state.cluster_state import ClusterState
 
 A, B, OTHER = JobKey("team-a/a"), JobKey("team-a/b"), JobKey("team-b/c")
@@ -48,15 +48,14 @@ class Cluster:
         planning: Any = FakePlanning()
         events: Any = FakeEvents()
         preemption: Any = FakePreemption()
-        self.status = StatusWriter(
+        self.status = status_writer(
             self.state,
             self.client,
             planning,
-            self.custom_resources,
             events,
             preemption,
             finished=self.queue.add,
-            status_seconds=1.0,
+            seconds=1.0,
             clock=clock,
         )
 

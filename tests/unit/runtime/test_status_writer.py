@@ -16,6 +16,7 @@ from tests.unit.runtime.fake_client import (
     FakeClient,
     Sent,
 )
+from tests.unit.runtime.status_writing import status_writer
 from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
@@ -26,7 +27,7 @@ from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.preemption import Preempted
-from gpu_scheduler.runtime.status_writer import StatusWriter, difference
+from gpu_scheduler.runtime.status_writer import difference
 from gpu_scheduler.state.cluster_state import ClusterState
 
 KEY = JobKey("team-a/job")
@@ -78,15 +79,14 @@ class Case:
         self.preemption = FakePreemption()
         self.finished: list[JobKey] = []
         self.start = clock()
-        self.writer = StatusWriter(
+        self.writer = status_writer(
             self.state,
-            self.client,  # type: ignore[arg-type]
-            self.planning,  # type: ignore[arg-type]
-            self.custom_resources,
-            self.events,  # type: ignore[arg-type]
-            self.preemption,  # type: ignore[arg-type]
+            self.client,
+            self.planning,
+            self.events,
+            self.preemption,
             finished=self.finished.append,
-            status_seconds=INTERVAL,
+            seconds=INTERVAL,
             clock=clock,
             now=lambda: "2026-01-01T00:00:00Z",
         )
@@ -184,7 +184,7 @@ async def test_a_project_counts_a_job_that_began_to_run_although_no_share_change
         assert case.written(PROJECT_PATH)[-1].body["status"]["jobs"]["running"] == 1
         # A watch that lags may show the job as it was, and then as it is.
         case.custom_resources.gpujob(gpujob_body(version=2, status={"phase": "Pending"}))
-        case.custom_resources.projects_touched.update(case.state.projects.records)
+        case.state.projects.touched.update(case.state.projects.records)
         await asyncio.sleep(3 * INTERVAL)
         case.custom_resources.gpujob(gpujob_body(version=3, status={"phase": "Running"}))
         await asyncio.sleep(3 * INTERVAL)
@@ -199,7 +199,7 @@ async def test_nothing_is_written_when_nothing_changed() -> None:
         before = len(case.client.sent)
         for _ in range(5):
             case.state.touched.add(KEY)
-            case.custom_resources.projects_touched.add(next(iter(case.state.projects.records)))
+            case.state.projects.touched.add(next(iter(case.state.projects.records)))
             await asyncio.sleep(INTERVAL)
     assert len(case.client.sent) == before
 

@@ -1,6 +1,7 @@
 """The thread for long work: in order, beside the loop, and never in the way of an end."""
 
 import asyncio
+import os
 import subprocess
 import sys
 import threading
@@ -68,6 +69,11 @@ async def test_after_a_close_nothing_begins() -> None:
 
 def test_a_process_ends_while_its_work_hangs() -> None:
     ended = subprocess.run(
-        [sys.executable, "-c", HANGS], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", HANGS],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert ended.stdout == "gave up\n"

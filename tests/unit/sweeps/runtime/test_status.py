@@ -6,6 +6,7 @@ from typing import Any
 from tests.unit.sweeps.runtime.cases import Case
 
 from gpu_scheduler.api.gpujob import Phase
+from gpu_scheduler.runtime.states import Known
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.runtime.record import Sweep
@@ -56,7 +57,7 @@ def test_a_status_stays_below_20_kb_whatever_is_in_the_sweep() -> None:
         (),
         project=None,
         now=NOW,
-        sweep=judged(case.sweep, 0),
+        known=Known(sweep=judged(case.sweep, 0)),
     )
     size = len(json.dumps(status.to_json(), ensure_ascii=False).encode())
     assert 10_000 < size < 20_000, size
@@ -79,13 +80,13 @@ def test_a_sweep_that_succeeded_says_how_also_before_its_results_are_read_again(
         case.sweep.put(Outcome(trial, state, 1.0))
     job = case.state.gpujobs[case.sweep.key]
     now: Any = {"project": None, "now": NOW}
-    status = gpujob_status(job, (), (), **now, sweep=judged(case.sweep, 0)).to_json()
+    status = gpujob_status(job, (), (), **now, known=Known(sweep=judged(case.sweep, 0))).to_json()
     assert (status["phase"], status["message"]) == ("Succeeded", "3 trials ended, 1 failed")
     complete = next(c for c in status["conditions"] if c["type"] == "Complete")
     assert complete["message"] == "3 trials ended, 1 failed"
     assert status["pods"] == {"pending": 0, "running": 0, "succeeded": 2, "failed": 1}
     job.status = status
-    assert gpujob_status(job, (), (), **now, sweep=None).to_json() == status
+    assert gpujob_status(job, (), (), **now).to_json() == status
 
 
 def test_a_grid_that_was_to_have_more_trials_than_there_are_runs_all_and_says_so() -> None:

@@ -1,0 +1,119 @@
+"""What all GPUJobs are to say, and the Events that a user should see in ``kubectl describe``.
+
+What one says is worked out in ``status``, when its turn to write has come.
+"""
+
+from collections.abc import Callable, Iterable
+
+from gpu_scheduler.api.condition import ConditionType, Told
+from gpu_scheduler.api.gpujob import FINISHED, Phase
+from gpu_scheduler.api.states import event_kind
+from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.kube.times import utc_now
+from gpu_scheduler.runtime.custom_resources import GPUJOBS
+from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.runtime.preemption import Preemption
+from gpu_scheduler.runtime.protection import Watched
+from gpu_scheduler.runtime.states import Known
+from gpu_scheduler.runtime.status import gpujob_status
+from gpu_scheduler.runtime.status_writer import Target
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs import GPUJobRecord
+
+
+def turned_bad(before: Told, after: Told) -> list[tuple[str, str]]:
+    """Reason and message of what agents warn of, as far as the status did not say so before."""
+    known = {
+        (c.get("type"), c.get("status"), c.get("reason")) for c in before.get("conditions") or ()
+    }
+    return [
+        (c["reason"], c.get("message", ""))
+        for c in after.get("conditions") or ()
+        if c["type"] in (ConditionType.PROTECTED, ConditionType.DEVICES_HEALTHY)
+        and c["status"] == "False"
+        and (c["type"], c["status"], c["reason"]) not in known
+    ]
+
+
+class JobStatuses:
+    """``Statuses`` of the writer."""
+
+    kind = GPUJOBS
+
+    def __init__(
+        self,
+        state: ClusterState,
+        events: Events,
+        preemption: Preemption,
+        known: Callable[[GPUJobRecord], Known],
+        *,
+        finished: Callable[[JobKey], None],
+        now: Callable[[], str] = utc_now,
+    ) -> None:
+        """``known``: what the operator's parts know of a job; ``now`` dates conditions.
+
+        ``preemption`` forgets a job that has its pods again, ``finished`` is told of each job whose
+        end was written.
+        """
+        self._state, self._events, self._preemption = state, events, preemption
+        self._known, self._finished, self._now = known, finished, now
+        self._watched = Watched(state.agents.reports, state.nodes.sick_devices)
+
+    def touched(self) -> Iterable[str]:
+        """See ``Statuses``."""
+        return self._state.take_touched()
+
+    def target(self, key: str) -> Target | None:
+        """See ``Statuses``."""
+        job = self._state.gpujobs.get(JobKey(key))
+        if job is None or job.deleting:
+            return None
+        return Target(job.uid, job.name, job.namespace, new=not job.status.get("phase"))
+
+    def prepare(self) -> None:
+        """Nothing: each is worked out by itself."""
+
+    def status(self, key: str) -> tuple[Told, Told]:
+        """See ``Statuses``."""
+        state, job = self._state, self._state.gpujobs[JobKey(key)]
+        status = gpujob_status(
+            job,
+            state.jobs_of(job.key),
+            state.records(job.key),
+            project=state.projects.owner(job.namespace),
+            now=self._now(),
+            known=self._known(job),
+            watched=self._watched,
+        )
+        if status.preempted_by is None:
+            self._preemption.forget(job.key)
+        if strangers := state.job_book.to_tell(job):
+            self._events.say(Subject.of_job(job), "Warning", "StrangeJob", strangers)
+        return job.status, status.to_json()
+
+    def written(self, key: str, before: Told, after: Told) -> None:
+        """Keep it, and tell those who wait for it."""
+        job = self._state.gpujobs.get(JobKey(key))
+        if job is None:
+            return
+        job.status = after
+        self._report(Subject.of_job(job), before, after)
+        if after.get("phase") != before.get("phase"):
+            self._state.projects.touch(job.namespace)  # it counts the jobs that run
+        if job.finished:
+            self._finished(job.key)
+
+    def _report(self, subject: Subject, before: Told, after: Told) -> None:
+        reason, phase, message = (str(after.get(k) or "") for k in ("reason", "phase", "message"))
+        told = reason == Reason.PREEMPTED  # when it was decided, with more detail
+        kind = event_kind(reason)
+        if kind and reason != (before.get("reason") or "") and not told:
+            self._events.say(subject, kind, reason, message)
+        if after.get("firstFailure") and not before.get("firstFailure"):
+            self._events.say(subject, "Warning", "PodFailed", after["firstFailure"])
+        if phase != before.get("phase") and phase in FINISHED:
+            kind = "Warning" if phase == Phase.FAILED else "Normal"
+            self._events.say(subject, kind, phase, message or "every index is done")
+        for bad, why in turned_bad(before, after):
+            self._events.say(subject, "Warning", bad, why)

@@ -1,0 +1,39 @@
+"""The writer of statuses of a test, as the operator puts it together."""
+
+from collections.abc import Callable
+from typing import Any
+
+from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.kube.times import utc_now
+from gpu_scheduler.runtime.class_status import ClassStatuses
+from gpu_scheduler.runtime.job_statuses import JobStatuses
+from gpu_scheduler.runtime.project_status import ProjectStatuses
+from gpu_scheduler.runtime.states import Known
+from gpu_scheduler.runtime.status_writer import StatusWriter
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs import GPUJobRecord
+
+
+def status_writer(
+    state: ClusterState,
+    client: Any,
+    plan: Any,
+    events: Any,
+    preemption: Any,
+    *,
+    finished: Callable[[JobKey], None],
+    seconds: float,
+    clock: Callable[[], float],
+    now: Callable[[], str] = utc_now,
+) -> StatusWriter:
+    def known(job: GPUJobRecord) -> Known:
+        return Known(
+            wait=plan.waits.get(job.key),
+            preempted=preemption.of(job.key),
+            assumed=state.assumed,
+            aside=plan.aside.job(job.key),
+        )
+
+    jobs = JobStatuses(state, events, preemption, known, finished=finished, now=now)
+    kinds = (jobs, ProjectStatuses(state, plan, now=now), ClassStatuses(state, now=now))
+    return StatusWriter(client, kinds, seconds=seconds, clock=clock)
