@@ -143,6 +143,9 @@ def simulate(
         bool,
         typer.Option("--consolidation", help="Cluster: pods may be moved together; see the chart."),
     ] = False,
+    context: Annotated[
+        str | None, typer.Option(help="Cluster: of the kubeconfig; default: its current one.")
+    ] = None,
 ) -> None:
     """Try what the planner would do; nothing is changed.
 
@@ -153,7 +156,7 @@ def simulate(
 
     of_trace = seed, arrive, releasing, plot
     of_cluster = add, remove, operator_namespace, consolidation
-    arguments = Arguments(nodes, pods, policy, output, *of_trace, *of_cluster)
+    arguments = Arguments(nodes, pods, policy, output, *of_trace, *of_cluster, context=context)
     try:
         typer.echo(run(arguments, sys.stderr))
     except ValueError as error:

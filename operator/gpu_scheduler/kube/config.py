@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from gpu_scheduler.kube.connection import ConfigError, Connection, Token
-from gpu_scheduler.kube.kubeconfig import Login, from_kubeconfig
+from gpu_scheduler.kube.kubeconfig import from_kubeconfig
 from gpu_scheduler.kube.tls import Tls
 
 __all__ = ["ConfigError", "Connection", "Token", "from_kubeconfig", "load"]
@@ -20,34 +20,35 @@ SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 def load(
     environ: Mapping[str, str] = os.environ,
     service_account: Path = SERVICE_ACCOUNT,
-    login: Login | None = None,
+    *,
+    context: str | None = None,
+    login: bool = False,
 ) -> Connection:
     """The connection for this process: $KUBECONFIG, the pod's service account, ~/.kube/config.
 
-    ``login``: for commands that people call; runs the program that a kubeconfig may name.
+    ``login``: for commands that people call, see ``from_kubeconfig``; so is ``context``.
 
     Raises:
         ConfigError: nothing found, or something in it that is not supported.
     """
-    if environ.get("KUBECONFIG"):
-        # The variable may be a list; merging is kubectl's business, the first that exists counts.
-        files = [Path(part) for part in environ["KUBECONFIG"].split(os.pathsep) if part]
-        found = next((file for file in files if file.is_file()), None)
-        if found is None:
-            raise ConfigError(f"KUBECONFIG={environ['KUBECONFIG']}: no such file")
-        return _checked(from_kubeconfig(found, login), found)
-    if environ.get("KUBERNETES_SERVICE_HOST") and (service_account / "token").is_file():
+    if files := environ.get("KUBECONFIG"):
+        return _checked(from_kubeconfig(files, context, login=login), files)
+    if (
+        not context
+        and environ.get("KUBERNETES_SERVICE_HOST")
+        and (service_account / "token").is_file()
+    ):
         return _checked(_in_cluster(environ, service_account), service_account)
     home = Path(environ.get("HOME") or "~").expanduser() / ".kube" / "config"
     if home.is_file():
-        return _checked(from_kubeconfig(home, login), home)
+        return _checked(from_kubeconfig(home, context, login=login), home)
     raise ConfigError(
         f"no API server: not in a pod ({service_account}/token is missing), KUBECONFIG is not "
         f"set and {home} does not exist"
     )
 
 
-def _checked(connection: Connection, source: Path) -> Connection:
+def _checked(connection: Connection, source: Path | str) -> Connection:
     """The connection, if its certificates can be used; the first request would be too late."""
     try:
         Tls(connection, time.monotonic)

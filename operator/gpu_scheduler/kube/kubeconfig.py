@@ -1,18 +1,20 @@
-"""Reads the current context of a kubeconfig.
+"""Reads kubeconfigs with the kubernetes package: contexts, several files, and ways to log in.
 
-Supported: token, tokenFile, client certificates, certificate authorities (files or data) and
-insecure-skip-tls-verify; a program that logs in (exec) where the caller brings a ``Login``.
-Anything else that would change how we log in is an error that names the field: silence would end
-in a puzzling 401. Called by ``config.load``.
+The package writes keys to files, goes on without credentials where a login fails, asks an issuer
+without checking its certificate, and quotes secrets in its errors (ADR 0006). So what it wrote is
+read and deleted at once, what would change how we log in unnoticed is an error that names the
+field, and its own words are not shown. A pod needs none of it: it is imported when it is needed.
+Called by ``config.load``.
 """
 
 import base64
 import binascii
-from collections.abc import Callable, Mapping
+import logging
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import yaml
+from typing import Any
 
 from gpu_scheduler.kube.connection import ConfigError, Connection
 
@@ -24,95 +26,173 @@ _USER_FIELDS = {
     "client-key",
     "client-key-data",
 }
+_LOGINS = ("exec", "auth-provider")  # a program or an issuer gives short-lived credentials
 
 
-class _Pem(NamedTuple):
-    text: str = ""
-    file: Path | None = None
+def from_kubeconfig(
+    files: Path | str, context: str | None = None, *, login: bool = False
+) -> Connection:
+    """A context of one or more kubeconfigs, merged as kubectl does.
 
-
-# From a user's exec section and the cluster to fields of a user; see ``exec_login``.
-Login = Callable[[Mapping[str, Any], Mapping[str, Any]], Mapping[str, str]]
-
-
-def from_kubeconfig(path: Path, login: Login | None = None) -> Connection:
-    """The current context of a kubeconfig; ``login`` runs the program that it may name.
+    Args:
+        files: as in $KUBECONFIG; those that do not exist are passed over.
+        context: its name; None: the first that one of the files calls the current one.
+        login: whether a program may be run, or an issuer asked, for credentials. They are
+            short-lived, so that is for commands.
 
     Raises:
-        ConfigError: unreadable, incomplete, or a way to log in that is not supported.
+        ConfigError: unreadable, incomplete, no credentials, or a way to log in that is not
+            supported.
     """
     try:
-        document = yaml.safe_load(path.read_text())
-    except (OSError, yaml.YAMLError) as error:
-        # The parser's message quotes the file, which holds secrets: name the kind only.
-        raise ConfigError(f"{path}: cannot be read as YAML ({type(error).__name__})") from None
-    if not isinstance(document, dict):
-        raise ConfigError(f"{path}: not a kubeconfig")
-    current = document.get("current-context")
-    if not current:
-        raise ConfigError(f"{path}: current-context is not set (kubectl config use-context NAME)")
-    context = _named(document, "contexts", "context", current, path)
-    cluster = _named(document, "clusters", "cluster", str(context.get("cluster", "")), path)
-    user: dict[str, Any] = {}
-    if context.get("user"):
-        user = _named(document, "users", "user", str(context["user"]), path)
-    certificate, key = _Pem(), _Pem()
-    if login is not None and isinstance(user.get("exec"), dict):
-        user = dict(login(user["exec"], cluster))
-        certificate = _Pem(user.pop("client-certificate", ""))
-        key = _Pem(user.pop("client-key", ""))
-    for name in user:
-        if name not in _USER_FIELDS:
-            raise ConfigError(
-                f"{path}: users[{context['user']}].user.{name} is not supported; use token, "
-                "tokenFile or client-certificate with client-key"
-            )
-    if cluster.get("proxy-url"):
+        from kubernetes.client import Configuration
+        from kubernetes.config import kube_config
+    except ImportError:
         raise ConfigError(
-            f"{path}: clusters[{context.get('cluster')}].cluster.proxy-url is not supported; "
-            "give the address of the API server itself"
+            f"{files}: a kubeconfig needs the package kubernetes (pip install gpu-scheduler[cli])"
+        ) from None
+    try:
+        with _quiet(), tempfile.TemporaryDirectory(prefix="gpu-scheduler-") as folder:
+            package: Any = kube_config  # it has no types
+            merged, found = package.KubeConfigMerger(str(files)), Configuration()
+            chosen = _Chosen(files, merged.config_files, context, login)
+            loader = package.KubeConfigLoader(
+                merged.config,
+                active_context=chosen.name,
+                config_persister=merged.save_changes,
+                config_base_path=None,
+                temp_file_path=folder,
+            )
+            loader.load_and_set(found)
+            return chosen.connection(found, Path(folder))
+    except ConfigError:
+        raise
+    except Exception as error:  # about what is in the files, which may be secret: its kind only
+        raise ConfigError(f"{files}: not a kubeconfig ({type(error).__name__})") from None
+
+
+class _Chosen:
+    """A context, with its cluster and its user, checked for what the package would ignore."""
+
+    def __init__(
+        self, files: Path | str, found: Mapping[str, Any], context: str | None, login: bool
+    ) -> None:
+        self._files, self._found = files, found
+        if not found:
+            raise ConfigError(f"KUBECONFIG={files}: no such file")
+        first = next((name for d in found.values() if (name := d.get("current-context"))), None)
+        if not context and not first:
+            raise ConfigError(
+                f"{files}: current-context is not set (kubectl config use-context NAME)"
+            )
+        self.name = str(context or first)
+        _, self._context = self._entry("contexts", "context", self.name)
+        beside, self._cluster = self._entry("clusters", "cluster", self._context.get("cluster"))
+        self._folder, self._user = beside, dict[str, Any]()
+        if self._context.get("user"):
+            self._folder, self._user = self._entry("users", "user", self._context["user"])
+        self._check(login)
+        self._check_pem(self._cluster, "certificate-authority", beside)
+        for name in ("client-certificate", "client-key"):
+            self._check_pem(self._user, name, self._folder)
+
+    def connection(self, found: Any, folder: Path) -> Connection:
+        """What the package found; what it wrote into the folder is read."""
+        token = str(found.api_key.get("BearerToken") or "").removeprefix("Bearer ")
+        login = next((way for way in _LOGINS if way in self._user), None)
+        if login is not None and token in ("", "None") and not found.cert_file:
+            section = self._user[login]
+            hint = section.get("installHint") or f"run {section.get('command', 'kubectl')} to see"
+            raise ConfigError(f"{self._users}.{login} gave no credentials; {str(hint).strip()}")
+        if (found.cert_file is None) != (found.key_file is None):
+            raise ConfigError(
+                f"{self._files}: client-certificate and client-key come together or not at all"
+            )
+        token_file = self._user.get("tokenFile")
+        ca, certificate, key = (
+            _pem(each, folder) for each in (found.ssl_ca_cert, found.cert_file, found.key_file)
         )
-    if not cluster.get("server"):
-        raise ConfigError(f"{path}: clusters[{context.get('cluster')}].cluster.server is not set")
-    token_file = user.get("tokenFile")
-    if certificate == _Pem():
-        certificate = _pem(user, "client-certificate", path)
-        key = _pem(user, "client-key", path)
-    authority = _pem(cluster, "certificate-authority", path)
-    if (certificate == _Pem()) != (key == _Pem()):
-        raise ConfigError(f"{path}: client-certificate and client-key come together or not at all")
-    return Connection(
-        server=str(cluster["server"]).rstrip("/"),
-        namespace=str(context.get("namespace") or "default"),
-        token="" if token_file else str(user.get("token") or ""),
-        token_file=path.parent / token_file if token_file else None,
-        ca_pem=authority.text,
-        ca_file=authority.file,
-        certificate_pem=certificate.text,
-        certificate_file=certificate.file,
-        key_pem=key.text,
-        key_file=key.file,
-        verify=not cluster.get("insecure-skip-tls-verify", False),
-        server_name=str(cluster.get("tls-server-name") or ""),
-    )
+        return Connection(
+            server=found.host,
+            namespace=str(self._context.get("namespace") or "default"),
+            token="" if token_file else token,
+            token_file=self._folder / token_file if token_file else None,
+            ca_pem=ca[0],
+            ca_file=ca[1],
+            certificate_pem=certificate[0],
+            certificate_file=certificate[1],
+            key_pem=key[0],
+            key_file=key[1],
+            verify=found.verify_ssl,
+            server_name=found.tls_server_name or "",
+        )
 
+    @property
+    def _users(self) -> str:
+        return f"{self._files}: users[{self._context.get('user')}].user"
 
-def _named(
-    document: Mapping[str, Any], section: str, part: str, name: str, path: Path
-) -> dict[str, Any]:
-    for entry in document.get(section) or ():
-        if isinstance(entry, dict) and entry.get("name") == name:
-            value = entry.get(part)
-            return value if isinstance(value, dict) else {}
-    raise ConfigError(f"{path}: {section} has no entry named {name!r}")
+    def _entry(self, section: str, part: str, name: object) -> tuple[Path, dict[str, Any]]:
+        """An entry and its file's folder: of several by one name the first counts."""
+        known = []
+        for path, document in self._found.items():
+            for entry in document.get(section) or ():
+                known.append(str(entry["name"]))
+                if entry["name"] == name:
+                    return Path(path).parent, dict(entry.get(part) or {})
+        raise ConfigError(
+            f"{self._files}: {section} has no entry named {name!r}; there are: "
+            f"{', '.join(dict.fromkeys(known)) or 'none'}"
+        )
 
+    def _check(self, login: bool) -> None:
+        where = f"{self._files}: clusters[{self._context.get('cluster')}].cluster"
+        if self._cluster.get("proxy-url"):
+            raise ConfigError(
+                f"{where}.proxy-url is not supported; give the address of the API server itself"
+            )
+        if not self._cluster.get("server"):
+            raise ConfigError(f"{where}.server is not set")
+        for field in self._user:
+            if field not in _USER_FIELDS and not (login and field in _LOGINS):
+                raise ConfigError(
+                    f"{self._users}.{field} is not supported; use token, tokenFile or "
+                    "client-certificate with client-key"
+                )
+        provider = self._user.get("auth-provider")
+        about = (provider or {}).get("config") or {}
+        checked = any(f"idp-certificate-authority{end}" in about for end in ("", "-data"))
+        if provider and not (provider.get("name") == "oidc" and checked):
+            raise ConfigError(
+                f"{self._users}.auth-provider: only oidc with idp-certificate-authority is "
+                "supported, by which its issuer is checked; or use exec with a program such as "
+                "kubelogin"
+            )
 
-def _pem(section: Mapping[str, Any], name: str, path: Path) -> _Pem:
-    """PEM text from ``name-data`` (base64, which wins as in kubectl) or else the file ``name``."""
-    data = section.get(f"{name}-data")
-    if data:
+    def _check_pem(self, section: Mapping[str, Any], name: str, folder: Path) -> None:
+        """Data win over a file, as in kubectl."""
         try:
-            return _Pem(base64.b64decode(data, validate=True).decode())
+            base64.b64decode(section.get(f"{name}-data") or "", validate=True).decode()
         except (binascii.Error, UnicodeDecodeError, TypeError):
-            raise ConfigError(f"{path}: {name}-data is not base64 of PEM text") from None
-    return _Pem(file=path.parent / section[name]) if section.get(name) else _Pem()
+            raise ConfigError(f"{self._files}: {name}-data is not base64 of PEM text") from None
+        path = folder / str(section.get(name) or "")
+        if not section.get(f"{name}-data") and not path.exists():
+            raise ConfigError(f"{self._files}: {name}: there is no file {path}")
+
+
+def _pem(name: str | None, folder: Path) -> tuple[str, Path | None]:
+    """The text of a file that the package wrote, or else where one of the user's is."""
+    if not name:
+        return "", None
+    path = Path(name)
+    return (path.read_text(), None) if path.is_relative_to(folder) else ("", path)
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The package logs its errors, with what is in the files."""
+    before = logging.root.manager.disable
+    logging.disable(logging.ERROR)
+    try:
+        yield
+    finally:
+        logging.disable(before)

@@ -14,7 +14,7 @@ from typing import TextIO
 from gpu_scheduler.core.packing.policy import Packing
 
 _TRACE = ("seed", "arrive", "releasing", "plot")
-_CLUSTER = ("add", "remove", "operator_namespace", "consolidation")
+_CLUSTER = ("add", "remove", "operator_namespace", "consolidation", "context")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,7 @@ class Arguments:
     remove: Sequence[str] | None
     operator_namespace: str | None
     consolidation: bool = False
+    context: str | None = None
 
 
 def run(arguments: Arguments, bar: TextIO) -> str:
@@ -102,6 +103,7 @@ def _on_cluster(arguments: Arguments) -> str:
         remove=arguments.remove or (),
         operator_namespace=arguments.operator_namespace or "gpu-scheduler",
         consolidation=arguments.consolidation,
+        context=arguments.context,
     )
     report = simulate(request)
     if arguments.output == "json":

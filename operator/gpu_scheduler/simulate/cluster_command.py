@@ -15,7 +15,6 @@ from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.kube import config
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection
-from gpu_scheduler.kube.exec_login import log_in
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.simulate import what_if
 from gpu_scheduler.simulate.cluster_cycles import plan_until_stable
@@ -35,6 +34,7 @@ class ClusterRequest:
         remove: objects that are taken away before, as KIND/NAME.
         operator_namespace: where the operator runs; its own pods there are known as such.
         consolidation: whether the operator moves pods together.
+        context: of the kubeconfig; None = the current one.
     """
 
     packing: Packing = Packing.FRAGMENTATION
@@ -42,6 +42,7 @@ class ClusterRequest:
     remove: Sequence[str] = ()
     operator_namespace: str = "gpu-scheduler"
     consolidation: bool = False
+    context: str | None = None
 
 
 def simulate(request: ClusterRequest) -> Report:
@@ -51,7 +52,7 @@ def simulate(request: ClusterRequest) -> Report:
         SimulationError: there is none, it may not be read, or a what-if cannot be used.
     """
     try:
-        connection = config.load(login=log_in)
+        connection = config.load(context=request.context, login=True)
     except config.ConfigError as error:
         raise SimulationError(str(error)) from None
     objects = asyncio.run(_read(connection))

@@ -1,4 +1,5 @@
 import base64
+import os
 import ssl
 from pathlib import Path
 from typing import Any
@@ -118,10 +119,52 @@ def test_data_in_a_kubeconfig_wins_over_files(tmp_path: Path) -> None:
     assert found.key_pem == KEY
 
 
-def test_an_exec_plugin_is_refused_by_the_name_of_its_field(tmp_path: Path) -> None:
-    path = write_kubeconfig(tmp_path, {"exec": {"command": "aws"}})
-    with pytest.raises(ConfigError, match=r"users\[u\]\.user\.exec is not supported; use token"):
-        load(path)
+def contexts(folder: Path, name: str, server: str, **more: Any) -> Path:
+    """A file of one context, whose cluster and user are called as it is."""
+    path = folder / name
+    document = {
+        "contexts": [
+            {"name": name, "context": {"cluster": name, "user": name, "namespace": f"ns-{name}"}}
+        ],
+        "clusters": [{"name": name, "cluster": {"server": server}}],
+        "users": [{"name": name, "user": {"token": f"token-{name}"}}],
+        **more,
+    }
+    path.write_text(yaml.safe_dump(document))
+    return path
+
+
+def test_several_files_are_merged_and_the_first_that_says_something_is_heard(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "tok").write_text("beside its file")
+    first = contexts(tmp_path, "a", "https://a")
+    second = contexts(tmp_path, "b", "https://b", **{"current-context": "b"})
+    late = {"clusters": [{"name": "b", "cluster": {"server": "https://later"}}]}
+    user = {"users": [{"name": "c", "user": {"tokenFile": "tok"}}]}
+    third = contexts(tmp_path / "other", "c", "x", **late, **user, **{"current-context": "a"})
+    missing = tmp_path / "missing"
+    files = {"KUBECONFIG": os.pathsep.join(map(str, (missing, first, second, third)))}
+    found = config.load(files)
+    assert (found.server, found.token, found.namespace) == ("https://b", "token-b", "ns-b")
+    found = config.load(files, context="a")
+    assert (found.server, found.token, found.namespace) == ("https://a", "token-a", "ns-a")
+    with pytest.raises(ConfigError, match="contexts has no entry named 'z'; there are: a, b, c"):
+        config.load(files, context="z")
+    with pytest.raises(ConfigError, match="clusters has no entry named 'c'"):
+        config.load(files, context="c")
+    assert config.load({"KUBECONFIG": str(second)}).token_file is None
+
+
+def test_a_token_file_is_beside_the_file_that_names_it(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "tok").write_text("beside its file")
+    user = {"users": [{"name": "c", "user": {"tokenFile": "tok"}}]}
+    first = contexts(tmp_path, "a", "https://a")
+    second = contexts(tmp_path / "other", "c", "https://c", **user)
+    found = config.load({"KUBECONFIG": f"{first}{os.pathsep}{second}"}, context="c")
+    assert Token(found, lambda: 0.0).current() == "beside its file"
 
 
 @pytest.mark.parametrize(

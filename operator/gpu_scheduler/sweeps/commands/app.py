@@ -12,6 +12,9 @@ Output = Annotated[str, typer.Option("--output", "-o", help="table, csv or json.
 Namespace = Annotated[
     str | None, typer.Option("--namespace", "-n", help="Default: that of the kubeconfig.")
 ]
+Context = Annotated[
+    str | None, typer.Option("--context", help="Of the kubeconfig; default: its current one.")
+]
 Job = Annotated[str, typer.Argument(help="Name of the GPUJob.")]
 
 
@@ -40,25 +43,30 @@ def preview(
 
 
 @app.command()
-def trials(job: Job, namespace: Namespace = None, output: Output = "table") -> None:
+def trials(
+    job: Job, namespace: Namespace = None, context: Context = None, output: Output = "table"
+) -> None:
     """Show all trials that have ended: state, results and parameters."""
     from gpu_scheduler.sweeps.commands import cluster
 
-    _say(lambda: cluster.fetch(job, namespace).trials().render(output))
+    _say(lambda: cluster.fetch(job, namespace, context).trials().render(output))
 
 
 @app.command()
-def best(job: Job, namespace: Namespace = None, output: Output = "table") -> None:
+def best(
+    job: Job, namespace: Namespace = None, context: Context = None, output: Output = "table"
+) -> None:
     """Show the best trial and its parameters."""
     from gpu_scheduler.sweeps.commands import cluster
 
-    _say(lambda: cluster.fetch(job, namespace).best(output))
+    _say(lambda: cluster.fetch(job, namespace, context).best(output))
 
 
 @app.command()
 def plot(
     job: Job,
     namespace: Namespace = None,
+    context: Context = None,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="JOB.png, or another .png, .svg or .pdf.")
     ] = None,
@@ -70,7 +78,7 @@ def plot(
     def show() -> str:
         path = output or Path(f"{job}.png")
         picture.check(path)
-        plot.draw(cluster.fetch(job, namespace), path)
+        plot.draw(cluster.fetch(job, namespace, context), path)
         return str(path)
 
     _say(show)

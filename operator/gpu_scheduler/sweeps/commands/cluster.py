@@ -17,8 +17,8 @@ class ClusterError(ValueError):
     """The cluster, or what was looked for there, cannot be read; the message says why."""
 
 
-def fetch(name: str, namespace: str | None) -> Record:
-    """A sweep and what came of its trials so far.
+def fetch(name: str, namespace: str | None, context: str | None = None) -> Record:
+    """A sweep and what came of its trials so far; None: as the kubeconfig says.
 
     Raises:
         ClusterError: there is no cluster, no such GPUJob, or it may not be read.
@@ -26,7 +26,7 @@ def fetch(name: str, namespace: str | None) -> Record:
         NoResultsError: it has no results yet.
     """
     try:
-        connection = config.load()
+        connection = config.load(context=context, login=True)
     except config.ConfigError as error:
         raise ClusterError(str(error)) from None
     where = namespace or connection.namespace

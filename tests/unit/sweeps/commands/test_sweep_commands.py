@@ -207,7 +207,7 @@ def some_record(outcomes: list[Outcome] = OUTCOMES, **fields: Any) -> Record:
 def recorded(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[Record]]:
     """What the commands get from the cluster; replace the one element."""
     found = [some_record()]
-    monkeypatch.setattr(cluster, "fetch", lambda job, namespace: found[0])
+    monkeypatch.setattr(cluster, "fetch", lambda job, namespace, context: found[0])
     yield found
 
 
