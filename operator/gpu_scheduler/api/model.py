@@ -19,7 +19,7 @@ from pydantic import (
 )
 from pydantic.alias_generators import to_camel
 
-from gpu_scheduler.api.cel import Rule
+from gpu_scheduler.api.rule import Rule
 
 JsonSchema = dict[str, JsonValue]
 SET: JsonSchema = {"x-kubernetes-list-type": "set"}

@@ -1,12 +1,19 @@
-"""The rules that the API server checks at apply time, as CEL.
+"""The rules that the API server checks at apply time, and the operator once more.
 
 Each message is read by somebody who has just typed ``kubectl apply``: it names the field and says
-what would be right. ``validate`` checks the same in Python, because an operator may run beside
-an older CRD. CEL here stays within what Kubernetes 1.30 knows.
+what would be right. A rule is one row, see ``Rule``; what CEL cannot see is said in ``validate``.
+CEL here stays within what Kubernetes 1.30 knows.
 """
 
+from decimal import Decimal
+from typing import Any
+
+from pydantic.alias_generators import to_snake
+
 from gpu_scheduler.api import sweep_rules
-from gpu_scheduler.api.cel import Rule
+from gpu_scheduler.api.rule import Rule
+from gpu_scheduler.core.model.units import MIB, MOST_MIB
+from gpu_scheduler.core.quantity import whole
 
 GPU_ZERO = "must be above 0, for example 0.5; work without a GPU is a plain batch/v1 Job"
 GPU_BETWEEN = (
@@ -97,32 +104,16 @@ IMMUTABLE_FIELDS = (
 # Exact: k / 1000 is the double nearest to a decimal with three digits, and so is what was parsed.
 _THREE_DECIMALS = "double(int(self * 1000.0 + 0.5)) / 1000.0 == self"
 
-GPU = (
-    Rule("self > 0.0", GPU_ZERO),
-    Rule(f"self <= 0.0 || self > 1.0 || {_THREE_DECIMALS}", DECIMALS),
-    Rule("self <= 1.0 || self == double(int(self))", GPU_BETWEEN),
-)
-GPU_MEMORY = (
-    Rule("isQuantity(string(self))", NO_QUANTITY),
-    Rule(
-        "!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",
-        QUANTITY_SMALL,
-    ),
-    Rule(
-        "!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Ti')) <= 0",
-        QUANTITY_LARGE,
-    ),
-)
-AMOUNT = (
-    Rule("self >= 0.0", NEGATIVE),
-    Rule(f"self < 0.0 || {_THREE_DECIMALS}", DECIMALS),
-)
 
-_DEVICES_WITH = Rule(
-    "!has(self.gpuDevices) || has(self.gpuMemory) || (has(self.gpu) && self.gpu < 1.0)",
-    DEVICES_ALONE,
-    ".gpuDevices",
-)
+def _three_decimals(amount: Decimal) -> bool:
+    return (amount * 1000) % 1 == 0
+
+
+def _bytes(amount: str) -> int | None:
+    try:
+        return whole(amount)
+    except ValueError:
+        return None
 
 
 def _fixed(name: str) -> str:
@@ -131,34 +122,113 @@ def _fixed(name: str) -> str:
     return f"has({new}) == has({old}) && (!has({new}) || {new} == {old})"
 
 
+def _gang(spec: Any) -> bool:
+    return bool(spec.roles is not None if spec.gang is None else spec.gang)
+
+
+def _ways(spec: Any) -> int:
+    ways = (spec.gpu, spec.gpu_memory, spec.containers, spec.roles, spec.shape)
+    return sum(way is not None for way in ways)
+
+
+def _beside_template(name: str) -> Rule:
+    attribute = to_snake(name)
+    return Rule(
+        f"!has(self.template) || !has(self.{name})",
+        BESIDE_TEMPLATE,
+        f".{name}",
+        holds=lambda spec: spec.template is None or getattr(spec, attribute) is None,
+    )
+
+
+GPU = (
+    Rule("self > 0.0", GPU_ZERO, holds=lambda gpu: gpu > 0),
+    Rule(
+        f"self <= 0.0 || self > 1.0 || {_THREE_DECIMALS}",
+        DECIMALS,
+        holds=lambda gpu: gpu <= 0 or gpu > 1 or _three_decimals(gpu),
+    ),
+    Rule(
+        "self <= 1.0 || self == double(int(self))",
+        GPU_BETWEEN,
+        holds=lambda gpu: gpu <= 1 or gpu == gpu.to_integral_value(),
+    ),
+)
+GPU_MEMORY = (
+    Rule("isQuantity(string(self))", NO_QUANTITY, holds=lambda said: _bytes(said) is not None),
+    Rule(
+        "!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('1Mi')) >= 0",
+        QUANTITY_SMALL,
+        holds=lambda said: (found := _bytes(said)) is None or found >= MIB,
+    ),
+    Rule(
+        "!isQuantity(string(self)) || quantity(string(self)).compareTo(quantity('16Ti')) <= 0",
+        QUANTITY_LARGE,
+        holds=lambda said: (found := _bytes(said)) is None or found <= MOST_MIB * MIB,
+    ),
+)
+AMOUNT = (
+    Rule("self >= 0.0", NEGATIVE, holds=lambda amount: amount >= 0),
+    Rule(
+        f"self < 0.0 || {_THREE_DECIMALS}",
+        DECIMALS,
+        holds=lambda amount: amount < 0 or _three_decimals(amount),
+    ),
+)
+
+_DEVICES_WITH = Rule(
+    "!has(self.gpuDevices) || has(self.gpuMemory) || (has(self.gpu) && self.gpu < 1.0)",
+    DEVICES_ALONE,
+    ".gpuDevices",
+    holds=lambda ask: (
+        ask.gpu_devices is None
+        or ask.gpu_memory is not None
+        or (ask.gpu is not None and ask.gpu < 1)
+    ),
+)
+
 GPU_CONTAINER = (
     Rule(
         "has(self.gpu) != has(self.gpuMemory)",
         ONE_CONTAINER_AMOUNT,
         expression=f"'{ONE_CONTAINER_AMOUNT}' + "
         f"(has(self.gpu) ? '{BOTH_ARE_SET}' : '{NONE_IS_SET}')",
+        holds=lambda ask: (ask.gpu is None) != (ask.gpu_memory is None),
+        end=lambda ask: NONE_IS_SET if ask.gpu is None else BOTH_ARE_SET,
     ),
     _DEVICES_WITH,
 )
 
 ROLE = (
-    Rule("!has(self.image) || !has(self.template)", ROLE_SOURCE),
-    Rule("!has(self.gpu) || !has(self.gpuMemory)", ROLE_AMOUNT),
-    *(
-        Rule(f"!has(self.template) || !has(self.{name})", BESIDE_TEMPLATE, f".{name}")
-        for name in SHORT_FORM
+    Rule(
+        "!has(self.image) || !has(self.template)",
+        ROLE_SOURCE,
+        holds=lambda role: role.image is None or role.template is None,
     ),
+    Rule(
+        "!has(self.gpu) || !has(self.gpuMemory)",
+        ROLE_AMOUNT,
+        holds=lambda role: role.gpu is None or role.gpu_memory is None,
+    ),
+    *map(_beside_template, SHORT_FORM),
     _DEVICES_WITH,
 )
 _GANG = "(has(self.gang) ? self.gang : has(self.roles))"
 
-RESTART_POLICY_RULE = Rule("self == 'Never'", RESTART_POLICY)
+RESTART_POLICY_RULE = Rule(
+    "self == 'Never'", RESTART_POLICY, holds=lambda policy: bool(policy == "Never")
+)
 
 GPU_JOB_SPEC = (
     Rule(
         "has(self.image) != has(self.template) || (has(self.roles) && !has(self.image))",
         ONE_SOURCE,
         expression=f"'{ONE_SOURCE}' + (has(self.image) ? '{BOTH_ARE_SET}' : '{NONE_IS_SET}')",
+        holds=lambda spec: (
+            (spec.image is None) != (spec.template is None)
+            or (spec.roles is not None and spec.image is None)
+        ),
+        end=lambda spec: NONE_IS_SET if spec.image is None else BOTH_ARE_SET,
     ),
     Rule(
         "[has(self.gpu), has(self.gpuMemory), has(self.containers), has(self.roles), "
@@ -167,11 +237,10 @@ GPU_JOB_SPEC = (
         expression=f"'{ONE_AMOUNT}' + (has(self.gpu) || has(self.gpuMemory) || "
         f"has(self.containers) || has(self.roles) || has(self.shape) ? '{SEVERAL_ARE_SET}' "
         f": '{NONE_IS_SET}')",
+        holds=lambda spec: _ways(spec) == 1,
+        end=lambda spec: SEVERAL_ARE_SET if _ways(spec) else NONE_IS_SET,
     ),
-    *(
-        Rule(f"!has(self.template) || !has(self.{name})", BESIDE_TEMPLATE, f".{name}")
-        for name in SHORT_FORM
-    ),
+    *map(_beside_template, SHORT_FORM),
     _DEVICES_WITH,
     Rule(
         "!has(self.containers) || self.containers.all(c, has(self.template) ? "
@@ -181,36 +250,73 @@ GPU_JOB_SPEC = (
         ": c.name == 'main')",
         UNKNOWN_CONTAINER,
         ".containers",
+        instead="_listed_problems",
     ),
     Rule(
         "!has(self.roles) || has(self.image) || has(self.template) || "
         "self.roles.all(r, has(r.image) || has(r.template))",
         ROLE_WITHOUT_IMAGE,
         ".roles",
+        holds=lambda spec: (
+            spec.image is not None
+            or spec.template is not None
+            or all(r.image is not None or r.template is not None for r in spec.roles or ())
+        ),
     ),
     Rule(
         f"!has(self.roles) || self.roles.map(r, r.replicas).sum() <= {MAX_GANG_PODS}",
         ROLES_PODS,
         ".roles",
+        holds=lambda spec: sum(role.replicas for role in spec.roles or ()) <= MAX_GANG_PODS,
     ),
-    Rule("!has(self.roles) || self.parallelism == 1", ROLES_COUNT, ".parallelism"),
-    Rule("!has(self.roles) || !has(self.completions)", ROLES_COUNT, ".completions"),
+    Rule(
+        "!has(self.roles) || self.parallelism == 1",
+        ROLES_COUNT,
+        ".parallelism",
+        holds=lambda spec: spec.roles is None or spec.parallelism == 1,
+    ),
+    Rule(
+        "!has(self.roles) || !has(self.completions)",
+        ROLES_COUNT,
+        ".completions",
+        holds=lambda spec: spec.roles is None or spec.completions is None,
+    ),
     Rule(
         f"!{_GANG} || !has(self.completions) || self.completions == self.parallelism",
         GANG_COMPLETIONS,
         ".completions",
+        holds=lambda spec: not _gang(spec) or spec.completions in (None, spec.parallelism),
     ),
-    Rule(f"!{_GANG} || self.parallelism <= {MAX_GANG_PODS}", GANG_PODS, ".parallelism"),
-    *(
-        Rule(f"!has(self.{name}) || {_GANG}", f"{name} {NEEDS_GANG}", f".{name}")
-        for name in ("distinctGPUs", "topology")
+    Rule(
+        f"!{_GANG} || self.parallelism <= {MAX_GANG_PODS}",
+        GANG_PODS,
+        ".parallelism",
+        holds=lambda spec: not _gang(spec) or spec.parallelism <= MAX_GANG_PODS,
+    ),
+    Rule(
+        f"!has(self.distinctGPUs) || {_GANG}",
+        f"distinctGPUs {NEEDS_GANG}",
+        ".distinctGPUs",
+        holds=lambda spec: spec.distinct_gpus is None or _gang(spec),
+    ),
+    Rule(
+        f"!has(self.topology) || {_GANG}",
+        f"topology {NEEDS_GANG}",
+        ".topology",
+        holds=lambda spec: spec.topology is None or _gang(spec),
     ),
     Rule(
         f"!has(self.framework) || has(self.roles) || {_GANG}",
         f"framework {NEEDS_PEERS}",
         ".framework",
+        holds=lambda spec: spec.framework is None or spec.roles is not None or _gang(spec),
     ),
-    Rule("!has(self.shape) || !has(self.gpuModels)", SHAPE_ALONE, ".gpuModels"),
+    Rule(
+        "!has(self.shape) || !has(self.gpuModels)",
+        SHAPE_ALONE,
+        ".gpuModels",
+        holds=lambda spec: spec.shape is None or spec.gpu_models is None,
+    ),
     *(
         Rule(_fixed(name), f"{name} {IMMUTABLE}", f".{name}")
         for name in IMMUTABLE_FIELDS
@@ -232,15 +338,29 @@ GPU_JOB_SPEC = (
 )
 
 GPU_PROJECT_SPEC = (
-    Rule("!has(self.limit) || self.limit >= self.quota", LIMIT_BELOW_QUOTA, ".limit"),
+    Rule(
+        "!has(self.limit) || self.limit >= self.quota",
+        LIMIT_BELOW_QUOTA,
+        ".limit",
+        holds=lambda spec: spec.limit is None or spec.limit >= spec.quota,
+    ),
 )
 
-SHAPES = (Rule(f"self.all(name, size(name) <= 63 && name.matches('{SHAPE_NAME}'))", SHAPE_NAMES),)
+SHAPES = (
+    Rule(
+        f"self.all(name, size(name) <= 63 && name.matches('{SHAPE_NAME}'))",
+        SHAPE_NAMES,
+        instead="class_problems",
+    ),
+)
 GPU_CLASS_SPEC = (
     Rule(
         "!has(self.counts) || !has(self.shapes) || "
         "self.shapes.all(name, self.shapes[name] in self.counts)",
         SHAPE_OFF_OFFER,
         ".shapes",
+        holds=lambda spec: (
+            spec.counts is None or all(n in spec.counts for n in (spec.shapes or {}).values())
+        ),
     ),
 )

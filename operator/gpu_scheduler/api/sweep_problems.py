@@ -1,7 +1,8 @@
 """What is wrong with a sweep, field by field, as far as can be told without the cluster.
 
-The CRD's rules once more, and what they cannot see: values of any type, sizes of grids, references
-to parameters in a pod template, names that would share a variable. Called by ``validate``.
+The CRD's rules once more (``sweep_rules``), and what they cannot see: values of any type, sizes of
+grids, references to parameters in a pod template, names that would share a variable. Called by
+``validate``.
 """
 
 import json
@@ -17,8 +18,9 @@ from gpu_scheduler.api.hparam_refs import env_name, references
 from gpu_scheduler.api.log_regex import LogRegexError, compiled
 from gpu_scheduler.api.names import segment_name
 from gpu_scheduler.api.problem import Problem
-from gpu_scheduler.api.sweep import EarlyStoppingSpec, ParameterSpec, StoppingType, SweepSpec
-from gpu_scheduler.sweeps.core.rows import MAX_ADAPTIVE, MAX_VALUES_BYTES
+from gpu_scheduler.api.rule import broken
+from gpu_scheduler.api.sweep import ParameterSpec, SweepSpec
+from gpu_scheduler.sweeps.core.rows import MAX_VALUES_BYTES
 from gpu_scheduler.sweeps.core.trials import Algorithm
 
 _NAME = re.compile(sweep_rules.NAME)
@@ -38,8 +40,6 @@ def sweep_problems(name: str, spec: GPUJobSpec) -> Iterator[Problem]:
         names = spec.sweep.search().names
         yield from _name_problems(names)
         yield from _template_problems(spec, frozenset(names))
-    if spec.roles is not None or spec.gang:
-        yield Problem(_SWEEP, sweep_rules.NOT_WITH_ROLES)
     longest = _LABEL_LENGTH - len(segment_name("", 99)) - len("-999")
     if len(name) > longest:
         yield Problem(
@@ -50,13 +50,7 @@ def sweep_problems(name: str, spec: GPUJobSpec) -> Iterator[Problem]:
 
 
 def _search_problems(sweep: SweepSpec) -> Iterator[Problem]:
-    listed = sweep.algorithm is Algorithm.LIST
-    if (listed and (sweep.trials is None or sweep.parameters is not None)) or (
-        not listed and sweep.trials is not None
-    ):
-        yield Problem(f"{_SWEEP}.algorithm", sweep_rules.LIST_HAS_TRIALS)
-    if not listed and not sweep.parameters:
-        yield Problem(_PARAMETERS, sweep_rules.NEEDS_PARAMETERS)
+    yield from broken(sweep_rules.SWEEP, sweep, _SWEEP)
     for name, parameter in (sweep.parameters or {}).items():
         yield from _parameter_problems(f"{_PARAMETERS}[{name}]", parameter)
         continuous = parameter.uniform is not None or parameter.log_uniform is not None
@@ -64,14 +58,12 @@ def _search_problems(sweep: SweepSpec) -> Iterator[Problem]:
             yield Problem(f"{_PARAMETERS}[{name}]", sweep_rules.GRID_DISCRETE)
     if sweep.algorithm is Algorithm.TPE:
         yield from _adaptive_problems(sweep.parameters or {})
-    if listed and sweep.trials is not None:
+    if sweep.algorithm is Algorithm.LIST and sweep.trials is not None:
         yield from _listed_problems(sweep.trials)
 
 
 def _adaptive_problems(parameters: Mapping[str, ParameterSpec]) -> Iterator[Problem]:
     """A thousand trials with their values must fit into one object, see ``sweeps.core.rows``."""
-    if len(parameters) > MAX_ADAPTIVE:
-        yield Problem(_PARAMETERS, sweep_rules.TPE_PARAMETERS)
     for name, parameter in parameters.items():
         bounds = parameter.uniform
         if bounds is not None and isinf(bounds[1] - bounds[0]):
@@ -107,18 +99,7 @@ def _parameter_problems(field: str, parameter: ParameterSpec) -> Iterator[Proble
     if sum(kind is not None for kind in kinds) != 1:
         yield Problem(field, sweep_rules.ONE_KIND)
         return
-    for name, bounds in (
-        ("uniform", parameter.uniform),
-        ("logUniform", parameter.log_uniform),
-        ("int", parameter.integers),
-    ):
-        if bounds is not None and bounds[0] > bounds[1]:
-            yield Problem(f"{field}.{name}", sweep_rules.BOUNDS)
-    if parameter.log_uniform is not None and min(parameter.log_uniform) <= 0:
-        yield Problem(f"{field}.logUniform", sweep_rules.LOG_BOUNDS)
-    if parameter.integers is not None and len(parameter.integers) == 3:
-        if parameter.integers[2] < 1:
-            yield Problem(f"{field}.int", sweep_rules.STEP)
+    yield from broken(sweep_rules.PARAMETER, parameter, field)
     options = parameter.values or ()
     if len({(type(option), option) for option in options}) < len(options):
         yield Problem(f"{field}.values", "has a value twice; every value once is enough")
@@ -145,11 +126,7 @@ def _listed_problems(trials: list[dict[str, Any]]) -> Iterator[Problem]:
 
 
 def _rule_problems(sweep: SweepSpec) -> Iterator[Problem]:
-    needs = sweep.algorithm is Algorithm.TPE or sweep.early_stopping or sweep.result_from
-    if needs and sweep.objective is None:
-        yield Problem(f"{_SWEEP}.objective", f"objective {sweep_rules.NEEDS_OBJECTIVE}")
-    if sweep.early_stopping is not None:
-        yield from _stopping_problems(f"{_SWEEP}.earlyStopping", sweep.early_stopping)
+    yield from broken(sweep_rules.EARLY_STOPPING, sweep.early_stopping, f"{_SWEEP}.earlyStopping")
     if sweep.result_from is not None and sweep.objective is not None:
         try:
             compiled(sweep.result_from.log_regex, sweep.objective.metric)
@@ -157,30 +134,14 @@ def _rule_problems(sweep: SweepSpec) -> Iterator[Problem]:
             yield Problem(f"{_SWEEP}.resultFrom.logRegex", str(error))
 
 
-def _stopping_problems(field: str, stopping: EarlyStoppingSpec) -> Iterator[Problem]:
-    of_median = stopping.min_trials is not None or stopping.warmup_steps is not None
-    of_asha = stopping.min_resource is not None or stopping.reduction_factor is not None
-    if of_median and stopping.type is not StoppingType.MEDIAN:
-        yield Problem(field, sweep_rules.MEDIAN_ONLY)
-    if of_asha and stopping.type is not StoppingType.ASHA:
-        yield Problem(field, sweep_rules.ASHA_ONLY)
-
-
 def _count_problems(sweep: SweepSpec, completions: int | None) -> Iterator[Problem]:
     size = sweep.search().size()
-    if size is None:
-        if completions is None:
-            yield Problem("spec.completions", f"completions {sweep_rules.NEEDS_COMPLETIONS}")
-        return
-    if completions is None and size > MAX_PODS:
+    if size is not None and completions is None and size > MAX_PODS:
         yield Problem(
             _PARAMETERS,
             f"the grid has {size:,} combinations; at most {MAX_PODS:,} trials are possible: set "
             "completions to run the first ones, or use random or halton",
         )
-    elif sweep.algorithm is Algorithm.LIST and completions is not None and completions > size:
-        # A grid's size the API server cannot see, and completions cannot be lowered: it runs all.
-        yield Problem("spec.completions", f"completions: {sweep_rules.MORE_THAN_LISTED}")
 
 
 def _name_problems(names: tuple[str, ...]) -> Iterator[Problem]:

@@ -2,10 +2,11 @@
 
 The values of a choice may be of any type, which keeps them out of CEL's sight; what depends on them
 (the size of a grid, a list of trials) is judged by ``sweep_problems`` in Python, as is everything
-here once more. Used by ``sweep`` and, for the rules over the whole spec, by ``rules``.
+once more in rows that can. Used by ``sweep`` and, for the rules over the whole spec, by ``rules``.
 """
 
-from gpu_scheduler.api.cel import Rule
+from gpu_scheduler.api.rule import Rule
+from gpu_scheduler.sweeps.core.rows import MAX_ADAPTIVE
 
 NAME = r"[A-Za-z]([-A-Za-z0-9_.]{0,48}[A-Za-z0-9])?"
 
@@ -42,22 +43,53 @@ MEDIAN_ONLY = "minTrials and warmupSteps belong to type median"
 ASHA_ONLY = "minResource and reductionFactor belong to type asha"
 
 PARAMETER = (
-    Rule("!has(self.uniform) || self.uniform[0] <= self.uniform[1]", BOUNDS, ".uniform"),
     Rule(
-        "!has(self.logUniform) || self.logUniform[0] <= self.logUniform[1]", BOUNDS, ".logUniform"
+        "!has(self.uniform) || self.uniform[0] <= self.uniform[1]",
+        BOUNDS,
+        ".uniform",
+        holds=lambda each: each.uniform is None or each.uniform[0] <= each.uniform[1],
+    ),
+    Rule(
+        "!has(self.logUniform) || self.logUniform[0] <= self.logUniform[1]",
+        BOUNDS,
+        ".logUniform",
+        holds=lambda each: each.log_uniform is None or each.log_uniform[0] <= each.log_uniform[1],
     ),
     Rule(
         "!has(self.logUniform) || (self.logUniform[0] > 0.0 && self.logUniform[1] > 0.0)",
         LOG_BOUNDS,
         ".logUniform",
+        holds=lambda each: each.log_uniform is None or min(each.log_uniform) > 0,
     ),
-    Rule("!has(self.int) || self.int[0] <= self.int[1]", BOUNDS, ".int"),
-    Rule("!has(self.int) || self.int.size() < 3 || self.int[2] >= 1", STEP, ".int"),
+    Rule(
+        "!has(self.int) || self.int[0] <= self.int[1]",
+        BOUNDS,
+        ".int",
+        holds=lambda each: each.integers is None or each.integers[0] <= each.integers[1],
+    ),
+    Rule(
+        "!has(self.int) || self.int.size() < 3 || self.int[2] >= 1",
+        STEP,
+        ".int",
+        holds=lambda each: all(step >= 1 for step in (each.integers or ())[2:]),
+    ),
 )
-PARAMETERS = (Rule(f"self.all(name, name.matches('^{NAME}$'))", NAMES),)
+PARAMETERS = (Rule(f"self.all(name, name.matches('^{NAME}$'))", NAMES, instead="_name_problems"),)
 EARLY_STOPPING = (
-    Rule("self.type == 'median' || !(has(self.minTrials) || has(self.warmupSteps))", MEDIAN_ONLY),
-    Rule("self.type == 'asha' || !(has(self.minResource) || has(self.reductionFactor))", ASHA_ONLY),
+    Rule(
+        "self.type == 'median' || !(has(self.minTrials) || has(self.warmupSteps))",
+        MEDIAN_ONLY,
+        holds=lambda said: (
+            said.type == "median" or (said.min_trials is None and said.warmup_steps is None)
+        ),
+    ),
+    Rule(
+        "self.type == 'asha' || !(has(self.minResource) || has(self.reductionFactor))",
+        ASHA_ONLY,
+        holds=lambda said: (
+            said.type == "asha" or (said.min_resource is None and said.reduction_factor is None)
+        ),
+    ),
 )
 SWEEP = (
     Rule(
@@ -65,24 +97,40 @@ SWEEP = (
         "!has(self.trials)",
         LIST_HAS_TRIALS,
         ".algorithm",
+        holds=lambda sweep: (
+            sweep.trials is not None and sweep.parameters is None
+            if sweep.algorithm == "list"
+            else sweep.trials is None
+        ),
     ),
-    Rule("self.algorithm == 'list' || has(self.parameters)", NEEDS_PARAMETERS, ".parameters"),
+    Rule(
+        "self.algorithm == 'list' || has(self.parameters)",
+        NEEDS_PARAMETERS,
+        ".parameters",
+        holds=lambda sweep: sweep.algorithm == "list" or bool(sweep.parameters),
+    ),
     Rule(
         "self.algorithm != 'grid' || !has(self.parameters) || self.parameters.all(name, "
         "!has(self.parameters[name].uniform) && !has(self.parameters[name].logUniform))",
         GRID_DISCRETE,
         ".parameters",
+        instead="_search_problems",
     ),
     Rule(
         "has(self.objective) || (self.algorithm != 'tpe' && !has(self.earlyStopping) && "
         "!has(self.resultFrom))",
         NEEDS_OBJECTIVE,
         ".objective",
+        holds=lambda sweep: (
+            sweep.objective is not None
+            or not (sweep.algorithm == "tpe" or sweep.early_stopping or sweep.result_from)
+        ),
     ),
     Rule(
         "self.algorithm != 'tpe' || !has(self.parameters) || self.parameters.size() <= 20",
         TPE_PARAMETERS,
         ".parameters",
+        holds=lambda sweep: sweep.algorithm != "tpe" or len(sweep.parameters or ()) <= MAX_ADAPTIVE,
     ),
 )
 IN_JOB = (
@@ -90,17 +138,28 @@ IN_JOB = (
         "!has(self.sweep) || has(self.completions) || self.sweep.algorithm in ['grid', 'list']",
         NEEDS_COMPLETIONS,
         ".completions",
+        holds=lambda spec: (
+            spec.sweep is None
+            or spec.completions is not None
+            or spec.sweep.algorithm in ("grid", "list")
+        ),
     ),
     Rule(
         "!has(self.sweep) || !(has(self.roles) || (has(self.gang) && self.gang))",
         NOT_WITH_ROLES,
         ".sweep",
+        holds=lambda spec: spec.sweep is None or not (spec.roles is not None or spec.gang),
     ),
     Rule(
         "!has(self.sweep) || !has(self.sweep.trials) || !has(self.completions) || "
         "self.completions <= self.sweep.trials.size()",
         f"completions: {MORE_THAN_LISTED}",
         ".completions",
+        holds=lambda spec: (
+            spec.sweep is None
+            or spec.sweep.trials is None
+            or (spec.completions or 0) <= len(spec.sweep.trials)
+        ),
     ),
 )
 """Over a GPUJob's spec."""

@@ -1,13 +1,12 @@
 """What is wrong with a spec, field by field: all that can be told without asking the cluster.
 
-The CRD's rules are checked once more, because the operator may run beside an older CRD or an
-object older than both, and so is what CEL cannot see. An empty answer means that ``requests`` and
-rendering will not fail. Called when an object is judged; the problems become ``Accepted=False``.
+The CRD's rules are checked once more (``rules``), and so is what CEL cannot see. An empty answer
+means that ``requests`` and rendering will not fail. Called when an object is judged; the problems
+become ``Accepted=False``.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal
 from typing import Any, TypeVar
 
 from pydantic import ValidationError
@@ -16,16 +15,15 @@ from gpu_scheduler.api import rules
 from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUContainer, GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
-from gpu_scheduler.api.model import ApiModel, json_name
+from gpu_scheduler.api.model import ApiModel
 from gpu_scheduler.api.names import CAP_PREFIX, VISIBLE_DEVICES
 from gpu_scheduler.api.numbering import passing
-from gpu_scheduler.api.parts import role_spec
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.requests import container_numbers
 from gpu_scheduler.api.roles import Role
+from gpu_scheduler.api.rule import broken
 from gpu_scheduler.api.sweep_problems import sweep_problems
 from gpu_scheduler.api.validate_gang import gang_problems
-from gpu_scheduler.core.model.units import MIB, MOST_MIB
 from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
 
 _LABEL_LENGTH = 63  # of a DNS label, and of a label's value
@@ -60,13 +58,11 @@ def problems(name: str, namespace: str, spec: GPUJobSpec) -> list[Problem]:
     """What is wrong with a GPUJob."""
     return [
         *_name_problems(name, 0 if spec.roles or spec.sweep else spec.total_pods),
-        *_source_problems(spec),
-        *_role_problems(spec),
+        *broken(rules.GPU_JOB_SPEC, spec, "spec"),
+        *_part_problems("spec", spec),
         *gang_problems(name, spec),
         *sweep_problems(name, spec),
-        *_amount_problems(spec),
-        *_resource_problems("spec", spec),
-        *env_problems("spec.env", [e.name for e in spec.env or ()]),
+        *_listed_problems(spec),
     ]
 
 
@@ -87,15 +83,12 @@ def env_problems(field: str, names: Iterable[object]) -> Iterator[Problem]:
 
 def class_problems(spec: GPUClassSpec) -> list[Problem]:
     """What is wrong with a GPUClass."""
-    shapes, counts = spec.shapes or {}, spec.counts
     found = [
         Problem(f"spec.shapes[{name}]", rules.SHAPE_NAMES)
-        for name in shapes
-        if len(name) > _LABEL_LENGTH or not re.match(rules.SHAPE_NAME, name)
+        for name in spec.shapes or {}
+        if len(name) > _LABEL_LENGTH or not re.fullmatch(rules.SHAPE_NAME, name)
     ]
-    if counts is not None and any(count not in counts for count in shapes.values()):
-        found.append(Problem("spec.shapes", rules.SHAPE_OFF_OFFER))
-    return found
+    return [*found, *broken(rules.GPU_CLASS_SPEC, spec, "spec")]
 
 
 def project_problems(name: str, spec: GPUProjectSpec) -> list[Problem]:
@@ -111,13 +104,8 @@ def project_problems(name: str, spec: GPUProjectSpec) -> list[Problem]:
     amounts = {"spec.quota": spec.quota, "spec.limit": spec.limit}
     amounts |= {f"spec.quotaByModel.{k}": v for k, v in (spec.quota_by_model or {}).items()}
     for field, amount in amounts.items():
-        if amount is not None and amount < 0:
-            found.append(Problem(field, rules.NEGATIVE))
-        elif amount is not None and not _has_three_decimals(amount):
-            found.append(Problem(field, rules.DECIMALS))
-    if spec.limit is not None and spec.limit < spec.quota:
-        found.append(Problem("spec.limit", rules.LIMIT_BELOW_QUOTA))
-    return found
+        found += broken(rules.AMOUNT, amount, field)
+    return [*found, *broken(rules.GPU_PROJECT_SPEC, spec, "spec")]
 
 
 def _path(location: tuple[int | str, ...]) -> str:
@@ -142,34 +130,16 @@ def _name_problems(name: str, pods: int) -> Iterator[Problem]:
         yield Problem("metadata.name", f"{name} has a dot, which hostnames of pods cannot have")
 
 
-def _source_problems(spec: GPUJobSpec) -> Iterator[Problem]:
-    without = spec.roles is not None and spec.image is None
-    if (spec.image is None) == (spec.template is None) and not without:
-        end = rules.NONE_IS_SET if spec.image is None else rules.BOTH_ARE_SET
-        yield Problem("spec", rules.ONE_SOURCE + end)
-    yield from _beside_template("spec", spec)
-
-
-def _beside_template(field: str, spec: GPUJobSpec | Role) -> Iterator[Problem]:
-    if spec.template is None:
-        return
-    for name in sorted(spec.model_fields_set):
-        if json_name(name) in rules.SHORT_FORM and getattr(spec, name) is not None:
-            yield Problem(f"{field}.{json_name(name)}", rules.BESIDE_TEMPLATE)
-    yield from _template_problems(spec.template, f"{field}.template.spec")
-
-
-def _role_problems(spec: GPUJobSpec) -> Iterator[Problem]:
-    readable = spec.template is None or not any(_template_problems(spec.template))
-    for index, role in enumerate(spec.roles or ()):
-        field = f"spec.roles[{index}]"
-        yield from _beside_template(field, role)
-        yield from _share_problems(field, role)
-        yield from env_problems(f"{field}.env", [e.name for e in role.env or ()])
-        if readable:
-            found = role_spec(spec, role)
-            if found.image is None and found.template is None:
-                yield Problem("spec.roles", rules.ROLE_WITHOUT_IMAGE)
+def _part_problems(field: str, spec: GPUJobSpec | Role) -> Iterator[Problem]:
+    """What a job and its roles have in common."""
+    if spec.template is not None:
+        yield from _template_problems(spec.template, f"{field}.template.spec")
+    yield from _share_problems(field, spec)
+    yield from _resource_problems(field, spec)
+    yield from env_problems(f"{field}.env", [e.name for e in spec.env or ()])
+    for index, role in enumerate(spec.roles or () if isinstance(spec, GPUJobSpec) else ()):
+        yield from broken(rules.ROLE, role, f"{field}.roles[{index}]")
+        yield from _part_problems(f"{field}.roles[{index}]", role)
 
 
 def _template_problems(
@@ -185,20 +155,8 @@ def _template_problems(
     for index, container in enumerate(containers):
         if not isinstance(container, dict) or not isinstance(container.get("name"), str):
             yield Problem(f"{field}.containers[{index}].name", "needs a name")
-    if (pod or {}).get("restartPolicy", "Never") != "Never":
-        yield Problem(f"{field}.restartPolicy", rules.RESTART_POLICY)
-
-
-def _amount_problems(spec: GPUJobSpec) -> Iterator[Problem]:
-    ways = [spec.gpu, spec.gpu_memory, spec.containers, spec.roles, spec.shape]
-    given = sum(way is not None for way in ways)
-    if given != 1:
-        end = rules.SEVERAL_ARE_SET if given else rules.NONE_IS_SET
-        yield Problem("spec", rules.ONE_AMOUNT + end)
-    if spec.shape is not None and spec.gpu_models is not None:
-        yield Problem("spec.gpuModels", rules.SHAPE_ALONE)
-    yield from _share_problems("spec", spec)
-    yield from _listed_problems(spec)
+    policy = (pod or {}).get("restartPolicy", "Never")
+    yield from broken((rules.RESTART_POLICY_RULE,), str(policy), f"{field}.restartPolicy")
 
 
 def _listed_problems(spec: GPUJobSpec) -> Iterator[Problem]:
@@ -212,9 +170,7 @@ def _listed_problems(spec: GPUJobSpec) -> Iterator[Problem]:
     seen: set[str] = set()
     for index, container in enumerate(spec.containers):
         field = f"spec.containers[{index}]"
-        if (container.gpu is None) == (container.gpu_memory is None):
-            end = rules.NONE_IS_SET if container.gpu is None else rules.BOTH_ARE_SET
-            yield Problem(field, rules.ONE_CONTAINER_AMOUNT + end)
+        yield from broken(rules.GPU_CONTAINER, container, field)
         if container.name in seen:
             yield Problem(f"{field}.name", f"{container.name} is listed twice")
         elif container.name in ends:
@@ -234,28 +190,12 @@ def _listed_problems(spec: GPUJobSpec) -> Iterator[Problem]:
 
 
 def _share_problems(field: str, ask: GPUJobSpec | GPUContainer | Role) -> Iterator[Problem]:
-    if ask.gpu is not None:
-        if ask.gpu <= 0:
-            yield Problem(f"{field}.gpu", rules.GPU_ZERO)
-        elif ask.gpu < 1 and not _has_three_decimals(ask.gpu):
-            yield Problem(f"{field}.gpu", rules.DECIMALS)
-        elif ask.gpu > 1 and ask.gpu != ask.gpu.to_integral_value():
-            yield Problem(f"{field}.gpu", rules.GPU_BETWEEN)
-    if ask.gpu_memory is not None:
-        try:
-            if whole(ask.gpu_memory) < MIB:
-                yield Problem(f"{field}.gpuMemory", rules.QUANTITY_SMALL)
-            elif whole(ask.gpu_memory) > MOST_MIB * MIB:
-                yield Problem(f"{field}.gpuMemory", rules.QUANTITY_LARGE)
-        except ValueError:
-            yield Problem(f"{field}.gpuMemory", rules.NO_QUANTITY)
-    shares = ask.gpu_memory is not None or (ask.gpu is not None and ask.gpu < 1)
-    if ask.gpu_devices is not None and not shares:
-        yield Problem(f"{field}.gpuDevices", rules.DEVICES_ALONE)
+    yield from broken(rules.GPU, ask.gpu, f"{field}.gpu")
+    yield from broken(rules.GPU_MEMORY, ask.gpu_memory, f"{field}.gpuMemory")
 
 
 def _resource_problems(field: str, spec: GPUJobSpec | Role) -> Iterator[Problem]:
-    """CPU and memory that cannot be read, or that no node can have; those of roles, too."""
+    """CPU and memory that cannot be read, or that no node can have."""
     if spec.resources is not None:
         asks = {"requests": spec.resources.requests, "limits": spec.resources.limits}
         yield from _quantity_problems(f"{field}.resources", asks)
@@ -266,8 +206,6 @@ def _resource_problems(field: str, spec: GPUJobSpec | Role) -> Iterator[Problem]
             found = container.get("resources") if isinstance(container, dict) else None
             where = f"{field}.template.spec.{part}[{index}].resources"
             yield from _quantity_problems(where, found if isinstance(found, dict) else {})
-    for index, role in enumerate(spec.roles or () if isinstance(spec, GPUJobSpec) else ()):
-        yield from _resource_problems(f"{field}.roles[{index}]", role)
 
 
 def _quantity_problems(field: str, asks: Mapping[str, Any]) -> Iterator[Problem]:
@@ -280,7 +218,3 @@ def _quantity_problems(field: str, asks: Mapping[str, Any]) -> Iterator[Problem]
                     yield Problem(f"{field}.{part}.{name}", f"{amount} {rules.AMOUNT_LARGE}")
             except ValueError:
                 yield Problem(f"{field}.{part}.{name}", rules.NO_AMOUNT)
-
-
-def _has_three_decimals(amount: Decimal) -> bool:
-    return (amount * 1000) % 1 == 0

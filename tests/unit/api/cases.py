@@ -142,6 +142,7 @@ WRONG_JOBS: dict[str, Wrong] = {
     ),
     "memory 0": Wrong(job(gpu=None, gpuMemory="0"), "spec.gpuMemory", "at least 1Mi"),
     "memory negative": Wrong(job(gpu=None, gpuMemory="-1Gi"), "spec.gpuMemory", "at least 1Mi"),
+    "memory of no GPU": Wrong(job(gpu=None, gpuMemory="17Ti"), "spec.gpuMemory", "at most 16Ti"),
     "memory with a unit that is none": Wrong(
         job(gpu=None, gpuMemory="20GB"), "spec.gpuMemory", "not an amount of memory"
     ),
