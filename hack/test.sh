@@ -38,10 +38,10 @@ if [[ " ${runnable[*]} " =~ \ (chart|api|e2e)\  ]]; then
   heading "tools: Kubernetes, helm and the rest, built once per user"
   "$python" -m cluster build core check
 fi
-for tier in "${runnable[@]}"; do
-  heading "$tier tests ($((SECONDS - began)) s so far; tiers: ${runnable[*]})"
-  arguments=()
-  case $tier in
+
+run_tier() { # run_tier TIER [COMMAND…]: in place of the shell, by a command such as nice
+  local arguments=()
+  case $1 in
     # The tests with 2,000 examples stand together: a worker that is done takes some of another's.
     unit | native) arguments+=(-n auto --dist worksteal) ;;
     # Half of it is waiting, so one more than there are cores; each has a cluster of its own.
@@ -49,9 +49,32 @@ for tier in "${runnable[@]}"; do
     api) arguments+=(-n $(($(nproc) < 5 ? $(nproc) + 1 : 5)) --durations 15 --durations-min 10) ;;
     e2e) arguments+=(--durations 15 --durations-min 10) ;;
   esac
-  "$python" -m pytest "tests/$tier" "${arguments[@]}" || {
-    code=$?
+  exec "${@:2}" "$python" -m pytest "tests/$1" "${arguments[@]}"
+}
+
+# The e2e tier waits for three quarters of its time, so it runs beside the others, which make way for
+# it (nice); what it says is shown in one piece after them.
+beside=
+if [[ " ${runnable[*]:0:${#runnable[@]}-1} " =~ \ (unit|api)\  && ${runnable[-1]} = e2e ]]; then
+  said=$(mktemp)
+  # Background jobs of a script ignore SIGINT. In a session of its own it gets one from here alone.
+  run_tier e2e setsid env --default-signal=INT >"$said" 2>&1 &
+  beside=$!
+  trap 'kill -INT "$beside" 2>/dev/null; wait "$beside"; rm -f "$said"' EXIT
+fi
+
+for tier in "${runnable[@]}"; do
+  heading "$tier tests ($((SECONDS - began)) s so far; tiers: ${runnable[*]})"
+  code=0
+  if [ "$tier" = e2e ] && [ -n "$beside" ]; then
+    wait "$beside" || code=$?
+    trap 'rm -f "$said"' EXIT
+    cat "$said"
+  else
+    (run_tier "$tier" ${beside:+nice}) || code=$?
+  fi
+  if [ $code != 0 ]; then
     echo "test: the $tier tier failed; run it alone with: make test-$tier" >&2
     exit $code
-  }
+  fi
 done
