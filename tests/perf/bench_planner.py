@@ -171,9 +171,9 @@ def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
         "next_ms": round(median * 1000, 1),
         "least_ms": round(min(seconds[1:]) * 1000, 1),
         "most_ms": round(max(seconds[1:]) * 1000, 1),
-        "placed": len(result.places),
+        "placed": len(result.assignments),
         "waiting_jobs": len(result.waits),
-        "pods_per_second": round(len(result.places) / median),
+        "pods_per_second": round(len(result.assignments) / median),
     }
 
 

@@ -46,10 +46,10 @@ class Budget:
         held = self._held.get(project.name, 0) - mine_milli
         if needs.least_milli > self.room_milli(project, held):
             return False
-        purse = self.purse(project)
-        return purse is None or not purse.short_of(needs.counts.items())
+        model_budget = self.model_budget(project)
+        return model_budget is None or not model_budget.short_of(needs.counts.items())
 
-    def purse(self, project: Project) -> "ModelBudget | None":
+    def model_budget(self, project: Project) -> "ModelBudget | None":
         """What the pods of a group may cost together by model; None = anything."""
         if not project.quota_by_model or (self.above and project.weight > 0):
             return None

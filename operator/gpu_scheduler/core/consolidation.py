@@ -74,9 +74,12 @@ class Consolidation:
             self._blocks.release(block)
         project = group.project
         held = self._snapshot.allocated_milli(project.name) - self._releasing.milli[project.name]
-        room, purse = self._within.room_milli(project, held), self._within.purse(project)
+        room, model_budget = (
+            self._within.room_milli(project, held),
+            self._within.model_budget(project),
+        )
         for pods, scope in self._attempts(group) if group.needs.least_milli <= room else ():
-            found = self._attempt(group, scope, pods, room, purse)
+            found = self._attempt(group, scope, pods, room, model_budget)
             if found is not None:
                 self._decide(group, *found)
                 return True
@@ -124,16 +127,18 @@ class Consolidation:
         scope: Scope,
         pods: list[RunningPod],
         room_milli: int,
-        purse: ModelBudget | None,
+        model_budget: ModelBudget | None,
     ) -> tuple[Placement, list[Move]] | None:
         """Places for those who wait and for all that would move, with as few moves as needed."""
-        parties = [(pod,) for pod in pods]
-        fewest = self._solver.fewest(group, scope, parties, lambda given: room_milli, purse)
+        candidates = [(pod,) for pod in pods]
+        fewest = self._solver.fewest(
+            group, scope, candidates, lambda given: room_milli, model_budget
+        )
         if fewest is None or not fewest[0]:
             return None
         mark = self._snapshot.mark()
         self._releasing.release_all()
-        found = self._rehome(group, pods[: fewest[0]], fewest[1], room_milli, purse)
+        found = self._rehome(group, pods[: fewest[0]], fewest[1], room_milli, model_budget)
         self._snapshot.rollback(mark)
         return found
 
@@ -143,7 +148,7 @@ class Consolidation:
         pods: list[RunningPod],
         placement: Placement,
         room_milli: int,
-        purse: ModelBudget | None,
+        model_budget: ModelBudget | None,
     ) -> tuple[Placement, list[Move]] | None:
         """Who has to go and where to; None when they are many or one has no other place."""
         snapshot = self._snapshot
@@ -157,7 +162,7 @@ class Consolidation:
         # Those who wait get their places node by node once all have gone: see ``holds``.
         self._release(homeless)
         nodes = {member[0].uid: node for member, node, _ in placement}
-        final = self._placer.place_at(group, room_milli, nodes, purse)
+        final = self._placer.place_at(group, room_milli, nodes, model_budget)
         if final is None:
             return None
         self._start(group, final)
@@ -183,8 +188,8 @@ class Consolidation:
         moves: list[Move] = []
         for pod in order:
             assert pod.shape is not None  # others do not move
-            purse = self._within.purse(self._projects[pod.project])
-            found = self._placer.place_one(pod.shape, pod.milli, purse)
+            model_budget = self._within.model_budget(self._projects[pod.project])
+            found = self._placer.place_one(pod.shape, pod.milli, model_budget)
             if found is None:
                 break
             snapshot.take(found[0], pod.shape, found[1].picks, pod.project)

@@ -62,7 +62,7 @@ class KeptReservations:
             if self._resolve(ward, budgets[ward.kind], charged):
                 started.append(ward.group)
         for queue in queues if started else ():
-            queue.pending = [group for group in queue.pending if not group.places]
+            queue.pending = [group for group in queue.pending if not group.assignments]
         return started
 
     def _as_before(self, ward: _Ward) -> None:
@@ -135,13 +135,13 @@ class KeptReservations:
     def _start(self, ward: _Ward, budget: Budget, held_milli: int) -> bool:
         """Places at once: on the nodes that were kept, else on any others."""
         group, project = ward.group, ward.group.project
-        room, purse = budget.room_milli(project, held_milli), budget.purse(project)
-        placement = self._placer.place_at(group, room, self._nodes(ward), purse)
+        room, model_budget = budget.room_milli(project, held_milli), budget.model_budget(project)
+        placement = self._placer.place_at(group, room, self._nodes(ward), model_budget)
         if placement is not None:
             return self._begin(group, placement)
 
         def start(group: PodGroup) -> bool:
-            placement = self._placer.place(group, room, None, purse)
+            placement = self._placer.place(group, room, None, model_budget)
             return placement is not None and self._begin(group, placement)
 
         inside = not budget.above or held_milli < project.quota_milli

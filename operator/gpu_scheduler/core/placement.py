@@ -14,7 +14,7 @@ import numpy as np
 from gpu_scheduler.core.budget import ModelBudget, ModelSpending
 from gpu_scheduler.core.group_domains import GroupDomains
 from gpu_scheduler.core.model.arrays import Flags
-from gpu_scheduler.core.model.decision import Grant, Place
+from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import Gang, PodUID, ProjectName, Shape, WaitingPod
@@ -47,38 +47,42 @@ class Placer:
         group: PodGroup,
         room_milli: int,
         barred: Flags | None = None,
-        purse: ModelBudget | None = None,
+        model_budget: ModelBudget | None = None,
     ) -> Placement | None:
         """Places for all members on nodes that are not barred, for at most ``room_milli``.
 
-        ``purse``: what they may cost by model; None = no matter.
+        ``model_budget``: what they may cost by model; None = no matter.
         """
         needs = group.needs
         if needs.least_milli > room_milli:
             return None
-        if purse is not None and purse.short_of(needs.counts.items()):
+        if model_budget is not None and model_budget.short_of(needs.counts.items()):
             return None
         if group.job.gang is None:
-            return self._place_lone(group.members[0], room_milli, barred, purse)
+            return self._place_lone(group.members[0], room_milli, barred, model_budget)
         for mask in self.domains.masks(group, barred):
             for order in group.orders():
-                found = self._run(group, order, room_milli, mask, purse)
+                found = self._run(group, order, room_milli, mask, model_budget)
                 if len(found) == len(order):
                     return found
         return None
 
     def _place_lone(
-        self, member: Member, room_milli: int, barred: Flags | None, purse: ModelBudget | None
+        self,
+        member: Member,
+        room_milli: int,
+        barred: Flags | None,
+        model_budget: ModelBudget | None,
     ) -> Placement | None:
         """The same for one pod: one look at the scores."""
         pod, demand = member
         if self.peers is not None:
             barred = _either(barred, self.peers.forbidden(pod, demand))
-        if demand.exact and purse is None and not pod.avoid:
+        if demand.exact and model_budget is None and not pod.avoid:
             hit = self._table.best(demand, barred)
         else:
             limit = None if demand.exact else room_milli
-            may = None if purse is None else purse.spending(()).may
+            may = None if model_budget is None else model_budget.spending(()).may
             hit = self._candidates.best(demand, barred, pod.avoid, limit, may)
         return None if hit is None else [(member, *hit)]
 
@@ -94,7 +98,7 @@ class Placer:
         group: PodGroup,
         room_milli: int,
         nodes: Mapping[PodUID, int],
-        purse: ModelBudget | None = None,
+        model_budget: ModelBudget | None = None,
     ) -> Placement | None:
         """The same, each member on a node of its own choice."""
         if any(pod.uid not in nodes for pod, _ in group.members):
@@ -104,7 +108,11 @@ class Placer:
             return None
         snapshot, found, cost = self.snapshot, Placement(), 0
         mark, seats = snapshot.mark(), self._seats()
-        spending = None if purse is None else purse.spending(demand for _, demand in group.members)
+        spending = (
+            None
+            if model_budget is None
+            else model_budget.spending(demand for _, demand in group.members)
+        )
         self._keep_off(group.needs.gang)
         for member in group.members:
             node = nodes[member[0].uid]
@@ -161,10 +169,10 @@ class Placer:
         return self._candidates.best(demand, self._forbidden(member), pod.avoid) is not None
 
     def place_one(
-        self, shape: Shape, most_milli: int, purse: ModelBudget | None
+        self, shape: Shape, most_milli: int, model_budget: ModelBudget | None
     ) -> tuple[int, Choice] | None:
         """The best place for a pod of a shape that no rules about others concern."""
-        may = None if purse is None else purse.spending(()).may
+        may = None if model_budget is None else model_budget.spending(()).may
         return self._candidates.best(self._session.demands.of(shape), None, NOBODY, most_milli, may)
 
     def open_to(self, member: Member) -> Flags:
@@ -176,19 +184,19 @@ class Placer:
     def start(self, group: PodGroup, placement: Placement) -> None:
         """Put all members on the snapshot; ``places`` of the group says where."""
         if len(placement) == 1:
-            group.places = (self._put(group, *placement[0]),)
+            group.assignments = (self._put(group, *placement[0]),)
             return
         places = {member[0].uid: self._put(group, member, node, c) for member, node, c in placement}
-        group.places = tuple(places[uid] for uid in group.uids if uid in places)
+        group.assignments = tuple(places[uid] for uid in group.uids if uid in places)
 
-    def _put(self, group: PodGroup, member: Member, node: int, choice: Choice) -> Place:
+    def _put(self, group: PodGroup, member: Member, node: int, choice: Choice) -> Assignment:
         pod, snapshot = member[0], self.snapshot
         snapshot.take(node, pod.shape, choice.picks, group.job.project)
         if self.peers is not None:
             self.peers.add(pod, node)
         ids = snapshot.cluster.dev_id
         grants = tuple([Grant(c, ids[d], milli, mib) for c, d, milli, mib in choice.picks])
-        return Place(group.job.key, pod.uid, snapshot.cluster.nodes[node].name, grants)
+        return Assignment(group.job.key, pod.uid, snapshot.cluster.nodes[node].name, grants)
 
     def nodes_of(self, group: PodGroup) -> Flags:
         """[nodes] Where members that want GPUs could ever be, as rules about others stand now."""
@@ -219,13 +227,15 @@ class Placer:
         order: Order,
         room_milli: int | None,
         mask: Flags | None,
-        purse: ModelBudget | None,
+        model_budget: ModelBudget | None,
     ) -> Placement:
         """Members one by one, to the first without a place; without a bound all that find one."""
         snapshot, found = self.snapshot, Placement()
         rest = sum(demand.least_milli for _, demand in order)
         hopeless: set[tuple[int, int, frozenset[str]]] = set()
-        spending = None if purse is None else purse.spending(demand for _, demand in order)
+        spending = (
+            None if model_budget is None else model_budget.spending(demand for _, demand in order)
+        )
         mark, seats = snapshot.mark(), self._seats()
         self._keep_off(group.needs.gang)
         for member in order:
@@ -318,10 +328,10 @@ def milli_of(placement: Placement) -> int:
 def running_pods_of(group: PodGroup) -> EvictionGroup:
     """The pods of a group that starts, as if they had been there, started last of all."""
     pods = {pod.uid: pod for pod, _ in group.members}
-    return tuple(_running_pod(group, pods[place.pod], place) for place in group.places)
+    return tuple(_running_pod(group, pods[place.pod], place) for place in group.assignments)
 
 
-def _running_pod(group: PodGroup, pod: WaitingPod, place: Place) -> RunningPod:
+def _running_pod(group: PodGroup, pod: WaitingPod, place: Assignment) -> RunningPod:
     job = group.job
     return RunningPod(
         pod.uid,

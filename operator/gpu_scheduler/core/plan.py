@@ -163,7 +163,7 @@ def _attempt(
     waits = [wait for queue in queues for wait in _waits(queue, explainer)]
     session.note(pod.shape for group in started for pod, _ in group.members)
     return Plan(
-        tuple([place for group in started for place in group.places]),
+        tuple([place for group in started for place in group.assignments]),
         tuple(waits) + _without_project(orphans),
         (*preemption.evicts, *moves.evicts),
         blocks.holds(),

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from gpu_scheduler.core.model.decision import Place, Reason
+from gpu_scheduler.core.model.decision import Assignment, Reason
 from gpu_scheduler.core.model.demand import Demand, Demands
 from gpu_scheduler.core.model.request import (
     Gang,
@@ -68,7 +68,7 @@ class PodGroup:
     """Why it can never start, as far as that is so."""
     startable: bool = False
     """Whether it may start now: all members exist, and there are nodes that may take them."""
-    places: tuple[Place, ...] = ()
+    assignments: tuple[Assignment, ...] = ()
     """Where its pods start, in the order of their indexes, once that is decided."""
 
     @property

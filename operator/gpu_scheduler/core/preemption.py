@@ -118,7 +118,7 @@ class Preemption:
         for block in (*own, *others):
             self._blocks.release(block)
         found = action.solve(group)
-        gone = [pod for party in found.victims for pod in party] if found else ()
+        gone = [pod for victim in found.victims for pod in victim] if found else ()
         if found is None or not self._placer.may_after(found.placement, gone):
             stuck.add(key)
             self._blocks.restore((*own, *others))
@@ -137,14 +137,14 @@ class Preemption:
             room = min(room, self._balance.inside_milli(project))
         if group.needs.least_milli > room:
             return None
-        purse, barred = (
-            self._balance.beyond.purse(project),
+        model_budget, barred = (
+            self._balance.beyond.model_budget(project),
             self._claims.barred if borrows else None,
         )
-        placement = self._solver.without(group, room, barred, purse)
+        placement = self._solver.without(group, room, barred, model_budget)
         if placement is not None:
             return Solution((), placement)
-        if barred is not None and self._solver.without(group, room, None, purse) is not None:
+        if barred is not None and self._solver.without(group, room, None, model_budget) is not None:
             return None  # there is room that is only kept from those who borrow
 
         def spare(kind: Kind) -> int:
@@ -155,9 +155,9 @@ class Preemption:
             return balance.spare_milli(kind.project)
 
         gives = partial(self._victims.gives, project.name)
-        terms = Constraints(gives, spare, lambda given: room, purse, barred)
+        constraints = Constraints(gives, spare, lambda given: room, model_budget, barred)
         ranked = self._victims.of_others(group.job, balance.most_over())
-        return self._solver.best(group, ranked, terms)
+        return self._solver.best(group, ranked, constraints)
 
     def _preempt(self, group: PodGroup) -> Solution | None:
         """A solution at the cost of pods of the same project with a lower priority."""
@@ -165,11 +165,11 @@ class Preemption:
         if not self._victims.running_pods.outranks(job):
             return None
         growth, most = self._balance.growth_milli(project), self._balance.ceiling_milli(project)
-        purse = self._balance.beyond.purse(project)
-        placement = self._solver.without(group, growth, None, purse)
+        model_budget = self._balance.beyond.model_budget(project)
+        placement = self._solver.without(group, growth, None, model_budget)
         if placement is not None:
             return Solution((), placement)
-        if self._solver.without(group, most, None, purse) is not None:
+        if self._solver.without(group, most, None, model_budget) is not None:
             return None  # there is room that is only kept from those who borrow
 
         def spare(kind: Kind) -> int:
@@ -180,13 +180,15 @@ class Preemption:
             return cost <= growth + given or not any(node in self._claims for node in nodes)
 
         gives = partial(self._victims.gives, project.name)
-        terms = Constraints(gives, spare, lambda given: most + given, purse, None, fair)
-        return self._solver.best(group, self._victims.of_lower_priority(job), terms)
+        constraints = Constraints(
+            gives, spare, lambda given: most + given, model_budget, None, fair
+        )
+        return self._solver.best(group, self._victims.of_lower_priority(job), constraints)
 
     def _are_in_the_way(self, group: PodGroup, victims: Iterable[EvictionGroup]) -> bool:
         """Whether some are only started by this cycle: then all is planned again without them."""
-        for party in victims:
-            other = self._victims.running_pods.group_of(party)
+        for victim in victims:
+            other = self._victims.running_pods.group_of(victim)
             if other is not None:
                 mine = other.project is group.project
                 self.in_the_way[other.project.name] = (
@@ -198,18 +200,18 @@ class Preemption:
         self, victims: Sequence[EvictionGroup], group: PodGroup, reason: EvictReason
     ) -> None:
         """Decide that these go."""
-        for party in victims:
-            why = self._why(group, party, reason)
-            self.evicts += orders(party, group.job.key, reason, why)
-        for party in victims:
-            self._victims.evict(party)
+        for victim in victims:
+            why = self._why(group, victim, reason)
+            self.evicts += orders(victim, group.job.key, reason, why)
+        for victim in victims:
+            self._victims.evict(victim)
 
-    def _why(self, group: PodGroup, party: EvictionGroup, reason: EvictReason) -> str:
+    def _why(self, group: PodGroup, victim: EvictionGroup, reason: EvictReason) -> str:
         job: WaitingJob = group.job
         if reason is EvictReason.PRIORITY:
-            return f"its priority is {job.priority}, that of {party[0].job} {party[0].priority}"
+            return f"its priority is {job.priority}, that of {victim[0].job} {victim[0].priority}"
         balance = self._balance.of(group.needs)
-        return f"{balance.stand(job.project)}, {balance.stand(party[0].project)}"
+        return f"{balance.stand(job.project)}, {balance.stand(victim[0].project)}"
 
     def _promise(
         self, queue: Queue, group: PodGroup, placement: Placement, others: Iterable[Block]

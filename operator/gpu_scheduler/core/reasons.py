@@ -131,8 +131,10 @@ class Explainer:
         above, ceiling = self._beyond.room_milli(project), wording.ceiling(project)
         if least > above:
             return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {holds} of {ceiling}"
-        purse = self._beyond.purse(project)
-        short = purse.short_of(group.needs.counts.items()) if purse is not None else None
+        model_budget = self._beyond.model_budget(project)
+        short = (
+            model_budget.short_of(group.needs.counts.items()) if model_budget is not None else None
+        )
         if short:
             models = self._of_models(project, short)
             return Reason.WAITING_FOR_QUOTA, f"{needs}; {who} {models} {_NEVER_BORROWS}"
@@ -159,10 +161,14 @@ class Explainer:
     def _waits_for_models(self, group: PodGroup, placement: Placement) -> Verdict | None:
         """Where it is inside the quota of GPUs, and would fit if there were none of models."""
         project = group.project
-        purse = self._within.purse(project)
-        if purse is None or self._placer.place(group, quota.UNBOUNDED, purse=purse):
+        model_budget = self._within.model_budget(project)
+        if model_budget is None or self._placer.place(
+            group, quota.UNBOUNDED, model_budget=model_budget
+        ):
             return None
-        models = purse.short_of(group.needs.counts.items()) or self._beyond_purse(purse, placement)
+        models = model_budget.short_of(group.needs.counts.items()) or self._beyond_budget(
+            model_budget, placement
+        )
         if not models:
             return None  # they would do, but not in the order in which members are tried
         why = _NOT_NOW if project.weight else _NEVER_BORROWS
@@ -172,12 +178,14 @@ class Explainer:
             f" {self._of_models(project, models)} {why}",
         )
 
-    def _beyond_purse(self, purse: ModelBudget, placement: Placement) -> frozenset[Pool]:
+    def _beyond_budget(self, model_budget: ModelBudget, placement: Placement) -> frozenset[Pool]:
         costs: Counter[Pool] = Counter()
         for _, _, choice in placement:
             for _, device, milli, _ in choice.picks:
                 costs[self._pools.of_device(device)] += milli
-        return frozenset(pool for pool, cost in costs.items() if cost > purse.left_milli(pool))
+        return frozenset(
+            pool for pool, cost in costs.items() if cost > model_budget.left_milli(pool)
+        )
 
     def _of_models(self, project: Project, models: frozenset[Pool]) -> str:
         """What a project holds of models that its quota names."""

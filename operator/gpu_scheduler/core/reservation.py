@@ -95,9 +95,9 @@ class Reserver:
     def _soonest(self, group: PodGroup, scope: Scope, nodes: Iterable[int]) -> Found | None:
         """When the group fits, if pods of these nodes end one after the other."""
         pods = self._stayers(nodes)
-        purse = self._within.purse(group.project)
+        model_budget = self._within.model_budget(group.project)
         found = self._solver.fewest(
-            group, scope, [(pod,) for pod in pods], lambda given: UNBOUNDED, purse
+            group, scope, [(pod,) for pod in pods], lambda given: UNBOUNDED, model_budget
         )
         if found is None:
             return None

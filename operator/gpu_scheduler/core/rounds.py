@@ -78,10 +78,10 @@ class Round:
     def _starter(self, queue: Queue) -> Starter:
         """Starts a group of a queue on what is free."""
         project, budget, placer, barred = queue.project, self._budget, self._placer, self._barred
-        purse, room_milli = budget.purse(project), budget.room_milli
+        model_budget, room_milli = budget.model_budget(project), budget.room_milli
 
         def start(group: PodGroup) -> bool:
-            placement = placer.place(group, room_milli(project), barred, purse)
+            placement = placer.place(group, room_milli(project), barred, model_budget)
             if placement is not None:
                 placer.start(group, placement)
             return placement is not None
@@ -92,7 +92,7 @@ class Round:
         """A group found no place: it is blocked unless only its project's budget is in the way."""
         needs, project, place = group.needs, group.project, self._placer.place
         if needs.least_milli and self._budget.covers(project, needs):
-            bound = not needs.exact or self._budget.purse(project) is not None
+            bound = not needs.exact or self._budget.model_budget(project) is not None
             if not bound or place(group, UNBOUNDED, self._barred) is None:
                 self._blocked.setdefault(needs, (group, {}))[1][project.name] = project
 

@@ -55,12 +55,12 @@ class Constraints:
     """Under which terms pods may be evicted for a group."""
 
     gives: Callable[[EvictionGroup], Mapping[Kind, int]]
-    """What a party gives, of each kind of which there is only so much."""
+    """What a victim gives, of each kind of which there is only so much."""
     spare_milli: Callable[[Kind], int]
     """What may be taken of a kind."""
     room_milli: Callable[[int], int]
     """What the group may cost, given the milli-GPU of its victims."""
-    purse: ModelBudget | None
+    model_budget: ModelBudget | None
     """What it may cost by model, once its victims are gone."""
     barred: Flags | None = None
     """[nodes] that it must not use."""
@@ -81,41 +81,45 @@ class Solver:
         return bool(self.releasing.nodes)
 
     def without(
-        self, group: PodGroup, room_milli: int, barred: Flags | None, purse: ModelBudget | None
+        self,
+        group: PodGroup,
+        room_milli: int,
+        barred: Flags | None,
+        model_budget: ModelBudget | None,
     ) -> Placement | None:
         """Places at nobody's cost: now, or once those are gone that leave anyway."""
-        found = self.placer.place(group, room_milli, barred, purse)
+        found = self.placer.place(group, room_milli, barred, model_budget)
         if found is None and self.coming:
             mark = self._snapshot.mark()
             self.releasing.release_all()
-            found = self.placer.place(group, room_milli, barred, purse)
+            found = self.placer.place(group, room_milli, barred, model_budget)
             self._snapshot.rollback(mark)
         return found
 
-    def best(self, group: PodGroup, ranked: Ranked, terms: Constraints) -> Solution | None:
+    def best(self, group: PodGroup, ranked: Ranked, constraints: Constraints) -> Solution | None:
         """The solution whose last victim comes first in the order; then the one with the fewest."""
         found: list[tuple[Cost, int, Solution]] = []
         tried: list[tuple[Scope, Ranked]] = []
-        for scope, some in self._scopes(group, sorted(ranked, key=_rank), terms):
+        for scope, some in self._scopes(group, sorted(ranked, key=_rank), constraints):
             if len(tried) == MOST_SCOPES or self.trials <= 0:
                 break
             tried.append((scope, some))
             for each in self._lists(group, scope, some):
                 self.trials -= 1
-                solution = self._among(group, scope, each, terms)
+                solution = self._among(group, scope, each, constraints)
                 if solution is not None:
                     found.append((_cost(solution, some), len(found), solution))
         if not found:
-            return self._passing_over(group, tried, terms)
+            return self._passing_over(group, tried, constraints)
         return min(found, key=lambda entry: entry[:2])[2]
 
     def fewest(
         self,
         group: PodGroup,
         scope: Scope,
-        parties: Sequence[EvictionGroup],
+        candidates: Sequence[EvictionGroup],
         room_milli: Callable[[int], int],
-        purse: ModelBudget | None,
+        model_budget: ModelBudget | None,
     ) -> tuple[int, Placement] | None:
         """How many of these must be gone, in their order, so that the group fits; and where.
 
@@ -124,14 +128,14 @@ class Solver:
 
         def after(count: int) -> Placement | None:
             mark = self._snapshot.mark()
-            given = self._release(parties[:count])
-            found = self.fits(group, scope, room_milli(given), purse)
+            given = self._release(candidates[:count])
+            found = self.fits(group, scope, room_milli(given), model_budget)
             self._snapshot.rollback(mark)
             return found
 
         mark = self._snapshot.mark()
         self.await_releasing(scope)
-        low, high, best = -1, len(parties), after(len(parties))
+        low, high, best = -1, len(candidates), after(len(candidates))
         while best is not None and high - low > 1:  # does not fit with low, fits with high
             middle = 0 if low < 0 else (low + high) // 2
             found = after(middle)
@@ -143,15 +147,15 @@ class Solver:
         return None if best is None else (high, best)
 
     def fits(
-        self, group: PodGroup, scope: Scope, room_milli: int, purse: ModelBudget | None
+        self, group: PodGroup, scope: Scope, room_milli: int, model_budget: ModelBudget | None
     ) -> Placement | None:
         """Places for the group within a scope, on what is free now."""
         if scope.at is not None:
-            return self.placer.place_at(group, room_milli, scope.at, purse)
+            return self.placer.place_at(group, room_milli, scope.at, model_budget)
         if self.trials <= 0:
             return None
         self.trials -= 1
-        return self.placer.place(group, room_milli, scope.barred, purse)
+        return self.placer.place(group, room_milli, scope.barred, model_budget)
 
     def scopes(
         self, group: PodGroup, nodes: Iterable[int], barred: Flags | None
@@ -173,30 +177,32 @@ class Solver:
             self.releasing.release(node)
 
     def _scopes(
-        self, group: PodGroup, ranked: Ranked, terms: Constraints
+        self, group: PodGroup, ranked: Ranked, constraints: Constraints
     ) -> Iterator[tuple[Scope, Ranked]]:
         """Where the group is tried, and who could go there; those with the first victims first."""
-        purse, needs = terms.purse, group.needs
-        lacks_room = needs.least_milli > terms.room_milli(0)
-        lacks_room |= purse is not None and bool(purse.short_of(needs.counts.items()))
+        model_budget, needs = constraints.model_budget, group.needs
+        lacks_room = needs.least_milli > constraints.room_milli(0)
+        lacks_room |= model_budget is not None and bool(model_budget.short_of(needs.counts.items()))
         if len(group.members) > 1:
-            for scope in self.scopes(group, (), terms.barred):
+            for scope in self.scopes(group, (), constraints.barred):
                 yield scope, ranked if lacks_room else self._useful(group, scope, ranked)
             return
         if lacks_room:  # pods anywhere may give their project's room
-            yield Scope(None, terms.barred), ranked
+            yield Scope(None, constraints.barred), ranked
         on = self._by_node(ranked)
         for node, some in sorted(on.items(), key=lambda item: (item[1][0][0], item[0])):
-            if self._could_be(group, node, some, terms):
-                yield Scope({group.first_uid: node}, terms.barred), some
+            if self._could_be(group, node, some, constraints):
+                yield Scope({group.first_uid: node}, constraints.barred), some
 
-    def _could_be(self, group: PodGroup, node: int, ranked: Ranked, terms: Constraints) -> bool:
+    def _could_be(
+        self, group: PodGroup, node: int, ranked: Ranked, constraints: Constraints
+    ) -> bool:
         """Whether a lone pod may go to a node, and enough could be free there."""
         (member,) = group.members
-        if terms.barred is not None and terms.barred[node]:
+        if constraints.barred is not None and constraints.barred[node]:
             return False
         free = self._snapshot.node_free_milli[node] + self.releasing.coming_milli(node)
-        if free + sum(victims.milli_of(party) for _, party in ranked) < member[1].least_milli:
+        if free + sum(victims.milli_of(victim) for _, victim in ranked) < member[1].least_milli:
             return False
         return self.placer.may_go(member, node)
 
@@ -244,36 +250,36 @@ class Solver:
         return [[each for each in ranked if any(each in on[d] for d in chosen)]]
 
     def _passing_over(
-        self, group: PodGroup, tried: list[tuple[Scope, Ranked]], terms: Constraints
+        self, group: PodGroup, tried: list[tuple[Scope, Ranked]], constraints: Constraints
     ) -> Solution | None:
         """A solution without the first victims, where not all of them may go together."""
         left = MOST_PASSED
         for scope, ranked in tried:
-            if len(_may_go(ranked, terms)) == len(ranked):
+            if len(_may_go(ranked, constraints)) == len(ranked):
                 continue
             for first in range(1, len(ranked)):
                 if not left or self.trials <= 0:
                     return None
                 left, self.trials = left - 1, self.trials - 1
-                solution = self._among(group, scope, ranked[first:], terms)
+                solution = self._among(group, scope, ranked[first:], constraints)
                 if solution is not None:
                     return solution
         return None
 
     def _among(
-        self, group: PodGroup, scope: Scope, ranked: Ranked, terms: Constraints
+        self, group: PodGroup, scope: Scope, ranked: Ranked, constraints: Constraints
     ) -> Solution | None:
         """The fewest of these victims."""
-        may = _may_go(ranked, terms)
-        if not may or group.needs.least_milli > terms.room_milli(_sum(may)):
+        may = _may_go(ranked, constraints)
+        if not may or group.needs.least_milli > constraints.room_milli(_sum(may)):
             return None
-        found = self.fewest(group, scope, may, terms.room_milli, terms.purse)
+        found = self.fewest(group, scope, may, constraints.room_milli, constraints.model_budget)
         if found is None:
             return None
-        solution = self._needed(group, scope, may[: found[0]], found[1], terms)
+        solution = self._needed(group, scope, may[: found[0]], found[1], constraints)
         given, cost = _sum(solution.victims), milli_of(solution.placement)
         nodes = (node for _, node, _ in solution.placement)
-        return solution if terms.fair(given, cost, nodes) else None
+        return solution if constraints.fair(given, cost, nodes) else None
 
     def _needed(
         self,
@@ -281,28 +287,30 @@ class Solver:
         scope: Scope,
         gone: Sequence[EvictionGroup],
         placement: Placement,
-        terms: Constraints,
+        constraints: Constraints,
     ) -> Solution:
         """Of those who went, the ones without whom the group does not fit."""
         mark = self._snapshot.mark()
         self.await_releasing(scope)
         given = self._release(gone)
         if len(gone) > MOST_SPARED:
-            stay = self._untouched(group, gone, placement, terms)
+            stay = self._untouched(group, gone, placement, constraints)
             self._put_back(stay)
             given -= _sum(stay)
             stayed = set(map(id, stay))
-            gone = [party for party in gone if id(party) not in stayed]
+            gone = [victim for victim in gone if id(victim) not in stayed]
         needed = list(gone)
-        for party in gone[-2::-1][:MOST_SPARED]:  # the last one was needed
-            milli = victims.milli_of(party)
-            self._put_back([party])
-            other = self.fits(group, scope, terms.room_milli(given - milli), terms.purse)
+        for victim in gone[-2::-1][:MOST_SPARED]:  # the last one was needed
+            milli = victims.milli_of(victim)
+            self._put_back([victim])
+            other = self.fits(
+                group, scope, constraints.room_milli(given - milli), constraints.model_budget
+            )
             if other is None:
-                self._release([party])
+                self._release([victim])
             else:
                 placement, given = other, given - milli
-                needed.remove(party)
+                needed.remove(victim)
         self._snapshot.rollback(mark)
         return Solution(tuple(needed), placement)
 
@@ -311,7 +319,7 @@ class Solver:
         group: PodGroup,
         gone: Sequence[EvictionGroup],
         placement: Placement,
-        terms: Constraints,
+        constraints: Constraints,
     ) -> list[EvictionGroup]:
         """Those who went and in whose places the group is not."""
         snapshot = self._snapshot
@@ -320,33 +328,33 @@ class Solver:
         for member, node, choice in placement:
             snapshot.take(node, member[0].shape, choice.picks, group.job.project)
         stay: list[EvictionGroup] = []
-        for party in reversed(gone):
-            milli = victims.milli_of(party)
-            if terms.room_milli(given - milli) >= cost and self._fit_back(party):
-                self._put_back([party])
-                stay.append(party)
+        for victim in reversed(gone):
+            milli = victims.milli_of(victim)
+            if constraints.room_milli(given - milli) >= cost and self._fit_back(victim):
+                self._put_back([victim])
+                stay.append(victim)
                 given -= milli
         snapshot.rollback(mark)
         return stay
 
-    def _release(self, parties: Iterable[EvictionGroup]) -> int:
+    def _release(self, candidates: Iterable[EvictionGroup]) -> int:
         """Take pods off their nodes; the milli-GPU that this frees."""
         given = 0
-        for party in parties:
-            for pod in party:
+        for victim in candidates:
+            for pod in victim:
                 self._snapshot.release_pod(pod)
                 given += pod.milli
         return given
 
-    def _put_back(self, parties: Iterable[EvictionGroup]) -> None:
-        for party in parties:
-            for pod in party:
+    def _put_back(self, candidates: Iterable[EvictionGroup]) -> None:
+        for victim in candidates:
+            for pod in victim:
                 self._snapshot.put_back(pod)
 
-    def _fit_back(self, party: EvictionGroup) -> bool:
-        """Whether all of a party could have stayed."""
+    def _fit_back(self, victim: EvictionGroup) -> bool:
+        """Whether all of a victim could have stayed."""
         mark, fit = self._snapshot.mark(), True
-        for pod in party:
+        for pod in victim:
             fit = fit and self._snapshot.fits_back(pod)
             if fit:
                 self._snapshot.put_back(pod)
@@ -358,24 +366,24 @@ def _rank(each: tuple[victims.Rank, EvictionGroup]) -> victims.Rank:
     return each[0]
 
 
-def _sum(parties: Iterable[EvictionGroup]) -> int:
-    return sum(map(victims.milli_of, parties))
+def _sum(candidates: Iterable[EvictionGroup]) -> int:
+    return sum(map(victims.milli_of, candidates))
 
 
-def _may_go(ranked: Ranked, terms: Constraints) -> list[EvictionGroup]:
+def _may_go(ranked: Ranked, constraints: Constraints) -> list[EvictionGroup]:
     """Those of some victims who may go together, in order."""
     found: list[EvictionGroup] = []
     given: Counter[Kind] = Counter()
     spare: dict[Kind, int] = {}
-    for _, party in ranked:
+    for _, victim in ranked:
         if len(found) == MOST_VICTIMS:
             break
-        gives = terms.gives(party)
+        gives = constraints.gives(victim)
         for kind in gives:
             if kind not in spare:
-                spare[kind] = terms.spare_milli(kind)
+                spare[kind] = constraints.spare_milli(kind)
         if all(given[kind] + milli <= spare[kind] for kind, milli in gives.items()):
-            found.append(party)
+            found.append(victim)
             given.update(gives)
     return found
 
@@ -383,9 +391,9 @@ def _may_go(ranked: Ranked, terms: Constraints) -> list[EvictionGroup]:
 def _cost(solution: Solution, ranked: Ranked) -> Cost:
     """The project and priority of the last to go, then how many that run, then how long."""
     ids = set(map(id, solution.victims))
-    gone = [(rank, party) for rank, party in ranked if id(party) in ids]
+    gone = [(rank, victim) for rank, victim in ranked if id(victim) in ids]
     if not gone:
         return (False, -1, 0, False, 0, 0.0)
     last = max(rank for rank, _ in gone)
-    count = sum(len(party) for rank, party in gone if rank.runs)
+    count = sum(len(victim) for rank, victim in gone if rank.runs)
     return (last.runs, last.project, last.priority, last.interactive, count, last.age)

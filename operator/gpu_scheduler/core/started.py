@@ -35,8 +35,8 @@ class Started:
 
     def of(self, project: ProjectName) -> Iterable[RunningPod]:
         """Pods of a project that run or are started."""
-        mine = (party for _, party in self._of(project) if not self._is_leaned_on(party))
-        return [*self._running_pods.of(project), *(pod for party in mine for pod in party)]
+        mine = (victim for _, victim in self._of(project) if not self._is_leaned_on(victim))
+        return [*self._running_pods.of(project), *(pod for victim in mine for pod in victim)]
 
     def outranks(self, job: WaitingJob) -> bool:
         """Whether a job's priority is above that of one of its project on a node."""
@@ -47,11 +47,11 @@ class Started:
     def after(self, job: WaitingJob) -> list[EvictionGroup]:
         """Those of a job's project that are started although they come after it."""
         return [
-            party
-            for group, party in self._of(job.project)
+            victim
+            for group, victim in self._of(job.project)
             if job_rank(job) < job_rank(group.job)
-            and any(pod.grants for pod in party)
-            and not self._is_leaned_on(party)
+            and any(pod.grants for pod in victim)
+            and not self._is_leaned_on(victim)
         ]
 
     def start(self, queue: Queue, group: PodGroup) -> None:
@@ -59,9 +59,9 @@ class Started:
         queue.pending.remove(group)
         self._started.append(group)
 
-    def group_of(self, party: EvictionGroup) -> PodGroup | None:
-        """The group that is started with a party; None when it runs already."""
-        found = self._known().get(party[0].project, {}).get(party[0].uid)
+    def group_of(self, victim: EvictionGroup) -> PodGroup | None:
+        """The group that is started with a victim; None when it runs already."""
+        found = self._known().get(victim[0].project, {}).get(victim[0].uid)
         return None if found is None else found[0]
 
     def _of(self, project: ProjectName) -> list[tuple[PodGroup, EvictionGroup]]:
@@ -72,13 +72,13 @@ class Started:
         if self._by_project is None:
             self._by_project = {}
             for group in self._started[self._some]:
-                party = running_pods_of(group)
+                victim = running_pods_of(group)
                 known = self._by_project.setdefault(group.project.name, {})
-                known |= {pod.uid: (group, party) for pod in party}
+                known |= {pod.uid: (group, victim) for pod in victim}
         return self._by_project
 
-    def _is_leaned_on(self, party: EvictionGroup) -> bool:
+    def _is_leaned_on(self, victim: EvictionGroup) -> bool:
         peers = self._placer.peers
         if peers is None or not peers.leaning:
             return False
-        return any(peers.leaned_on(pod.uid) for pod in party)
+        return any(peers.leaned_on(pod.uid) for pod in victim)

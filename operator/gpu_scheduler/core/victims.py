@@ -22,7 +22,7 @@ from gpu_scheduler.core.started import Started
 
 
 class Rank(NamedTuple):
-    """The smaller, the sooner a party has to go."""
+    """The smaller, the sooner a victim has to go."""
 
     runs: bool  # False = this very cycle starts it
     project: int  # 0 = its project is the one most over its fair share
@@ -60,10 +60,10 @@ class Victims:
 
     def of_others(self, job: WaitingJob, over: Iterable[ProjectName]) -> Ranked:
         """Those of projects, the first most over its share, and who starts before its turn."""
-        early = [(rank(party), party) for party in self.running_pods.after(job)]
+        early = [(rank(victim), victim) for victim in self.running_pods.after(job)]
         order = {name: i for i, name in enumerate(over) if name != job.project}
         return early + [
-            (rank(party, i), party) for name, i in order.items() for party in self._of(name)
+            (rank(victim, i), victim) for name, i in order.items() for victim in self._of(name)
         ]
 
     def of_lower_priority(self, job: WaitingJob) -> Ranked:
@@ -72,34 +72,34 @@ class Victims:
         Of running pods only those that come after it in its queue, too.
         """
         early = self.running_pods.after(job)
-        starting = {pod.uid for party in early for pod in party}
+        starting = {pod.uid for victim in early for pod in victim}
         lower = [
-            party
-            for party in self._of(job.project)
-            if party[0].priority < job.priority
-            and (job.interactive or not party[0].interactive)
-            and starting.isdisjoint(pod.uid for pod in party)
+            victim
+            for victim in self._of(job.project)
+            if victim[0].priority < job.priority
+            and (job.interactive or not victim[0].interactive)
+            and starting.isdisjoint(pod.uid for pod in victim)
         ]
-        return [(rank(party), party) for party in early + lower]
+        return [(rank(victim), victim) for victim in early + lower]
 
-    def evict(self, party: EvictionGroup) -> None:
-        """A party is to go."""
-        for pod in party:
+    def evict(self, victim: EvictionGroup) -> None:
+        """A victim is to go."""
+        for pod in victim:
             self._chosen.add(pod.uid)
             self._releasing.add(pod)
 
-    def gives(self, to: ProjectName, party: EvictionGroup) -> dict[Kind, int]:
-        """What a party gives to a project: milli-GPU of any kind, of interactive pods, of models.
+    def gives(self, to: ProjectName, victim: EvictionGroup) -> dict[Kind, int]:
+        """What a victim gives to a project: milli-GPU of any kind, of interactive pods, of models.
 
         Nothing, where it is only started by the same project before its turn.
         """
-        first, milli = party[0], milli_of(party)
-        if first.project == to and self.running_pods.group_of(party) is not None:
+        first, milli = victim[0], milli_of(victim)
+        if first.project == to and self.running_pods.group_of(victim) is not None:
             return {}
         found = {Kind(first.project): milli}
         if first.interactive:
             found[Kind(first.project, interactive=True)] = milli
-        for pod in party if self._pools.models else ():
+        for pod in victim if self._pools.models else ():
             for _, device, part, _ in self._snapshot.held_by(pod):
                 kind = Kind(first.project, model=self._pools.of_device(device))
                 found[kind] = found.get(kind, 0) + part
@@ -116,11 +116,11 @@ class Victims:
 
     def _of(self, name: ProjectName) -> list[EvictionGroup]:
         if name not in self._parties:
-            self._parties[name] = parties(self.running_pods.of(name))
-        return [party for party in self._parties[name] if party[0].uid not in self._chosen]
+            self._parties[name] = candidates(self.running_pods.of(name))
+        return [victim for victim in self._parties[name] if victim[0].uid not in self._chosen]
 
 
-def parties(pods: Iterable[RunningPod]) -> list[EvictionGroup]:
+def candidates(pods: Iterable[RunningPod]) -> list[EvictionGroup]:
     """Those of a project's pods that may be asked to give way, with who goes with them."""
     found: list[EvictionGroup] = []
     gangs: dict[JobKey, list[RunningPod]] = {}
@@ -138,24 +138,24 @@ def parties(pods: Iterable[RunningPod]) -> list[EvictionGroup]:
     ]
 
 
-def rank(party: EvictionGroup, project: int = 0) -> Rank:
+def rank(victim: EvictionGroup, project: int = 0) -> Rank:
     """The order of victims: project, priority, training first, latest started."""
-    first, age = party[0], -max(pod.since for pod in party)
+    first, age = victim[0], -max(pod.since for pod in victim)
     return Rank(age > -inf, project, first.priority, first.interactive, age, first.uid)
 
 
-def milli_of(party: EvictionGroup) -> int:
+def milli_of(victim: EvictionGroup) -> int:
     """Milli-GPU that they hold together."""
-    return sum([pod.milli for pod in party])
+    return sum([pod.milli for pod in victim])
 
 
-def orders(party: EvictionGroup, to: JobKey, reason: EvictReason, why: str) -> list[Evict]:
-    """All of a party are to go, for a job."""
-    first = party[0]
+def orders(victim: EvictionGroup, to: JobKey, reason: EvictReason, why: str) -> list[Evict]:
+    """All of a victim are to go, for a job."""
+    first = victim[0]
     what = f"{first.name} gives {wording.gpus(first.milli)} on {first.node}"
     if first.gang:
-        total = wording.gpus(milli_of(party))
-        what = f"gang {first.job} gives {total} of its {wording.pods(len(party))}"
+        total = wording.gpus(milli_of(victim))
+        what = f"gang {first.job} gives {total} of its {wording.pods(len(victim))}"
     message = f"{what} to {to}: {why}"
-    found = sorted(party, key=lambda pod: pod.uid)
+    found = sorted(victim, key=lambda pod: pod.uid)
     return [Evict(p.uid, p.job, to, reason, message, whole_job=p.gang) for p in found]

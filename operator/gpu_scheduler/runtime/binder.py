@@ -19,7 +19,7 @@ from typing import NoReturn, Protocol
 
 from gpu_scheduler.api.allocation import contexts
 from gpu_scheduler.api.names import TERM
-from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.jobs.gate import HOSTNAME_LABEL
 from gpu_scheduler.jobs.place import Pin, obstacle, place
 from gpu_scheduler.jobs.touch import touch
@@ -48,11 +48,11 @@ _REFUSALS = (errors.BadRequest, errors.Forbidden, errors.Unprocessable)
 class More(Protocol):
     """What placements set beside the allocation."""
 
-    def prepare(self, decision: Place, then: Callable[[], None]) -> bool:
+    def prepare(self, decision: Assignment, then: Callable[[], None]) -> bool:
         """Whether it is known; if not, ``then`` is called when it is."""
         ...
 
-    def annotations(self, decision: Place) -> Mapping[str, str]:
+    def annotations(self, decision: Assignment) -> Mapping[str, str]:
         """What the write sets; NotPlaceableError if the pod cannot be placed."""
         ...
 
@@ -91,14 +91,14 @@ class Binder:
         self._state, self._client, self._term, self._gangs = state, client, term, gangs
         self._how, self._clock = how, clock
         self._touches = itertools.count(1)
-        self._todo: deque[tuple[Place, Pod, asyncio.TimerHandle]] = deque()
+        self._todo: deque[tuple[Assignment, Pod, asyncio.TimerHandle]] = deque()
         self._ready = asyncio.Semaphore(0)
         self._unsettled = 0
         self.idle = asyncio.Event()  # no decision is unsettled
         self.idle.set()
         self.results: Counter[str] = Counter()
 
-    def submit(self, decision: Place, pod: Pod, *, gang: bool = False) -> None:
+    def submit(self, decision: Assignment, pod: Pod, *, gang: bool = False) -> None:
         """Write this decision soon; ``pod`` is the waiting pod as last seen.
 
         ``gang``: the decisions of its job stand and fall together.
@@ -113,7 +113,7 @@ class Binder:
         if self._how.more is None or self._how.more.prepare(decision, write):
             write()
 
-    def _write_soon(self, decision: Place, pod: Pod, slow: asyncio.TimerHandle) -> None:
+    def _write_soon(self, decision: Assignment, pod: Pod, slow: asyncio.TimerHandle) -> None:
         self._todo.append((decision, pod, slow))
         self._ready.release()
 
@@ -145,14 +145,14 @@ class Binder:
                 self.idle.set()
             self._how.observe_seconds(self._clock() - started)
 
-    async def _carry_out(self, decision: Place, pod: Pod) -> None:
+    async def _carry_out(self, decision: Assignment, pod: Pod) -> None:
         for left in reversed(range(_AT_ONCE)):
             changed = await self._try(decision, pod, last=not left)
             if changed is None:
                 return
             pod = changed
 
-    async def _try(self, decision: Place, pod: Pod, *, last: bool) -> Pod | None:
+    async def _try(self, decision: Assignment, pod: Pod, *, last: bool) -> Pod | None:
         """One write and what became of it; the pod as it is now when that is to be tried again."""
         gang = self._gangs.writes.of(decision.job)
         if gang is not None and gang.failure:
@@ -193,7 +193,7 @@ class Binder:
         self._placed(decision)
         return None
 
-    def _write(self, decision: Place, pod: Pod) -> Write:
+    def _write(self, decision: Assignment, pod: Pod) -> Write:
         hostname = ""
         if self._how.pin is Pin.HOSTNAME:
             hostname = self._state.nodes.labels(decision.node).get(HOSTNAME_LABEL, "")
@@ -210,7 +210,7 @@ class Binder:
 
     async def _resolve(
         self,
-        decision: Place,
+        decision: Assignment,
         pod: Pod,
         result: str,
         *,
@@ -285,12 +285,12 @@ class Binder:
                 raise  # somebody's policy, which says nothing about the pod
             return now  # another pod of that name
 
-    def _take_back(self, decision: Place, pod: Pod | None, result: str) -> None:
+    def _take_back(self, decision: Assignment, pod: Pod | None, result: str) -> None:
         self.results[result] += 1
         self._state.forget(decision.pod, pod)
         self._not_placed(decision, result)
 
-    def _placed(self, decision: Place) -> None:
+    def _placed(self, decision: Assignment) -> None:
         self.results["placed"] += 1
         gang = self._gangs.writes.of(decision.job)
         if gang is None:
@@ -299,7 +299,7 @@ class Binder:
         if gang.failure:
             self._gangs.placement_failed(decision.job, gang.failure, gang.placed)
 
-    def _not_placed(self, decision: Place, result: str) -> None:
+    def _not_placed(self, decision: Assignment, result: str) -> None:
         gang = self._gangs.writes.of(decision.job)
         if gang is None or gang.failure:
             return

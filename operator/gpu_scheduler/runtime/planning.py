@@ -165,7 +165,7 @@ class Planning:
         self._take_over(result, given, gone)
         self._last.cycles += 1
         self._observe(self._clock() - started)
-        return len(result.places)
+        return len(result.assignments)
 
     def _above_capacity(self) -> bool:
         """Such devices take nothing in any case, so planning goes on when a look fails."""
@@ -222,7 +222,7 @@ class Planning:
 
     def _carry_out(self, result: Plan, gangs: set[JobKey]) -> None:
         state, failed = self._state, set[JobKey]()
-        for decision in result.places:
+        for decision in result.assignments:
             if decision.job in failed:
                 continue  # the members of a gang stand and fall together
             pod = state.waiting.pod(decision.pod)

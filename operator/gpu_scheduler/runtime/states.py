@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from gpu_scheduler.api.states import NEVER
-from gpu_scheduler.core.model.decision import Place, Reason, Wait
+from gpu_scheduler.core.model.decision import Assignment, Reason, Wait
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.wording import names, pods
 from gpu_scheduler.runtime.counting import Counted, Failed, tried_again
@@ -42,7 +42,7 @@ class Known:
     refused: str = ""
     timed_out: str = ""
     evicted: str = ""
-    assumed: Mapping[PodUID, Place] = field(default_factory=dict)
+    assumed: Mapping[PodUID, Assignment] = field(default_factory=dict)
     trouble: Callable[[PodRecord], Trouble | None] = lambda pod: None
     sweep: Judged | None = None
     aside: str = ""

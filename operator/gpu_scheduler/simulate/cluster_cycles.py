@@ -8,7 +8,14 @@ Called by ``cluster_command``.
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from gpu_scheduler.core.model.decision import Evict, EvictReason, Place, Plan, Reservation, Wait
+from gpu_scheduler.core.model.decision import (
+    Assignment,
+    Evict,
+    EvictReason,
+    Plan,
+    Reservation,
+    Wait,
+)
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
@@ -30,7 +37,7 @@ class Outcome:
     ``settled`` False: it had not come to rest after ``MOST_CYCLES``.
     """
 
-    starts: list[tuple[str, Place, int]] = field(default_factory=list)
+    starts: list[tuple[str, Assignment, int]] = field(default_factory=list)
     gives_way: list[tuple[PodRecord, Evict, int]] = field(default_factory=list)
     waits: tuple[Wait, ...] = ()
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
@@ -65,7 +72,7 @@ def plan_until_stable(
         outcome.cycles = cycle
         holds, outcome.shares_milli = result.holds, result.shares_milli
         outcome.waits = (*result.waits, *simulated.stopped)
-        if not result.places and not result.evicts:
+        if not result.assignments and not result.evicts:
             outcome.settled = True
             break
         _carry_out(simulated, result, cycle, outcome, now)
@@ -76,7 +83,7 @@ def _carry_out(
     simulated: SimulatedCluster, result: Plan, cycle: int, outcome: Outcome, now: str
 ) -> None:
     state = simulated.state
-    for place in result.places:
+    for place in result.assignments:
         pod = state.waiting.pod(place.pod)
         assert pod is not None, "only pods that wait are placed"
         outcome.starts.append((pod.metadata.name, place, cycle))

@@ -11,7 +11,7 @@ import msgspec
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.parts import parts
-from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.write_path import WritePath
@@ -84,7 +84,7 @@ def pod_of(job: Body, index: int, suffix: str, created: str) -> Pod:
     )
 
 
-def placed(pod: Pod, place: Place, now: str) -> Pod:
+def placed(pod: Pod, place: Assignment, now: str) -> Pod:
     """The pod once it runs where the plan put it."""
     added = annotations(place.node, place.grants)
     return Pod(

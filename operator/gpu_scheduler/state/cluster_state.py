@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from operator import attrgetter
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.state import devices
@@ -42,7 +42,7 @@ class ClusterState:
         """Start knowing nothing; ``holders_in``: see ``state.pods.record``."""
         self._pods = PodBook(holders_in)
         self._gpujobs: dict[JobKey, GPUJobRecord] = {}
-        self._assumed: dict[PodUID, Place] = {}
+        self._assumed: dict[PodUID, Assignment] = {}
         self._leaving: set[PodUID] = set()
         self._terminating: set[str] = set()
         self._touched: set[JobKey] = set()
@@ -52,7 +52,7 @@ class ClusterState:
         self.pods: Mapping[PodUID, PodRecord] = self._pods.known
         self.placeholders: Mapping[PodUID, PodRecord] = self._pods.placeholders
         self.gpujobs: Mapping[JobKey, GPUJobRecord] = self._gpujobs
-        self.assumed: Mapping[PodUID, Place] = self._assumed
+        self.assumed: Mapping[PodUID, Assignment] = self._assumed
         self.leaving: Set[PodUID] = self._leaving  # their eviction was decided here
         self.terminating: Set[str] = self._terminating  # namespaces: nothing can be made there
         self.touched: Set[JobKey] = self._touched
@@ -216,7 +216,7 @@ class ClusterState:
 
     # --- our own decisions ---
 
-    def assume(self, place: Place) -> None:
+    def assume(self, place: Assignment) -> None:
         """Charge a decision before its write; the pod no longer waits."""
         pod = self.pods[place.pod]
         need = self.waiting.resources(place.pod)

@@ -40,6 +40,6 @@ def gang(
 
 def only_wait(result: Plan) -> Wait:
     """The one wait of a plan that places nothing."""
-    assert result.places == ()
+    assert result.assignments == ()
     (wait,) = result.waits
     return wait

@@ -130,8 +130,8 @@ def verdict(cell: Cell, count: int, cluster: Cluster) -> tuple[Reason | None, st
         memory_bytes=cell.memory_bytes,
     )
     result = plan(cluster, projects(), [job("j", what)])
-    if result.places:
-        assert len(result.places[0].grants) == count
+    if result.assignments:
+        assert len(result.assignments[0].grants) == count
         return None, ""
     return result.waits[0].reason, result.waits[0].message
 
@@ -181,14 +181,14 @@ def test_three_t4_where_two_or_four_are_on_offer():
 def test_without_numbers_on_offer_three_gpus_fit_a_node_with_four():
     cluster = ClusterBuilder().node("a", 2, "Tesla-T4").node("b", 4, "Tesla-T4").obj()
     result = plan(cluster, projects(), [job("j", shape(1000, count=3, models=("t4",)))])
-    assert [place.node for place in result.places] == ["b"]
+    assert [place.node for place in result.assignments] == ["b"]
 
 
 def test_a_share_of_a_gpu_does_not_ask_for_a_number_on_offer():
     cluster = ClusterBuilder().node("a", 2, "Tesla-T4").obj()
     cluster.catalogue = Catalogue((GPUKind("t4", "t4", None, (2,)),))
     result = plan(cluster, projects(), [job("j", shape(500)), job("k", shape(1000))])
-    assert [place.job for place in result.places] == ["ns/j"]
+    assert [place.job for place in result.assignments] == ["ns/j"]
     assert result.waits[0].message == (
         "needs 1 GPU; nodes give 2 GPUs; 1 is not possible on any node"
     )

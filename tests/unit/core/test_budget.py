@@ -32,12 +32,12 @@ def mixed() -> ClusterBuilder:
 
 
 def nodes(result: Plan) -> list[str]:
-    return sorted(place.node for place in result.places)
+    return sorted(place.node for place in result.assignments)
 
 
 def test_without_a_weight_the_quota_of_a_model_is_all_that_a_project_gets_of_it():
     result = plan(mixed().obj(), projects(team(weight=0, a100=1000)), [job("j", ON_A100, 2)])
-    assert len(result.places) == 1
+    assert len(result.assignments) == 1
     (wait,) = result.waits
     assert wait.reason is Reason.WAITING_FOR_QUOTA
     assert wait.message == (
@@ -83,14 +83,14 @@ def test_on_a_node_with_several_models_the_one_that_is_left_is_taken():
     result = plan(
         builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [job("j", shape(500))]
     )
-    assert [grant.device for place in result.places for grant in place.grants] == ["x/1"]
+    assert [grant.device for place in result.assignments for grant in place.grants] == ["x/1"]
 
 
 def test_on_a_node_with_several_models_the_one_that_a_limit_allows_is_taken():
     builder = ClusterBuilder().node("x", models=[A30, A100])
     ten_gib = job("j", shape(mib=10_240))  # 0.426 of an A30, 0.254 of an A100
     result = plan(builder.obj(), projects(project(limit_milli=300)), [ten_gib])
-    assert [grant.device for place in result.places for grant in place.grants] == ["x/1"]
+    assert [grant.device for place in result.assignments for grant in place.grants] == ["x/1"]
 
 
 def test_who_never_borrows_is_not_told_that_others_keep_it_from_borrowing():
@@ -112,7 +112,7 @@ def test_pods_that_may_run_anywhere_take_the_models_that_are_left():
 def test_what_was_held_before_counts():
     builder = mixed().held("a0/0", 1000, "team-a")
     result = plan(builder.obj(), projects(team(weight=0, a100=1000)), [job("j", ON_A100)])
-    assert result.places == ()
+    assert result.assignments == ()
 
 
 def test_with_a_weight_a_project_borrows_beyond_its_quota_of_a_model():
@@ -124,11 +124,11 @@ def test_nobody_borrows_a_model_that_another_project_is_promised():
     teams = projects(team(a100=0), team("team-b", a100=2000))
     jobs = [job("j", ON_A100, 2), job("k", ON_A100, 2, project="team-b", created=9.0)]
     result = plan(mixed().obj(), teams, jobs)
-    assert {place.job for place in result.places} == {"ns/k"}
+    assert {place.job for place in result.assignments} == {"ns/k"}
     assert "holds 0 of its quota 0 of a100" not in result.waits[0].message  # nothing is free
     held = mixed().held("a0/0", 1000, "other")
     result = plan(held.obj(), teams, jobs)
-    assert [place.job for place in result.places] == ["ns/k"]
+    assert [place.job for place in result.assignments] == ["ns/k"]
 
 
 def test_a_model_counts_for_the_longest_name_that_fits():
@@ -299,7 +299,7 @@ def check_history(scene: MixedPlay, later: list[Pod]) -> None:
 
 def at_rest(scene: MixedPlay, result: Plan) -> bool:
     """Whether nothing changes any more: nobody ends by itself here."""
-    return not (result.places or result.evicts or scene.going)
+    return not (result.assignments or result.evicts or scene.going)
 
 
 ASKS = st.lists(

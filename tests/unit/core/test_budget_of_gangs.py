@@ -31,7 +31,7 @@ HALF = shape(500, models=("a100", "a30"))
 
 def models(result: Plan) -> Counter[str]:
     """How many pods were placed on each model."""
-    return Counter("a100" if place.node.startswith("a") else "a30" for place in result.places)
+    return Counter("a100" if place.node.startswith("a") else "a30" for place in result.assignments)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_who_has_no_choice_gets_the_model_that_others_could_do_without():
         [gang("g", (EITHER, 1), (ON_A100, 1))],
     )
     assert models(result) == {"a100": 1, "a30": 1}
-    places = {place.pod: place.node[0] for place in result.places}
+    places = {place.pod: place.node[0] for place in result.assignments}
     assert places == {"g-0": "b", "g-1": "a"}
 
 
@@ -113,7 +113,7 @@ def test_a_gang_that_waits_for_its_quota_of_a_model_keeps_no_borrower_away():
     held = mixed().held("a0/0", 1000, "team-a").obj()
     teams = projects(team(weight=0, a100=1000, a30=0), team("team-b", 0))
     jobs = [gang("g", (ON_A100, 1)), job("lone", ON_A100, project="team-b", created=9.0)]
-    assert [place.job for place in plan(held, teams, jobs).places] == ["ns/lone"]
+    assert [place.job for place in plan(held, teams, jobs).assignments] == ["ns/lone"]
 
 
 MEMBERS = st.lists(st.sampled_from([ON_A100, ON_A30, EITHER]), min_size=1, max_size=4)
@@ -144,7 +144,7 @@ def test_a_gang_starts_if_any_choice_of_models_lets_it(
         projects(team(milli=9000, weight=0, **quota)),
         [gang("g", *((each, 1) for each in shapes))],
     )
-    assert bool(result.places) == starts(shapes, free, quota)
+    assert bool(result.assignments) == starts(shapes, free, quota)
     for model, count in models(result).items():
         assert count * 1000 <= quota.get(model, 9000)
 

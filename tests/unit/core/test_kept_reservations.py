@@ -152,7 +152,7 @@ def test_freed_room_is_kept_until_the_last_of_the_victims_is_gone():
     first = play.cycle()
     play.wait(single("thief", "q", created=-5.0))
     second = play.plan()
-    assert second.places == ()
+    assert second.assignments == ()
     assert not second.evicts
     assert second.holds == first.holds
 
@@ -211,7 +211,7 @@ def test_reserved_room_goes_to_a_gang_that_ranks_before():
     play.wait(*members("g", ONE, ONE, project="p", created=1.0))
     assert {hold.job for hold in play.cycle().holds} == {"ns/g"}
     play.wait(*members("first", shape(500), shape(500), distinct=False, project="p", priority=90))
-    assert {place.job for place in play.cycle().places} == {"ns/first"}
+    assert {place.job for place in play.cycle().assignments} == {"ns/first"}
 
 
 def test_a_required_zone_holds_when_room_is_made():
@@ -274,5 +274,5 @@ def test_who_is_first_takes_what_is_free_and_who_is_later_waits_for_what_comes()
         for pod, devices in ((first, ("n0/0", "n0/1")), (later, ("n0/0", "n0/2")))
     )
     result = play.cycle()
-    assert [place.pod for place in result.places] == [first.uid]
+    assert [place.pod for place in result.assignments] == [first.uid]
     assert [hold.pod for hold in result.holds] == [later.uid]

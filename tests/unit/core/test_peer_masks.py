@@ -44,7 +44,7 @@ def planned(builder: ClusterBuilder, standing: Standing, *jobs: WaitingJob) -> P
 
 
 def where(result: Plan) -> list[str]:
-    return sorted(place.node for place in result.places)
+    return sorted(place.node for place in result.assignments)
 
 
 @pytest.mark.parametrize("gang", [False, True])
@@ -121,7 +121,7 @@ def test_a_gang_that_comes_before_those_it_wants_to_be_near_starts_in_the_next_p
     gang = replace(ruled("gang", peers(near(app="db")), 2, shape(500)), gang=Gang(2, 2))
     db = replace(ruled("db", peers(app="db"), 1, shape(500)), created=1.0)
     result = planned(hosts(2), Standing(), gang, db)
-    assert [place.job for place in result.places] == [db.key]
+    assert [place.job for place in result.assignments] == [db.key]
     assert [wait.job for wait in result.waits] == [gang.key]
 
 
@@ -167,7 +167,7 @@ def test_who_can_go_nowhere_keeps_no_nodes_from_borrowers() -> None:
         )
     }
     result = plan(cluster, teams, [stuck, borrower])
-    assert len(result.places) == 4
+    assert len(result.assignments) == 4
 
 
 def with_a_borrower() -> dict[ProjectName, Project]:

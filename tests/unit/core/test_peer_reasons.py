@@ -27,7 +27,7 @@ def with_app(rules: PodRules, pods: int = 1) -> WaitingJob:
 
 def test_more_pods_that_keep_apart_than_hosts() -> None:
     result = planned(hosts(4), Standing(), with_app(apart(app="x"), 5))
-    assert len(result.places) == 4
+    assert len(result.assignments) == 4
     assert said(result) == (
         f"podAntiAffinity[0]: one such pod per {S}, and all 4 that could hold it have one"
         " (n0, n1, n2 and 1 more); it starts when one of those has ended"
@@ -151,7 +151,7 @@ def test_a_gang_is_told_the_rule_that_leaves_it_too_few_hosts() -> None:
         ruled("x", peers(apart(app="x"), app="x"), 5, HALF), gang=Gang(5, 5, distinct=False)
     )
     result = planned(hosts(4), Standing(), five)
-    assert not result.places
+    assert not result.assignments
     assert said(result).startswith(
         "needs 2.5 GPUs in 5 pods at once; 4 of 5 pods fit; needs 0.5 of a GPU;"
         f" podAntiAffinity[0]: one such pod per {S}, and all 4 that could hold it have one"

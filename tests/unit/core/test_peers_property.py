@@ -118,10 +118,10 @@ def settle(scene: Scene) -> list[WaitingJob]:
     session = Session()
     while True:
         result = plan(cluster, projects(), jobs, session=session)
-        if not result.places:
+        if not result.assignments:
             return jobs
         waiting = {pod.uid: pod for job in jobs for pod in job.pods}
-        for place in result.places:
+        for place in result.assignments:
             pod = waiting.pop(place.pod)
             node = next(node for node in cluster.nodes if node.name == place.node)
             assert pod.peers is not None
@@ -185,4 +185,4 @@ def test_a_session_remembers_nothing_wrong(scene: Scene) -> None:
     first = plan(scene.cluster, projects(), scene.jobs, session=kept)
     again = plan(scene.cluster, projects(), scene.jobs, session=kept)
     anew = plan(scene.cluster, projects(), scene.jobs)
-    assert first.places == again.places == anew.places
+    assert first.assignments == again.assignments == anew.assignments

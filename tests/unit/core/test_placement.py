@@ -29,14 +29,14 @@ def t4_nodes(count: int) -> ClusterBuilder:
 
 
 def started(result: Plan) -> Counter[str]:
-    return Counter(place.job for place in result.places)
+    return Counter(place.job for place in result.assignments)
 
 
 def test_thirteen_pods_with_40_gpus_start_together_when_40_are_free():
     result = plan(t4_nodes(10).obj(), projects(), [thirteen()])
     assert result.waits == ()
-    assert [place.pod for place in result.places] == [f"train-{i}" for i in range(13)]
-    assert sum(grant.milli for place in result.places for grant in place.grants) == 40_000
+    assert [place.pod for place in result.assignments] == [f"train-{i}" for i in range(13)]
+    assert sum(grant.milli for place in result.assignments for grant in place.grants) == 40_000
 
 
 def test_with_39_of_40_gpus_free_no_member_starts_and_the_numbers_say_why():
@@ -94,7 +94,7 @@ def test_two_projects_do_not_start_half_of_a_gang_each():
 def test_members_of_a_gang_have_gpus_of_their_own():
     cluster = ClusterBuilder().node("a", 2).node("b", 1).obj()
     result = plan(cluster, projects(), [gang("g", (shape(300), 3))])
-    assert len({grant.device for place in result.places for grant in place.grants}) == 3
+    assert len({grant.device for place in result.assignments for grant in place.grants}) == 3
 
 
 def test_members_share_a_gpu_when_they_may():
@@ -114,7 +114,7 @@ def test_a_gang_with_more_members_than_gpus_never_starts_apart():
 def test_members_stay_off_the_gpus_of_members_that_run():
     cluster = ClusterBuilder().node("a", 2).held("a/0", 300).obj()
     late = gang("g", (shape(300), 1), nodes=["a"], devices=["a/0"])
-    (place,) = plan(cluster, projects(), [late]).places
+    (place,) = plan(cluster, projects(), [late]).assignments
     assert [grant.device for grant in place.grants] == ["a/1"]
 
 
@@ -133,14 +133,14 @@ def test_a_gang_does_not_borrow_nodes_for_which_a_pod_inside_its_quota_waits():
     cluster = ClusterBuilder().node("a", 4).held("a/0", 1000).obj()
     teams = projects(project("p", 0), project("q", 4000))
     jobs = [gang("g", (shape(1000), 3), project="p"), job("big", shape(1000, count=4), project="q")]
-    assert plan(cluster, teams, jobs).places == ()
+    assert plan(cluster, teams, jobs).assignments == ()
 
 
 def test_a_gang_inside_its_quota_keeps_borrowers_off_its_nodes():
     cluster = ClusterBuilder().node("a", 4).held("a/0", 1000).obj()
     teams = projects(project("p", 0), project("q", 4000))
     jobs = [gang("g", (shape(1000), 4), project="q"), job("one", shape(1000), project="p")]
-    assert plan(cluster, teams, jobs).places == ()
+    assert plan(cluster, teams, jobs).assignments == ()
 
 
 def test_a_gang_waits_for_quota_with_the_sum():

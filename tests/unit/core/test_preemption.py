@@ -16,7 +16,7 @@ def evicted(result: Plan) -> list[str]:
 
 
 def started(result: Plan) -> list[str]:
-    return [place.job.removeprefix("ns/") for place in result.places]
+    return [place.job.removeprefix("ns/") for place in result.assignments]
 
 
 def full(gpus: int, *those: Project, holder: str = "b", **pod: object) -> Play:
@@ -219,7 +219,7 @@ def test_freed_devices_are_held_for_the_pod_for_which_they_were_freed():
     play.wait(Pod("second", "c", HALF, priority=100))
     result = play.cycle()
     assert "w" in started(result)
-    device = next(p.grants[0].device for p in result.places if p.job == "ns/w")
+    device = next(p.grants[0].device for p in result.assignments if p.job == "ns/w")
     assert device == "n0/1"
 
 

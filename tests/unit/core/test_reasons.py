@@ -37,7 +37,7 @@ def why(
 ) -> tuple[Reason, str]:
     """Reason and message of a lone pod that must not start."""
     result = plan(builder.obj(), projects(team or project()), [job("j", what, avoid=avoid)])
-    assert result.places == ()
+    assert result.assignments == ()
     (wait,) = result.waits
     return wait.reason, wait.message
 
@@ -345,7 +345,7 @@ def test_a_pod_without_a_gpu_waits_for_resources():
 
 def test_a_verdict_comes_for_the_first_pod_that_waits():
     result = plan(dell_saas().obj(), projects(), [job("j", shape(1000), 10)])
-    assert len(result.places) == 8
+    assert len(result.assignments) == 8
     assert [w.reason for w in result.waits] == [Reason.WAITING_FOR_GPU]
 
 

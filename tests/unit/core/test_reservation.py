@@ -10,7 +10,7 @@ WHOLE, PAIR = shape(1000), shape(1000, count=2)
 
 
 def started(result: Plan) -> list[str]:
-    return [place.job.removeprefix("ns/") for place in result.places]
+    return [place.job.removeprefix("ns/") for place in result.assignments]
 
 
 def stream(*, limit: int | None = None) -> Play:
@@ -100,7 +100,7 @@ def test_a_reserved_pod_starts_elsewhere_as_soon_as_it_fits_there():
     play.cycle()
     play.gpus = (2, 2)
     result = play.plan()
-    assert [(p.job, p.node) for p in result.places] == [("ns/pair", "n1")]
+    assert [(p.job, p.node) for p in result.assignments] == [("ns/pair", "n1")]
 
 
 def test_a_reserved_pod_still_gets_gpus_back():
@@ -134,7 +134,7 @@ def test_reserved_room_that_is_given_up_is_used_before_anybody_gives_way_for_it(
     play = vacated(5)
     first = play.cycle()
     assert len(first.evicts) == 4  # for the two pairs; the single GPU on n0 needs nobody to go
-    assert {place.job: place.node for place in first.places} == {"ns/one": "n0"}
+    assert {place.job: place.node for place in first.assignments} == {"ns/one": "n0"}
     assert sorted(started(play.cycle())) == ["pair", "two"]
 
 

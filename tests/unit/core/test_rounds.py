@@ -21,7 +21,7 @@ def run(gpus: int, jobs: list[WaitingJob], *those: Project) -> Plan:
 
 
 def started(result: Plan) -> list[str]:
-    return [place.pod for place in result.places]
+    return [place.pod for place in result.assignments]
 
 
 def waiting(result: Plan) -> dict[str, Reason]:
@@ -39,25 +39,25 @@ def test_a_pod_inside_quota_starts_before_an_earlier_one_that_would_borrow():
 
 def test_what_is_left_is_lent_up_to_the_limit():
     result = run(8, [job("j", WHOLE, 8)], project(quota_milli=2000, limit_milli=5000))
-    assert len(result.places) == 5
+    assert len(result.assignments) == 5
     assert waiting(result) == {"ns/j": Reason.WAITING_FOR_QUOTA}
 
 
 def test_a_project_without_weight_never_borrows():
     result = run(8, [job("j", WHOLE, 8)], project(quota_milli=2000, weight=0))
-    assert len(result.places) == 2
+    assert len(result.assignments) == 2
     assert waiting(result) == {"ns/j": Reason.WAITING_FOR_QUOTA}
 
 
 def test_a_limit_below_the_quota_holds():
     result = run(8, [job("j", WHOLE, 8)], project(quota_milli=4000, limit_milli=3000))
-    assert len(result.places) == 3
+    assert len(result.assignments) == 3
 
 
 def test_what_pods_hold_already_is_charged():
     cluster = ClusterBuilder().node("a", 8).allocated("team-a", 1500).obj()
     result = plan(cluster, projects(project(quota_milli=2000, weight=0)), [job("j", HALF, 4)])
-    assert len(result.places) == 1
+    assert len(result.assignments) == 1
 
 
 @pytest.mark.parametrize(("milli", "starts"), [(200, True), (201, False)])
@@ -65,7 +65,7 @@ def test_a_quota_is_exact_to_the_milli(milli: int, starts: bool):
     cluster = ClusterBuilder().node("a", 8).allocated("team-a", 800).obj()
     for team in (project(quota_milli=1000, weight=0), project(quota_milli=0, limit_milli=1000)):
         result = plan(cluster, projects(team), [job("j", shape(milli))])
-        assert bool(result.places) is starts
+        assert bool(result.assignments) is starts
 
 
 def test_borrowers_leave_nodes_alone_for_which_pods_inside_quota_wait():
@@ -75,7 +75,7 @@ def test_borrowers_leave_nodes_alone_for_which_pods_inside_quota_wait():
         job("borrow", HALF, 3, project="guest"),
     ]
     result = plan(builder.obj(), projects(project("owner", 2000), project("guest", 0)), jobs)
-    assert [(p.pod, p.node) for p in result.places] == [("borrow-0", "t4"), ("borrow-1", "t4")]
+    assert [(p.pod, p.node) for p in result.assignments] == [("borrow-0", "t4"), ("borrow-1", "t4")]
     assert waiting(result) == {
         "ns/pair": Reason.WAITING_FOR_GPU,
         "ns/borrow": Reason.WAITING_FOR_QUOTA,
@@ -95,7 +95,7 @@ def test_a_pod_whose_quota_others_have_used_up_meanwhile_keeps_nobody_away():
             job("last", shape(400), project="borrower", created=2),
         ],
     )
-    assert {place.job for place in result.places} == {"ns/half", "ns/last"}
+    assert {place.job for place in result.assignments} == {"ns/half", "ns/last"}
 
 
 def test_a_pod_that_can_never_run_keeps_nobody_away():
@@ -167,7 +167,7 @@ def test_a_pod_that_avoids_a_node_does_not_hold_back_its_siblings():
 def test_avoided_and_closed_nodes_take_nothing():
     builder = ClusterBuilder().node("a").node("b", closed="is cordoned").node("c")
     result = plan(builder.obj(), projects(), [job("j", HALF, avoid=["a"])])
-    assert [place.node for place in result.places] == ["c"]
+    assert [place.node for place in result.assignments] == ["c"]
 
 
 def test_memory_is_charged_with_the_milli_of_the_device_it_lands_on():
@@ -175,9 +175,9 @@ def test_memory_is_charged_with_the_milli_of_the_device_it_lands_on():
     builder = ClusterBuilder().node("a30", 1, "NVIDIA-A30").node("a100", 1)
     what = shape(mib=20_224)
     result = plan(builder.obj(), projects(project(quota_milli=841, weight=0)), [job("j", what)])
-    assert [(p.node, p.grants[0].milli) for p in result.places] == [("a30", 841)]
+    assert [(p.node, p.grants[0].milli) for p in result.assignments] == [("a30", 841)]
     result = plan(builder.obj(), projects(project(quota_milli=840, weight=0)), [job("j", what)])
-    assert [(p.node, p.grants[0].milli) for p in result.places] == [("a100", 500)]
+    assert [(p.node, p.grants[0].milli) for p in result.assignments] == [("a100", 500)]
     result = plan(builder.obj(), projects(project(quota_milli=499, weight=0)), [job("j", what)])
     assert waiting(result) == {"ns/j": Reason.EXCEEDS_QUOTA}
 
@@ -204,7 +204,7 @@ def test_a_job_of_an_unknown_project_is_invalid():
 def test_each_container_gets_its_own_share():
     both = shape(containers=[DeviceRequest(0, 1, 500), DeviceRequest(2, 2, 250)])
     result = run(2, [job("j", both)])
-    assert [(g.container, g.device, g.milli, g.mib) for g in result.places[0].grants] == [
+    assert [(g.container, g.device, g.milli, g.mib) for g in result.assignments[0].grants] == [
         (0, "a/0", 500, 20224),
         (2, "a/0", 250, 10112),
         (2, "a/1", 250, 10112),

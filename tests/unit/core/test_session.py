@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, job, projects, shape
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Place, Plan
+from gpu_scheduler.core.model.decision import Assignment, Plan
 from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.model.snapshot import differences
 from gpu_scheduler.core.packing.history import History
@@ -33,7 +33,7 @@ def cluster() -> Cluster:
     return builder.node("b", models=[A100, A30]).obj()
 
 
-def apply(place: Place, state: Cluster, sign: int) -> None:
+def apply(place: Assignment, state: Cluster, sign: int) -> None:
     """Charge (-1) or give back (+1) what a placement takes."""
     node = [each.name for each in state.nodes].index(place.node)
     state.free_pods[node] += sign
@@ -45,13 +45,13 @@ def apply(place: Place, state: Cluster, sign: int) -> None:
 
 def cycles(state: Cluster, turns: list[list[int]], planner: Callable[[list[WaitingJob]], Plan]):
     """Plans turn by turn; what was placed two turns ago leaves."""
-    there: list[tuple[Place, ...]] = []
+    there: list[tuple[Assignment, ...]] = []
     for turn, numbers in enumerate(turns):
         jobs = [job(f"j{turn}-{i}", SHAPES[n], 2) for i, n in enumerate(numbers)]
         result = planner(jobs)
-        for place in result.places:
+        for place in result.assignments:
             apply(place, state, -1)
-        there.append(result.places)
+        there.append(result.assignments)
         if len(there) > 2:
             for place in there[-3]:
                 apply(place, state, 1)
@@ -75,10 +75,10 @@ def test_nodes_that_come_are_seen():
     session = Session()
     small = ClusterBuilder().node("a", 1).obj()
     jobs = [job("pair", shape(1000, count=2))]
-    assert plan(small, projects(), jobs, session=session).places == ()
+    assert plan(small, projects(), jobs, session=session).assignments == ()
     large = ClusterBuilder().node("a", 1).node("b", 2).obj()
-    assert plan(large, projects(), jobs, session=session).places[0].node == "b"
-    assert plan(small, projects(), jobs, session=session).places == ()
+    assert plan(large, projects(), jobs, session=session).assignments[0].node == "b"
+    assert plan(small, projects(), jobs, session=session).assignments == ()
 
 
 def test_the_session_learns_what_is_typical_from_what_it_places():

@@ -57,7 +57,7 @@ def test_who_may_use_room_that_is_kept_for_others_gets_the_best_of_it():
     play.cycle()
     assert {hold.node for hold in play.holds} == {"n0", "n1", "n2"}
     play.wait(Pod("short", "p", HALF, created=2.0, seconds=100, limit=True))
-    assert [(place.job, place.node) for place in play.plan().places] == [("ns/short", "n1")]
+    assert [(place.job, place.node) for place in play.plan().assignments] == [("ns/short", "n1")]
 
 
 def test_a_gang_passes_over_victims_whose_project_cannot_give_all():

@@ -29,7 +29,7 @@ def zoned(zones: dict[str, list[str]]) -> ClusterBuilder:
 
 def zones_of(cluster: Cluster, result: Plan) -> set[str]:
     labels = {node.name: node.labels for node in cluster.nodes}
-    return {labels[place.node].get(ZONE, "") for place in result.places}
+    return {labels[place.node].get(ZONE, "") for place in result.assignments}
 
 
 def test_the_message_names_the_model_that_each_zone_lacks():
@@ -44,7 +44,7 @@ def test_the_message_names_the_model_that_each_zone_lacks():
 def test_it_starts_when_a_zone_has_all_models():
     cluster = zoned({"a": [T4, P100], "b": [T4, K80, P100]}).obj()
     result = plan(cluster, projects(), [gang("g", *THREE, topology=IN_ONE_ZONE)])
-    assert len(result.places) == 3
+    assert len(result.assignments) == 3
     assert zones_of(cluster, result) == {"b"}
 
 
@@ -89,7 +89,7 @@ def test_the_zone_with_the_least_left_is_chosen_then_the_first_name():
 def test_nodes_without_the_label_are_out_when_it_is_required():
     cluster = ClusterBuilder().node("x", 4).node("y", 2, labels={ZONE: "a"}).obj()
     pair = gang("g", (shape(1000), 2), topology=IN_ONE_ZONE)
-    assert {p.node for p in plan(cluster, projects(), [pair]).places} == {"y"}
+    assert {p.node for p in plan(cluster, projects(), [pair]).assignments} == {"y"}
 
 
 def test_a_zone_is_preferred_and_given_up_where_none_fits():
@@ -100,13 +100,13 @@ def test_a_zone_is_preferred_and_given_up_where_none_fits():
     mixed = zoned({"a": [A100], "b": [A100], "c": [A100, A100]}).obj()
     assert zones_of(mixed, plan(mixed, projects(), [pair])) == {"c"}
     bare = ClusterBuilder().node("x", 2).obj()
-    assert len(plan(bare, projects(), [pair]).places) == 2
+    assert len(plan(bare, projects(), [pair]).assignments) == 2
 
 
 def test_members_that_run_fix_the_zone():
     cluster = zoned({"a": [A100], "b": [A100] * 3}).obj()
     late = gang("g", (shape(1000), 1), topology=IN_ONE_ZONE, nodes=["b-2"], devices=["b-2/0"])
-    (place,) = plan(cluster, projects(), [late]).places
+    (place,) = plan(cluster, projects(), [late]).assignments
     assert place.node in ("b-0", "b-1")
 
 
@@ -137,7 +137,7 @@ def test_a_domain_per_node_keeps_a_gang_on_one_node():
     cluster = ClusterBuilder().node("a", 2).node("b", 4).node("c", 8).obj()
     host = Topology("kubernetes.io/hostname")
     result = plan(cluster, projects(), [gang("g", (shape(1000), 4), topology=host)])
-    assert {place.node for place in result.places} == {"b"}
+    assert {place.node for place in result.assignments} == {"b"}
 
 
 def test_many_domains_that_are_too_full_do_not_hide_one_that_fits():
@@ -149,4 +149,4 @@ def test_many_domains_that_are_too_full_do_not_hide_one_that_fits():
     host = Topology("kubernetes.io/hostname")
     cluster = builder.node("z", 4).obj()
     result = plan(cluster, projects(), [gang("g", (shape(1000), 2), topology=host)])
-    assert {place.node for place in result.places} == {"z"}
+    assert {place.node for place in result.assignments} == {"z"}

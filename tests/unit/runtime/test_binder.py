@@ -21,7 +21,7 @@ from tests.unit.runtime.fake_client import (
     Sent,
 )
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
-from tests.unit.state.builders import half, make_place, make_pod
+from tests.unit.state.builders import half, make_assignment, make_pod
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
 from gpu_scheduler.api.names import LABEL_PATH, TERM, TOUCHED, context_mib_annotation
@@ -60,9 +60,9 @@ class Case:
         return found() if callable(found) else found
 
     def decide(self) -> None:
-        self.state.assume(make_place())
+        self.state.assume(make_assignment())
         self.state.changed.clear()
-        self.binder.submit(make_place(), self.pod)
+        self.binder.submit(make_assignment(), self.pod)
 
     @property
     def charged(self) -> bool:
@@ -264,7 +264,7 @@ async def test_a_job_has_something_to_say_when_its_placement_takes_long() -> Non
         await asyncio.sleep(0.9)
         assert not case.state.touched
         await asyncio.sleep(0.2)
-        assert case.state.touched == {make_place().job}
+        assert case.state.touched == {make_assignment().job}
         hold.set()
 
 

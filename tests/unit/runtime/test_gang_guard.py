@@ -16,7 +16,7 @@ from tests.unit.runtime.fake_client import (
 )
 from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
-from tests.unit.state.builders import half, make_place
+from tests.unit.state.builders import half, make_assignment
 from tests.unit.state.test_gangs import make_gang, member
 
 from gpu_scheduler.core.model.decision import (
@@ -70,7 +70,7 @@ class Case:
 
     def place_all(self) -> None:
         for at, name in enumerate(MEMBERS):
-            place = make_place(name, "a" if at < 2 else "b", half(str(at % 2)))
+            place = make_assignment(name, "a" if at < 2 else "b", half(str(at % 2)))
             self.state.assume(place)
             self.binder.submit(place, self.pods[name], gang=True)
 
@@ -160,7 +160,7 @@ async def test_pods_of_other_jobs_fail_alone() -> None:
     case = Case(gang=False)
     case.answers["binding/work-0"] = FORBIDDEN
     for name in MEMBERS:
-        place = make_place(name, "a", half("0"))
+        place = make_assignment(name, "a", half("0"))
         case.state.assume(place)
         case.binder.submit(place, case.pods[name])
     await case.run()

@@ -48,7 +48,7 @@ def planned(state: ClusterState, packing: Packing, session: Session | None = Non
 
 
 def placed(result: Plan) -> set[str]:
-    return {place.pod for place in result.places if place.pod.startswith("uid-job-")}
+    return {place.pod for place in result.assignments if place.pod.startswith("uid-job-")}
 
 
 def check_capacity(state: ClusterState, result: Plan) -> None:
@@ -59,7 +59,7 @@ def check_capacity(state: ClusterState, result: Plan) -> None:
         for n, node in enumerate(cluster.nodes)
         for d in range(cluster.first[n], cluster.first[n + 1])
     }
-    for place in result.places:
+    for place in result.assignments:
         for grant in place.grants:
             assert grant.mib > 0
             milli, mib = free[place.node, grant.device]
@@ -82,7 +82,7 @@ def test_a_pod_bound_by_hand_that_asks_for_more_cpu_than_its_node_has(packing: P
         state.pod_changed(hand)
         result = planned(state, packing, session)
         assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}
-        assert {place.node for place in result.places} == {"b"}
+        assert {place.node for place in result.assignments} == {"b"}
         state.pod_gone(PodUID(hand.metadata.uid))
 
 
@@ -94,7 +94,7 @@ def test_allocatable_that_was_lowered_under_running_pods(packing: Packing) -> No
     for change in ({"cpu": "16"}, {"memory": "1Mi"}, {"pods": "0"}):
         state.node_changed(make_node("a", **change))
         result = planned(state, packing, session)
-        assert {place.node for place in result.places} == {"b"}
+        assert {place.node for place in result.assignments} == {"b"}
         check_capacity(state, result)
 
 
@@ -120,7 +120,7 @@ def test_a_pod_without_a_gpu_that_is_bound_by_hand_and_asks_for_too_much(
 ) -> None:
     result = planned(healthy(by_hand("a", amount, amount)), packing)
     assert placed(result) == {"uid-job-0", "uid-job-1", "uid-job-2"}
-    assert {place.node for place in result.places} == {"b"}
+    assert {place.node for place in result.assignments} == {"b"}
 
 
 @POLICIES
@@ -131,7 +131,7 @@ def test_what_saturates_does_not_fit_on_what_saturates(packing: Packing) -> None
     state.gpujob_changed(make_gpujob())
     state.job_changed(make_job())
     state.pod_changed(make_pod(cpu="8E", memory="15Ei"))
-    assert not planned(state, packing).places
+    assert not planned(state, packing).assignments
 
 
 @st.composite

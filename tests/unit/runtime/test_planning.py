@@ -15,7 +15,7 @@ from tests.unit.state.builders import (
 )
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
-from gpu_scheduler.core.model.decision import Evict, EvictReason, Place, Plan, Reason
+from gpu_scheduler.core.model.decision import Assignment, Evict, EvictReason, Plan, Reason
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -26,10 +26,10 @@ KEY = make_gpujob().key
 
 class FakeBinder:
     def __init__(self) -> None:
-        self.given: list[tuple[Place, Pod]] = []
+        self.given: list[tuple[Assignment, Pod]] = []
         self.together: list[bool] = []
 
-    def submit(self, decision: Place, pod: Pod, *, gang: bool = False) -> None:
+    def submit(self, decision: Assignment, pod: Pod, *, gang: bool = False) -> None:
         self.given.append((decision, pod))
         self.together.append(gang)
 

@@ -9,9 +9,9 @@ from tests.unit.state.builders import (
     CREATED,
     UNSCHEDULABLE,
     half,
+    make_assignment,
     make_gpujob,
     make_job,
-    make_place,
     make_pod,
 )
 
@@ -98,7 +98,7 @@ ROWS = {
     "its place is being written": Row(
         ("Pending", "Placing", "goes to a: the API server has not confirmed it yet"),
         pods=(make_pod(),),
-        known=Known(assumed={PodUID("uid-job-0"): make_place()}),
+        known=Known(assumed={PodUID("uid-job-0"): make_assignment()}),
     ),
     "kube-scheduler has not bound it": Row(
         ("Pending", "Placing", "0/1 nodes are available"),

@@ -10,7 +10,7 @@ from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.gpujob import GPUJobStatus
-from gpu_scheduler.core.model.decision import Grant, Place, Reason, Wait
+from gpu_scheduler.core.model.decision import Assignment, Grant, Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.runtime.preemption import Preempted
@@ -32,7 +32,7 @@ def status_of(
     wait: Wait | None = None,
     now: str = NOW,
     preempted: Preempted | None = None,
-    assumed: Mapping[PodUID, Place] = MappingProxyType({}),
+    assumed: Mapping[PodUID, Assignment] = MappingProxyType({}),
 ) -> GPUJobStatus:
     records = [found for found in map(job_record, jobs) if found is not None]
     return gpujob_status(
@@ -178,7 +178,7 @@ def test_equal_knowledge_gives_an_equal_status_later_too(case: str) -> None:
 
 def test_a_pod_whose_placement_is_not_confirmed_says_so_until_another_runs() -> None:
     pod = make_pod()
-    place = Place(make_gpujob().key, PodUID(pod.metadata.uid), "a", half())
+    place = Assignment(make_gpujob().key, PodUID(pod.metadata.uid), "a", half())
     status = status_of(jobs=(make_job(),), pods=(pod,), assumed={place.pod: place})
     assert (status.phase, status.reason) == ("Pending", "Placing")
     assert status.message == "goes to a: the API server has not confirmed it yet"

@@ -6,7 +6,7 @@ import msgspec
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, SCHEDULER_NAME
-from gpu_scheduler.core.model.decision import Grant, Place
+from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.request import JobKey, PodUID, Project, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.runtime.custom_resources import gpujob_record
@@ -251,11 +251,11 @@ def make_project(
     )
 
 
-def make_place(
+def make_assignment(
     pod: str = "job-0",
     node: str = "a",
     grants: tuple[Grant, ...] | None = None,
     job: str = "team-a/job",
-) -> Place:
+) -> Assignment:
     """A decision about pod ``pod``."""
-    return Place(JobKey(job), PodUID(f"uid-{pod}"), node, half() if grants is None else grants)
+    return Assignment(JobKey(job), PodUID(f"uid-{pod}"), node, half() if grants is None else grants)

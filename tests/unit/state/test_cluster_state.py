@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from tests.unit.state.builders import (
     forged,
     half,
+    make_assignment,
     make_gpujob,
     make_job,
     make_node,
-    make_place,
     make_pod,
     make_project,
 )
@@ -117,7 +117,7 @@ def test_a_pod_may_be_gone_before_anything_was_known_of_it() -> None:
 
 def test_a_decision_about_a_pod_that_comes_late_is_not_revived_by_it() -> None:
     state = make_cluster_state(make_pod())
-    state.assume(make_place())
+    state.assume(make_assignment())
     state.pod_gone(POD)
     state.forget(POD, make_pod(version=2))
     state.pod_changed(make_pod(version=3, node="a", grants=half()))
@@ -284,7 +284,7 @@ def test_a_restart_knows_what_the_old_one_knew(steps: list[tuple[str, int]]) -> 
         name, index = f"job-{number}", number
         uid = PodUID(f"uid-{name}")
         known = objects.get(number)
-        place = make_place(name, "a", half(str(number % 2), 300))
+        place = make_assignment(name, "a", half(str(number % 2), 300))
         held = {"node": "a", "grants": place.grants}
         if verb == "create" and known is None and number not in gone:
             objects[number] = make_pod(name, index=index, version=version)

@@ -3,7 +3,7 @@
 from tests.unit.state.builders import half, make_pod
 from tests.unit.state.cluster_states import make_cluster_state
 
-from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.peers import PodSelector
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -21,7 +21,7 @@ def test_a_pod_counts_from_its_decision_until_it_has_ended() -> None:
     state = make_cluster_state(make_pod(uid="p"))
     assert on(state) == {}
     before = state.version
-    state.assume(Place(JobKey("team-a/job"), PodUID("p"), "a", half()))
+    state.assume(Assignment(JobKey("team-a/job"), PodUID("p"), "a", half()))
     assert on(state) == {"a": 1} and state.version > before
     state.pod_changed(make_pod(uid="p", version=2))
     assert on(state) == {"a": 1}
@@ -33,10 +33,10 @@ def test_a_pod_counts_from_its_decision_until_it_has_ended() -> None:
 
 def test_a_decision_that_is_taken_back_counts_no_more() -> None:
     state = make_cluster_state(make_pod(uid="p"))
-    state.assume(Place(JobKey("team-a/job"), PodUID("p"), "a", half()))
+    state.assume(Assignment(JobKey("team-a/job"), PodUID("p"), "a", half()))
     state.forget(PodUID("p"), make_pod(uid="p", version=2))
     assert on(state) == {}
-    state.assume(Place(JobKey("team-a/job"), PodUID("p"), "a", half()))
+    state.assume(Assignment(JobKey("team-a/job"), PodUID("p"), "a", half()))
     state.forget(PodUID("p"), None)
     assert on(state) == {}
 

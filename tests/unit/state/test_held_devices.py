@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod, make_project
 
-from gpu_scheduler.core.model.decision import Grant, Place
+from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.kube.objects import Pod
@@ -45,7 +45,7 @@ class Held:
     """A pod with a place: its object, and the cards that it really has."""
 
     pod: Pod
-    place: Place
+    place: Assignment
     cards: list[tuple[str, Grant]]
     job: str
     echoed: bool = False
@@ -159,7 +159,7 @@ class History(RuleBasedStateMachine):
             running_pods=self.state.running_pods,
             now=1_800_000_000.0,
         )
-        for place in result.places:
+        for place in result.assignments:
             self.state.assume(place)
             pod, job = self.waiting.pop(place.pod)
             cards = [(self.card(place.node, g.device), g) for g in place.grants]

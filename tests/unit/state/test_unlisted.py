@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.state.builders import half, make_node, make_place, make_pod
+from tests.unit.state.builders import half, make_assignment, make_node, make_pod
 from tests.unit.state.cluster_states import facts, free, make_cluster_state
 
 from gpu_scheduler.core.model.request import PodUID
@@ -99,7 +99,7 @@ def test_a_leader_that_never_saw_the_gpunode_knows_it_by_the_allocations_alone()
 
 def test_a_decision_under_way_counts_as_what_is_held() -> None:
     state = with_agent(make_pod())
-    state.assume(make_place(grants=half("GPU-1")))
+    state.assume(make_assignment(grants=half("GPU-1")))
     state.gpunode_gone("a")
     assert "team-a/job-0 holds 0.5 of GPU-1" in closed(state)
     state.forget(POD, make_pod())

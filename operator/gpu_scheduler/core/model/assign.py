@@ -17,7 +17,7 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI, cap_mib, milli_for_mib
 MAX_STEPS = 5_000  # of one search; tight fills of five devices by twenty containers need 3,000
 FEW_STEPS = 200  # of one search once the budget is spent
 
-Assignment = tuple[tuple[int, int], ...]  # (index of the request, index of the slot)
+SlotChoice = tuple[tuple[int, int], ...]  # (index of the request, index of the slot)
 
 
 @dataclass(slots=True)
@@ -51,7 +51,7 @@ def share(request: DeviceRequest, usable_mib: int) -> tuple[int, int]:
 
 def assign(
     requests: Sequence[DeviceRequest], slots: Sequence[Slot], budget: Budget | None = None
-) -> Assignment | None:
+) -> SlotChoice | None:
     """A slot for every device asked for, or None when there is no such assignment."""
     budget = budget or Budget()
     search = _Search(requests, slots, min(MAX_STEPS, max(FEW_STEPS, budget.steps)))
@@ -77,7 +77,7 @@ class _Search:
         self._hopeless: set[tuple[int, tuple[Slot, ...]]] = set()
         self.steps = 0
 
-    def run(self) -> Assignment | None:
+    def run(self) -> SlotChoice | None:
         if not self._place(0):
             return None
         return tuple(sorted(self._chosen))

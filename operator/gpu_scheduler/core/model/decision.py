@@ -78,7 +78,7 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Assignment:
     """Start this pod on this node with these devices."""
 
     job: JobKey
@@ -139,7 +139,7 @@ class Plan:
     would change the plan, epoch seconds.
     """
 
-    places: tuple[Place, ...]
+    assignments: tuple[Assignment, ...]
     waits: tuple[Wait, ...]
     evicts: tuple[Evict, ...] = ()
     holds: tuple[Reservation, ...] = ()

@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import NoReturn
 
-from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.kube.unexpected import unexpected
@@ -47,7 +47,7 @@ class Start:
         self._report_url, self._changed = report_url, changed
         self._todo: asyncio.Queue[tuple[Sweep, int, Callable[[], None]]] = asyncio.Queue()
 
-    def prepare(self, decision: Place, then: Callable[[], None]) -> bool:
+    def prepare(self, decision: Assignment, then: Callable[[], None]) -> bool:
         """Whether all is there for the write of this placement.
 
         If not, ``then`` is called when it is, or when it is certain that it never will be.
@@ -68,7 +68,7 @@ class Start:
             await self._ask(sweep, trial)
             then()
 
-    def annotations(self, decision: Place) -> Mapping[str, str]:
+    def annotations(self, decision: Assignment) -> Mapping[str, str]:
         """What the write that places a pod sets besides; nothing for pods of no sweep.
 
         Raises:
@@ -92,7 +92,7 @@ class Start:
         url = address(self._report_url, sweep.uid, trial)
         return annotations(trial, sweep.completions, parameters, url)
 
-    def _trial(self, sweep: Sweep, decision: Place) -> int | None:
+    def _trial(self, sweep: Sweep, decision: Assignment) -> int | None:
         pod = self._state.pods.get(decision.pod)
         job = self._state.jobs.get(pod.job_uid) if pod is not None else None
         if pod is None or job is None or not sweep.know(job) or pod.index not in job.indexes:

@@ -242,13 +242,15 @@ class History(Play):
         for evict in result.evicts:
             if evict.reason is EvictReason.CONSOLIDATE:
                 self.moved[self.running[evict.pod][0].name] = self.now  # type: ignore[index]
-        if self._random.random() < 0.92 or not result.places:
+        if self._random.random() < 0.92 or not result.assignments:
             return result
-        failed, waiting = self._random.choice(result.places), {p.uid: p for p in self.waiting}
+        failed, waiting = self._random.choice(result.assignments), {p.uid: p for p in self.waiting}
         if not waiting[failed.pod].gang:
             name = waiting[failed.pod].name
             self.avoided[name] = self.avoided.get(name, frozenset()) | {failed.node}
-            return replace(result, places=tuple(p for p in result.places if p is not failed))
+            return replace(
+                result, assignments=tuple(p for p in result.assignments if p is not failed)
+            )
         return result
 
     def _change(self) -> None:

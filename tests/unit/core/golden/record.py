@@ -42,7 +42,7 @@ def line(seed: int) -> str:
 
 def decisions(plan: Plan) -> Iterator[str]:
     """What is done, line by line; who waits and in which order, without why."""
-    for place in plan.places:
+    for place in plan.assignments:
         grants = " ".join(f"{g.container}:{g.device}:{g.milli}:{g.mib}" for g in place.grants)
         yield f"place {place.job} {place.pod} {place.node} {grants}"
     for evict in plan.evicts:
@@ -77,7 +77,7 @@ def features(seeds: Iterable[int]) -> Counter[str]:
     for seed in seeds:
         for history, plan in plans(seed):
             waiting = {pod.uid: pod for pod in history.waiting}
-            for place in plan.places:
+            for place in plan.assignments:
                 pod = waiting[place.pod]
                 found["place a member of a gang" if pod.gang else "place a pod"] += 1
                 found["place who had failed elsewhere"] += pod.name in history.avoided

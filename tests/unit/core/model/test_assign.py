@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from gpu_scheduler.core.model.assign import FEW_STEPS, Assignment, Budget, Slot, assign, share
+from gpu_scheduler.core.model.assign import FEW_STEPS, Budget, Slot, SlotChoice, assign, share
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import cap_mib
 
@@ -33,7 +33,7 @@ def possible(requests: list[DeviceRequest], free: list[Slot]) -> bool:
     return False
 
 
-def check(requests: list[DeviceRequest], free: list[Slot], found: Assignment) -> None:
+def check(requests: list[DeviceRequest], free: list[Slot], found: SlotChoice) -> None:
     """The assignment gives each request its devices, different ones, within what is free."""
     for number, request in enumerate(requests):
         mine = [position for n, position in found if n == number]

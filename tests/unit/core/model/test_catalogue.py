@@ -17,8 +17,8 @@ def landed(builder: ClusterBuilder, what, *kinds: GPUKind, packing=Packing.FRAGM
     cluster = builder.obj()
     cluster.catalogue = Catalogue(kinds)
     result = plan(cluster, projects(), [job("j", what)], session=Session(packing))
-    assert result.places, result.waits
-    return result.places[0].node
+    assert result.assignments, result.waits
+    return result.assignments[0].node
 
 
 @pytest.mark.parametrize("packing", list(Packing))
@@ -52,7 +52,7 @@ def test_the_cheapest_device_of_a_mixed_node_is_taken():
     cluster = builder.obj()
     cluster.catalogue = Catalogue((GPUKind("a100", "a100", 5), GPUKind("a30", "a30", 7)))
     result = plan(cluster, projects(), [job("j", shape(mib=10_000))])
-    assert result.places[0].grants[0].device == "a/1"
+    assert result.assignments[0].grants[0].device == "a/1"
 
 
 def test_a_request_by_share_does_not_look_at_prices():
@@ -65,9 +65,9 @@ def test_new_prices_reach_a_planner_that_remembers():
     cluster, session = dell_selfhosted().obj(), Session()
     cluster.catalogue = Catalogue((GPUKind("a100", "a100", 5), GPUKind("a30", "a30", 7)))
     jobs = [job("j", shape(mib=20_000))]
-    assert plan(cluster, projects(), jobs, session=session).places[0].node == "dell-0"
+    assert plan(cluster, projects(), jobs, session=session).assignments[0].node == "dell-0"
     cluster.catalogue = Catalogue((GPUKind("a100", "a100", 7), GPUKind("a30", "a30", 5)))
-    assert plan(cluster, projects(), jobs, session=session).places[0].node == "dell-3"
+    assert plan(cluster, projects(), jobs, session=session).assignments[0].node == "dell-3"
 
 
 def test_a_device_belongs_to_the_class_that_says_most_of_its_name():

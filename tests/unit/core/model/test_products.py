@@ -69,7 +69,7 @@ def test_a_job_for_an_a10_does_not_start_on_an_a100() -> None:
     cluster = ClusterBuilder().node("a", 2, A100).obj()
     teams = projects(project("team-a", 4000))
     result = plan(cluster, teams, [job("j", shape(500, models=("a10",)))])
-    assert result.places == ()
+    assert result.assignments == ()
     assert result.waits[0].reason is Reason.UNSATISFIABLE
     assert result.waits[0].message == (
         "needs 0.5 of a GPU (a10); no GPU is of that model; models in the cluster:"

@@ -132,7 +132,7 @@ class Judge:
         return room
 
     def _after_places(self, room: Room, result: Plan, waiting: dict[str, Pod]) -> None:
-        for place in result.places:
+        for place in result.assignments:
             self._take(room, waiting[place.pod], place.node, place.grants)
 
     def _evictions(self, result: Plan) -> None:
@@ -150,61 +150,61 @@ class Judge:
             if hold.kind is ReservationKind.FREED and hold not in new:
                 self._take(room, waiting[hold.pod], hold.node, hold.grants)
         reserved = [hold for hold in result.holds if hold.kind is ReservationKind.RESERVED]
-        parties = self._parties(result.evicts)
+        candidates = self._parties(result.evicts)
         together: dict[str, list[Reservation]] = {}
         for hold in new:
             together.setdefault(waiting[hold.pod].gang or hold.pod, []).append(hold)
         for holds in together.values():
             pods = [waiting[hold.pod] for hold in holds]
             before = room.copy()  # less what is started of those that had their turn before
-            for place in result.places:
+            for place in result.assignments:
                 if place.pod in promised or not self._later(waiting[place.pod], pods[0]):
                     self._take(before, waiting[place.pod], place.node, place.grants)
             mine: list[list[Evict]] = []
             last = next(h for h in reversed(new) if h.job == pods[0].key) in holds
             while last or not self._is_there(room, result, waiting, holds):  # type: ignore[arg-type]
-                if not parties or parties[0][0].beneficiary != pods[0].key:
+                if not candidates or candidates[0][0].beneficiary != pods[0].key:
                     break
-                mine.append(parties.pop(0))
+                mine.append(candidates.pop(0))
                 uids = [evict.pod for evict in mine[-1]]
                 room.give(self.play, uids)
                 before.give(self.play, uids)
             if not self._is_there(room, result, waiting, holds):  # type: ignore[arg-type]
                 self.verdict.needless.append(f"{pods[0].uid}: kept what is not there")
             nodes = [n for n in room.devices if self._may_use(n, pods[0], reserved, waiting)]  # type: ignore[arg-type]
-            for party in mine:
-                uids = [evict.pod for evict in party]
+            for victim in mine:
+                uids = [evict.pod for evict in victim]
                 before.give(self.play, uids, -1)
-                fits = self._allowed(before, pods) and before.places(pods, nodes) is not None
+                fits = self._allowed(before, pods) and before.assignments(pods, nodes) is not None
                 before.give(self.play, uids)
                 self.verdict.hindsight += fits
-                if fits and self._fits_in_the_end(result, waiting, holds, party, nodes):  # type: ignore[arg-type]
-                    self._say_needless(party, f"{pods[0].uid} fits without it")
+                if fits and self._fits_in_the_end(result, waiting, holds, victim, nodes):  # type: ignore[arg-type]
+                    self._say_needless(victim, f"{pods[0].uid} fits without it")
             for hold, pod in zip(holds, pods, strict=True):
                 self._take(room, pod, hold.node, hold.grants)
-        for party in parties:
-            self._say_needless(party, "it helps nobody")
+        for victim in candidates:
+            self._say_needless(victim, "it helps nobody")
 
     def _fits_in_the_end(
         self,
         result: Plan,
         waiting: dict[str, Pod],
         holds: Sequence[Reservation],
-        party: Sequence[Evict],
+        victim: Sequence[Evict],
         nodes: Sequence[str],
     ) -> bool:
-        """Whether these fit beside all that the plan gives to others, and a party that stays."""
-        room, stay = self._now(), {evict.pod for evict in party}
+        """Whether these fit beside all that the plan gives to others, and a victim that stays."""
+        room, stay = self._now(), {evict.pod for evict in victim}
         room.give(self.play, self.play.going)
         room.give(self.play, [evict.pod for evict in result.evicts if evict.pod not in stay])
         pods = [waiting[hold.pod] for hold in holds]
-        for place in result.places:
+        for place in result.assignments:
             if not self._later(waiting[place.pod], pods[0]):
                 self._take(room, waiting[place.pod], place.node, place.grants)
         for hold in result.holds:
             if hold.kind is ReservationKind.FREED and hold not in holds:
                 self._take(room, waiting[hold.pod], hold.node, hold.grants)
-        return self._allowed(room, pods) and room.places(pods, nodes) is not None
+        return self._allowed(room, pods) and room.assignments(pods, nodes) is not None
 
     def _is_there(
         self, room: Room, result: Plan, waiting: dict[str, Pod], holds: Iterable[Reservation]
@@ -264,8 +264,8 @@ class Judge:
         ends = self.play.now + pod.seconds if pod.limit and pod.seconds else None
         return ends is not None and hold.start is not None and ends <= hold.start
 
-    def _say_needless(self, party: Sequence[Evict], why: str) -> None:
-        first = party[0]
+    def _say_needless(self, victim: Sequence[Evict], why: str) -> None:
+        first = victim[0]
         self.verdict.needless.append(f"{first.reason} {first.pod} for {first.beneficiary}: {why}")
 
     def _idle(self, result: Plan) -> None:
@@ -274,7 +274,7 @@ class Judge:
         waiting = {pod.uid: pod for pod in play.waiting}
         room = self._now()
         self._after_places(room, result, waiting)  # type: ignore[arg-type]
-        started = {place.pod for place in result.places}
+        started = {place.pod for place in result.assignments}
         still = [pod for pod in play.waiting if pod.uid not in started]
         beside: set[str] = set()
         for pods in self._waiting_together(still):
@@ -325,7 +325,7 @@ class Judge:
     ) -> bool:
         reserved = [hold for hold in kept if hold.kind is ReservationKind.RESERVED]
         nodes = [n for n in room.devices if self._may_use(n, pods[0], reserved, waiting)]
-        if room.places(pods, nodes) is None:
+        if room.assignments(pods, nodes) is None:
             return False
         coming = room.copy()
         coming.give(self.play, self.play.going)
@@ -338,7 +338,7 @@ class Judge:
                 comes = coming.devices[hold.node][device] - left.devices[hold.node][device]
                 left.devices[hold.node][device] -= max(0, grant.milli - max(0, comes))
             self._take(coming, waiting[hold.pod], hold.node, hold.grants)
-        return left.places(pods, nodes) is not None
+        return left.assignments(pods, nodes) is not None
 
     def _rounds(self, result: Plan) -> None:
         """Indexes that lose their place to one job again and again."""
@@ -369,4 +369,4 @@ class Judge:
                     if evict.pod in self._just_started:
                         verdict.at_once.append(f"{evict.pod} for {evict.beneficiary}")
             self._lost_to[pod.name] = evict.beneficiary
-        self._just_started = {place.pod for place in result.places}
+        self._just_started = {place.pod for place in result.assignments}

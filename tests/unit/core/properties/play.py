@@ -155,7 +155,7 @@ class Play:
         """Start and evict as decided; nothing ends yet."""
         self.holds = result.holds
         waiting = {pod.uid: pod for pod in self.waiting}
-        for place in result.places:
+        for place in result.assignments:
             pod = waiting.pop(place.pod)
             self.running[pod.uid] = pod, self._running_pod(pod, place.node, place.grants)
         self.waiting = list(waiting.values())

@@ -22,7 +22,7 @@ def taken(play: Play, result: Plan, reason: EvictReason) -> dict[str, int]:
 def placed(play: Play, result: Plan, name: str) -> int:
     """What a plan gives to a project."""
     mine = {pod.uid for pod in play.waiting if pod.project == name}
-    return sum(g.milli for p in result.places if p.pod in mine for g in p.grants)
+    return sum(g.milli for p in result.assignments if p.pod in mine for g in p.grants)
 
 
 def promised(play: Play, result: Plan, name: str, job: str = "") -> int:

@@ -86,11 +86,11 @@ def plays(draw: st.DrawFn, *, finite: bool = False) -> tuple[Play, list[Pod]]:
 def check_whole(play: Play, result: Plan) -> None:
     """All members start or none, their places follow one another, and they go together."""
     waiting = {pod.uid: pod for pod in play.waiting}
-    placed = Counter(place.job for place in result.places if waiting[place.pod].gang)
+    placed = Counter(place.job for place in result.assignments if waiting[place.pod].gang)
     size = {pod.key: pod.size for pod in play.waiting}
     for key, count in placed.items():
         assert count == size[key]
-    order = [place.job for place in result.places]
+    order = [place.job for place in result.assignments]
     assert len(list(dict.fromkeys(order))) == sum(
         1 for i, key in enumerate(order) if i == 0 or order[i - 1] != key
     )
@@ -111,7 +111,7 @@ def check_apart(play: Play, result: Plan) -> None:
     waiting = {pod.uid: pod for pod in play.waiting}
     devices: dict[str, list[str]] = {}
     zones: dict[str, set[int]] = {}
-    for place in result.places:
+    for place in result.assignments:
         pod = waiting[place.pod]
         if not pod.gang:
             continue
@@ -158,7 +158,7 @@ def test_no_plan_undoes_an_earlier_one_with_gangs_as_victims(case: tuple[Play, l
         for evict in result.evicts:
             assert evict.job not in lost_to.get(evict.beneficiary, ())
             lost_to.setdefault(evict.job, set()).add(evict.beneficiary)
-        if before == ({}, play.holds) and not result.places and not result.evicts:
+        if before == ({}, play.holds) and not result.assignments and not result.evicts:
             # Nothing has changed and nothing ends: only the clock can make the next plan another.
             play.tick(23 - cycle)
             break

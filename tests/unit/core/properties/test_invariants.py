@@ -10,7 +10,7 @@ from tests.unit.builders import A30, A100, ClusterBuilder, job, project, project
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Place, Plan, Reason
+from gpu_scheduler.core.model.decision import Assignment, Plan, Reason
 from gpu_scheduler.core.model.devices import accepts, share
 from gpu_scheduler.core.model.request import DeviceRequest, Project, ProjectName, Shape, WaitingJob
 from gpu_scheduler.core.model.snapshot import DeviceKind
@@ -85,16 +85,16 @@ def scenes(draw: st.DrawFn) -> Scene:
     return Scene(builder.obj(), projects(*teams), jobs)
 
 
-def charge(place: Place) -> int:
+def charge(place: Assignment) -> int:
     return sum(grant.milli for grant in place.grants)
 
 
-def allocations(scene: Scene, result: Plan) -> list[tuple[Place, Project, int]]:
+def allocations(scene: Scene, result: Plan) -> list[tuple[Assignment, Project, int]]:
     """Each placement with its project and what the project held before."""
     held = Counter(scene.cluster.allocated_milli)
     owner = {job.key: job.project for job in scene.jobs}
     found = []
-    for place in result.places:
+    for place in result.assignments:
         name = owner[place.job]
         found.append((place, scene.projects[name], held[name]))
         held[name] += charge(place)
@@ -119,7 +119,7 @@ def test_no_device_and_no_node_is_given_more_than_it_has(scene: Scene):
     c = deepcopy(scene.cluster)
     names = [node.name for node in c.nodes]
     shapes = {pod.uid: pod.shape for job in scene.jobs for pod in job.pods}
-    for place in scene.plan().places:
+    for place in scene.plan().assignments:
         node = names.index(place.node)
         c.free_pods[node] -= 1
         c.free_cpu_milli[node] -= shapes[place.pod].cpu_milli
@@ -139,7 +139,7 @@ def test_each_pod_gets_what_it_asked_for_where_it_may_run(scene: Scene):
     c = scene.cluster
     pods = {pod.uid: pod for job in scene.jobs for pod in job.pods}
     closed = {node.name for node in c.nodes if node.closed}
-    for place in scene.plan().places:
+    for place in scene.plan().assignments:
         pod = pods.pop(place.pod)  # a second placement of the same pod fails here
         assert place.node not in closed | pod.avoid
         for request in pod.shape.devices:
@@ -204,7 +204,7 @@ def test_the_order_of_the_input_does_not_matter_and_nothing_is_changed(scene: Sc
 @given(scenes())
 def test_every_job_starts_whole_or_waits_once_with_a_sentence(scene: Scene):
     result = scene.plan()
-    placed = Counter(place.job for place in result.places)
+    placed = Counter(place.job for place in result.assignments)
     waits = Counter(wait.job for wait in result.waits)
     for each in scene.jobs:
         assert waits[each.key] == (placed[each.key] < len(each.pods))
@@ -233,12 +233,12 @@ def test_carrying_a_plan_out_leaves_nothing_to_start_and_the_same_sentences(scen
             c.free_milli[d] -= grant.milli
             c.free_mib[d] -= grant.mib
         c.allocated_milli[team.name] = c.allocated_milli.get(team.name, 0) + charge(place)
-    started = {place.pod for place in first.places}
+    started = {place.pod for place in first.assignments}
     scene.jobs = [
         WaitingJob(j.key, j.project, rest, j.interactive, j.priority, j.created)
         for j in scene.jobs
         if (rest := tuple(pod for pod in j.pods if pod.uid not in started))
     ]
     second = scene.plan()
-    assert second.places == ()
+    assert second.assignments == ()
     assert second.waits == first.waits

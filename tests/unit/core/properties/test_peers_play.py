@@ -64,7 +64,7 @@ class RuledPlay(Play):
         standing, nodes = self.standing(), self.cluster().nodes
         waiting = {pod.uid: pod for pod in self.waiting}
         by_name = {node.name: node for node in nodes}
-        for place in result.places:
+        for place in result.assignments:
             pod = waiting[place.pod]
             who = self.who[pod.name]
             assert may(who, pod.shape.where, by_name[place.node], nodes, standing.seats), place
@@ -143,7 +143,7 @@ def test_room_that_is_held_for_a_pod_draws_no_other_pod_near() -> None:
         if cycle == 5:
             play.wait(*new)
         result = play.cycle()
-        started += [place.pod for place in result.places]
+        started += [place.pod for place in result.assignments]
     assert started[-2:] == ["x-0", "near-0"]
 
 

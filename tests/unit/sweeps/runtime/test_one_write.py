@@ -12,7 +12,7 @@ from tests.unit.runtime.evicting import Evicting, FakePreemption, last_plan
 from tests.unit.runtime.fake_client import FakeClient, FakeTerm
 from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
-from tests.unit.state.builders import make_place, make_pod
+from tests.unit.state.builders import make_assignment, make_pod
 from tests.unit.sweeps.runtime.cases import KEY, Case, trial_pod
 
 from gpu_scheduler.api.names import ALLOCATION, GATE, HPARAMS, TRIAL
@@ -50,8 +50,8 @@ def test_one_write_has_the_devices_and_the_parameters(gates: tuple[str, ...] | N
         case.job()
         pod = waiting(case, gates=gates)
         binder = binder_of(case, client, Start(case.state, case.sweeps, Studies()))
-        case.state.assume(make_place("job-2"))
-        binder.submit(make_place("job-2"), pod)
+        case.state.assume(make_assignment("job-2"))
+        binder.submit(make_assignment("job-2"), pod)
         async with Running(binder.run()):
             await asyncio.sleep(1)
         (sent,) = client.sent
@@ -120,8 +120,8 @@ async def test_others_are_placed_while_the_sampler_thinks(monkeypatch: pytest.Mo
     binder = binder_of(case, client, start)
     other = make_pod("other", node="", grants=(), phase="Pending", job="other")
     for pod, decision in (
-        (waiting(case), make_place("job-2")),
-        (other, make_place("other", job="team-a/other")),
+        (waiting(case), make_assignment("job-2")),
+        (other, make_assignment("other", job="team-a/other")),
     ):
         case.state.pod_changed(pod)
         case.state.assume(decision)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.virtual_loop import Running
-from tests.unit.state.builders import make_place
+from tests.unit.state.builders import make_assignment
 from tests.unit.sweeps.runtime.cases import KEY, Case, trial_pod
 
 from gpu_scheduler.api.names import HPARAMS, REPORT_URL, TRIAL, TRIALS
-from gpu_scheduler.core.model.decision import Place
+from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
@@ -23,11 +23,11 @@ from gpu_scheduler.sweeps.search.studies import Studies
 from gpu_scheduler.sweeps.search.tpe import TpeMissingError, TpeStudy
 
 
-def place(pod: str = "job-0") -> Place:
-    return make_place(pod)
+def place(pod: str = "job-0") -> Assignment:
+    return make_assignment(pod)
 
 
-async def prepared(start: Start, decision: Place) -> Mapping[str, str]:
+async def prepared(start: Start, decision: Assignment) -> Mapping[str, str]:
     """What the write sets, once all is there for it."""
     there = asyncio.Event()
     if not start.prepare(decision, there.set):
@@ -62,7 +62,7 @@ def test_an_address_is_drawn_anew_each_time() -> None:
 
 def test_a_pod_of_no_sweep_gets_nothing() -> None:
     case = Case()
-    start, other = Start(case.state, case.sweeps, Studies()), make_place(job="team-a/other")
+    start, other = Start(case.state, case.sweeps, Studies()), make_assignment(job="team-a/other")
     assert start.prepare(other, lambda: None) and start.annotations(other) == {}
 
 
