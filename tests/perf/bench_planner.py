@@ -19,13 +19,13 @@ from random import Random
 from typing import Any
 
 from tests.perf.report import planner
-from tests.unit.builders import ClusterBuilder, job, project, projects, shape
+from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
 from tests.unit.core.peer_builders import apart, peers, spread
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.peers import PodRules
-from gpu_scheduler.core.model.request import DeviceRequest, Shape, WaitingJob
+from gpu_scheduler.core.model.request import DeviceRequest, PodKind, WaitingJob
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.session import Session
@@ -57,33 +57,33 @@ def cluster(nodes: int) -> Cluster:
     return builder.obj()
 
 
-def mixed_shapes() -> list[Shape]:
-    """Ten shapes: fractions, whole GPUs, memory, several GPUs and several containers."""
+def mixed_pod_kinds() -> list[PodKind]:
+    """Ten pod kinds: fractions, whole GPUs, memory, several GPUs and several containers."""
     pair = [DeviceRequest(0, 1, 500), DeviceRequest(1, 1, 200)]
     return [
-        shape(500),
-        shape(300, cpu_milli=1000, memory_bytes=4 * GIB),
-        shape(125),
-        shape(200, models=("a100",)),
-        shape(1000),
-        shape(1000, count=2),
-        shape(mib=10_240),
-        shape(250, count=2),
-        shape(containers=pair),
-        shape(700, min_compute=(7, 0)),
+        pod_kind(500),
+        pod_kind(300, cpu_milli=1000, memory_bytes=4 * GIB),
+        pod_kind(125),
+        pod_kind(200, models=("a100",)),
+        pod_kind(1000),
+        pod_kind(1000, count=2),
+        pod_kind(mib=10_240),
+        pod_kind(250, count=2),
+        pod_kind(containers=pair),
+        pod_kind(700, min_compute=(7, 0)),
     ]
 
 
 def one_job() -> Scene:
     """800 pods of 0.5 in one job on 100 nodes."""
-    return Scene(cluster(100), [job("halves", shape(500), 800, project="team-0")])
+    return Scene(cluster(100), [job("halves", pod_kind(500), 800, project="team-0")])
 
 
 def mixed(nodes: int) -> Scene:
-    """10,000 pods of ten shapes in 50 jobs of 10 projects."""
-    shapes = mixed_shapes()
+    """10,000 pods of ten pod kinds in 50 jobs of 10 projects."""
+    pod_kinds = mixed_pod_kinds()
     jobs = [
-        job(f"job-{i}", shapes[i % 10], 200, project=f"team-{i * 7 % 10}", created=i)
+        job(f"job-{i}", pod_kinds[i % 10], 200, project=f"team-{i * 7 % 10}", created=i)
         for i in range(50)
     ]
     return Scene(cluster(nodes), jobs)
@@ -104,9 +104,10 @@ def saturated(nodes: int) -> Scene:
     full = cluster(nodes)
     full.free_milli = [50] * len(full.free_milli)
     full.free_mib = [u * 50 // 1000 for u in full.dev_usable_mib]
-    shapes = mixed_shapes()
+    pod_kinds = mixed_pod_kinds()
     jobs = [
-        job(f"job-{i}", shapes[i % 10], 10, project=f"team-{i % 9}", created=i) for i in range(500)
+        job(f"job-{i}", pod_kinds[i % 10], 10, project=f"team-{i % 9}", created=i)
+        for i in range(500)
     ]
     return Scene(full, jobs)
 
@@ -121,14 +122,17 @@ def one_ended(nodes: int) -> Scene:
             state.free_milli[at] = free
             state.free_mib[at] = free * state.dev_usable_mib[at] // 1000
 
-    return Scene(full, [job("one", shape(500), 1, project="team-0")], change, CYCLES)
+    return Scene(full, [job("one", pod_kind(500), 1, project="team-0")], change, CYCLES)
 
 
 def ruled(jobs: int, pods: int, rules: Callable[[str], PodRules]) -> Scene:
     """Jobs of pods that have rules about each other, on 1,000 nodes."""
     made = []
     for i in range(jobs):
-        one, app = job(f"job-{i}", shape(250), pods, project=f"team-{i % 10}", created=i), f"a{i}"
+        one, app = (
+            job(f"job-{i}", pod_kind(250), pods, project=f"team-{i % 10}", created=i),
+            f"a{i}",
+        )
         who = peers(rules(app), app=app)
         each = tuple(replace(pod, peers=who) for pod in one.pods)
         made.append(replace(one, pods=each, ruled=True))

@@ -99,12 +99,14 @@ class Blocks:
         cluster, project = self._snapshot.cluster, group.project
         held = self._snapshot.allocated_milli(project.name) + milli_of(placement)
         for (pod, _), node, choice in placement:
-            picks, shape = choice.picks, pod.shape
+            picks, pod_kind = choice.picks, pod.pod_kind
             grants = tuple(Grant(c, cluster.dev_id[d], milli, mib) for c, d, milli, mib in picks)
             hold = Reservation(
                 pod.uid, group.job.key, cluster.nodes[node].name, kind, start, grants
             )
-            room = NodeResources(shape.cpu_milli, shape.memory_bytes, shape.ephemeral_bytes)
+            room = NodeResources(
+                pod_kind.cpu_milli, pod_kind.memory_bytes, pod_kind.ephemeral_bytes
+            )
             borrowed = held > project.quota_milli
             self.by_pod.pop(pod.uid, None)
             self.reserve(Block(hold, group, pod, node, room, picks, borrowed, new))

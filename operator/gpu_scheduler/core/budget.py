@@ -79,7 +79,7 @@ class ModelBudget:
         """
         counts = tuple(counts)
         for demand, _ in counts:  # a pod on one device has that of one model
-            several = sum(request.count for request in demand.shape.devices) > 1
+            several = sum(request.count for request in demand.pod_kind.devices) > 1
             if not several and demand.least_milli > self.most_milli(demand):
                 return self._pools.of(demand)
         asks = [(self._pools.of(demand), demand.least_milli * n) for demand, n in counts]

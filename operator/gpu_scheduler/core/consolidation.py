@@ -63,7 +63,7 @@ class Consolidation:
                 return
             if group.job.key == last or self._blocks.freed_for(group) or not group.startable:
                 continue
-            if sum(r.count for pod, _ in group.members for r in pod.shape.devices) > 1:
+            if sum(r.count for pod, _ in group.members for r in pod.pod_kind.devices) > 1:
                 last = group.job.key
                 asked += 1
                 yield group
@@ -108,7 +108,7 @@ class Consolidation:
             and all(grant.milli < DEVICE_MILLI for grant in pod.grants)
             and not (pod.interactive or pod.gang or pod.leaving or pod.spared)
             and (self._placer.peers is None or not self._placer.peers.concerns(pod.uid))
-            and pod.shape is not None
+            and pod.pod_kind is not None
             and project is not None
             and self._snapshot.allocated_milli(pod.project) <= project.quota_milli
             and self._has_rested(pod)
@@ -172,7 +172,7 @@ class Consolidation:
 
     def _start(self, group: PodGroup, placement: Placement) -> None:
         for member, node, choice in placement:
-            self._snapshot.take(node, member[0].shape, choice.picks, group.job.project)
+            self._snapshot.take(node, member[0].pod_kind, choice.picks, group.job.project)
 
     def _back(self, pod: RunningPod) -> bool:
         """Leave a pod where it was, if its place is still free."""
@@ -187,12 +187,12 @@ class Consolidation:
         mark = snapshot.mark()
         moves: list[Move] = []
         for pod in order:
-            assert pod.shape is not None  # others do not move
+            assert pod.pod_kind is not None  # others do not move
             model_budget = self._within.model_budget(self._projects[pod.project])
-            found = self._placer.place_one(pod.shape, pod.milli, model_budget)
+            found = self._placer.place_one(pod.pod_kind, pod.milli, model_budget)
             if found is None:
                 break
-            snapshot.take(found[0], pod.shape, found[1].picks, pod.project)
+            snapshot.take(found[0], pod.pod_kind, found[1].picks, pod.project)
             moves.append((pod, *found))
         snapshot.rollback(mark)
         return moves if len(moves) == len(order) else None

@@ -10,41 +10,41 @@ from gpu_scheduler.core.model.catalogue import either
 from gpu_scheduler.core.model.demand import holds
 from gpu_scheduler.core.model.devices import qualifies
 from gpu_scheduler.core.model.products import means, spelt
-from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.request import PodKind
 from gpu_scheduler.core.model.snapshot import NodeKind, Snapshot
 
 
-def possible(shape: Shape, snapshot: Snapshot) -> list[int]:
+def possible(pod_kind: PodKind, snapshot: Snapshot) -> list[int]:
     """The numbers of whole GPUs that some node could give to the pod; rising."""
     kinds = {
         kind
         for node, kind in zip(snapshot.cluster.nodes, snapshot.kind, strict=True)
-        if holds(shape, node) and fit.matches(shape.where, node)
+        if holds(pod_kind, node) and fit.matches(pod_kind.where, node)
     }
-    return sorted({count for kind in kinds for count in _of_kind(shape, snapshot.kinds[kind])})
+    return sorted({count for kind in kinds for count in _of_kind(pod_kind, snapshot.kinds[kind])})
 
 
-def nearest(shape: Shape, snapshot: Snapshot) -> str:
+def nearest(pod_kind: PodKind, snapshot: Snapshot) -> str:
     """'nodes give 2 or 4 T4; 3 is not possible on any node'; empty when the number is no matter."""
-    wanted, found = _wanted(shape), possible(shape, snapshot)
+    wanted, found = _wanted(pod_kind), possible(pod_kind, snapshot)
     if not wanted or not found or wanted in found:
         return ""
-    around = _around(wanted, found, shape, snapshot)
+    around = _around(wanted, found, pod_kind, snapshot)
     return f"nodes give {around}; {wanted} is not possible on any node"
 
 
-def would_fit(shape: Shape, snapshot: Snapshot) -> str:
+def would_fit(pod_kind: PodKind, snapshot: Snapshot) -> str:
     """'; 4 V100 would fit', where CPU and memory stand in the way; empty when nothing would."""
-    wanted, found = _wanted(shape), possible(shape, snapshot)
-    return f"; {_around(wanted, found, shape, snapshot)} would fit" if wanted and found else ""
+    wanted, found = _wanted(pod_kind), possible(pod_kind, snapshot)
+    return f"; {_around(wanted, found, pod_kind, snapshot)} would fit" if wanted and found else ""
 
 
-def _wanted(shape: Shape) -> int:
-    return shape.whole_devices if len(shape.devices) == 1 else 0
+def _wanted(pod_kind: PodKind) -> int:
+    return pod_kind.whole_devices if len(pod_kind.devices) == 1 else 0
 
 
-def _of_kind(shape: Shape, kind: NodeKind) -> set[int]:
-    devices = [device for device in kind if qualifies(shape, device)]
+def _of_kind(pod_kind: PodKind, kind: NodeKind) -> set[int]:
+    devices = [device for device in kind if qualifies(pod_kind, device)]
     return {
         count
         for count in range(1, len(devices) + 1)
@@ -52,18 +52,18 @@ def _of_kind(shape: Shape, kind: NodeKind) -> set[int]:
     }
 
 
-def _around(wanted: int, found: list[int], shape: Shape, snapshot: Snapshot) -> str:
+def _around(wanted: int, found: list[int], pod_kind: PodKind, snapshot: Snapshot) -> str:
     below = [count for count in found if count < wanted][-1:]
     above = [count for count in found if count > wanted][:1]
     near = below + above
-    return f"{either(near)} {_name(shape, snapshot) or ('GPU' if near[-1] == 1 else 'GPUs')}"
+    return f"{either(near)} {_name(pod_kind, snapshot) or ('GPU' if near[-1] == 1 else 'GPUs')}"
 
 
-def _name(shape: Shape, snapshot: Snapshot) -> str:
+def _name(pod_kind: PodKind, snapshot: Snapshot) -> str:
     """The models asked for as their product names spell them; empty where any will do."""
     products = sorted({device.model for kind in snapshot.kinds for device in kind})
     names = []
-    for part in shape.models:
+    for part in pod_kind.models:
         product = next((p for p in products if means(part, p)), None)
         if product is not None:
             names.append(spelt(part, product))

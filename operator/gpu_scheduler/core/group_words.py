@@ -10,7 +10,7 @@ def cost(group: PodGroup) -> str:
     needs = group.needs
     if group.job.gang is not None:
         return f"{'' if needs.exact else 'at least '}{wording.gpus(needs.least_milli)}"
-    text = wording.needs(group.members[0][1].shape)
+    text = wording.needs(group.members[0][1].pod_kind)
     return text if needs.exact else f"{text}, at least {gpu_from_milli(needs.least_milli)} of one"
 
 

@@ -74,7 +74,7 @@ class KeptReservations:
             if node is None or not self._placer.may_go(member, node):
                 return
             picks = self._snapshot.picks_of(node, hold.grants)
-            if len(picks) < sum(request.count for request in member[0].shape.devices):
+            if len(picks) < sum(request.count for request in member[0].pod_kind.devices):
                 return
             placement.append((member, node, Choice(picks, 0, 0)))
         self._keep(ward, placement)

@@ -100,7 +100,7 @@ class Peers:
         flags: Flags | None = None
         asked: list[Tally] = []
         self._asked = asked
-        for verdict in self.verdicts(peers, demand.shape.where):
+        for verdict in self.verdicts(peers, demand.pod_kind.where):
             flags = verdict.forbids if flags is None else flags | verdict.forbids
         self._known[key] = _Known(peers, asked, _version(asked), about, flags)
         return flags
@@ -111,7 +111,7 @@ class Peers:
         return forbidden is None or not forbidden[node]
 
     def nowhere(self, pod: WaitingPod, demand: Demand) -> bool:
-        """Whether the pod may go to none of the nodes that take pods of its shape."""
+        """Whether the pod may go to none of the nodes that take pods of its kind."""
         forbidden = self.forbidden(pod, demand)
         if forbidden is None:
             return not demand.usable

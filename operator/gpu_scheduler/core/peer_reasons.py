@@ -39,14 +39,14 @@ class PeerExplainer:
         usable = np.zeros(len(self._names), dtype=np.bool_)
         usable[demand.usable] = True
         asked = open_ if open_.any() else usable
-        verdicts = list(self._peers.verdicts(pod.peers, demand.shape.where))
+        verdicts = list(self._peers.verdicts(pod.peers, demand.pod_kind.where))
         verdicts.sort(key=lambda each: each.kind is Kind.OTHERS)  # its own rules say more
         if not verdicts:
             return None
         forbidden = np.logical_or.reduce([each.forbids for each in verdicts])
         if (asked & ~forbidden).any():
             return None
-        needs = f"needs {wording.needs(demand.shape)}"
+        needs = f"needs {wording.needs(demand.pod_kind)}"
         if missing := self._missing_key(verdicts):
             return Reason.UNSATISFIABLE, f"{needs}; {missing}"
         alone = [each for each in verdicts if not (asked & ~each.forbids).any()]
@@ -118,7 +118,7 @@ class PeerExplainer:
 
     def _spread(self, rule: SpreadConstraint, peers: PodPeers, demand: Demand, hit: Flags) -> str:
         all_of_them = peers.rules.spread if peers.rules is not None else ()
-        level = self._peers.level(rule, all_of_them, demand.shape.where)
+        level = self._peers.level(rule, all_of_them, demand.pod_kind.where)
         assert level is not None  # there is a verdict
         division = level.division
         what = f"{rule.field}: maxSkew {rule.max_skew} over {rule.key}"

@@ -17,7 +17,7 @@ from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
-from gpu_scheduler.core.model.request import Gang, PodUID, ProjectName, Shape, WaitingPod
+from gpu_scheduler.core.model.request import Gang, PodKind, PodUID, ProjectName, WaitingPod
 from gpu_scheduler.core.model.running_pods import EvictionGroup, RunningPod
 from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.pod_group import Member, Order, PodGroup
@@ -136,7 +136,7 @@ class Placer:
 
     def fits(self, member: Member, node: int) -> Choice | None:
         """The devices that a pod would get on a node now; None where it may not or cannot go."""
-        if not self.may_go(member, node) or not self.snapshot.has_room(node, member[1].shape):
+        if not self.may_go(member, node) or not self.snapshot.has_room(node, member[1].pod_kind):
             return None
         return member[1].chooser.choose(node)
 
@@ -169,11 +169,13 @@ class Placer:
         return self._candidates.best(demand, self._forbidden(member), pod.avoid) is not None
 
     def place_one(
-        self, shape: Shape, most_milli: int, model_budget: ModelBudget | None
+        self, pod_kind: PodKind, most_milli: int, model_budget: ModelBudget | None
     ) -> tuple[int, Choice] | None:
-        """The best place for a pod of a shape that no rules about others concern."""
+        """The best place for a pod of a pod kind that no rules about others concern."""
         may = None if model_budget is None else model_budget.spending(()).may
-        return self._candidates.best(self._session.demands.of(shape), None, NOBODY, most_milli, may)
+        return self._candidates.best(
+            self._session.demands.of(pod_kind), None, NOBODY, most_milli, may
+        )
 
     def open_to(self, member: Member) -> Flags:
         """[nodes] Whether they have the room for a pod now, whatever rules about others say."""
@@ -191,7 +193,7 @@ class Placer:
 
     def _put(self, group: PodGroup, member: Member, node: int, choice: Choice) -> Assignment:
         pod, snapshot = member[0], self.snapshot
-        snapshot.take(node, pod.shape, choice.picks, group.job.project)
+        snapshot.take(node, pod.pod_kind, choice.picks, group.job.project)
         if self.peers is not None:
             self.peers.add(pod, node)
         ids = snapshot.cluster.dev_id
@@ -281,7 +283,7 @@ class Placer:
 
     def _take(self, gang: Gang, member: Member, node: int, choice: Choice) -> None:
         picks = self._whole(choice.picks) if gang.distinct else choice.picks
-        self.snapshot.take(node, member[1].shape, picks, _NOBODY, 0)
+        self.snapshot.take(node, member[1].pod_kind, picks, _NOBODY, 0)
         if self.peers is not None:
             self.peers.add(member[0], node)
 
@@ -340,12 +342,12 @@ def _running_pod(group: PodGroup, pod: WaitingPod, place: Assignment) -> Running
         group.project.name,
         place.node,
         place.grants,
-        pod.shape.cpu_milli,
-        pod.shape.memory_bytes,
-        pod.shape.ephemeral_bytes,
+        pod.pod_kind.cpu_milli,
+        pod.pod_kind.memory_bytes,
+        pod.pod_kind.ephemeral_bytes,
         job.interactive,
         job.priority,
         since=inf,
         gang=job.gang is not None,
-        shape=pod.shape,
+        pod_kind=pod.pod_kind,
     )

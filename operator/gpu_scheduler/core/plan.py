@@ -161,7 +161,7 @@ def _attempt(
     # 9. Say why each other job waits.
     explainer = Explainer(placer, pools, feasibility, running_pods, blocks.holds())
     waits = [wait for queue in queues for wait in _waits(queue, explainer)]
-    session.note(pod.shape for group in started for pod, _ in group.members)
+    session.note(pod.pod_kind for group in started for pod, _ in group.members)
     return Plan(
         tuple([place for group in started for place in group.assignments]),
         tuple(waits) + _without_project(orphans),

@@ -137,11 +137,11 @@ class PodGroups:
         if job.gang is not None:
             return [self._gang(job, project, job.gang)] if job.pods else []
         found: list[PodGroup] = []
-        shape = avoid = peers = None
+        pod_kind = avoid = peers = None
         for index, pod in enumerate(job.pods):
-            if pod.shape is not shape or pod.avoid != avoid or pod.peers is not peers:
-                shape, avoid, peers = pod.shape, pod.avoid, pod.peers
-                demand = self._demands.of(shape)
+            if pod.pod_kind is not pod_kind or pod.avoid != avoid or pod.peers is not peers:
+                pod_kind, avoid, peers = pod.pod_kind, pod.avoid, pod.peers
+                demand = self._demands.of(pod_kind)
                 needs = self._lone(pod, demand)
                 group = self._judged(PodGroup(job, project, ((pod, demand),), needs, index))
                 never, startable = group.never, group.startable
@@ -161,7 +161,7 @@ class PodGroups:
         return needs
 
     def _gang(self, job: WaitingJob, project: Project, gang: Gang) -> PodGroup:
-        members = [(pod, self._demands.of(pod.shape)) for pod in job.pods]
+        members = [(pod, self._demands.of(pod.pod_kind)) for pod in job.pods]
         counted = Counter((id(demand), pod.avoid, pod.peers) for pod, demand in members)
         signature = (
             frozenset(counted.items()),
@@ -197,15 +197,20 @@ def _follows(member: Member) -> bool:
 
 
 def _size(member: Member) -> tuple[int, int, int, int]:
-    shape = member[1].shape
-    return (-member[1].least_milli, len(member[1].could), -shape.cpu_milli, -shape.memory_bytes)
+    pod_kind = member[1].pod_kind
+    return (
+        -member[1].least_milli,
+        len(member[1].could),
+        -pod_kind.cpu_milli,
+        -pod_kind.memory_bytes,
+    )
 
 
 def _choice(member: Member) -> tuple[int, int, int]:
     demand = member[1]
-    return (len(demand.could), -demand.least_milli, -demand.shape.cpu_milli)
+    return (len(demand.could), -demand.least_milli, -demand.pod_kind.cpu_milli)
 
 
 def _cpu(member: Member) -> tuple[int, int, int]:
     demand = member[1]
-    return (-demand.shape.cpu_milli, -demand.shape.memory_bytes, -demand.least_milli)
+    return (-demand.pod_kind.cpu_milli, -demand.pod_kind.memory_bytes, -demand.least_milli)

@@ -82,18 +82,18 @@ class Possible:
         return self._whole(needs, mask) or self._beside(needs, mask)
 
     def _words(self, demand: Demand, count: int, holds: int, mask: Flags) -> str:
-        shape, snapshot = demand.shape, self._snapshot
-        if shape.models:
+        pod_kind, snapshot = demand.pod_kind, self._snapshot
+        if pod_kind.models:
             accepting = np.array(
-                [any(accepts(shape, device) for device in kind) for kind in snapshot.kinds],
+                [any(accepts(pod_kind, device) for device in kind) for kind in snapshot.kinds],
                 dtype=np.bool_,
             )
             if not accepting[np.array(snapshot.kind, dtype=np.int64)[mask]].any():
-                return f"has no {' or '.join(self._spelt(model) for model in shape.models)}"
+                return f"has no {' or '.join(self._spelt(model) for model in pod_kind.models)}"
         pods = "pod" if count == 1 else "pods"
-        what = f"{count} {pods} that need{'s' if count == 1 else ''} {wording.needs(shape)}"
-        if shape.cpu_milli:
-            what += f" and {wording.cpu(shape.cpu_milli)} CPU"
+        what = f"{count} {pods} that need{'s' if count == 1 else ''} {wording.needs(pod_kind)}"
+        if pod_kind.cpu_milli:
+            what += f" and {wording.cpu(pod_kind.cpu_milli)} CPU"
         return f"holds {holds} of the {what}" if holds else f"holds none of the {what}"
 
     def _spelt(self, model: str) -> str:
@@ -128,8 +128,8 @@ class Possible:
         wants = {"CPU": 0, "memory": 0, "pod slots": 0}
         for demand, count in needs.counts.items():
             could[demand.could] = True
-            wants["CPU"] += count * demand.shape.cpu_milli
-            wants["memory"] += count * demand.shape.memory_bytes
+            wants["CPU"] += count * demand.pod_kind.cpu_milli
+            wants["memory"] += count * demand.pod_kind.memory_bytes
             wants["pod slots"] += count
         words: dict[str, Callable[[int], str]] = {
             "CPU": wording.cpu,
@@ -151,17 +151,17 @@ class Possible:
         return slots
 
     def _count(self, demand: Demand, distinct: bool) -> Ints:
-        shape, snapshot = demand.shape, self._snapshot
+        pod_kind, snapshot = demand.pod_kind, self._snapshot
         found = np.zeros(len(snapshot.kind), dtype=np.int64)
         at = np.array(demand.could, dtype=np.int64)
         if not len(at):
             return found
         slots = self._has["pod slots"][at]
-        if shape.cpu_milli:
-            slots = np.minimum(slots, self._has["CPU"][at] // shape.cpu_milli)
-        if shape.memory_bytes:
-            slots = np.minimum(slots, self._has["memory"][at] // shape.memory_bytes)
-        if shape.devices:
+        if pod_kind.cpu_milli:
+            slots = np.minimum(slots, self._has["CPU"][at] // pod_kind.cpu_milli)
+        if pod_kind.memory_bytes:
+            slots = np.minimum(slots, self._has["memory"][at] // pod_kind.memory_bytes)
+        if pod_kind.devices:
             by_kind = [_most_pods(demand, kind, distinct) for kind in range(len(snapshot.kinds))]
             kinds = np.array(snapshot.kind, dtype=np.int64)[at]
             slots = np.minimum(slots, np.array(by_kind, dtype=np.int64)[kinds])
@@ -172,7 +172,7 @@ class Possible:
 def _most_pods(demand: Demand, kind: int, distinct: bool) -> int:
     """How many pods the devices of an empty node of a kind hold, at most."""
     devices = len(demand.chooser.eligible(kind))
-    requests = demand.shape.devices
+    requests = demand.pod_kind.devices
     if distinct:
         return devices // max(request.count for request in requests)
     if len(requests) > 1:
@@ -188,4 +188,4 @@ def _sizes(demand: Demand, kind: int) -> list[int]:
 
 
 def _whole_gpus(demand: Demand) -> int:
-    return sum(r.count for r in demand.shape.devices if r.milli == DEVICE_MILLI)
+    return sum(r.count for r in demand.pod_kind.devices if r.milli == DEVICE_MILLI)

@@ -156,7 +156,7 @@ class Explainer:
         if group.job.gang is not None:
             return f"{cost(group)}, {charge} where it would fit"
         name = self._snapshot.cluster.nodes[placement[0][1]].name
-        return f"{wording.needs(group.members[0][1].shape)}, {charge} on {name}"
+        return f"{wording.needs(group.members[0][1].pod_kind)}, {charge} on {name}"
 
     def _waits_for_models(self, group: PodGroup, placement: Placement) -> Verdict | None:
         """Where it is inside the quota of GPUs, and would fit if there were none of models."""
@@ -213,7 +213,7 @@ class Explainer:
 
 def _kept(group: PodGroup, holds: list[Reservation]) -> str:
     """What a group for which room is kept waits for."""
-    needs = wording.needs(group.members[0][1].shape)
+    needs = wording.needs(group.members[0][1].pod_kind)
     if group.job.gang is not None:
         needs = cost(group)
     nodes = wording.names(sorted({hold.node for hold in holds}))

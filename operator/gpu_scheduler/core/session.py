@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.demand import Demands
-from gpu_scheduler.core.model.request import Shape, WaitingJob
+from gpu_scheduler.core.model.request import PodKind, WaitingJob
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.node_masks import NodeMasks
 from gpu_scheduler.core.packing.history import History
@@ -84,13 +84,13 @@ class Session:
             self._possible = Possible(self.snapshot, self.domains)
         return self._possible
 
-    def note(self, shapes: Iterable[Shape]) -> None:
-        """Learn from the shapes of the pods that were placed."""
+    def note(self, pod_kinds: Iterable[PodKind]) -> None:
+        """Learn from the kinds of the pods that were placed."""
         if self._mix is not None:
             return
-        placed = Counter(id(self.demands.of(shape)) for shape in shapes)
+        placed = Counter(id(self.demands.of(pod_kind)) for pod_kind in pod_kinds)
         if not placed:
             return
-        known = {id(demand): demand.shape for demand in self.demands}
+        known = {id(demand): demand.pod_kind for demand in self.demands}
         if self._history.note({known[number]: count for number, count in placed.items()}):
             self._table = None

@@ -1,7 +1,7 @@
 """Why a pod that could run finds no place now: no GPU, only pieces of GPUs, or no CPU beside them.
 
 Speaks of the node that comes closest, with numbers from the end of the cycle: as long as nothing
-changes, the sentence does not either. Called by ``reasons`` once per shape and set of avoided
+changes, the sentence does not either. Called by ``reasons`` once per pod kind and set of avoided
 nodes.
 """
 
@@ -17,7 +17,7 @@ Verdict = tuple[Reason, str]
 
 
 class Stock(NamedTuple):
-    """What is free for a shape on one node; the larger, the closer it comes."""
+    """What is free for a pod kind on one node; the larger, the closer it comes."""
 
     fitting: int  # devices that would serve a lone request
     largest: int  # milli, or MiB when the request is a lone one in MiB
@@ -27,25 +27,25 @@ class Stock(NamedTuple):
 
 def shortage(demand: Demand, avoid: frozenset[str], snapshot: Snapshot) -> Verdict:
     """The reason and the sentence for a pod that finds no place."""
-    nodes, shape = snapshot.cluster.nodes, demand.shape
-    needs = f"needs {wording.needs(shape)}"
+    nodes, pod_kind = snapshot.cluster.nodes, demand.pod_kind
+    needs = f"needs {wording.needs(pod_kind)}"
     usable = [n for n in demand.usable if nodes[n].name not in avoid]
     gpus_fit = [n for n in usable if demand.chooser.choose(n) is not None]
-    if open_now := [n for n in gpus_fit if snapshot.has_room(n, shape)]:
+    if open_now := [n for n in gpus_fit if snapshot.has_room(n, pod_kind)]:
         # It came free only after pods had been tried: what was reserved there was given up.
         return Reason.WAITING_FOR_GPU, f"{needs}; {_tried_next(open_now, snapshot)}"
     if gpus_fit:
         return Reason.WAITING_FOR_RESOURCES, f"{needs}; {_lacking(demand, gpus_fit, snapshot)}"
     stocks = _stocks(demand, usable, snapshot)
     total = sum(stock.total for stock in stocks)
-    wanted = shape.devices[0].count * shape.devices[0].mib if _in_mib(demand) else 0
-    if shape.devices and total >= (wanted or demand.least_milli):
+    wanted = pod_kind.devices[0].count * pod_kind.devices[0].mib if _in_mib(demand) else 0
+    if pod_kind.devices and total >= (wanted or demand.least_milli):
         return Reason.FRAGMENTED, f"{needs}; {_best(demand, max(stocks), snapshot)}"
     shut = [n for n in demand.could if nodes[n].closed or nodes[n].name in avoid]
-    known = (n for n in shut if not (shape.devices and nodes[n].foreign))
+    known = (n for n in shut if not (pod_kind.devices and nodes[n].foreign))
     gpus_fit = [n for n in known if demand.chooser.choose(n) is not None]
     if gpus_fit:
-        free = "they are free" if shape.devices else "there is room"
+        free = "they are free" if pod_kind.devices else "there is room"
         return (
             Reason.WAITING_FOR_RESOURCES,
             f"{needs}; {free} only where pods cannot start now: {_shut(gpus_fit, avoid, snapshot)}",
@@ -62,7 +62,7 @@ def _tried_next(numbers: list[int], snapshot: Snapshot) -> str:
 
 
 def _in_mib(demand: Demand) -> bool:
-    devices = demand.shape.devices
+    devices = demand.pod_kind.devices
     return len(devices) == 1 and devices[0].mib > 0
 
 
@@ -82,7 +82,7 @@ def _stocks(demand: Demand, nodes: list[int], snapshot: Snapshot) -> list[Stock]
 
 
 def _stock(demand: Demand, node: int, snapshot: Snapshot) -> Stock:
-    cluster, requests = snapshot.cluster, demand.shape.devices
+    cluster, requests = snapshot.cluster, demand.pod_kind.devices
     base = cluster.first[node]
     free = cluster.free_mib if _in_mib(demand) else cluster.free_milli
     amounts = [free[base + offset] for offset in demand.chooser.eligible(snapshot.kind[node])]
@@ -96,7 +96,7 @@ def _stock(demand: Demand, node: int, snapshot: Snapshot) -> Stock:
 
 def _best(demand: Demand, stock: Stock, snapshot: Snapshot) -> str:
     name = snapshot.cluster.nodes[-stock.order].name
-    requests = demand.shape.devices
+    requests = demand.pod_kind.devices
     if _in_mib(demand):
         largest, total = f"{stock.largest} MiB", f"{stock.total} MiB"
     else:
@@ -155,27 +155,27 @@ def _lacking(demand: Demand, numbers: list[int], snapshot: Snapshot) -> str:
     """The node that lacks the fewest things, and what it lacks."""
     _, node, lacks = min(_lacks(demand, n, snapshot) for n in numbers)
     name = snapshot.cluster.nodes[node].name
-    free = "has the GPUs free but lacks" if demand.shape.devices else "is the closest but lacks"
+    free = "has the GPUs free but lacks" if demand.pod_kind.devices else "is the closest but lacks"
     return f"{name} {free} {' and '.join(lacks)}"
 
 
 def _lacks(
     demand: Demand, node: int, snapshot: Snapshot
 ) -> tuple[tuple[int, int, int], int, tuple[str, ...]]:
-    cluster, shape = snapshot.cluster, demand.shape
+    cluster, pod_kind = snapshot.cluster, demand.pod_kind
     cpu, memory = cluster.free_cpu_milli[node], cluster.free_memory_bytes[node]
     storage = cluster.free_ephemeral_bytes[node]
     lacks = []
-    if cpu < shape.cpu_milli:
-        need = wording.cpu(shape.cpu_milli)
+    if cpu < pod_kind.cpu_milli:
+        need = wording.cpu(pod_kind.cpu_milli)
         lacks.append(f"CPU (needs {need}, {wording.cpu(cpu)} free)")
-    if memory < shape.memory_bytes:
-        need = wording.memory(shape.memory_bytes)
+    if memory < pod_kind.memory_bytes:
+        need = wording.memory(pod_kind.memory_bytes)
         lacks.append(f"memory (needs {need}, {wording.memory(memory)} free)")
-    if storage < shape.ephemeral_bytes:
-        need = wording.memory(shape.ephemeral_bytes)
+    if storage < pod_kind.ephemeral_bytes:
+        need = wording.memory(pod_kind.ephemeral_bytes)
         lacks.append(f"ephemeral storage (needs {need}, {wording.memory(storage)} free)")
     if cluster.free_pods[node] <= 0:
         lacks.append(f"a pod slot (all {cluster.nodes[node].pods} are taken)")
-    gap = max(0, shape.cpu_milli - cpu), max(0, shape.memory_bytes - memory)
+    gap = max(0, pod_kind.cpu_milli - cpu), max(0, pod_kind.memory_bytes - memory)
     return (len(lacks), *gap), node, tuple(lacks)

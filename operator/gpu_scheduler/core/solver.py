@@ -240,7 +240,7 @@ class Solver:
                 on.setdefault(device, []).append(each)
         if len(on) < 2:
             return []
-        requests = group.members[0][1].shape.devices
+        requests = group.members[0][1].pod_kind.devices
         count = max((request.count for request in requests), default=1)
         if count == 1:
             return list(on.values())
@@ -326,7 +326,7 @@ class Solver:
         mark = snapshot.mark()
         given, cost = _sum(gone), milli_of(placement)
         for member, node, choice in placement:
-            snapshot.take(node, member[0].shape, choice.picks, group.job.project)
+            snapshot.take(node, member[0].pod_kind, choice.picks, group.job.project)
         stay: list[EvictionGroup] = []
         for victim in reversed(gone):
             milli = victims.milli_of(victim)

@@ -2,7 +2,7 @@
 
 Asked in the order in which a user can act on the answer: GPUs at all, model, compute capability,
 memory of a GPU, number of GPUs per node, node selection, CPU and memory. Where another number of
-GPUs would do, the nearest ones are named. Called by ``reasons`` for shapes that no node could hold.
+GPUs would do, the nearest ones are named. Called by ``reasons`` for pods that no node could hold.
 """
 
 from collections import Counter
@@ -13,14 +13,14 @@ from gpu_scheduler.core.model import fit
 from gpu_scheduler.core.model.cluster import NodeInfo
 from gpu_scheduler.core.model.devices import Chooser, qualifies
 from gpu_scheduler.core.model.products import means
-from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.request import PodKind
 from gpu_scheduler.core.model.snapshot import DeviceKind, Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 
 def missing(chooser: Chooser, snapshot: Snapshot) -> str:
     """A sentence that names what no node has."""
-    shape = chooser.shape
+    pod_kind = chooser.pod_kind
     suits = [chooser.fits_empty(kind) for kind in range(len(snapshot.kinds))]
     with_devices = [
         node
@@ -28,39 +28,39 @@ def missing(chooser: Chooser, snapshot: Snapshot) -> str:
         if suits[kind]
     ]
     if not with_devices:
-        return f"needs {wording.needs(shape)}; {_missing_devices(chooser, snapshot)}"
-    matching = [node for node in with_devices if fit.matches(shape.where, node)]
+        return f"needs {wording.needs(pod_kind)}; {_missing_devices(chooser, snapshot)}"
+    matching = [node for node in with_devices if fit.matches(pod_kind.where, node)]
     if not matching:
-        return f"needs {wording.needs(shape)}; {_refusals(shape, with_devices)}"
-    return _missing_resources(shape, matching) + counts.would_fit(shape, snapshot)
+        return f"needs {wording.needs(pod_kind)}; {_refusals(pod_kind, with_devices)}"
+    return _missing_resources(pod_kind, matching) + counts.would_fit(pod_kind, snapshot)
 
 
 def _missing_devices(chooser: Chooser, snapshot: Snapshot) -> str:
-    shape = chooser.shape
+    pod_kind = chooser.pod_kind
     if not snapshot.cluster.nodes:
         return "the cluster has no nodes"
     devices = sorted({device for kind in snapshot.kinds for device in kind})
     if not devices:
         return "the cluster has no GPU nodes"
-    named = [d for d in devices if not shape.models or _is_one_of(shape.models, d)]
+    named = [d for d in devices if not pod_kind.models or _is_one_of(pod_kind.models, d)]
     if not named:
         models = sorted({device.model for device in devices})
         return f"no GPU is of that model; models in the cluster: {', '.join(models)}"
-    suited = [device for device in named if qualifies(shape, device)]
+    suited = [device for device in named if qualifies(pod_kind, device)]
     if not suited:
-        wanted, highest = shape.min_compute, max(device.compute for device in named)
+        wanted, highest = pod_kind.min_compute, max(device.compute for device in named)
         return (
             f"compute capability {wanted[0]}.{wanted[1]} is asked for,"
             f" the highest there is {highest[0]}.{highest[1]}"
         )
     largest = max(device.usable_mib for device in suited)
-    if any(request.mib > largest for request in shape.devices):
+    if any(request.mib > largest for request in pod_kind.devices):
         return f"the largest such GPU has {largest} MiB usable"
-    if nearest := counts.nearest(shape, snapshot):
+    if nearest := counts.nearest(pod_kind, snapshot):
         return nearest
     most = max(len(chooser.eligible(kind)) for kind in range(len(snapshot.kinds)))
-    whole = sum(r.count for r in shape.devices if r.milli == DEVICE_MILLI)
-    if max(whole, *(request.count for request in shape.devices)) > most:
+    whole = sum(r.count for r in pod_kind.devices if r.milli == DEVICE_MILLI)
+    if max(whole, *(request.count for request in pod_kind.devices)) > most:
         return f"no node has more than {wording.gpu_count(most)} of that kind"
     return (
         "no node can hold these together, even when empty:"
@@ -72,30 +72,30 @@ def _is_one_of(models: Sequence[str], device: DeviceKind) -> bool:
     return any(means(model, device.model) for model in models)
 
 
-def _refusals(shape: Shape, nodes: Sequence[NodeInfo]) -> str:
+def _refusals(pod_kind: PodKind, nodes: Sequence[NodeInfo]) -> str:
     """How many nodes fall away for which cause."""
-    causes = Counter(_refusal(shape, node) for node in nodes)
+    causes = Counter(_refusal(pod_kind, node) for node in nodes)
     listed = ", ".join(
         f"{count} {cause}" for cause, count in sorted(causes.items(), key=lambda c: (-c[1], c[0]))
     )
-    such = " with such GPUs" if shape.devices else ""
+    such = " with such GPUs" if pod_kind.devices else ""
     return f"of {wording.nodes(len(nodes))}{such}: {listed}"
 
 
-def _refusal(shape: Shape, node: NodeInfo) -> str:
-    if not fit.selector_holds(shape.where, node):
-        labels = ", ".join(f"{key}={value}" for key, value in shape.where.selector)
+def _refusal(pod_kind: PodKind, node: NodeInfo) -> str:
+    if not fit.selector_holds(pod_kind.where, node):
+        labels = ", ".join(f"{key}={value}" for key, value in pod_kind.where.selector)
         return f"without the labels of the node selector ({labels})"
-    if not fit.affinity_holds(shape.where, node):
+    if not fit.affinity_holds(pod_kind.where, node):
         return "outside the required node affinity"
-    taint = fit.untolerated(shape.where, node)
+    taint = fit.untolerated(pod_kind.where, node)
     if taint is None:
         raise ValueError(f"node {node.name} matches")
     value = f"={taint.value}" if taint.value else ""
     return f"with the taint {taint.key}{value}:{taint.effect}, not tolerated"
 
 
-def _missing_resources(shape: Shape, nodes: Sequence[NodeInfo]) -> str:
+def _missing_resources(pod_kind: PodKind, nodes: Sequence[NodeInfo]) -> str:
     def beyond(
         what: str,
         need: int,
@@ -112,20 +112,20 @@ def _missing_resources(shape: Shape, nodes: Sequence[NodeInfo]) -> str:
         )
 
     return (
-        beyond("CPU", shape.cpu_milli, lambda n: n.cpu_milli, wording.cpu)
+        beyond("CPU", pod_kind.cpu_milli, lambda n: n.cpu_milli, wording.cpu)
         or beyond(
-            "memory", shape.memory_bytes, lambda n: n.memory_bytes, wording.memory, wording.room
+            "memory", pod_kind.memory_bytes, lambda n: n.memory_bytes, wording.memory, wording.room
         )
         or beyond(
             "ephemeral storage",
-            shape.ephemeral_bytes,
+            pod_kind.ephemeral_bytes,
             lambda n: n.ephemeral_bytes,
             wording.memory,
             wording.room,
         )
         or beyond("pod slot", 1, lambda n: n.pods, str)
         or (
-            f"needs {wording.needs(shape)}, {wording.cpu(shape.cpu_milli)} CPU and"
-            f" {wording.memory(shape.memory_bytes)} memory; no single node has all of that"
+            f"needs {wording.needs(pod_kind)}, {wording.cpu(pod_kind.cpu_milli)} CPU and"
+            f" {wording.memory(pod_kind.memory_bytes)} memory; no single node has all of that"
         )
     )

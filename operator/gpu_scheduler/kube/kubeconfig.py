@@ -49,7 +49,8 @@ def from_kubeconfig(
         from kubernetes.config import kube_config
     except ImportError:
         raise ConfigError(
-            f"{files}: a kubeconfig needs the package kubernetes (pip install gpu-scheduler[cli])"
+            f"{files}: a kubeconfig needs the package kubernetes: pip install '.[cli]' where the "
+            "sources are"
         ) from None
     try:
         with _quiet(), tempfile.TemporaryDirectory(prefix="gpu-scheduler-") as folder:

@@ -69,7 +69,7 @@ def simulate(request: Request, bar: TextIO) -> Result:
         result = filled(steps, capacity)
     else:
         events = list(coming_and_going(pods, capacity, request.releasing, random))
-        with _progress(bar, sum(event.shape is not None for event in events)) as tell:
+        with _progress(bar, sum(event.pod_kind is not None for event in events)) as tell:
             steps = player.churn(events, tell)
         result = churned(steps, capacity)
     if request.plot is not None:

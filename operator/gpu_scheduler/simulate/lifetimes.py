@@ -10,22 +10,22 @@ from dataclasses import dataclass
 from heapq import heappop, heappush
 from random import Random
 
-from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.request import PodKind
 
 COUNTED_FROM, ENDS = 2.0, 5.0  # in mean lifetimes
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Pod ``number`` arrives (with its shape), or leaves (without)."""
+    """Pod ``number`` arrives (with its kind), or leaves (without)."""
 
     time: float
     number: int
-    shape: Shape | None
+    pod_kind: PodKind | None
 
 
 def coming_and_going(
-    pods: Sequence[Shape], capacity_milli: int, load: float, random: Random
+    pods: Sequence[PodKind], capacity_milli: int, load: float, random: Random
 ) -> Iterator[Event]:
     """Events in the order of time until five lifetimes are over."""
     mean_milli = sum(pod.nominal_milli for pod in pods) / len(pods)

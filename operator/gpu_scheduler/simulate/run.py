@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from time import thread_time_ns
 
-from gpu_scheduler.core.model.request import ProjectName, Shape
+from gpu_scheduler.core.model.request import PodKind, ProjectName
 from gpu_scheduler.core.model.snapshot import Picks
 from gpu_scheduler.core.packing.mix import mix_of
 from gpu_scheduler.core.packing.policy import Packing
@@ -40,54 +40,56 @@ class Player:
     The typical workload is that of the trace, as in the published protocol.
     """
 
-    def __init__(self, nodes: Sequence[TraceNode], pods: Sequence[Shape], packing: Packing) -> None:
-        shapes = Counter(pods)
-        self.session = Session(packing, mix_of(shapes))
+    def __init__(
+        self, nodes: Sequence[TraceNode], pods: Sequence[PodKind], packing: Packing
+    ) -> None:
+        pod_kinds = Counter(pods)
+        self.session = Session(packing, mix_of(pod_kinds))
         self.session.begin(cluster_of(nodes))
         self.allocated_milli = 0
-        for shape in shapes:  # worked out before time is measured, as in a running operator
-            self.session.table.best(self.session.demands.of(shape))
+        for pod_kind in pod_kinds:  # worked out before time is measured, as in a running operator
+            self.session.table.best(self.session.demands.of(pod_kind))
 
-    def fill(self, stream: Iterable[Shape], tell: Callable[[], None]) -> list[Step]:
+    def fill(self, stream: Iterable[PodKind], tell: Callable[[], None]) -> list[Step]:
         """Everybody arrives, nobody leaves."""
         steps = []
-        for number, shape in enumerate(stream):
-            steps.append(self._arrive(float(number), shape)[0])
+        for number, pod_kind in enumerate(stream):
+            steps.append(self._arrive(float(number), pod_kind)[0])
             tell()
         return steps
 
     def churn(self, events: Iterable[Event], tell: Callable[[], None]) -> list[Step]:
         """Pods come and go; who does not fit is lost."""
         steps = []
-        there: dict[int, tuple[int, Shape, Picks]] = {}
+        there: dict[int, tuple[int, PodKind, Picks]] = {}
         for event in events:
-            if event.shape is None:
+            if event.pod_kind is None:
                 if event.number in there:
                     self._leave(*there.pop(event.number))
                 continue
-            step, where = self._arrive(event.time, event.shape)
+            step, where = self._arrive(event.time, event.pod_kind)
             steps.append(step)
             if where is not None:
-                there[event.number] = (where[0], event.shape, where[1])
+                there[event.number] = (where[0], event.pod_kind, where[1])
             tell()
         return steps
 
-    def _arrive(self, time: float, shape: Shape) -> tuple[Step, tuple[int, Picks] | None]:
+    def _arrive(self, time: float, pod_kind: PodKind) -> tuple[Step, tuple[int, Picks] | None]:
         session = self.session
         started = thread_time_ns()
-        found = session.table.best(session.demands.of(shape))
+        found = session.table.best(session.demands.of(pod_kind))
         if found is not None:
-            session.snapshot.take(found[0], shape, found[1].picks, EVERYBODY)
+            session.snapshot.take(found[0], pod_kind, found[1].picks, EVERYBODY)
         took = thread_time_ns() - started
-        milli = shape.nominal_milli
+        milli = pod_kind.nominal_milli
         where = None
         if found is not None:
             self.allocated_milli += milli
             where = (found[0], found[1].picks)
-        gpus = sum(request.count for request in shape.devices)
+        gpus = sum(request.count for request in pod_kind.devices)
         placed = where is not None
         return Step(time, milli, gpus, placed, self.allocated_milli, took), where
 
-    def _leave(self, node: int, shape: Shape, picks: Picks) -> None:
-        self.session.snapshot.release(node, shape, picks, EVERYBODY)
-        self.allocated_milli -= shape.nominal_milli
+    def _leave(self, node: int, pod_kind: PodKind, picks: Picks) -> None:
+        self.session.snapshot.release(node, pod_kind, picks, EVERYBODY)
+        self.allocated_milli -= pod_kind.nominal_milli

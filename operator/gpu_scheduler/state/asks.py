@@ -1,7 +1,7 @@
 """What the pods of a GPUJob ask for, role by role, as the planner's values.
 
 A job without roles has one entry, under the empty name. Kept by the record of the GPUJob; read when
-a waiting pod's shape is worked out, and by the status.
+a waiting pod's kind is worked out, and by the status.
 """
 
 from collections.abc import Mapping

@@ -6,8 +6,8 @@ ended; so one that the kubelet rejected holds nothing. Called by ``state`` for e
 
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.ledger import Charge, Ledger
+from gpu_scheduler.state.pod_kind import pod_resources
 from gpu_scheduler.state.pods import PodRecord, Stage
-from gpu_scheduler.state.shape import pod_resources
 
 
 def charge(ledger: Ledger, new: PodRecord, pod: Pod) -> bool:

@@ -12,9 +12,9 @@ from gpu_scheduler.core.model.peers import PodPeers
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
+    PodKind,
     PodUID,
     ProjectName,
-    Shape,
     WaitingJob,
     WaitingPod,
 )
@@ -23,8 +23,8 @@ from gpu_scheduler.state.asks import Ask
 from gpu_scheduler.state.failed_nodes import FailedNodes
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.peers import peers_of
+from gpu_scheduler.state.pod_kind import pod_kind_of, pod_resources
 from gpu_scheduler.state.pods import PodRecord
-from gpu_scheduler.state.shape import pod_resources, shape_of
 
 _MOST_SHAPES = 10_000
 _NOTHING = Ask((), (), 0, 0)  # a Job of a role that the spec does not have
@@ -36,7 +36,7 @@ class _Entry:
     pod: Pod
     since: float  # epoch seconds
     peers: PodPeers
-    shape: Shape | None = None  # known once the GPUJob is
+    pod_kind: PodKind | None = None  # known once the GPUJob is
 
 
 class PendingPods:
@@ -50,7 +50,7 @@ class PendingPods:
         self._jobs: dict[JobKey, dict[str, None]] = {}  # GPUJob -> Job uids with waiting pods
         self._ready: dict[JobKey, WaitingJob] = {}
         self._failed = FailedNodes()
-        self._interned: dict[Shape, Shape] = {}
+        self._interned: dict[PodKind, PodKind] = {}
 
     def __len__(self) -> int:
         """Pods that wait."""
@@ -69,11 +69,11 @@ class PendingPods:
         since = known.since if known else epoch_seconds(record.created)
         same = known is not None and known.pod.spec == pod.spec
         peers = peers_of(pod)
-        shape = known.shape if known else None
-        self._entries[record.uid] = _Entry(record, pod, since, peers, shape)
+        pod_kind = known.pod_kind if known else None
+        self._entries[record.uid] = _Entry(record, pod, since, peers, pod_kind)
         if known is not None and same and known.peers == peers:
             return False
-        self._entries[record.uid].shape = None
+        self._entries[record.uid].pod_kind = None
         self._by_job.setdefault(record.job_uid, {})[record.uid] = None
         if job is not None:
             self._link(job)
@@ -111,11 +111,11 @@ class PendingPods:
         return True
 
     def forget_job(self, key: JobKey) -> None:
-        """The GPUJob changed: its pods' shapes are worked out again."""
+        """The GPUJob changed: its pods' pod kinds are worked out again."""
         self._ready.pop(key, None)
         for job_uid in self._jobs.get(key, ()):
             for uid in self._by_job.get(job_uid, ()):
-                self._entries[uid].shape = None
+                self._entries[uid].pod_kind = None
 
     def pod(self, uid: PodUID) -> Pod | None:
         """The waiting pod as last seen."""
@@ -125,9 +125,9 @@ class PendingPods:
     def resources(self, uid: PodUID) -> tuple[int, int, int]:
         """Milli-CPU, memory and ephemeral storage in bytes of a waiting pod."""
         entry = self._entries[uid]
-        if entry.shape is None:
+        if entry.pod_kind is None:
             return pod_resources(entry.pod)
-        return entry.shape.cpu_milli, entry.shape.memory_bytes, entry.shape.ephemeral_bytes
+        return entry.pod_kind.cpu_milli, entry.pod_kind.memory_bytes, entry.pod_kind.ephemeral_bytes
 
     def peers(self, uid: PodUID) -> PodPeers:
         """Who a waiting pod is to rules about other pods, and its own."""
@@ -197,7 +197,7 @@ class PendingPods:
                 WaitingPod(
                     e.record.uid,
                     e.record.name,
-                    self._shape(e, job),
+                    self._pod_kind(e, job),
                     avoided,
                     e.since,
                     self._role(e),
@@ -236,11 +236,11 @@ class PendingPods:
         rank += self._owner[entry.record.job_uid].first_trial
         return (rank, entry.record.created, entry.record.name)
 
-    def _shape(self, entry: _Entry, job: GPUJobRecord) -> Shape:
-        if entry.shape is None:
+    def _pod_kind(self, entry: _Entry, job: GPUJobRecord) -> PodKind:
+        if entry.pod_kind is None:
             ask = job.asks.get(self._role(entry), _NOTHING)
-            shape = shape_of(entry.pod, ask.devices, ask.models, job.min_compute)
+            pod_kind = pod_kind_of(entry.pod, ask.devices, ask.models, job.min_compute)
             if len(self._interned) > _MOST_SHAPES:
-                self._interned.clear()  # only costs that equal shapes are compared by value
-            entry.shape = self._interned.setdefault(shape, shape)
-        return entry.shape
+                self._interned.clear()  # only costs that equal pod kinds are compared by value
+            entry.pod_kind = self._interned.setdefault(pod_kind, pod_kind)
+        return entry.pod_kind

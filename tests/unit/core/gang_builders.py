@@ -6,14 +6,14 @@ from dataclasses import replace
 from tests.unit.builders import job
 
 from gpu_scheduler.core.model.decision import Plan, Wait
-from gpu_scheduler.core.model.request import Gang, PodUID, Shape, Topology, WaitingJob, WaitingPod
+from gpu_scheduler.core.model.request import Gang, PodKind, PodUID, Topology, WaitingJob, WaitingPod
 
 ZONE = "topology.kubernetes.io/zone"
 
 
 def gang(
     name: str,
-    *roles: tuple[Shape, int],
+    *roles: tuple[PodKind, int],
     topology: Topology | None = None,
     distinct: bool = True,
     missing: int | None = None,

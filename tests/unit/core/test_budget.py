@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import A30, A100, ClusterBuilder, job, project, projects, shape
+from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core import quota
@@ -16,8 +16,8 @@ from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.session import Session
 
-ON_A100 = shape(1000, models=("a100",))
-ANYWHERE = shape(1000)
+ON_A100 = pod_kind(1000, models=("a100",))
+ANYWHERE = pod_kind(1000)
 
 
 def team(name: str = "team-a", milli: int = 4000, *, weight: int = 1, **models: int) -> Project:
@@ -57,7 +57,7 @@ def test_what_a_model_can_never_give_is_said_at_once():
 
 def test_what_none_of_several_models_can_ever_give_is_said_at_once():
     builder = ClusterBuilder().node("a", 2, A100).node("b", 2, A30)
-    pair = job("j", shape(1000, count=2))
+    pair = job("j", pod_kind(1000, count=2))
     result = plan(builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [pair])
     assert result.waits[0].reason is Reason.EXCEEDS_QUOTA
     assert result.waits[0].message == (
@@ -81,14 +81,14 @@ def test_on_a_node_with_several_models_the_one_that_is_left_is_taken():
     builder = ClusterBuilder().node("x", models=[A100, A30, A100, A30])
     builder.held("x/0", 1000, "team-a").held("x/2", 500)  # the best fit is an A100
     result = plan(
-        builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [job("j", shape(500))]
+        builder.obj(), projects(team(weight=0, a100=1000, a30=500)), [job("j", pod_kind(500))]
     )
     assert [grant.device for place in result.assignments for grant in place.grants] == ["x/1"]
 
 
 def test_on_a_node_with_several_models_the_one_that_a_limit_allows_is_taken():
     builder = ClusterBuilder().node("x", models=[A30, A100])
-    ten_gib = job("j", shape(mib=10_240))  # 0.426 of an A30, 0.254 of an A100
+    ten_gib = job("j", pod_kind(mib=10_240))  # 0.426 of an A30, 0.254 of an A100
     result = plan(builder.obj(), projects(project(limit_milli=300)), [ten_gib])
     assert [grant.device for place in result.assignments for grant in place.grants] == ["x/1"]
 
@@ -231,7 +231,13 @@ def test_what_is_inside_the_quota_of_a_model_is_not_taken_for_pods_that_may_run_
     assert sorted(evict.job for evict in scene.plan().evicts) == ["ns/old0", "ns/old1"]
 
 
-SHAPES = (ON_A100, ON_A100, ANYWHERE, shape(1000, models=("a30",)), shape(500, models=("a100",)))
+POD_KINDS = (
+    ON_A100,
+    ON_A100,
+    ANYWHERE,
+    pod_kind(1000, models=("a30",)),
+    pod_kind(500, models=("a100",)),
+)
 QUOTAS = st.sampled_from([0, 500, 1000, 2000])
 
 
@@ -250,7 +256,7 @@ def plays(draw: st.DrawFn) -> tuple[MixedPlay, list[Pod]]:
                 Pod(
                     f"{wave}{i}",
                     draw(st.sampled_from("abc")),
-                    draw(st.sampled_from(SHAPES)),
+                    draw(st.sampled_from(POD_KINDS)),
                     created=created + i,
                 )
                 for i in range(draw(st.integers(1, 6)))

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import project, projects, shape
+from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.test_gang_play import members
 
 from gpu_scheduler.core.model.decision import EvictReason, ReservationKind
-from gpu_scheduler.core.model.request import PodUID, ProjectName, Shape
+from gpu_scheduler.core.model.request import PodKind, PodUID, ProjectName
 
-HALF, ONE, PAIR = shape(500), shape(1000), shape(1000, count=2)
+HALF, ONE, PAIR = pod_kind(500), pod_kind(1000), pod_kind(1000, count=2)
 
 
 def scattered(*, consolidate: bool = True, quota: int = 4000) -> Play:
@@ -56,7 +56,7 @@ def test_nothing_moves_unless_it_is_switched_on():
 
 @pytest.mark.parametrize(
     "about",
-    [{"interactive": True}, {"gang": True}, {"spared": True}, {"shape": None}, {"moved": 900.0}],
+    [{"interactive": True}, {"gang": True}, {"spared": True}, {"pod_kind": None}, {"moved": 900.0}],
 )
 def test_what_may_not_move_stays(about: dict[str, object]):
     play = scattered()
@@ -117,8 +117,8 @@ def test_pods_with_whole_gpus_do_not_move():
 
 def test_nothing_moves_where_one_of_the_pods_has_no_other_place():
     play = scattered()
-    play.place(Pod("c", "q", shape(600)), "n0/1", milli=600)
-    play.place(Pod("d", "q", shape(600)), "n1/1", milli=600)
+    play.place(Pod("c", "q", pod_kind(600)), "n0/1", milli=600)
+    play.place(Pod("d", "q", pod_kind(600)), "n1/1", milli=600)
     play.wait(Pod("pair", "p", PAIR))
     assert not play.plan().evicts
 
@@ -134,7 +134,7 @@ def test_pods_of_projects_that_borrow_stay():
 def test_pods_move_together_for_a_gang():
     play = Play((2, 2, 2), projects(project("p", 4000), project("q", 4000)), consolidate=True)
     for n in range(3):
-        play.place(Pod(f"a{n}", "q", shape(300)), f"n{n}/0", milli=300)
+        play.place(Pod(f"a{n}", "q", pod_kind(300)), f"n{n}/0", milli=300)
     play.wait(*members("g", PAIR, PAIR, project="p"))
     result = play.cycle()
     assert len(result.evicts) == 2
@@ -145,7 +145,7 @@ def test_pods_move_together_for_a_gang():
 def test_a_pod_moves_to_another_gpu_of_its_node():
     play = Play((3,), projects(project("p", 4000), project("q", 4000)), consolidate=True)
     play.place(Pod("a", "q", HALF), "n0/0", milli=500)
-    play.place(Pod("b", "q", shape(400)), "n0/1", milli=400)
+    play.place(Pod("b", "q", pod_kind(400)), "n0/1", milli=400)
     play.wait(Pod("pair", "p", PAIR))
     (evict,) = play.cycle().evicts
     assert "another GPU there" in evict.message
@@ -153,7 +153,7 @@ def test_a_pod_moves_to_another_gpu_of_its_node():
     assert not play.waiting
 
 
-PARTS = (shape(300), HALF, shape(700), shape(200, cpu_milli=60_000))
+PARTS = (pod_kind(300), HALF, pod_kind(700), pod_kind(200, cpu_milli=60_000))
 
 
 @st.composite
@@ -165,16 +165,18 @@ def scenes(draw: st.DrawFn) -> Play:
     for n, count in enumerate(gpus):
         cpu = 128_000
         for d in range(count):
-            what: Shape | None = draw(st.sampled_from((None, *PARTS, ONE)))
+            what: PodKind | None = draw(st.sampled_from((None, *PARTS, ONE)))
             if what is not None and what.cpu_milli <= cpu:
                 cpu -= what.cpu_milli
                 pod = Pod(f"a{n}x{d}", "q", what, interactive=draw(st.integers(0, 5)) == 0)
                 play.place(pod, f"n{n}/{d}", milli=what.nominal_milli)
-    shapes = draw(st.sampled_from([[PAIR], [PAIR, PAIR], [ONE, ONE, HALF], [shape(1000, count=3)]]))
-    if len(shapes) == 1:
-        play.wait(Pod("big", "p", shapes[0]))
+    pod_kinds = draw(
+        st.sampled_from([[PAIR], [PAIR, PAIR], [ONE, ONE, HALF], [pod_kind(1000, count=3)]])
+    )
+    if len(pod_kinds) == 1:
+        play.wait(Pod("big", "p", pod_kinds[0]))
     else:
-        play.wait(*members("big", *shapes, project="p"))
+        play.wait(*members("big", *pod_kinds, project="p"))
     return play
 
 

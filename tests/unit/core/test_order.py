@@ -1,4 +1,4 @@
-from tests.unit.builders import ClusterBuilder, job, project, shape
+from tests.unit.builders import ClusterBuilder, job, pod_kind, project
 
 from gpu_scheduler.core.model.demand import Demands
 from gpu_scheduler.core.model.snapshot import Snapshot
@@ -6,7 +6,7 @@ from gpu_scheduler.core.order import job_rank, project_rank
 from gpu_scheduler.core.pod_group import PodGroup, PodGroups
 from gpu_scheduler.core.queues import queue_up
 
-S = shape(500)
+S = pod_kind(500)
 
 
 class Anything:

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from tests.unit.builders import ClusterBuilder, shape
+from tests.unit.builders import ClusterBuilder, pod_kind
 from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
 from tests.unit.core.test_peer_masks import hosts, planned, ruled
 
@@ -11,7 +11,7 @@ from gpu_scheduler.core.model.decision import Plan, Reason
 from gpu_scheduler.core.model.peers import PodRules
 from gpu_scheduler.core.model.request import Gang, WaitingJob
 
-HALF = shape(500)
+HALF = pod_kind(500)
 S = "kubernetes.io/hostname"
 
 

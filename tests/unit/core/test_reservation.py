@@ -1,12 +1,12 @@
 """Room for those who have waited long although it is their turn."""
 
-from tests.unit.builders import project, projects, shape
+from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.model.decision import Plan, Reason, ReservationKind
 from gpu_scheduler.core.model.request import NodeFilter
 
-WHOLE, PAIR = shape(1000), shape(1000, count=2)
+WHOLE, PAIR = pod_kind(1000), pod_kind(1000, count=2)
 
 
 def started(result: Plan) -> list[str]:
@@ -80,7 +80,7 @@ def test_the_node_where_it_fits_soonest_is_taken():
 
 def test_without_time_limits_the_node_with_the_least_to_free_is_taken():
     play = Play((2, 2), projects(project("a", 2000), project("b", 6000)))
-    play.place(Pod("x", "b", WHOLE), "n0/0").place(Pod("y", "b", shape(300)), "n1/0", milli=300)
+    play.place(Pod("x", "b", WHOLE), "n0/0").place(Pod("y", "b", pod_kind(300)), "n1/0", milli=300)
     play.wait(Pod("pair", "a", PAIR, created=0.0))
     (hold,) = play.plan().holds
     assert (hold.node, hold.start) == ("n1", None)
@@ -154,13 +154,13 @@ def test_room_that_is_only_reserved_cannot_be_taken():
     play = Play((2, 2, 1, 1), known)
     play.place(Pod("runs", "a", WHOLE), "n0/0")
     play.place(Pod("stays", "b", WHOLE), "n0/1")
-    play.place(Pod("stays-2", "b", shape(900)), "n2/0", milli=900)
-    play.place(Pod("ends", "c", shape(100), seconds=100, limit=True), "n1/0", milli=100)
+    play.place(Pod("stays-2", "b", pod_kind(900)), "n2/0", milli=900)
+    play.place(Pod("ends", "c", pod_kind(100), seconds=100, limit=True), "n1/0", milli=100)
     play.wait(Pod("pair", "a", PAIR, created=900.0))
     assert [hold.node for hold in play.cycle().holds] == ["n1"]
     play.wait(Pod("first", "a", WHOLE, created=990.0))  # a holds two GPUs then, and two are kept
     in_z0 = NodeFilter(selector=(("zone", "z0"),))
-    play.wait(Pod("more", "b", shape(1000, where=in_z0), created=995.0))
+    play.wait(Pod("more", "b", pod_kind(1000, where=in_z0), created=995.0))
     result = play.plan()
     assert (started(result), result.evicts) == (["first"], ())
 

@@ -1,7 +1,7 @@
 from random import Random
 
 import pytest
-from tests.unit.builders import shape
+from tests.unit.builders import pod_kind
 
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.simulate.lifetimes import Event
@@ -22,13 +22,13 @@ def nothing() -> None:
 @pytest.mark.parametrize("packing", list(Packing))
 def test_cpu_memory_gpu_and_model_are_hard_filters(packing: Packing):
     pods = [
-        shape(1000, count=4),
-        shape(500, cpu_milli=10_000),  # the CPU of the small node is not enough
-        shape(500, memory_bytes=64 * GIB),
-        shape(500, models=("g2",)),
-        shape(500, models=("g3",)),
-        shape(1000, count=2),
-        shape(1, cpu_milli=1),
+        pod_kind(1000, count=4),
+        pod_kind(500, cpu_milli=10_000),  # the CPU of the small node is not enough
+        pod_kind(500, memory_bytes=64 * GIB),
+        pod_kind(500, models=("g2",)),
+        pod_kind(500, models=("g3",)),
+        pod_kind(1000, count=2),
+        pod_kind(1, cpu_milli=1),
     ]
     steps = Player(NODES, pods, packing).fill(pods, nothing)
     assert [step.placed for step in steps] == [True, False, False, False, False, True, False]
@@ -36,7 +36,7 @@ def test_cpu_memory_gpu_and_model_are_hard_filters(packing: Packing):
 
 
 def test_a_pod_that_leaves_gives_back_what_it_took():
-    big = shape(1000, count=4, cpu_milli=64_000)
+    big = pod_kind(1000, count=4, cpu_milli=64_000)
     events = [
         Event(0.0, 0, big),
         Event(0.1, 1, big),
@@ -53,7 +53,7 @@ def test_a_pod_that_leaves_gives_back_what_it_took():
 @pytest.mark.parametrize("packing", list(Packing))
 def test_the_same_stream_is_placed_the_same_way(packing: Packing):
     random = Random(7)
-    some = [shape(1000), shape(500, cpu_milli=900), shape(250), shape(1000, count=2)]
+    some = [pod_kind(1000), pod_kind(500, cpu_milli=900), pod_kind(250), pod_kind(1000, count=2)]
     pods = random.choices(some, k=60)
     nodes = [TraceNode(f"n{i}", 16_000, GIB, i % 3 + 1, "T4") for i in range(9)]
     one, two = (Player(nodes, pods, packing) for _ in range(2))

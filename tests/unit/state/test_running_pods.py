@@ -91,7 +91,7 @@ def test_a_pod_that_lost_its_job_may_be_asked_first() -> None:
     state.pod_changed(lost)  # its controller reference was taken off
     pod = only(state)
     assert (pod.uid, pod.grants, pod.since) == (POD, half(), epoch_seconds(STARTED))
-    assert (pod.interactive, pod.priority, pod.gang, pod.shape) == (False, 0, False, None)
+    assert (pod.interactive, pod.priority, pod.gang, pod.pod_kind) == (False, 0, False, None)
     assert pod.job not in state.gpujobs
     state.pod_changed(make_pod(version=3, node="a", grants=half(), phase="Failed", job=""))
     assert list(state.running_pods.on("a")) == []

@@ -92,35 +92,35 @@ def test_news_that_change_nothing_of_the_spec_are_no_news_but_are_kept() -> None
     assert kept.metadata.resource_version == "2"
 
 
-def test_a_changed_spec_changes_the_shape() -> None:
+def test_a_changed_spec_changes_the_pod_kind() -> None:
     room = Room()
     room.enter(make_pod(cpu="1"))
     before = room.ready()
     assert room.enter(make_pod(cpu="2", version=2))
     after = room.ready()
     assert before is not None and after is not None
-    assert [w.pods[0].shape.cpu_milli for w in (before, after)] == [1000, 2000]
+    assert [w.pods[0].pod_kind.cpu_milli for w in (before, after)] == [1000, 2000]
     assert room.resources(PodUID("uid-job-0"))[0] == 2000
 
 
-def test_the_shape_follows_the_gpujob() -> None:
+def test_the_pod_kind_follows_the_gpujob() -> None:
     room = Room()
     room.enter(make_pod())
     before = room.ready(make_gpujob(gpu=0.5))
     room.forget_job(KEY)
     after = room.ready(make_gpujob(gpu=0.25, gpuModels=["A100"]))
     assert before is not None and after is not None
-    assert [w.pods[0].shape.nominal_milli for w in (before, after)] == [500, 250]
-    assert after.pods[0].shape.models == ("a100",)
+    assert [w.pods[0].pod_kind.nominal_milli for w in (before, after)] == [500, 250]
+    assert after.pods[0].pod_kind.models == ("a100",)
 
 
-def test_pods_of_one_kind_share_a_shape() -> None:
+def test_pods_of_one_kind_share_a_pod_kind() -> None:
     room = Room()
     room.enter(make_pod("job-0"))
     room.enter(make_pod("job-1", index=1))
     found = room.ready()
     assert found is not None
-    assert found.pods[0].shape is found.pods[1].shape
+    assert found.pods[0].pod_kind is found.pods[1].pod_kind
 
 
 def test_what_did_not_change_is_not_built_again() -> None:

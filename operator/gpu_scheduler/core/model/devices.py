@@ -10,24 +10,24 @@ from typing import NamedTuple
 
 from gpu_scheduler.core.model.assign import Budget, Slot, assign, share
 from gpu_scheduler.core.model.products import means
-from gpu_scheduler.core.model.request import DeviceRequest, Shape
+from gpu_scheduler.core.model.request import DeviceRequest, PodKind
 from gpu_scheduler.core.model.snapshot import DeviceKind, NodeKind, Picks, Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 MOST_KNOWN = 10_000  # searches remembered between cycles
 
 
-def accepts(shape: Shape, device: DeviceKind) -> bool:
-    """Whether a device is of the right sort, and as many of it are on offer as the shape wants."""
-    wanted = shape.whole_devices if device.counts else 0
-    return qualifies(shape, device) and (not wanted or wanted in device.counts)
+def accepts(pod_kind: PodKind, device: DeviceKind) -> bool:
+    """Whether a device is of the right sort, and as many of it are on offer as pods want."""
+    wanted = pod_kind.whole_devices if device.counts else 0
+    return qualifies(pod_kind, device) and (not wanted or wanted in device.counts)
 
 
-def qualifies(shape: Shape, device: DeviceKind) -> bool:
-    """Whether model and compute capability of a device suit the shape."""
-    if device.compute < shape.min_compute:
+def qualifies(pod_kind: PodKind, device: DeviceKind) -> bool:
+    """Whether model and compute capability of a device suit the pod kind."""
+    if device.compute < pod_kind.min_compute:
         return False
-    return not shape.models or any(means(model, device.model) for model in shape.models)
+    return not pod_kind.models or any(means(model, device.model) for model in pod_kind.models)
 
 
 Seat = tuple[int, int, int, int]  # offset on the node, milli, MiB, rank of the device
@@ -47,7 +47,7 @@ class Choice(NamedTuple):
 
 
 class Chooser:
-    """Chooses devices for pods of one shape, on any node of one snapshot."""
+    """Chooses devices for pods of one pod kind, on any node of one snapshot."""
 
     __slots__ = (
         "_budget",
@@ -57,15 +57,15 @@ class Chooser:
         "_seats",
         "_snapshot",
         "by_size",
-        "shape",
+        "pod_kind",
     )
 
-    def __init__(self, shape: Shape, snapshot: Snapshot) -> None:
-        self.shape = shape
-        self.by_size = any(request.mib for request in shape.devices)
+    def __init__(self, pod_kind: PodKind, snapshot: Snapshot) -> None:
+        self.pod_kind = pod_kind
+        self.by_size = any(request.mib for request in pod_kind.devices)
         self._snapshot = snapshot
         self._budget = Budget()
-        self._nominal_milli = shape.nominal_milli
+        self._nominal_milli = pod_kind.nominal_milli
         self._seats: dict[int, tuple[Seat, ...]] = {}
         self._eligible: dict[int, tuple[int, ...]] = {}  # node kind -> offsets of its devices
         self._known: dict[tuple[object, ...], tuple[tuple[int, int], ...] | None] = {}
@@ -77,15 +77,17 @@ class Chooser:
             self._known.clear()
 
     def eligible(self, kind: int) -> tuple[int, ...]:
-        """Offsets of the devices that could serve the shape, when free, on nodes of a kind."""
+        """Offsets of the devices that could serve the pod kind, when free, on nodes of a kind."""
         offsets = self._eligible.get(kind)
         if offsets is None:
             devices = self._snapshot.kinds[kind]
             offsets = tuple(
                 o
                 for o, device in enumerate(devices)
-                if accepts(self.shape, device)
-                and any(share(r, device.usable_mib)[0] <= DEVICE_MILLI for r in self.shape.devices)
+                if accepts(self.pod_kind, device)
+                and any(
+                    share(r, device.usable_mib)[0] <= DEVICE_MILLI for r in self.pod_kind.devices
+                )
             )
             self._eligible[kind] = offsets
         return offsets
@@ -98,7 +100,7 @@ class Chooser:
         """What a lone request takes on each eligible device of a kind of node."""
         seats = self._seats.get(kind)
         if seats is None:
-            request, devices = self.shape.devices[0], self._snapshot.kinds[kind]
+            request, devices = self.pod_kind.devices[0], self._snapshot.kinds[kind]
             usable = [(offset, devices[offset]) for offset in self.eligible(kind)]
             seats = self._seats[kind] = tuple(
                 (o, *share(request, device.usable_mib), device.rank if self.by_size else 0)
@@ -111,7 +113,7 @@ class Chooser:
 
         ``left_milli`` asks for a device with exactly that left; only for a lone request of one.
         """
-        requests = self.shape.devices
+        requests = self.pod_kind.devices
         if not requests:
             return Choice((), 0, 0)
         if self._snapshot.node_free_milli[node] < self._nominal_milli:
@@ -126,20 +128,20 @@ class Chooser:
 
     def fits_empty(self, kind: int) -> bool:
         """Whether the devices of a node of this kind hold the pod when nothing else is there."""
-        if not self.shape.devices:
+        if not self.pod_kind.devices:
             return True
         devices = self._snapshot.kinds[kind]
         slots = [
             Slot(DEVICE_MILLI, devices[o].usable_mib, devices[o].usable_mib)
             for o in self.eligible(kind)
         ]
-        return assign(self.shape.devices, slots) is not None
+        return assign(self.pod_kind.devices, slots) is not None
 
     def least_milli(self, kind: int) -> int:
         """The smallest charge, in milli-GPU, that a pod can cause on a node of a kind."""
         devices = self._snapshot.kinds[kind]
         largest = max((devices[o].usable_mib for o in self.eligible(kind)), default=0)
-        return sum(r.count * share(r, largest)[0] for r in self.shape.devices)
+        return sum(r.count * share(r, largest)[0] for r in self.pod_kind.devices)
 
     def _choose_one(self, node: int, container: int) -> Choice | None:
         """One device: the first of those with the least left."""
@@ -197,13 +199,13 @@ class Chooser:
         if key in self._known:
             found = self._known[key]
         else:
-            found = self._known[key] = assign(self.shape.devices, slots, self._budget)
+            found = self._known[key] = assign(self.pod_kind.devices, slots, self._budget)
         if found is None:
             return None
         picks = []
         left: dict[int, int] = {}
         for number, position in found:
-            request, slot = self.shape.devices[number], slots[position]
+            request, slot = self.pod_kind.devices[number], slots[position]
             milli, mib = share(request, slot.usable_mib)
             picks.append((request.container, base + offsets[position], milli, mib))
             left[position] = left.get(position, slot.free_milli) - milli

@@ -2,7 +2,7 @@
 
 The rules are those of Kubernetes' own scheduler and kubelet, which checks affinity once more when
 it admits the pod. Only what lasts is judged: a node that is closed for the moment still matches,
-so no job becomes unsatisfiable because of it. Called by ``demand`` once per shape and node, and
+so no job becomes unsatisfiable because of it. Called by ``demand`` once per pod kind and node, and
 by the reasons.
 """
 

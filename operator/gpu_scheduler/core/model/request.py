@@ -1,7 +1,7 @@
 """What a pod asks for, as the planner sees it.
 
-A ``Shape`` is the equivalence class of pods that the planner may treat alike: equal shapes get
-equal answers, so each is scored once. Shapes are hashable and interned by the state.
+A ``PodKind`` is the equivalence class of pods that the planner may treat alike: equal pod kinds get
+equal answers, so each is scored once. Pod kinds are hashable and interned by the state.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,7 @@ class NodeFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class PodKind:
     """What one pod asks for."""
 
     devices: tuple[DeviceRequest, ...] = ()
@@ -86,7 +86,7 @@ class WaitingPod:
 
     uid: PodUID
     name: str
-    shape: Shape
+    pod_kind: PodKind
     avoid: frozenset[str] = frozenset()  # node names on which it, or a sibling, just failed
     since: float = 0.0  # epoch seconds from which it waits
     role: str = ""  # of its job; empty where the job has no roles

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gpu_scheduler.core.model.decision import Grant
-from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, Shape
+from gpu_scheduler.core.model.request import JobKey, PodKind, PodUID, ProjectName
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class RunningPod:
     leaving: bool = False  # it is being evicted or deleted: what it holds will be free
     spared: bool = False  # it cannot be evicted at present
     gang: bool = False  # the pods of its job go together or not at all
-    shape: Shape | None = None  # what it asked for; None = not known, it is never moved
+    pod_kind: PodKind | None = None  # what it asked for; None = not known, it is never moved
     moved: float = 0.0  # epoch seconds of the last time it had to move to another node; 0 = never
 
     @property

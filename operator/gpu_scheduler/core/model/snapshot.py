@@ -215,14 +215,14 @@ class Snapshot:
             kind.append(number)
         return kind
 
-    def has_room(self, node: int, shape: Footprint) -> bool:
+    def has_room(self, node: int, pod_kind: Footprint) -> bool:
         """Whether CPU, memory, ephemeral storage and a pod slot are free on the node."""
         cluster = self.cluster
         return (
             cluster.free_pods[node] > 0
-            and cluster.free_cpu_milli[node] >= shape.cpu_milli
-            and cluster.free_memory_bytes[node] >= shape.memory_bytes
-            and cluster.free_ephemeral_bytes[node] >= shape.ephemeral_bytes
+            and cluster.free_cpu_milli[node] >= pod_kind.cpu_milli
+            and cluster.free_memory_bytes[node] >= pod_kind.memory_bytes
+            and cluster.free_ephemeral_bytes[node] >= pod_kind.ephemeral_bytes
         )
 
     def has_free(self, picks: Picks) -> bool:

@@ -1,8 +1,8 @@
-"""How the shapes asked about look on one kind of node: alike ones are one class.
+"""How the pod kinds asked about look on one kind of node: alike ones are one class.
 
-Shapes that differ in memory, in models or in what nodes they choose often ask a node of one kind
+Pod kinds that differ in memory, in models or in what nodes they choose often ask a node of one kind
 for the same CPU and devices; they are scored once. What all states of nodes share is worked out
-here, when a shape is added. Called by ``rows``, used by ``column``.
+here, when a pod kind is added. Called by ``rows``, used by ``column``.
 """
 
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ MOST_AMOUNTS = 4_000  # of free CPU, remembered
 
 @dataclass(slots=True)
 class Classes:
-    """Classes of shapes on nodes of one kind.
+    """Classes of pod kinds on nodes of one kind.
 
     Attributes:
         milli: per device; NEVER where the kind does not serve, PICKED where ``Chooser`` picks.
@@ -28,8 +28,8 @@ class Classes:
         least_scarce: scarcity of the least scarce node that they could use.
         steps: distinct amounts of CPU, 0 first.
         step_of: [classes] where their CPU stands in ``steps``.
-        hard: class and row of each shape for which ``Chooser`` picks.
-        of_row: [rows] the class of each shape.
+        hard: class and row of each pod kind for which ``Chooser`` picks.
+        of_row: [rows] the class of each pod kind.
     """
 
     milli: Ints
@@ -44,7 +44,7 @@ class Classes:
 
 
 def classify(milli: Ints, count: Ints, size: Ints, wants: tuple[Ints, Ints]) -> Classes:
-    """The classes of some shapes on a kind of node; ``wants`` are CPU and scarcity, per shape."""
+    """The classes of pod kinds on a kind of node; ``wants``: CPU and scarcity, per pod kind."""
     rows = np.arange(1, len(milli) + 1)
     serves = milli != NEVER
     columns = np.stack(

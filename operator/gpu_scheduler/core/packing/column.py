@@ -1,8 +1,8 @@
-"""The keys of all shapes asked about on one node: what is worked out when a node changes.
+"""The keys of all pod kinds asked about on one node: what is worked out when a node changes.
 
-On a device with ``x`` milli free the same shapes fit in every node of a kind, and leave the same
+On a device with ``x`` milli free the same pod kinds fit in every node of a kind, and leave the same
 behind; such a part is made once for each ``x`` and a column is put together from the parts of its
-node. Invariant: the same keys as ``row`` gives for each shape alone. Called by ``table``.
+node. Invariant: the same keys as ``row`` gives for each pod kind alone. Called by ``table``.
 """
 
 from bisect import bisect_right
@@ -23,7 +23,7 @@ CLASS, FIXED, TAKEN, CPU, STEP, LEAST, GPU = range(7)
 
 @dataclass(slots=True)
 class Part:
-    """Placements of shapes, those that want the least CPU first.
+    """Placements of pod kinds, those that want the least CPU first.
 
     Attributes:
         numbers: [7, placements]

@@ -20,8 +20,8 @@ class KindScores:
         self.alike = len(set(kind)) <= 1
 
     def asks(self, chooser: Chooser, kind: int) -> tuple[int, int, int]:
-        """Milli, count and rank of a shape here; PICKED when ``Chooser`` has to pick."""
-        requests = chooser.shape.devices
+        """Milli, count and rank of a pod kind here; PICKED when ``Chooser`` has to pick."""
+        requests = chooser.pod_kind.devices
         if not requests:
             return 0, 0, 0
         if not chooser.eligible(kind):

@@ -1,8 +1,8 @@
-"""The typical shapes on one kind of node: what a state of such a node costs.
+"""The typical pod kinds on one kind of node: what a state of such a node costs.
 
 Per device, what the terms need to know of it (what it seats of each need of the mix, copies of each
-shape) depends on its free milli alone and stands in a look-up table; a node's is the sum over its
-devices. Placing a pod changes one device, or several alike, so its outcome is the base plus a
+pod kind) depends on its free milli alone and stands in a look-up table; a node's is the sum over
+its devices. Placing a pod changes one device, or several alike, so its outcome is the base plus a
 difference of two rows. In 32 bits: with weights that sum to WEIGHT nothing comes near 2**31.
 Called by ``column`` and ``row``.
 """
@@ -15,20 +15,20 @@ import numpy as np
 from gpu_scheduler.core.model.arrays import Ints, Small
 from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.devices import accepts
-from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.request import PodKind
 from gpu_scheduler.core.model.snapshot import DeviceKind, NodeKind
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.copies import used
 from gpu_scheduler.core.packing.fragmentation import usable
 from gpu_scheduler.core.packing.mix import Mix
 
-MOST_COPIES = 1 << 17  # of a shape on a node: more than it has milli
-NEVER = DEVICE_MILLI + 1  # what a device that does not serve a shape would have to have free
+MOST_COPIES = 1 << 17  # of a pod kind on a node: more than it has milli
+NEVER = DEVICE_MILLI + 1  # what a device that does not serve a pod kind would have to have free
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What typical shapes ask of the devices of a kind of node: milli per distinct device."""
+    """What typical pod kinds ask of the devices of a kind of node: milli per distinct device."""
 
     milli: tuple[int, ...]
     count: int
@@ -39,7 +39,7 @@ class KindLoad:
 
     ``devices`` are the distinct devices of the kind; ``tables[i][x]`` describes device ``i`` with
     ``x`` milli free: what of it all needs can use, seats for those of several devices, copies for
-    all shapes.
+    all pod kinds.
     """
 
     def __init__(self, kind: NodeKind, mix: Mix) -> None:
@@ -101,8 +101,8 @@ class Allowed:
     """What amounts of free CPU are enough for, a row each.
 
     Attributes:
-        weight: [amounts, needs] of the shapes that could run.
-        copies: [amounts, shapes] that could run at once.
+        weight: [amounts, needs] of the pod kinds that could run.
+        copies: [amounts, pod kinds] that could run at once.
     """
 
     weight: Small
@@ -119,10 +119,10 @@ def load_of(kind: NodeKind, mix: Mix) -> KindLoad:
     return KindLoad(kind, mix)
 
 
-def _need(shape: Shape, devices: list[DeviceKind]) -> Need:
-    request = shape.devices[0]
+def _need(pod_kind: PodKind, devices: list[DeviceKind]) -> Need:
+    request = pod_kind.devices[0]
     milli = (
-        min(share(request, device.usable_mib)[0], NEVER) if accepts(shape, device) else NEVER
+        min(share(request, device.usable_mib)[0], NEVER) if accepts(pod_kind, device) else NEVER
         for device in devices
     )
     return Need(tuple(milli), request.count)
@@ -135,7 +135,7 @@ def _charge(need: Need) -> int:
 
 
 def _table(needs: list[Need], need_of: list[Need], device: int) -> Small:
-    """[free milli, needs + needs of several + shapes]: seated, seats, copies of one device."""
+    """[free milli, needs + needs of several + pod kinds]: seated, seats, copies of one device."""
     free = np.arange(DEVICE_MILLI + 1, dtype=np.int32)[:, None]
     milli = np.array([need.milli[device] for need in needs], dtype=np.int32)
     each = np.array([need.milli[device] for need in need_of], dtype=np.int32)

@@ -2,8 +2,8 @@
 
 Along alike devices the free milli are sorted: which device it is does not matter for a score. A
 node is *regular* when every device has at least the memory that its free milli promise; on others
-(a ledger written by hand) the devices are picked one shape at a time. What one column needs is at
-hand at once; the arrays for rows, nodes grouped by kind, catch up when a row is made. Called by
+(a ledger written by hand) the devices are picked one pod kind at a time. What one column needs is
+at hand at once; the arrays for rows, nodes grouped by kind, catch up when a row is made. Called by
 ``table``.
 """
 

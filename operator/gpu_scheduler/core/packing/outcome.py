@@ -1,7 +1,7 @@
 """Placements that are possible, before they are scored: what a pod takes and what it leaves.
 
-Built by ``column`` (many shapes on one node) and by ``row`` (one shape on many nodes), scored by
-``scoring``.
+Built by ``column`` (many pod kinds on one node) and by ``row`` (one of them on many nodes), scored
+by ``scoring``.
 """
 
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The keys of one shape on many nodes of one kind: what is worked out when a shape is new.
+"""The keys of one pod kind on many nodes of one kind: what is worked out when a pod kind is new.
 
 A lone request on alike devices is tried on all free amounts that occur on a node; anything else
 takes the devices that ``Chooser`` picks by best fit. Called by ``table``.
@@ -23,8 +23,8 @@ def row_keys(
 
     Args:
         kind: of the nodes.
-        asks: milli, count and size of the shape there (see ``Look``).
-        cpu_milli: what the shape wants beside.
+        asks: milli, count and size of the pod kind there (see ``Look``).
+        cpu_milli: what the pod kind wants beside.
         nodes: [nodes, devices] free milli, rising where devices are alike; [nodes] free CPU;
             [nodes] milli-GPU to pay for scarcity.
         picked: placements that ``Chooser`` worked out, instead of trying devices; and for each

@@ -1,6 +1,6 @@
-"""The rows of a score table: the shapes asked about, and where they may run.
+"""The rows of a score table: the pod kinds asked about, and where they may run.
 
-Arrays grow by doubling; ``keys[:count]`` and the others are valid. A row's shape is worked out once
+Arrays grow by doubling; ``keys[:count]`` and the others are valid. A row's kind is worked out once
 per kind of node. Between cycles rows nobody asked for are dropped. Called by ``table``.
 """
 
@@ -22,7 +22,7 @@ from gpu_scheduler.core.packing.node_columns import Store
 
 
 class Rows:
-    """Shapes by nodes."""
+    """Pod kinds by nodes."""
 
     def __init__(self, snapshot: Snapshot, scarce: Ints, kinds: list[KindScores]) -> None:
         self._snapshot, self._scarce, self._kinds = snapshot, scarce, kinds
@@ -31,7 +31,7 @@ class Rows:
         self.at: dict[Demand, int] = {}
         self.used: set[Demand] = set()
         self._most_memory = self._most_ephemeral = 0
-        self._choosy = False  # whether a shape cannot go everywhere
+        self._choosy = False  # whether a pod kind cannot go everywhere
         self._reset(8)
 
     @property
@@ -44,11 +44,11 @@ class Rows:
         at = self.count
         if at == len(self.keys):
             self._grow()
-        shape = demand.shape
+        pod_kind = demand.pod_kind
         self.demands.append(demand)
         self.at[demand] = at
-        self._cpu[at] = shape.cpu_milli
-        self._memory[at], self._ephemeral[at] = shape.memory_bytes, shape.ephemeral_bytes
+        self._cpu[at] = pod_kind.cpu_milli
+        self._memory[at], self._ephemeral[at] = pod_kind.memory_bytes, pod_kind.ephemeral_bytes
         self.usable[at] = False
         self.usable[at, demand.usable] = True
         self._choosy |= len(demand.usable) < self._nodes
@@ -57,8 +57,8 @@ class Rows:
             milli, count, rank = kind.asks(demand.chooser, number)
             self._asks[number][:, at] = milli, count, rank
             self._alone[number].append(count == 1 and 0 < milli < NEVER)
-        self._most_memory = max(self._most_memory, shape.memory_bytes)
-        self._most_ephemeral = max(self._most_ephemeral, shape.ephemeral_bytes)
+        self._most_memory = max(self._most_memory, pod_kind.memory_bytes)
+        self._most_ephemeral = max(self._most_ephemeral, pod_kind.ephemeral_bytes)
         self._columns.clear()
         self._picked.clear()
         return at
@@ -114,7 +114,7 @@ class Rows:
         return min(keys.MOST_RANKS, choice.rank // devices)
 
     def admit(self, node: int, column: Ints) -> Ints:
-        """The column, blocked where the node is not the shape's or its memory is not enough."""
+        """The column, blocked where the node is not the pod kind's or its memory is not enough."""
         n, cluster = self.count, self._snapshot.cluster
         if cluster.free_pods[node] <= 0:
             return np.full(n, keys.BLOCKED)

@@ -1,6 +1,6 @@
 """The scarcity term: nodes that the workload needs more of than there is are not given away.
 
-Spread what each shape of the mix wants, scaled so that all together fill the cluster, over the
+Spread what each pod kind of the mix wants, scaled so that all together fill the cluster, over the
 nodes that could run it, in proportion to their GPUs. Where more is wanted than there is, the
 excess is the scarcity of the node. Constraints of every sort count: models, GPUs per node, CPU
 and memory. Ours; docs/packing.md says what it is worth.
@@ -13,7 +13,7 @@ import numpy as np
 from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.devices import accepts
-from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.request import PodKind
 from gpu_scheduler.core.model.snapshot import NodeKind, Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.mix import Mix
@@ -46,13 +46,13 @@ def scarcity_milli(mix: Mix, snapshot: Snapshot) -> Ints:
 def _wanted(
     mix: Mix, kinds: Sequence[NodeKind], kind: Ints, cpu: Ints, memory: Ints
 ) -> tuple[list[int], list[Flags]]:
-    """Milli-GPU wanted by each shape that some node could run, and those nodes."""
+    """Milli-GPU wanted by each pod kind that some node could run, and those nodes."""
     wanted, runs = [], []
-    for shape, count in mix.wanted:
-        if not shape.devices:
+    for pod_kind, count in mix.wanted:
+        if not pod_kind.devices:
             continue
-        costs = np.array([milli_on(shape, k) for k in kinds], dtype=np.int64)
-        where = (cpu >= shape.cpu_milli) & (memory >= shape.memory_bytes)
+        costs = np.array([milli_on(pod_kind, k) for k in kinds], dtype=np.int64)
+        where = (cpu >= pod_kind.cpu_milli) & (memory >= pod_kind.memory_bytes)
         if len(kind):
             where &= costs[kind] > 0
         if where.any():
@@ -61,9 +61,9 @@ def _wanted(
     return wanted, runs
 
 
-def milli_on(shape: Shape, kind: NodeKind) -> int:
+def milli_on(pod_kind: PodKind, kind: NodeKind) -> int:
     """Milli-GPU that a pod with one request takes on an empty node of a kind; 0 = cannot run."""
-    request = shape.devices[0]
-    takes = [share(request, d.usable_mib)[0] for d in kind if accepts(shape, d)]
+    request = pod_kind.devices[0]
+    takes = [share(request, d.usable_mib)[0] for d in kind if accepts(pod_kind, d)]
     takes = sorted(milli for milli in takes if milli <= DEVICE_MILLI)[: request.count]
     return sum(takes) if len(takes) == request.count else 0

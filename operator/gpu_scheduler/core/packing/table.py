@@ -1,6 +1,6 @@
-"""A table of keys, shapes by nodes, in which only what changed is scored again.
+"""A table of keys, pod kinds by nodes, in which only what changed is scored again.
 
-Each shape that was asked about has a row. When a node changes its column is worked out for all
+Each pod kind that was asked about has a row. When a node changes its column is worked out for all
 rows at once, and remembered by the node's state: in a cluster of equal nodes most states have been
 seen before. Invariant: after ``best`` the least key of a row is what a full scan would choose.
 Called by ``scores``.
@@ -32,7 +32,7 @@ _ROW_CHUNK = 2_000  # nodes scored together: bounds the memory of one step
 
 
 class ScoreTable:
-    """Keys of the shapes asked about, on all nodes of a snapshot."""
+    """Keys of the pod kinds asked about, on all nodes of a snapshot."""
 
     def __init__(self, snapshot: Snapshot, packing: Packing, mix: Mix) -> None:
         self._snapshot = snapshot
@@ -122,7 +122,7 @@ class ScoreTable:
         return column
 
     def _scored(self, node: int, column: Column) -> Ints:
-        """The keys of all shapes on one node, whether they may go there or not."""
+        """The keys of all pod kinds on one node, whether they may go there or not."""
         cpu, free = self._mirror.of(node)
         picked = [
             placement
@@ -147,7 +147,7 @@ class ScoreTable:
                 if len(nodes) and (picked[0] or not hard):
                     scarce = np.maximum(0, self._scarce[nodes] - rows.least_scarce[at])
                     states = (*mirror.of_many(kind, nodes), scarce)
-                    cpu_milli = demand.shape.cpu_milli
+                    cpu_milli = demand.pod_kind.cpu_milli
                     row[nodes] = row_keys(self._kinds[kind], asks, cpu_milli, states, picked)
         for node in np.flatnonzero(usable & ~regular).tolist():
             row[node] = self._scored(node, rows.column_picked(self._snapshot.kind[node]))[at]
@@ -171,8 +171,8 @@ class ScoreTable:
         return found, where
 
     def _picked(self, at: int, demand: Demand, node: int) -> Picked | None:
-        snapshot, shape = self._snapshot, demand.shape
-        if not shape.devices or snapshot.cluster.free_cpu_milli[node] < shape.cpu_milli:
+        snapshot, pod_kind = self._snapshot, demand.pod_kind
+        if not pod_kind.devices or snapshot.cluster.free_cpu_milli[node] < pod_kind.cpu_milli:
             return None
         choice = demand.chooser.choose(node)
         if choice is None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from tests.unit.builders import A30, A100, GIB, ClusterBuilder, project, projects, shape
+from tests.unit.builders import A30, A100, GIB, ClusterBuilder, pod_kind, project, projects
 from tests.unit.core.peer_builders import HOST, Standing, apart, near, peers, spread
 from tests.unit.core.properties.play import Play, Pod
 
@@ -22,8 +22,8 @@ from gpu_scheduler.core.model.request import (
     DeviceRequest,
     Gang,
     NodeFilter,
+    PodKind,
     Project,
-    Shape,
     Term,
     Toleration,
     Topology,
@@ -52,26 +52,26 @@ WHERES = (
     NodeFilter(terms=(Term(labels=(Requirement(HOST, "NotIn", ("n0",)),)),)),
     NodeFilter(tolerations=(Toleration("dedicated", "Exists"),)),
 )
-SHAPES = (
-    (shape(125), 2),
-    (shape(300), 2),
-    (shape(500), 6),
-    (shape(500, cpu_milli=6_000, memory_bytes=20 * GIB), 2),
-    (shape(1000), 8),
-    (shape(1000, cpu_milli=20_000), 2),
-    (shape(1000, count=2), 4),
-    (shape(1000, count=4), 2),
-    (shape(250, count=2), 2),
-    (shape(mib=9_000), 2),
-    (shape(mib=12_000, count=2), 1),
-    (shape(700, models=("a100",)), 2),
-    (shape(1000, models=("a30",)), 2),
-    (shape(1000, models=("a100", "a30")), 2),
-    (shape(600, min_compute=(8, 0)), 1),
-    (shape(containers=[DeviceRequest(0, 1, 600), DeviceRequest(1, 1, 300)]), 1),
-    (shape(containers=[DeviceRequest(0, 1, 500), DeviceRequest(1, 1, 0, 8_000)]), 1),
-    (shape(containers=[DeviceRequest(0, 2, 1000), DeviceRequest(1, 1, 200)]), 1),
-    (shape(cpu_milli=8_000, memory_bytes=GIB), 2),
+POD_KINDS = (
+    (pod_kind(125), 2),
+    (pod_kind(300), 2),
+    (pod_kind(500), 6),
+    (pod_kind(500, cpu_milli=6_000, memory_bytes=20 * GIB), 2),
+    (pod_kind(1000), 8),
+    (pod_kind(1000, cpu_milli=20_000), 2),
+    (pod_kind(1000, count=2), 4),
+    (pod_kind(1000, count=4), 2),
+    (pod_kind(250, count=2), 2),
+    (pod_kind(mib=9_000), 2),
+    (pod_kind(mib=12_000, count=2), 1),
+    (pod_kind(700, models=("a100",)), 2),
+    (pod_kind(1000, models=("a30",)), 2),
+    (pod_kind(1000, models=("a100", "a30")), 2),
+    (pod_kind(600, min_compute=(8, 0)), 1),
+    (pod_kind(containers=[DeviceRequest(0, 1, 600), DeviceRequest(1, 1, 300)]), 1),
+    (pod_kind(containers=[DeviceRequest(0, 1, 500), DeviceRequest(1, 1, 0, 8_000)]), 1),
+    (pod_kind(containers=[DeviceRequest(0, 2, 1000), DeviceRequest(1, 1, 200)]), 1),
+    (pod_kind(cpu_milli=8_000, memory_bytes=GIB), 2),
 )
 FRACTIONS = (1, 2, 4, 6, 7)  # and who needs several GPUs: consolidation has something to do
 PRIORITIES = (50, 50, 50, 50, 10, 90)
@@ -128,8 +128,8 @@ class History(Play):
         self._late: list[Pod] = []
         self._rules = random.random() < 0.25
         self._gangs = random.choice((0.0, 0.3, 0.7))
-        some = random.sample(range(len(SHAPES)), 5) if random.random() < 0.5 else FRACTIONS
-        self._shapes = [what for i in some for what in [SHAPES[i][0]] * SHAPES[i][1]]
+        some = random.sample(range(len(POD_KINDS)), 5) if random.random() < 0.5 else FRACTIONS
+        self._pod_kinds = [what for i in some for what in [POD_KINDS[i][0]] * POD_KINDS[i][1]]
         self._build()
         if random.random() < 0.15 and self._empty.dev_id:
             self._strangers[random.choice(self._empty.dev_id)] = random.choice((300, 1000, 1300))
@@ -143,7 +143,7 @@ class History(Play):
             if random.random() < 0.5 or device in self._strangers:
                 continue
             milli, name = random.choice((300, 500)), f"s{d}"
-            pod = Pod(name, random.choice(sorted(self.projects)), shape(milli))
+            pod = Pod(name, random.choice(sorted(self.projects)), pod_kind(milli))
             if self._rules:
                 self.who[name] = PEERS[0]
             grants = (Grant(0, device, milli, milli * c.dev_usable_mib[d] // 1000),)
@@ -298,14 +298,14 @@ class History(Play):
             "created": self.now,
             "limit": random.random() < 0.4,
         }
-        first = self._shape()
-        shapes = [first] * count
+        first = self._pod_kind()
+        pod_kinds = [first] * count
         if gang:
             topology = random.choice((None, None, Topology(ZONE), Topology(ZONE, required=False)))
             about |= {"gang": name, "size": count, "distinct": random.random() < 0.7}
             about |= {"topology": topology}
             seconds = seconds[:1] * count
-            shapes = random.choice((shapes, [first, *[self._shape()] * (count - 1)]))
+            pod_kinds = random.choice((pod_kinds, [first, *[self._pod_kind()] * (count - 1)]))
         else:
             about["job"] = name
         who, spared = random.choice(PEERS), random.random() < 0.05
@@ -314,11 +314,13 @@ class History(Play):
                 self.who[f"{name}-{i}"] = who
             if spared:
                 self.spared.add(f"{name}-{i}")
-        found = zip(shapes, seconds, strict=True)
-        return [Pod(f"{name}-{i}", shape=w, seconds=s, **about) for i, (w, s) in enumerate(found)]  # type: ignore[arg-type]
+        found = zip(pod_kinds, seconds, strict=True)
+        return [
+            Pod(f"{name}-{i}", pod_kind=w, seconds=s, **about) for i, (w, s) in enumerate(found)
+        ]  # type: ignore[arg-type]
 
-    def _shape(self) -> Shape:
-        found = self._random.choice(self._shapes)
+    def _pod_kind(self) -> PodKind:
+        found = self._random.choice(self._pod_kinds)
         if self._random.random() < 0.15:
             return replace(found, where=self._random.choice(WHERES))
         return found

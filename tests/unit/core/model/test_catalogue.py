@@ -1,7 +1,7 @@
 """Classes of GPUs in the planner: which class a device is of, and which device is the cheapest."""
 
 import pytest
-from tests.unit.builders import A30, A100, ClusterBuilder, dell_selfhosted, job, projects, shape
+from tests.unit.builders import A30, A100, ClusterBuilder, dell_selfhosted, job, pod_kind, projects
 
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind, either
 from gpu_scheduler.core.packing.policy import Packing
@@ -23,27 +23,27 @@ def landed(builder: ClusterBuilder, what, *kinds: GPUKind, packing=Packing.FRAGM
 
 @pytest.mark.parametrize("packing", list(Packing))
 def test_memory_goes_to_the_smallest_device_where_no_prices_are_known(packing: Packing):
-    assert landed(dell_selfhosted(), shape(mib=20_000), packing=packing) == "dell-3"
-    assert landed(dell_selfhosted(), shape(mib=30_000), packing=packing) == "dell-0"
+    assert landed(dell_selfhosted(), pod_kind(mib=20_000), packing=packing) == "dell-3"
+    assert landed(dell_selfhosted(), pod_kind(mib=30_000), packing=packing) == "dell-0"
 
 
 @pytest.mark.parametrize("packing", list(Packing))
 def test_memory_goes_to_the_cheapest_device_where_all_have_a_price(packing: Packing):
     prices = GPUKind("a100", "a100", 900_000), GPUKind("a30", "a30", 1_100_000)
-    assert landed(dell_selfhosted(), shape(mib=20_000), *prices, packing=packing) == "dell-0"
+    assert landed(dell_selfhosted(), pod_kind(mib=20_000), *prices, packing=packing) == "dell-0"
     prices = GPUKind("a100", "a100", 3_670_000), GPUKind("a30", "a30", 1_100_000)
-    assert landed(dell_selfhosted(), shape(mib=20_000), *prices, packing=packing) == "dell-3"
+    assert landed(dell_selfhosted(), pod_kind(mib=20_000), *prices, packing=packing) == "dell-3"
 
 
 def test_a_device_without_a_price_leaves_the_order_to_memory():
     only = GPUKind("a100", "a100", 1)
-    assert landed(dell_selfhosted(), shape(mib=20_000), only) == "dell-3"
+    assert landed(dell_selfhosted(), pod_kind(mib=20_000), only) == "dell-3"
 
 
 def test_models_that_are_named_are_ordered_by_price_too():
     builder = ClusterBuilder().node("a", 1, A100).node("b", 1, A30).node("c", 1, T4)
     prices = GPUKind("a100", "a100", 5), GPUKind("a30", "a30", 7), GPUKind("t4", "t4", 1)
-    what = shape(mib=10_000, models=("a100", "a30"))
+    what = pod_kind(mib=10_000, models=("a100", "a30"))
     assert landed(builder, what, *prices) == "a"
 
 
@@ -51,20 +51,20 @@ def test_the_cheapest_device_of_a_mixed_node_is_taken():
     builder = ClusterBuilder().node("a", models=[A30, A100])
     cluster = builder.obj()
     cluster.catalogue = Catalogue((GPUKind("a100", "a100", 5), GPUKind("a30", "a30", 7)))
-    result = plan(cluster, projects(), [job("j", shape(mib=10_000))])
+    result = plan(cluster, projects(), [job("j", pod_kind(mib=10_000))])
     assert result.assignments[0].grants[0].device == "a/1"
 
 
 def test_a_request_by_share_does_not_look_at_prices():
     prices = GPUKind("a100", "a100", 9), GPUKind("a30", "a30", 1)
     builder = dell_selfhosted().held("dell-0/0", 500)
-    assert landed(builder, shape(500), *prices) == "dell-0"
+    assert landed(builder, pod_kind(500), *prices) == "dell-0"
 
 
 def test_new_prices_reach_a_planner_that_remembers():
     cluster, session = dell_selfhosted().obj(), Session()
     cluster.catalogue = Catalogue((GPUKind("a100", "a100", 5), GPUKind("a30", "a30", 7)))
-    jobs = [job("j", shape(mib=20_000))]
+    jobs = [job("j", pod_kind(mib=20_000))]
     assert plan(cluster, projects(), jobs, session=session).assignments[0].node == "dell-0"
     cluster.catalogue = Catalogue((GPUKind("a100", "a100", 7), GPUKind("a30", "a30", 5)))
     assert plan(cluster, projects(), jobs, session=session).assignments[0].node == "dell-3"

@@ -1,7 +1,7 @@
 """Which products a model means."""
 
 import pytest
-from tests.unit.builders import A100, ClusterBuilder, job, project, projects, shape
+from tests.unit.builders import A100, ClusterBuilder, job, pod_kind, project, projects
 
 from gpu_scheduler.core.model.catalogue import Catalogue, GPUKind
 from gpu_scheduler.core.model.decision import Reason
@@ -68,7 +68,7 @@ def test_a_model_is_shown_as_the_product_spells_it(model: str, product: str, sho
 def test_a_job_for_an_a10_does_not_start_on_an_a100() -> None:
     cluster = ClusterBuilder().node("a", 2, A100).obj()
     teams = projects(project("team-a", 4000))
-    result = plan(cluster, teams, [job("j", shape(500, models=("a10",)))])
+    result = plan(cluster, teams, [job("j", pod_kind(500, models=("a10",)))])
     assert result.assignments == ()
     assert result.waits[0].reason is Reason.UNSATISFIABLE
     assert result.waits[0].message == (

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import accepts
-from gpu_scheduler.core.model.request import Shape
+from gpu_scheduler.core.model.request import PodKind
 from gpu_scheduler.core.model.snapshot import DeviceKind, Snapshot
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.policy import COPIES_PERCENT, UNIT, WEIGHT
@@ -13,10 +13,10 @@ from gpu_scheduler.core.packing.policy import COPIES_PERCENT, UNIT, WEIGHT
 FAR = 10**9
 
 
-def needs(shape: Shape, device: DeviceKind) -> int:
+def needs(pod_kind: PodKind, device: DeviceKind) -> int:
     """Milli of one device, more than there is where it does not serve."""
-    milli = share(shape.devices[0], device.usable_mib)[0]
-    return milli if accepts(shape, device) and milli <= 1000 else FAR
+    milli = share(pod_kind.devices[0], device.usable_mib)[0]
+    return milli if accepts(pod_kind, device) and milli <= 1000 else FAR
 
 
 @dataclass(frozen=True)
@@ -32,35 +32,35 @@ class State:
         return sum(self.free)
 
 
-def fragmentation_of(state: State, shape: Shape) -> int:
+def fragmentation_of(state: State, pod_kind: PodKind) -> int:
     """F_n(m)."""
-    if not shape.devices or state.cpu < shape.cpu_milli:
+    if not pod_kind.devices or state.cpu < pod_kind.cpu_milli:
         return state.total
-    fits = [f >= needs(shape, d) for f, d in zip(state.free, state.kind, strict=True)]
-    if sum(fits) < shape.devices[0].count:
+    fits = [f >= needs(pod_kind, d) for f, d in zip(state.free, state.kind, strict=True)]
+    if sum(fits) < pod_kind.devices[0].count:
         return state.total
     return sum(f for f, fit in zip(state.free, fits, strict=True) if not fit)
 
 
 def fragmentation(state: State, mix: Mix) -> int:
     """F_n times WEIGHT."""
-    return sum(weight * fragmentation_of(state, shape) for shape, weight in mix.typical)
+    return sum(weight * fragmentation_of(state, pod_kind) for pod_kind, weight in mix.typical)
 
 
-def unused_of(state: State, shape: Shape) -> int:
+def unused_of(state: State, pod_kind: PodKind) -> int:
     """Free GPU left when the node is filled with copies of one pod."""
-    if not shape.devices:
+    if not pod_kind.devices:
         return state.total
-    count = shape.devices[0].count
-    asked = [needs(shape, device) for device in state.kind]
+    count = pod_kind.devices[0].count
+    asked = [needs(pod_kind, device) for device in state.kind]
     copies = sum(f // n for f, n in zip(state.free, asked, strict=True)) // count
-    copies = min(copies, state.cpu // max(1, shape.cpu_milli))
+    copies = min(copies, state.cpu // max(1, pod_kind.cpu_milli))
     return state.total - copies * count * min(asked, default=0) if copies else state.total
 
 
 def unused(state: State, mix: Mix) -> int:
     """The copies term times WEIGHT."""
-    return sum(weight * unused_of(state, shape) for shape, weight in mix.typical)
+    return sum(weight * unused_of(state, pod_kind) for pod_kind, weight in mix.typical)
 
 
 def cost(state: State, mix: Mix) -> int:
@@ -74,10 +74,10 @@ def excess(mix: Mix, snapshot: Snapshot) -> list[float]:
     nodes = range(len(snapshot.kind))
     size = [len(snapshot.kinds[snapshot.kind[n]]) * 1000 for n in nodes]
     wanted = []
-    for shape, count in mix.wanted:
-        if not shape.devices:
+    for pod_kind, count in mix.wanted:
+        if not pod_kind.devices:
             continue
-        could = {n: least for n in nodes if (least := _milli_on(shape, n, snapshot)) is not None}
+        could = {n: least for n in nodes if (least := _milli_on(pod_kind, n, snapshot)) is not None}
         if could:
             wanted.append((min(could.values()) * count, list(could)))
     everything = sum(milli for milli, _ in wanted)
@@ -89,13 +89,13 @@ def excess(mix: Mix, snapshot: Snapshot) -> list[float]:
     return [max(0.0, p / size[n] - 1) if size[n] else 0.0 for n, p in enumerate(pressure)]
 
 
-def _milli_on(shape: Shape, n: int, snapshot: Snapshot) -> int | None:
+def _milli_on(pod_kind: PodKind, n: int, snapshot: Snapshot) -> int | None:
     node = snapshot.cluster.nodes[n]
-    if node.cpu_milli < shape.cpu_milli or node.memory_bytes < shape.memory_bytes:
+    if node.cpu_milli < pod_kind.cpu_milli or node.memory_bytes < pod_kind.memory_bytes:
         return None
-    asked = sorted(needs(shape, device) for device in snapshot.kinds[snapshot.kind[n]])
-    asked = [milli for milli in asked if milli < FAR][: shape.devices[0].count]
-    return sum(asked) if len(asked) == shape.devices[0].count else None
+    asked = sorted(needs(pod_kind, device) for device in snapshot.kinds[snapshot.kind[n]])
+    asked = [milli for milli in asked if milli < FAR][: pod_kind.devices[0].count]
+    return sum(asked) if len(asked) == pod_kind.devices[0].count else None
 
 
 def state_of(snapshot: Snapshot, node: int) -> State:
@@ -116,16 +116,16 @@ def placements(demand: Demand, node: int, snapshot: Snapshot) -> list[tuple[dict
 
     All devices for a lone request of one on alike devices, else the choice of ``Chooser``.
     """
-    if not snapshot.has_room(node, demand.shape):
+    if not snapshot.has_room(node, demand.pod_kind):
         return []
     choice = demand.chooser.choose(node)
     if choice is None:
         return []
-    base, requests = snapshot.cluster.first[node], demand.shape.devices
+    base, requests = snapshot.cluster.first[node], demand.pod_kind.devices
     kind = snapshot.kinds[snapshot.kind[node]]
     if len(requests) == 1 and requests[0].count == 1 and len(set(kind)) == 1:
         free = state_of(snapshot, node).free
-        milli = needs(demand.shape, kind[0])
+        milli = needs(demand.pod_kind, kind[0])
         return [({o: milli}, f - milli) for o, f in enumerate(free) if f >= milli]
     taken: dict[int, int] = {}
     for _, device, milli, _ in choice.picks:

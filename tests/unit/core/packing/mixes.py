@@ -1,28 +1,28 @@
 """Mixes and states for property tests."""
 
 from hypothesis import strategies as st
-from tests.unit.builders import A30, A100, COMPUTE, USABLE_MIB, shape
+from tests.unit.builders import A30, A100, COMPUTE, USABLE_MIB, pod_kind
 
-from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, Shape
+from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodKind
 from gpu_scheduler.core.model.snapshot import DeviceKind
 from gpu_scheduler.core.packing.mix import Mix, mix_of
 
 PODS = [
-    shape(1000, cpu_milli=8000),
-    shape(500, cpu_milli=2000),
-    shape(330),
-    shape(810, cpu_milli=7000, memory_bytes=3 << 30),
-    shape(125, cpu_milli=500),
-    shape(1000, count=2, cpu_milli=16_000),
-    shape(1000, count=4, cpu_milli=32_000),
-    shape(250, count=2, cpu_milli=1000),
-    shape(mib=10_000, cpu_milli=3000),
-    shape(400, models=("a30",), cpu_milli=1000),
-    shape(700, min_compute=(9, 0)),
-    shape(containers=[DeviceRequest(0, 1, 400), DeviceRequest(1, 1, 300)], cpu_milli=2000),
-    shape(cpu_milli=4000),
-    shape(330, where=NodeFilter(selector=(("zone", "b"),))),
-    shape(
+    pod_kind(1000, cpu_milli=8000),
+    pod_kind(500, cpu_milli=2000),
+    pod_kind(330),
+    pod_kind(810, cpu_milli=7000, memory_bytes=3 << 30),
+    pod_kind(125, cpu_milli=500),
+    pod_kind(1000, count=2, cpu_milli=16_000),
+    pod_kind(1000, count=4, cpu_milli=32_000),
+    pod_kind(250, count=2, cpu_milli=1000),
+    pod_kind(mib=10_000, cpu_milli=3000),
+    pod_kind(400, models=("a30",), cpu_milli=1000),
+    pod_kind(700, min_compute=(9, 0)),
+    pod_kind(containers=[DeviceRequest(0, 1, 400), DeviceRequest(1, 1, 300)], cpu_milli=2000),
+    pod_kind(cpu_milli=4000),
+    pod_kind(330, where=NodeFilter(selector=(("zone", "b"),))),
+    pod_kind(
         containers=[DeviceRequest(0, 1, 400), DeviceRequest(1, 1, 300)],
         where=NodeFilter(selector=(("zone", "b"),)),
     ),
@@ -51,6 +51,6 @@ def free_milli(count: int) -> st.SearchStrategy[tuple[int, ...]]:
     return st.tuples(*[amounts] * count)
 
 
-def pods() -> st.SearchStrategy[list[Shape | None]]:
+def pods() -> st.SearchStrategy[list[PodKind | None]]:
     """Pods one after the other; None = half of them leave."""
     return st.lists(st.one_of(st.sampled_from(PODS), st.none()), max_size=30)

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import A30, A100, ClusterBuilder, shape
+from tests.unit.builders import A30, A100, ClusterBuilder, pod_kind
 from tests.unit.core.packing import definitions
 from tests.unit.core.packing.mixes import PODS, mixes, pods
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.demand import Demand
-from gpu_scheduler.core.model.request import ProjectName, Shape
+from gpu_scheduler.core.model.request import PodKind, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.mix import Mix, mix_of
 from gpu_scheduler.core.packing.policy import BUCKET_MILLI, UNIT, WEIGHT, Packing
@@ -49,9 +49,9 @@ class Scan:
         return min(ranked)[-2:] if ranked else None
 
     def _placements(self, demand: Demand, node: int) -> list[tuple[dict[int, int], int]]:
-        if self._snapshot.cluster.nodes[node].name == "forged" and demand.shape.devices:
+        if self._snapshot.cluster.nodes[node].name == "forged" and demand.pod_kind.devices:
             choice = demand.chooser.choose(node)
-            if choice is None or not self._snapshot.has_room(node, demand.shape):
+            if choice is None or not self._snapshot.has_room(node, demand.pod_kind):
                 return []
             base = self._snapshot.cluster.first[node]
             taken: dict[int, int] = {}
@@ -63,9 +63,9 @@ class Scan:
     def _rank(
         self, demand: Demand, node: int, taken: dict[int, int], left: int
     ) -> tuple[int, int, int, int]:
-        snapshot, shape_ = self._snapshot, demand.shape
+        snapshot, pod_kind_ = self._snapshot, demand.pod_kind
         before = definitions.state_of(snapshot, node)
-        after = definitions.without(before, taken, shape_.cpu_milli)
+        after = definitions.without(before, taken, pod_kind_.cpu_milli)
         size = sum(before.kind[o].rank for o in taken) // max(1, len(taken))
         size = size if demand.chooser.by_size else 0
         if self._packing is Packing.FRAGMENTATION:
@@ -88,7 +88,7 @@ class Scan:
 @settings(deadline=None, max_examples=40)
 @given(steps=pods(), mix=mixes())
 def test_the_table_names_the_node_and_the_device_that_a_scan_would(
-    packing: Packing, steps: list[Shape | None], mix: Mix
+    packing: Packing, steps: list[PodKind | None], mix: Mix
 ):
     snapshot = Snapshot(cluster())
     demands = {each: Demand(each, snapshot) for each in PODS}
@@ -104,7 +104,7 @@ def test_the_table_names_the_node_and_the_device_that_a_scan_would(
             snapshot.take(found[0], step, found[1].picks, TEAM)
 
 
-def best(builder: ClusterBuilder, pod: Shape, packing: Packing, mix: Mix) -> tuple[str, str]:
+def best(builder: ClusterBuilder, pod: PodKind, packing: Packing, mix: Mix) -> tuple[str, str]:
     snapshot = Snapshot(builder.obj())
     found = ScoreTable(snapshot, packing, mix).best(Demand(pod, snapshot))
     assert found is not None
@@ -114,40 +114,40 @@ def best(builder: ClusterBuilder, pod: Shape, packing: Packing, mix: Mix) -> tup
 
 def test_a_fraction_goes_where_it_leaves_the_least_that_others_cannot_use():
     builder = ClusterBuilder().node("a").held("a/0", 300).held("a/1", 600)
-    mix = mix_of({shape(700): 1})
+    mix = mix_of({pod_kind(700): 1})
     # Best fit would break up a/0, the last device that serves the typical pod.
-    assert best(builder, shape(300), Packing.FRAGMENTATION, mix) == ("a", "a/1")
-    mix = mix_of({shape(400): 1})
-    assert best(builder, shape(300), Packing.FRAGMENTATION, mix) == ("a", "a/0")
+    assert best(builder, pod_kind(300), Packing.FRAGMENTATION, mix) == ("a", "a/1")
+    mix = mix_of({pod_kind(400): 1})
+    assert best(builder, pod_kind(300), Packing.FRAGMENTATION, mix) == ("a", "a/0")
 
 
 def test_spreading_takes_the_emptiest_node_and_device():
     builder = ClusterBuilder().node("a").node("b").held("a/0", 100).held("b/0", 50)
-    mix = mix_of({shape(500): 1})
-    assert best(builder, shape(300), Packing.SPREAD, mix) == ("b", "b/1")
-    assert best(builder, shape(300), Packing.BEST_FIT, mix) == ("a", "a/0")
+    mix = mix_of({pod_kind(500): 1})
+    assert best(builder, pod_kind(300), Packing.SPREAD, mix) == ("b", "b/1")
+    assert best(builder, pod_kind(300), Packing.BEST_FIT, mix) == ("a", "a/0")
 
 
 def test_a_model_that_others_must_have_is_left_alone():
     builder = ClusterBuilder().node("a30", 2, A30).node("a100", 2).node("spare", 2)
-    mix = mix_of({shape(1000, models=("a30",)): 5, shape(1000): 5})
-    assert best(builder, shape(1000), Packing.FRAGMENTATION, mix)[0] == "a100"
-    assert best(builder, shape(1000, models=("a30",)), Packing.FRAGMENTATION, mix)[0] == "a30"
+    mix = mix_of({pod_kind(1000, models=("a30",)): 5, pod_kind(1000): 5})
+    assert best(builder, pod_kind(1000), Packing.FRAGMENTATION, mix)[0] == "a100"
+    assert best(builder, pod_kind(1000, models=("a30",)), Packing.FRAGMENTATION, mix)[0] == "a30"
 
 
 def test_the_only_node_for_rare_large_pods_is_left_alone():
     builder = ClusterBuilder().node("large", 8).node("small", 8, cpu_milli=64_000)
-    large = shape(1000, count=8, cpu_milli=120_000)
-    mix = mix_of({shape(1000, cpu_milli=1000): 99, large: 1})
-    assert best(builder, shape(1000), Packing.FRAGMENTATION, mix)[0] == "small"
-    assert best(builder, shape(1000), Packing.FGD, mix)[0] == "large"  # too rare to be typical
+    large = pod_kind(1000, count=8, cpu_milli=120_000)
+    mix = mix_of({pod_kind(1000, cpu_milli=1000): 99, large: 1})
+    assert best(builder, pod_kind(1000), Packing.FRAGMENTATION, mix)[0] == "small"
+    assert best(builder, pod_kind(1000), Packing.FGD, mix)[0] == "large"  # too rare to be typical
 
 
 def test_between_nodes_of_equal_points_fgd_takes_the_first_and_the_default_the_fullest():
     builder = ClusterBuilder().node("empty", 4).node("fuller", 4).held("fuller/0", 1000)
-    mix = mix_of({shape(1000): 1})
-    assert best(builder, shape(1000), Packing.FGD, mix)[0] == "empty"
-    assert best(builder, shape(1000), Packing.FRAGMENTATION, mix)[0] == "fuller"
+    mix = mix_of({pod_kind(1000): 1})
+    assert best(builder, pod_kind(1000), Packing.FGD, mix)[0] == "empty"
+    assert best(builder, pod_kind(1000), Packing.FRAGMENTATION, mix)[0] == "fuller"
 
 
 def test_the_sigmoid_of_the_published_program_makes_whole_points():
@@ -159,7 +159,7 @@ def test_the_sigmoid_of_the_published_program_makes_whole_points():
 @given(st.integers(0, 3), st.booleans())
 def test_barred_nodes_are_passed_over(number: int, all_of_them: bool):
     snapshot = Snapshot(ClusterBuilder().node("a").node("b").node("c").node("d").obj())
-    table = ScoreTable(snapshot, Packing.FRAGMENTATION, mix_of({shape(500): 1}))
+    table = ScoreTable(snapshot, Packing.FRAGMENTATION, mix_of({pod_kind(500): 1}))
     barred = np.array([all_of_them or n <= number for n in range(4)])
-    found = table.best(Demand(shape(500), snapshot), barred)
+    found = table.best(Demand(pod_kind(500), snapshot), barred)
     assert (found and found[0]) == (None if barred.all() else number + 1)

@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import shape
+from tests.unit.builders import pod_kind
 from tests.unit.core.packing import definitions
 from tests.unit.core.packing.definitions import State
 from tests.unit.core.packing.mixes import KINDS, device, free_milli, mixes
@@ -48,7 +48,7 @@ def test_what_copies_leave_unused_is_what_its_definition_says(
 
 
 def test_half_a_device_is_useless_to_who_wants_a_whole_one():
-    mix = mix_of({shape(1000, cpu_milli=1000): 1})
+    mix = mix_of({pod_kind(1000, cpu_milli=1000): 1})
     load = KindLoad((device("Tesla-T4"),) * 2, mix)
     nodes = np.stack([load.base([500, 1000]), load.base([1000, 1000]), load.base([500, 500])])
     enough, too_little = load.allowed(np.array([1000] * 3)), load.allowed(np.array([999] * 3))
@@ -57,7 +57,7 @@ def test_half_a_device_is_useless_to_who_wants_a_whole_one():
 
 
 def test_copies_see_the_cpu_run_out_before_the_gpu():
-    mix = mix_of({shape(1000, cpu_milli=6000): 1})
+    mix = mix_of({pod_kind(1000, cpu_milli=6000): 1})
     load = KindLoad((device("Tesla-T4"),) * 4, mix)
     nodes = np.stack([load.base([1000] * 4)] * 2)
     allowed = load.allowed(np.array([24_000, 12_000]))

@@ -44,9 +44,9 @@ class Room:
 
     def choose(self, node: str, pod: Pod, apart: Iterable[int] = ()) -> Picks | None:
         """Devices for a pod on a node, the fullest that hold it."""
-        if self.cpu[node] < pod.shape.cpu_milli:
+        if self.cpu[node] < pod.pod_kind.cpu_milli:
             return None
-        (ask,) = pod.shape.devices
+        (ask,) = pod.pod_kind.devices
         free, without = self.devices[node], set(apart)
         order = sorted((m, d) for d, m in enumerate(free) if m >= ask.milli and d not in without)
         return [(d, ask.milli) for _, d in order[: ask.count]] if len(order) >= ask.count else None
@@ -54,7 +54,7 @@ class Room:
     def take(self, node: str, pod: Pod, picks: Picks) -> None:
         for device, milli in picks:
             self.devices[node][device] -= milli
-        self.cpu[node] -= pod.shape.cpu_milli
+        self.cpu[node] -= pod.pod_kind.cpu_milli
         self.held[pod.project] += sum(milli for _, milli in picks)
 
     def places(self, pods: Sequence[Pod], nodes: Sequence[str]) -> list[tuple[str, Picks]] | None:
@@ -86,7 +86,7 @@ def rank(pod: Pod) -> tuple[bool, int, float, str]:
 
 
 def need(pods: Iterable[Pod]) -> int:
-    return sum(pod.shape.nominal_milli for pod in pods)
+    return sum(pod.pod_kind.nominal_milli for pod in pods)
 
 
 @dataclass
@@ -175,7 +175,7 @@ class Judge:
             for victim in mine:
                 uids = [evict.pod for evict in victim]
                 before.give(self.play, uids, -1)
-                fits = self._allowed(before, pods) and before.assignments(pods, nodes) is not None
+                fits = self._allowed(before, pods) and before.places(pods, nodes) is not None
                 before.give(self.play, uids)
                 self.verdict.hindsight += fits
                 if fits and self._fits_in_the_end(result, waiting, holds, victim, nodes):  # type: ignore[arg-type]
@@ -204,7 +204,7 @@ class Judge:
         for hold in result.holds:
             if hold.kind is ReservationKind.FREED and hold not in holds:
                 self._take(room, waiting[hold.pod], hold.node, hold.grants)
-        return self._allowed(room, pods) and room.assignments(pods, nodes) is not None
+        return self._allowed(room, pods) and room.places(pods, nodes) is not None
 
     def _is_there(
         self, room: Room, result: Plan, waiting: dict[str, Pod], holds: Iterable[Reservation]
@@ -325,7 +325,7 @@ class Judge:
     ) -> bool:
         reserved = [hold for hold in kept if hold.kind is ReservationKind.RESERVED]
         nodes = [n for n in room.devices if self._may_use(n, pods[0], reserved, waiting)]
-        if room.assignments(pods, nodes) is None:
+        if room.places(pods, nodes) is None:
             return False
         coming = room.copy()
         coming.give(self.play, self.play.going)
@@ -338,7 +338,7 @@ class Judge:
                 comes = coming.devices[hold.node][device] - left.devices[hold.node][device]
                 left.devices[hold.node][device] -= max(0, grant.milli - max(0, comes))
             self._take(coming, waiting[hold.pod], hold.node, hold.grants)
-        return left.assignments(pods, nodes) is not None
+        return left.places(pods, nodes) is not None
 
     def _rounds(self, result: Plan) -> None:
         """Indexes that lose their place to one job again and again."""

@@ -11,10 +11,10 @@ from gpu_scheduler.core.model.decision import Grant, Plan, Reservation
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
+    PodKind,
     PodUID,
     Project,
     ProjectName,
-    Shape,
     Topology,
     WaitingJob,
     WaitingPod,
@@ -40,7 +40,7 @@ class Pod:
 
     name: str
     project: str
-    shape: Shape
+    pod_kind: PodKind
     interactive: bool = False
     priority: int = 50
     created: float = 0.0
@@ -201,19 +201,19 @@ class Play:
             ProjectName(pod.project),
             node,
             tuple(grants),
-            pod.shape.cpu_milli,
-            pod.shape.memory_bytes,
-            pod.shape.ephemeral_bytes,
+            pod.pod_kind.cpu_milli,
+            pod.pod_kind.memory_bytes,
+            pod.pod_kind.ephemeral_bytes,
             pod.interactive,
             pod.priority,
             self.now,
             self.now + pod.seconds if pod.limit and pod.seconds is not None else None,
             gang=bool(pod.gang),
-            shape=pod.shape,
+            pod_kind=pod.pod_kind,
             moved=self.moved.get(pod.uid, 0.0),
         )
 
 
 def _waiting(pod: Pod) -> WaitingPod:
     since = pod.created if pod.since is None else pod.since
-    return WaitingPod(pod.uid, pod.name, pod.shape, since=since)
+    return WaitingPod(pod.uid, pod.name, pod.pod_kind, since=since)

@@ -28,7 +28,7 @@ def placed(play: Play, result: Plan, name: str) -> int:
 def promised(play: Play, result: Plan, name: str, job: str = "") -> int:
     """What freed room is kept for a project, or a job of it: it gets that once others are gone."""
     mine = {
-        pod.uid: pod.shape.nominal_milli
+        pod.uid: pod.pod_kind.nominal_milli
         for pod in play.waiting
         if pod.project == name and job in ("", pod.key)
     }
@@ -102,7 +102,7 @@ def check_winners(play: Play, result: Plan) -> set[str]:
     judged = {name for name in helped - kept_before if not preempted[name]}
     for name in judged:
         kept = sum(
-            waiting[hold.pod].shape.nominal_milli
+            waiting[hold.pod].pod_kind.nominal_milli
             for hold in result.holds
             if hold.kind is ReservationKind.FREED and owner[hold.job] == name
         )

@@ -2,7 +2,7 @@
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import project, projects, shape
+from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.play_checks import (
     TEAMS,
@@ -16,14 +16,14 @@ from gpu_scheduler.core import quota
 from gpu_scheduler.core.model.decision import EvictReason, Plan
 from gpu_scheduler.core.model.request import ProjectName
 
-SHAPES = (
-    shape(1000),
-    shape(1000),
-    shape(500),
-    shape(300),
-    shape(1000, count=2),
-    shape(250, count=2),
-    shape(500, cpu_milli=70_000),
+POD_KINDS = (
+    pod_kind(1000),
+    pod_kind(1000),
+    pod_kind(500),
+    pod_kind(300),
+    pod_kind(1000, count=2),
+    pod_kind(250, count=2),
+    pod_kind(500, cpu_milli=70_000),
 )
 EXAMPLES = settings(max_examples=2000, deadline=None)
 
@@ -34,7 +34,7 @@ def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) ->
         Pod(
             f"{wave}{i}",
             draw(st.sampled_from(TEAMS)),
-            draw(st.sampled_from(SHAPES)),
+            draw(st.sampled_from(POD_KINDS)),
             interactive=draw(st.integers(0, 4)) == 0,
             priority=draw(st.sampled_from([50, 50, 50, 0, 90])),
             created=created + i,
@@ -71,12 +71,12 @@ def check_need(play: Play, result: Plan) -> None:
         return
     if any(evict.reason is EvictReason.PRIORITY for evict in result.evicts):
         return  # may be needed for the project's own room
-    (shape_,) = {pod.shape for pod in play.waiting if pod.key in winners}
+    (pod_kind_,) = {pod.pod_kind for pod in play.waiting if pod.key in winners}
     gone = [play.running[evict.pod][1] for evict in result.evicts]
     (name,) = {running_pod.node for running_pod in gone}
     c = play.cluster()
     node = [each.name for each in c.nodes].index(name)
-    (request,) = shape_.devices
+    (request,) = pod_kind_.devices
     for spared in (None, *gone):
         others = [running_pod for running_pod in gone if running_pod is not spared]
         free = {c.dev_id[d]: c.free_milli[d] for d in range(c.first[node], c.first[node + 1])}
@@ -84,7 +84,7 @@ def check_need(play: Play, result: Plan) -> None:
             for grant in running_pod.grants:
                 free[grant.device] += grant.milli
         cpu = c.free_cpu_milli[node] + sum(running_pod.cpu_milli for running_pod in others)
-        fits = cpu >= shape_.cpu_milli and request.count <= sum(
+        fits = cpu >= pod_kind_.cpu_milli and request.count <= sum(
             milli >= request.milli for milli in free.values()
         )
         assert fits is (spared is None)
@@ -93,10 +93,10 @@ def check_need(play: Play, result: Plan) -> None:
 def preempting_and_reclaiming() -> tuple[Play, list[Pod]]:
     """One plan makes room inside a project for what is urgent, and beside it takes a GPU back."""
     teams = project("a", 0), project("b", 0), project("c", 1500)
-    there = [Pod("old0", "c", shape(1000)), Pod("old1", "a", shape(1000), interactive=True)]
+    there = [Pod("old0", "c", pod_kind(1000)), Pod("old1", "a", pod_kind(1000), interactive=True)]
     later = [
-        Pod("new0", "c", shape(1000), interactive=True, priority=90, created=500.0),
-        Pod("new1", "c", shape(500), interactive=True, created=501.0),
+        Pod("new0", "c", pod_kind(1000), interactive=True, priority=90, created=500.0),
+        Pod("new1", "c", pod_kind(500), interactive=True, created=501.0),
     ]
     return Play((2,), projects(*teams), there), later
 
@@ -159,8 +159,9 @@ def test_every_pod_of_a_finite_workload_runs_in_the_end(case: tuple[Play, list[P
     able = {
         pod.name
         for pod in (*play.waiting, *later)
-        if pod.shape.nominal_milli <= quota.ceiling_milli(play.projects[ProjectName(pod.project)])
-        and max(request.count for request in pod.shape.devices) <= max(play.gpus)
+        if pod.pod_kind.nominal_milli
+        <= quota.ceiling_milli(play.projects[ProjectName(pod.project)])
+        and max(request.count for request in pod.pod_kind.devices) <= max(play.gpus)
     }
     for cycle in range(400):
         if cycle == 3:

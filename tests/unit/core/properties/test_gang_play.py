@@ -4,7 +4,7 @@ from collections import Counter
 
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import project, projects, shape
+from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.play_checks import TEAMS, check_limits, check_losers, check_winners
 
@@ -14,25 +14,25 @@ from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.session import Session
 
-SHAPES = (
-    shape(1000),
-    shape(1000),
-    shape(500),
-    shape(300),
-    shape(1000, count=2),
-    shape(cpu_milli=20_000),
-    shape(500, cpu_milli=70_000),
+POD_KINDS = (
+    pod_kind(1000),
+    pod_kind(1000),
+    pod_kind(500),
+    pod_kind(300),
+    pod_kind(1000, count=2),
+    pod_kind(cpu_milli=20_000),
+    pod_kind(500, cpu_milli=70_000),
 )
 TOPOLOGIES = (None, None, Topology("zone"), Topology("zone", required=False))
 # Without shrinking: an example is a whole history, and to make one smaller takes minutes.
 EXAMPLES = settings(max_examples=2000, deadline=None, phases=[Phase.explicit, Phase.generate])
 
 
-def members(name: str, *shapes: object, **about: object) -> list[Pod]:
+def members(name: str, *pod_kinds: object, **about: object) -> list[Pod]:
     """The pods of a gang."""
     return [
-        Pod(f"{name}-{i}", shape=what, gang=name, size=len(shapes), **about)  # type: ignore[arg-type]
-        for i, what in enumerate(shapes)
+        Pod(f"{name}-{i}", pod_kind=what, gang=name, size=len(pod_kinds), **about)  # type: ignore[arg-type]
+        for i, what in enumerate(pod_kinds)
     ]
 
 
@@ -42,9 +42,9 @@ def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) ->
     found: list[Pod] = []
     for i in range(draw(st.integers(1, most))):
         count = draw(st.sampled_from([1, 2, 2, 3, 3, 4]))
-        shapes = draw(st.lists(st.sampled_from(SHAPES), min_size=count, max_size=count))
+        pod_kinds = draw(st.lists(st.sampled_from(POD_KINDS), min_size=count, max_size=count))
         if draw(st.booleans()):
-            shapes = shapes[:1] * count
+            pod_kinds = pod_kinds[:1] * count
         about = {
             "project": draw(st.sampled_from(TEAMS)),
             "interactive": draw(st.integers(0, 5)) == 0,
@@ -54,13 +54,13 @@ def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) ->
             "limit": draw(st.booleans()),
         }
         if draw(st.integers(0, 3)) == 0:
-            found.append(Pod(f"{wave}{i}", shape=shapes[0], **about))  # type: ignore[arg-type]
+            found.append(Pod(f"{wave}{i}", pod_kind=pod_kinds[0], **about))  # type: ignore[arg-type]
         else:
             about |= {
                 "distinct": draw(st.sampled_from([True, True, False])),
                 "topology": draw(st.sampled_from(TOPOLOGIES)),
             }
-            found += members(f"{wave}{i}", *shapes, **about)
+            found += members(f"{wave}{i}", *pod_kinds, **about)
     return found
 
 
@@ -191,16 +191,18 @@ def test_a_gang_takes_room_beyond_its_share_for_a_higher_priority_alone() -> Non
     play = Play((1, 3), projects(*teams), grace=3)
     play.reserve_after_seconds = 60.0
     play.wait(
-        Pod("low", project="a", shape=shape(500), priority=0, created=2.0),
-        Pod("middle", project="b", shape=shape(300), created=3.0),
-        *members("victim", shape(300), shape(300), shape(300), project="c", created=4.0),
+        Pod("low", project="a", pod_kind=pod_kind(500), priority=0, created=2.0),
+        Pod("middle", project="b", pod_kind=pod_kind(300), created=3.0),
+        *members("victim", pod_kind(300), pod_kind(300), pod_kind(300), project="c", created=4.0),
     )
     play.cycle()
     play.wait(
-        *members("first", shape(1000), project="b", created=500.0),
-        *members("big", shape(500), shape(500), shape(1000, count=2), project="a", created=501.0),
-        Pod("high", project="b", shape=shape(1000), priority=90, created=502.0),
-        *members("last", shape(1000), project="b", created=503.0),
+        *members("first", pod_kind(1000), project="b", created=500.0),
+        *members(
+            "big", pod_kind(500), pod_kind(500), pod_kind(1000, count=2), project="a", created=501.0
+        ),
+        Pod("high", project="b", pod_kind=pod_kind(1000), priority=90, created=502.0),
+        *members("last", pod_kind(1000), project="b", created=503.0),
     )
     result = play.plan()
     assert {evict.beneficiary for evict in result.evicts} == {"ns/high"}

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field, replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.builders import project, projects, shape
+from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.peer_builders import HOST, ZONE, Standing
 from tests.unit.core.peer_reference import may
 from tests.unit.core.properties.play import Play, Pod
@@ -67,7 +67,7 @@ class RuledPlay(Play):
         for place in result.assignments:
             pod = waiting[place.pod]
             who = self.who[pod.name]
-            assert may(who, pod.shape.where, by_name[place.node], nodes, standing.seats), place
+            assert may(who, pod.pod_kind.where, by_name[place.node], nodes, standing.seats), place
             standing.on(place.node, who)
 
 
@@ -103,7 +103,7 @@ def plays(draw: st.DrawFn) -> tuple[RuledPlay, list[Pod]]:
             pod = Pod(
                 f"{wave}{i}",
                 draw(st.sampled_from(TEAMS)),
-                shape(draw(st.sampled_from([500, 1000, 1000]))),
+                pod_kind(draw(st.sampled_from([500, 1000, 1000]))),
                 priority=draw(st.sampled_from([50, 50, 90])),
                 created=float(i if wave == "old" else 500 + i),
             )
@@ -132,8 +132,13 @@ def test_room_that_is_held_for_a_pod_draws_no_other_pod_near() -> None:
     """Whoever wants to be near it starts after it: it may yet not come."""
     near_x = PodRules(affinity=(AffinityTerm(HOST, PodSelector(("ns",), (IS_X,))),))
     play = RuledPlay((2,), projects(project("a", 0, None, 1), project("b", 2000, None, 1)), grace=1)
-    old = [Pod(f"old{i}", "b" if i == 2 else "a", shape(500), created=float(i)) for i in range(4)]
-    new = [Pod("near", "b", shape(500), created=500.0), Pod("x", "b", shape(1000), created=501.0)]
+    old = [
+        Pod(f"old{i}", "b" if i == 2 else "a", pod_kind(500), created=float(i)) for i in range(4)
+    ]
+    new = [
+        Pod("near", "b", pod_kind(500), created=500.0),
+        Pod("x", "b", pod_kind(1000), created=501.0),
+    ]
     play.who = {pod.name: PodPeers("ns", (("app", "x"),), None) for pod in (*old, *new)}
     play.who["old2"] = PodPeers("ns", (("app", "y"),), None)
     play.who["near"] = PodPeers("ns", (("app", "y"),), near_x)
@@ -154,7 +159,7 @@ def test_no_start_is_taken_back_that_another_one_leans_on() -> None:
     play = RuledPlay((1, 1, 2), projects(*teams), grace=1)
     owners, whole = "aaaaabbc", (3, 7)
     pods = [
-        Pod(f"pod{i}", owner, shape(1000 if i in whole else 500), created=float(i))
+        Pod(f"pod{i}", owner, pod_kind(1000 if i in whole else 500), created=float(i))
         for i, owner in enumerate(owners)
     ]
     for i, pod in enumerate(pods):

@@ -10,7 +10,7 @@ import os
 from collections import Counter
 
 import pytest
-from tests.unit.builders import project, projects, shape
+from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.judge import Judge, Verdict
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.test_preemption import evicted, started
@@ -22,7 +22,7 @@ PLANS = int(os.environ.get("PLANS", "6000"))
 SEED = int(os.environ.get("PLANS_SEED", "1"))
 EACH = 300  # plans of one history
 PARTS = 5
-WHOLE, HALF, PAIR = shape(1000), shape(500), shape(1000, count=2)
+WHOLE, HALF, PAIR = pod_kind(1000), pod_kind(500), pod_kind(1000, count=2)
 
 
 def judged(seed: int) -> tuple[Verdict, int]:
@@ -69,7 +69,7 @@ def test_a_higher_priority_takes_nothing_from_its_project_while_it_fits_beside()
     play.place(Pod("k", "keeps", HALF), "n0/0", milli=500)
     play.place(Pod("v", "lent", HALF, priority=10), "n0/1", milli=500)
     play.wait(Pod("pair", "own", PAIR, created=990.0))
-    play.wait(*(Pod(f"w{i}", "lent", shape(125), priority=90, created=i) for i in range(4)))
+    play.wait(*(Pod(f"w{i}", "lent", pod_kind(125), priority=90, created=i) for i in range(4)))
     for _ in range(3):
         result = play.cycle()
         assert (evicted(result), started(result)) == ([], [])

@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.fit import NODE_NAME
 from gpu_scheduler.core.model.request import (
     DeviceRequest,
     NodeFilter,
-    Shape,
+    PodKind,
     Term,
 )
 from gpu_scheduler.core.model.requirement import Requirement
@@ -45,15 +45,15 @@ def pod_resources(pod: Pod) -> Need:
     return _sum(total, _need(spec.overhead)) if spec.overhead else total
 
 
-def shape_of(
+def pod_kind_of(
     pod: Pod,
     requests: tuple[DeviceRequest, ...],
     models: tuple[str, ...],
     min_compute: tuple[int, int],
-) -> Shape:
+) -> PodKind:
     """What the planner sees of a waiting pod; requests, models and compute are its job's."""
     cpu, memory, ephemeral = pod_resources(pod)
-    return Shape(requests, models, min_compute, cpu, memory, ephemeral, node_filter(pod))
+    return PodKind(requests, models, min_compute, cpu, memory, ephemeral, node_filter(pod))
 
 
 def node_filter(pod: Pod) -> NodeFilter:
