@@ -68,24 +68,12 @@ def mark_disrupted(pod: Meta, reason: str, message: str, now: datetime) -> Write
 
 
 def mark_time_limit(pod: Meta, message: str, now: datetime) -> Write:
-    """Say that this pod used up ``timeLimitSeconds``: its index fails without a retry.
-
-    Args:
-        pod: the pod's metadata.
-        message: a sentence for people.
-        now: current time, with a time zone.
-    """
+    """Say that this pod used up ``timeLimitSeconds``: its index fails without a retry."""
     return _mark(pod, CONDITION_TIME_LIMIT, "TimeLimitExceeded", message, now)
 
 
 def mark_pruned(pod: Meta, message: str, now: datetime) -> Write:
-    """Say that this trial was told to stop: however it ends, it is not tried again.
-
-    Args:
-        pod: the pod's metadata.
-        message: a sentence for people.
-        now: current time, with a time zone.
-    """
+    """Say that this trial was told to stop: however it ends, it is not tried again."""
     return _mark(pod, CONDITION_PRUNED, "EarlyStopping", message, now)
 
 
