@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterable
 
 from gpu_scheduler.api.condition import ConditionType, Told
 from gpu_scheduler.api.gpujob import FINISHED, Phase
+from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.states import event_kind
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.custom_resources import GPUJOBS
 from gpu_scheduler.runtime.events import Events, Subject
@@ -17,7 +19,6 @@ from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.runtime.states import Known
 from gpu_scheduler.runtime.status import gpujob_status
-from gpu_scheduler.runtime.status_writer import Target
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 
@@ -64,12 +65,20 @@ class JobStatuses:
         """See ``Statuses``."""
         return self._state.take_touched()
 
-    def target(self, key: str) -> Target | None:
+    def uid(self, key: str) -> str | None:
         """See ``Statuses``."""
         job = self._state.gpujobs.get(JobKey(key))
-        if job is None or job.deleting:
-            return None
-        return Target(job.uid, job.name, job.namespace, new=not job.status.get("phase"))
+        return None if job is None or job.deleting else job.uid
+
+    def is_silent(self, key: str) -> bool:
+        """See ``Statuses``."""
+        job = self._state.gpujobs.get(JobKey(key))
+        return job is not None and not job.status.get("phase")
+
+    def path(self, key: str) -> str:
+        """See ``Statuses``."""
+        job = self._state.gpujobs[JobKey(key)]
+        return of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name, "status")
 
     def prepare(self) -> None:
         """Nothing: each is worked out by itself."""

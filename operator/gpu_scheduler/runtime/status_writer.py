@@ -29,16 +29,6 @@ _AT_A_TIME = 20  # statuses that are worked out before others have their turn: s
 _REST = 10  # times as long as the preparation of a kind took, before the next one
 
 
-@dataclass(frozen=True, slots=True)
-class Target:
-    """An object whose status is to be written; ``new``: it says nothing yet."""
-
-    uid: str
-    name: str
-    namespace: str = ""
-    new: bool = False
-
-
 class Statuses(Protocol):
     """What the objects of one kind are to say; ``kind``: its plural."""
 
@@ -48,8 +38,16 @@ class Statuses(Protocol):
         """Keys of those that may have something to say, since it was last asked."""
         ...
 
-    def target(self, key: str) -> Target | None:
-        """Where that is written; None where nothing is to be written any more."""
+    def uid(self, key: str) -> str | None:
+        """Of an object; None where nothing is to be written any more. Asked often: it is cheap."""
+        ...
+
+    def is_silent(self, key: str) -> bool:
+        """Whether its status says nothing yet; such objects go first."""
+        ...
+
+    def path(self, key: str) -> str:
+        """Where its status is written."""
         ...
 
     def prepare(self) -> None:
@@ -68,13 +66,23 @@ class Statuses(Protocol):
 class BookStatuses:
     """What statuses of the objects in a book have in common."""
 
+    kind: str
+
     def __init__(self, book: OwnerBook[Any, Any]) -> None:
         self.book = book
 
-    def target(self, key: str) -> Target | None:
+    def uid(self, key: str) -> str | None:
         """See ``Statuses``."""
         record = self.book.records.get(key)
-        return None if record is None else Target(record.uid, key)
+        return None if record is None else record.uid
+
+    def is_silent(self, key: str) -> bool:
+        """All are written in one look: none has to go first."""
+        return False
+
+    def path(self, key: str) -> str:
+        """See ``Statuses``."""
+        return of_group(GROUP, VERSION, self.kind, name=key, subresource="status")
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """See ``Statuses``."""
@@ -129,31 +137,32 @@ class StatusWriter:
     def _take(self, line: _Line) -> list[str]:
         """Those whose turn it is; they wait in line no more."""
         due: list[str] = []
-        started = self._clock()
+        now = self._clock()
         try:
-            due += self._due(line, started)
+            due += self._due(line, now)
             if due:
+                started = self._clock()
                 line.statuses.prepare()
                 line.again_at = self._clock() + _REST * (self._clock() - started)
         except Exception:
             unexpected("status", f"a look at all {line.statuses.kind}")
-            line.again_at = started + self._interval
+            line.again_at = now + self._interval
             line.keys |= dict.fromkeys(due)
             return []
         return due
 
     def _due(self, line: _Line, now: float) -> Iterable[str]:
-        touched, target = line.statuses.touched(), line.statuses.target
-        first = [key for key in touched if (known := target(key)) is not None and known.new]
+        touched = line.statuses.touched()
+        first = [key for key in touched if line.statuses.is_silent(key)]
         line.keys |= dict.fromkeys(touched)
         room = _BEGUN - len(self._busy) if now >= line.again_at else 0
         for key in (*first, *line.keys):
             if room <= 0:
                 return
-            known = target(key)
-            if known is None:
+            uid = line.statuses.uid(key)
+            if uid is None:
                 line.keys.pop(key, None)
-            elif key in line.keys and known.uid not in self._busy and self._may_write(known.uid):
+            elif key in line.keys and uid not in self._busy and self._may_write(uid):
                 del line.keys[key]
                 room -= 1
                 yield key
@@ -170,33 +179,32 @@ class StatusWriter:
             del self._written[oldest]
 
     async def _once(self, line: _Line, key: str) -> None:
-        target = line.statuses.target(key)
-        if target is None:
+        uid = line.statuses.uid(key)
+        if uid is None:
             return
-        self._busy.add(target.uid)
+        self._busy.add(uid)
         try:
             async with self._slots:
-                await self._write(line, key)
+                await self._write(line, key, uid)
         except errors.NotLeader:
             raise
         except Exception:  # a mistake of ours about one object must not stop all others
             unexpected("status", key)
         finally:
-            self._busy.discard(target.uid)
+            self._busy.discard(uid)
 
-    async def _write(self, line: _Line, key: str) -> None:
-        statuses, target = line.statuses, line.statuses.target(key)
-        if target is None:
+    async def _write(self, line: _Line, key: str, uid: str) -> None:
+        statuses = line.statuses
+        if statuses.uid(key) != uid:
             return
         before, after = statuses.status(key)
         patch = difference(before, after)
         if not patch:
             return
-        self._note_write(target.uid)
-        path = of_group(GROUP, VERSION, statuses.kind, target.namespace, target.name, "status")
-        if not await self._patch(path, {"metadata": {"uid": target.uid}, "status": patch}):
+        self._note_write(uid)
+        if not await self._patch(statuses.path(key), {"metadata": {"uid": uid}, "status": patch}):
             line.keys[key] = None
-        elif (now := statuses.target(key)) is not None and now.uid == target.uid:
+        elif statuses.uid(key) == uid:  # and not another one of its name
             statuses.written(key, before, after)
 
     async def _patch(self, path: str, body: Mapping[str, Any]) -> bool:

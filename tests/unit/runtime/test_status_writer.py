@@ -380,3 +380,24 @@ async def test_a_job_that_only_says_that_it_is_ours_is_told_of_once() -> None:
             await asyncio.sleep(2 * INTERVAL)
     ((name, reason, message),) = case.events.said
     assert (name, reason) == ("job", "StrangeJob") and "forged-0" in message
+
+
+@virtual
+async def test_what_an_object_was_told_is_not_kept_for_its_successor() -> None:
+    case = Case()
+
+    async def slow_server() -> dict[str, Any]:
+        await asyncio.sleep(1)
+        return {}
+
+    case.client.reply = lambda sent: slow_server()
+    async with case.running():
+        await asyncio.sleep(0.5)
+        assert case.written() and not case.state.gpujobs[KEY].status
+        case.custom_resources.gpujob_gone("team-a", "job", "gpujob-uid")
+        case.custom_resources.gpujob(gpujob_body(uid="another", version=9))
+        await asyncio.sleep(0.8)
+        assert not case.state.gpujobs[KEY].status
+        await asyncio.sleep(3)
+    assert [sent.body["metadata"]["uid"] for sent in case.written()] == ["gpujob-uid", "another"]
+    assert case.state.gpujobs[KEY].status
