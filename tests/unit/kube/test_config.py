@@ -1,6 +1,7 @@
 import base64
 import os
 import ssl
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,16 @@ def test_a_kubeconfig_gives_server_token_and_namespace(tmp_path: Path) -> None:
         "t",
         True,
     )
+
+
+def test_without_the_package_that_reads_kubeconfigs_it_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "kubernetes.client", None)  # as in the operator's image
+    with pytest.raises(ConfigError, match=r"needs the package kubernetes: pip install '\.\[cli\]'"):
+        load(write_kubeconfig(tmp_path, {"token": "t"}))
+    write_service_account(tmp_path)
+    assert config.load(IN_POD, tmp_path).server == "https://10.96.0.1:443"
 
 
 def test_files_in_a_kubeconfig_are_relative_to_it(tmp_path: Path) -> None:
