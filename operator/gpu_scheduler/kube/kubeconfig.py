@@ -26,6 +26,7 @@ _USER_FIELDS = {
     "client-key",
     "client-key-data",
 }
+_FILES = {"certificate-authority", "client-certificate", "client-key", "tokenFile"}
 _LOGINS = ("exec", "auth-provider")  # a program or an issuer gives short-lived credentials
 
 
@@ -58,11 +59,7 @@ def from_kubeconfig(
             merged, found = package.KubeConfigMerger(str(files)), Configuration()
             chosen = _Chosen(files, merged.config_files, context, login)
             loader = package.KubeConfigLoader(
-                merged.config,
-                active_context=chosen.name,
-                config_persister=merged.save_changes,
-                config_base_path=None,
-                temp_file_path=folder,
+                chosen.document(), config_persister=merged.save_changes, temp_file_path=folder
             )
             loader.load_and_set(found)
             return chosen.connection(found, Path(folder))
@@ -86,16 +83,25 @@ class _Chosen:
             raise ConfigError(
                 f"{files}: current-context is not set (kubectl config use-context NAME)"
             )
-        self.name = str(context or first)
-        _, self._context = self._entry("contexts", "context", self.name)
-        beside, self._cluster = self._entry("clusters", "cluster", self._context.get("cluster"))
-        self._folder, self._user = beside, dict[str, Any]()
-        if self._context.get("user"):
-            self._folder, self._user = self._entry("users", "user", self._context["user"])
+        self._name = str(context or first)
+        self._context = self._entry("contexts", "context", self._name)
+        self._cluster = self._entry("clusters", "cluster", self._context.get("cluster"))
+        user = self._context.get("user")
+        self._user = self._entry("users", "user", user) if user else {}
         self._check(login)
-        self._check_pem(self._cluster, "certificate-authority", beside)
+        self._check_pem(self._cluster, "certificate-authority")
         for name in ("client-certificate", "client-key"):
-            self._check_pem(self._user, name, self._folder)
+            self._check_pem(self._user, name)
+
+    def document(self) -> dict[str, Any]:
+        """A kubeconfig of these three. The package takes a user's files from beside its cluster."""
+        cluster, user = self._context["cluster"], self._context.get("user")
+        return {
+            "current-context": self._name,
+            "contexts": [{"name": self._name, "context": self._context}],
+            "clusters": [{"name": cluster, "cluster": self._cluster}],
+            "users": [{"name": user, "user": self._user}],
+        }
 
     def connection(self, found: Any, folder: Path) -> Connection:
         """What the package found; what it wrote into the folder is read."""
@@ -117,7 +123,7 @@ class _Chosen:
             server=found.host,
             namespace=str(self._context.get("namespace") or "default"),
             token="" if token_file else token,
-            token_file=self._folder / token_file if token_file else None,
+            token_file=Path(token_file) if token_file else None,
             ca_pem=ca[0],
             ca_file=ca[1],
             certificate_pem=certificate[0],
@@ -132,14 +138,14 @@ class _Chosen:
     def _users(self) -> str:
         return f"{self._files}: users[{self._context.get('user')}].user"
 
-    def _entry(self, section: str, part: str, name: object) -> tuple[Path, dict[str, Any]]:
-        """An entry and its file's folder: of several by one name the first counts."""
+    def _entry(self, section: str, part: str, name: object) -> dict[str, Any]:
+        """An entry, with whole paths in it: of several by one name the first counts."""
         known = []
         for path, document in self._found.items():
             for entry in document.get(section) or ():
                 known.append(str(entry["name"]))
                 if entry["name"] == name:
-                    return Path(path).parent, dict(entry.get(part) or {})
+                    return _whole(dict(entry.get(part) or {}), Path(path).absolute().parent)
         raise ConfigError(
             f"{self._files}: {section} has no entry named {name!r}; there are: "
             f"{', '.join(dict.fromkeys(known)) or 'none'}"
@@ -169,15 +175,25 @@ class _Chosen:
                 "kubelogin"
             )
 
-    def _check_pem(self, section: Mapping[str, Any], name: str, folder: Path) -> None:
+    def _check_pem(self, section: Mapping[str, Any], name: str) -> None:
         """Data win over a file, as in kubectl."""
         try:
             base64.b64decode(section.get(f"{name}-data") or "", validate=True).decode()
         except (binascii.Error, UnicodeDecodeError, TypeError):
             raise ConfigError(f"{self._files}: {name}-data is not base64 of PEM text") from None
-        path = folder / str(section.get(name) or "")
-        if not section.get(f"{name}-data") and not path.exists():
+        path = section.get(name)
+        if path and not section.get(f"{name}-data") and not Path(path).is_file():
             raise ConfigError(f"{self._files}: {name}: there is no file {path}")
+
+
+def _whole(entry: dict[str, Any], folder: Path) -> dict[str, Any]:
+    """An entry whose files, and program, are beside the file that it is from."""
+    for field in _FILES & entry.keys():
+        entry[field] = str(folder / str(entry[field]))
+    program = entry.get("exec")
+    if isinstance(program, dict) and "/" in str(program.get("command")):
+        entry["exec"] = {**program, "command": str(folder / program["command"])}
+    return entry
 
 
 def _pem(name: str | None, folder: Path) -> tuple[str, Path | None]:

@@ -127,19 +127,13 @@ class Operator:
         self.overcap = OverCap(self.state, self.evictor, clock=clock)
         self.overdue = Overdue(self.state, client)
         self.sweeping = Sweeping(self.state, client, self.queue, settings, clock=clock)
-        self.binder = Binder(
-            self.state,
-            client,
-            self.term,
-            self.gangs,
-            Writing(
-                settings.write_concurrency,
-                Pin(settings.pin),
-                more=self.sweeping.start,
-                observe_seconds=observations.bind_seconds,
-            ),
-            clock=clock,
+        how = Writing(
+            settings.write_concurrency,
+            Pin(settings.pin),
+            more=self.sweeping.start,
+            observe_seconds=observations.bind_seconds,
         )
+        self.binder = Binder(self.state, client, self.term, self.gangs, how, clock=clock)
         self.planning = Planning(
             self.state,
             self.binder,

@@ -21,6 +21,7 @@ class RoleJobs:
     def __init__(
         self, state: ClusterState, client: Client, acceptance: Acceptance, writes: JobWrites
     ) -> None:
+        """``acceptance`` judges and renders them, ``writes`` changes those that exist."""
         self._state, self._client = state, client
         self._acceptance, self._writes = acceptance, writes
 

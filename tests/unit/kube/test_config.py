@@ -168,6 +168,20 @@ def test_several_files_are_merged_and_the_first_that_says_something_is_heard(
     assert config.load({"KUBECONFIG": str(second)}).token_file is None
 
 
+def test_a_users_certificate_is_beside_the_user_and_not_beside_its_cluster(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    for folder, text in ((tmp_path, "somebody else's"), (tmp_path / "other", "its own")):
+        (folder / "crt").write_text(f"# {text}\n{CERTIFICATE}")
+        (folder / "key").write_text(KEY)
+    user = {"client-certificate": "crt", "client-key": "key"}
+    first = contexts(tmp_path, "a", "https://a", users=[])
+    here = {"users": [{"name": "a", "user": user}]}
+    second = contexts(tmp_path / "other", "c", "https://c", **here)
+    found = config.load({"KUBECONFIG": f"{first}{os.pathsep}{second}"}, context="a")
+    assert found.certificate_file == tmp_path / "other" / "crt"
+    assert found.key_file == tmp_path / "other" / "key"
+
+
 def test_a_token_file_is_beside_the_file_that_names_it(tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "tok").write_text("beside its file")

@@ -53,6 +53,11 @@ def test_its_token_is_used(tmp_path: Path):
     assert "cluster" not in json.loads(told)["spec"]
 
 
+def test_it_is_found_beside_the_file_that_names_it(tmp_path: Path):
+    program(tmp_path, credential(token=SECRET))
+    assert load(tmp_path, command="./login").token == SECRET
+
+
 def test_its_certificate_is_used(tmp_path: Path):
     pair = {"clientCertificateData": CERTIFICATE, "clientKeyData": KEY}
     found = load(tmp_path, command=program(tmp_path, credential(**pair)))

@@ -13,20 +13,9 @@ from dataclasses import replace
 from heapq import nlargest, nsmallest
 from typing import TYPE_CHECKING, Any
 
+from gpu_scheduler.sweeps.core import space
 from gpu_scheduler.sweeps.core.objective import Goal, Objective
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-from gpu_scheduler.sweeps.core.space import (
-    Constant,
-    IntRange,
-    LogUniform,
-    Parameter,
-    Parameters,
-    Space,
-    Uniform,
-    Value,
-    Values,
-    values_of,
-)
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -47,12 +36,12 @@ class TpeStudy:
     """One sweep's study: ``ask`` before a trial starts, ``tell`` when it has ended."""
 
     def __init__(
-        self, space: Space, objective: Objective, seed: int, stored: Iterable[Outcome] = ()
+        self, searched: space.Space, objective: Objective, seed: int, stored: Iterable[Outcome] = ()
     ) -> None:
         """Build a study.
 
         Args:
-            space: what is searched.
+            searched: the space.
             objective: what is to be made small or large.
             seed: of the sweep.
             stored: what came of earlier trials, with the parameters; ``STARTED`` = runs now.
@@ -61,9 +50,9 @@ class TpeStudy:
             TpeMissingError: Optuna is not installed.
         """
         self._optuna = _optuna()
-        self._space, self._objective, self._seed = space, objective, seed
-        self._distributions = {n: _distribution(p) for n, p in space if not _fixed(p)}
-        known = [o for o in stored if len(o.parameters or ()) == len(space.names)]
+        self._space, self._objective, self._seed = searched, objective, seed
+        self._distributions = {n: _distribution(p) for n, p in searched if not _fixed(p)}
+        known = [o for o in stored if len(o.parameters or ()) == len(searched.names)]
         self._given = {o.trial: o.parameters or () for o in known}
         # Trials that run, as Optuna knows them; None: the study has begun without them.
         self._running: dict[int, Trial | int | None] = {
@@ -71,14 +60,14 @@ class TpeStudy:
         }
         self._begin(known)
 
-    def ask(self, trial: int) -> Parameters:
+    def ask(self, trial: int) -> space.Parameters:
         """Values for a trial: those it was given before, else new ones."""
         if trial not in self._given:
             if len(self._seen) >= LARGEST:
                 self._begin(self._seen.values())
             asked = self._study.ask(self._distributions)
             found = {n: _value(parameter, asked.params.get(n)) for n, parameter in self._space}
-            values = self._given[trial] = values_of(found, self._space.names)
+            values = self._given[trial] = space.values_of(found, self._space.names)
             self._seen[trial] = Outcome(trial, TrialState.STARTED, parameters=values)
             self._running[trial] = asked
         return dict(zip(self._space.names, self._given[trial], strict=True))
@@ -189,11 +178,11 @@ def _optuna() -> Any:
     return optuna
 
 
-def _fixed(parameter: Parameter) -> bool:
-    return isinstance(parameter, Constant)
+def _fixed(parameter: space.Parameter) -> bool:
+    return isinstance(parameter, space.Constant)
 
 
-def _distribution(parameter: Parameter) -> "BaseDistribution":
+def _distribution(parameter: space.Parameter) -> "BaseDistribution":
     from optuna.distributions import (
         CategoricalDistribution,
         FloatDistribution,
@@ -201,28 +190,28 @@ def _distribution(parameter: Parameter) -> "BaseDistribution":
     )
 
     match parameter:
-        case Uniform(low, high):
+        case space.Uniform(low, high):
             return FloatDistribution(low, high)
-        case LogUniform(low, high):
+        case space.LogUniform(low, high):
             return FloatDistribution(low, high, log=True)
-        case IntRange(low, _, step):
+        case space.IntRange(low, _, step):
             return IntDistribution(low, parameter[len(parameter) - 1], step=step)
         case _:
             return CategoricalDistribution(tuple(range(len(parameter))))
 
 
-def _value(parameter: Parameter, found: Any) -> Value:
+def _value(parameter: space.Parameter, found: Any) -> space.Value:
     """From what Optuna says to the value that a program gets."""
-    if isinstance(parameter, Constant):
+    if isinstance(parameter, space.Constant):
         return parameter.value
-    if isinstance(parameter, Values):
+    if isinstance(parameter, space.Values):
         return parameter[int(found)]
-    return int(found) if isinstance(parameter, IntRange) else float(found)
+    return int(found) if isinstance(parameter, space.IntRange) else float(found)
 
 
-def _internal(parameter: Parameter, value: Value) -> Any:
+def _internal(parameter: space.Parameter, value: space.Value) -> Any:
     """The way back; a ValueError when the value is not one of the choices."""
-    if not isinstance(parameter, Values):
+    if not isinstance(parameter, space.Values):
         return value
     same = [type(option) is type(value) and option == value for option in parameter.options]
     return same.index(True)
