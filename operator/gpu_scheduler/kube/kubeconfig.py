@@ -10,6 +10,7 @@ Called by ``config.load``.
 import base64
 import binascii
 import logging
+import os
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -56,7 +57,7 @@ def from_kubeconfig(
     try:
         with _quiet(), tempfile.TemporaryDirectory(prefix="gpu-scheduler-") as folder:
             package: Any = kube_config  # it has no types
-            merged, found = package.KubeConfigMerger(str(files)), Configuration()
+            merged, found = package.KubeConfigMerger(_not_empty(str(files))), Configuration()
             chosen = _Chosen(files, merged.config_files, context, login)
             loader = package.KubeConfigLoader(
                 chosen.document(), config_persister=merged.save_changes, temp_file_path=folder
@@ -89,9 +90,9 @@ class _Chosen:
         user = self._context.get("user")
         self._user = self._entry("users", "user", user) if user else {}
         self._check(login)
-        self._check_pem(self._cluster, "certificate-authority")
-        for name in ("client-certificate", "client-key"):
-            self._check_pem(self._user, name)
+        self._check_file(self._cluster, "certificate-authority")
+        for name in ("client-certificate", "client-key", "tokenFile"):
+            self._check_file(self._user, name)
 
     def document(self) -> dict[str, Any]:
         """A kubeconfig of these three. The package takes a user's files from beside its cluster."""
@@ -175,7 +176,7 @@ class _Chosen:
                 "kubelogin"
             )
 
-    def _check_pem(self, section: Mapping[str, Any], name: str) -> None:
+    def _check_file(self, section: Mapping[str, Any], name: str) -> None:
         """Data win over a file, as in kubectl."""
         try:
             base64.b64decode(section.get(f"{name}-data") or "", validate=True).decode()
@@ -184,6 +185,12 @@ class _Chosen:
         path = section.get(name)
         if path and not section.get(f"{name}-data") and not Path(path).is_file():
             raise ConfigError(f"{self._files}: {name}: there is no file {path}")
+
+
+def _not_empty(files: str) -> str:
+    """Those that say something, as kubectl hears them."""
+    paths = (Path(name).expanduser() for name in files.split(os.pathsep) if name)
+    return os.pathsep.join(str(p) for p in paths if p.is_file() and p.read_text().strip())
 
 
 def _whole(entry: dict[str, Any], folder: Path) -> dict[str, Any]:

@@ -155,8 +155,9 @@ def test_several_files_are_merged_and_the_first_that_says_something_is_heard(
     late = {"clusters": [{"name": "b", "cluster": {"server": "https://later"}}]}
     user = {"users": [{"name": "c", "user": {"tokenFile": "tok"}}]}
     third = contexts(tmp_path / "other", "c", "x", **late, **user, **{"current-context": "a"})
-    missing = tmp_path / "missing"
-    files = {"KUBECONFIG": os.pathsep.join(map(str, (missing, first, second, third)))}
+    missing, empty = tmp_path / "missing", tmp_path / "empty"
+    empty.write_text("\n")
+    files = {"KUBECONFIG": os.pathsep.join(map(str, (missing, empty, first, second, third)))}
     found = config.load(files)
     assert (found.server, found.token, found.namespace) == ("https://b", "token-b", "ns-b")
     found = config.load(files, context="a")
@@ -200,6 +201,7 @@ def test_a_token_file_is_beside_the_file_that_names_it(tmp_path: Path) -> None:
         ({"client-key-data": "%%"}, {}, "client-key-data is not base64"),
         ({}, {"certificate-authority": "nowhere"}, "certificate-authority: .*nowhere"),
         ({}, {"server": ""}, "server is not set"),
+        ({"tokenFile": "gone"}, {}, "tokenFile: there is no file .*gone"),
     ],
 )
 def test_what_is_wrong_in_a_kubeconfig_is_named(
