@@ -134,11 +134,11 @@ def signal(random: Random) -> Unlucky:
 
 
 def out_of_memory(random: Random) -> Unlucky:
-    """The runtime hears of the kernel's kill by an event of its own: one that ends in the same
-    moment reads Error, with the same exit code."""
+    """The runtime hears of the kernel's kill by an event of its own, which it asks for once the
+    program runs: who is killed in its first moment, or ends with the kill, reads Error."""
     limit = random.choice([24, 32, 48])
     main = container(
-        "head -c 200m /dev/zero | tail; code=$?; sleep 2; exit $code",
+        "sleep 2; head -c 200m /dev/zero | tail; code=$?; sleep 2; exit $code",
         resources={"limits": {"memory": f"{limit}Mi"}},
     )
     return _failed(_job(main), "OOMKilled", "container main", "OOMKilled")
