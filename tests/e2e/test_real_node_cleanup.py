@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.api.tenant import until
 from tests.e2e.pods import created, make_pod, output_of, wait_for_phase
 
 from cluster import Running, node_owner, node_processes, process, real_node
@@ -76,6 +77,11 @@ def container_pids(script: str) -> list[int]:
     return [each.pid for each in node_processes.with_arguments("/bin/sh", "-c", script)]
 
 
+def wait_for_program(script: str) -> None:
+    """A container counts as running once it was told to: its program begins a moment later."""
+    until(lambda: bool(container_pids(script)), f"{script} runs")
+
+
 def kill_daemons(cluster: Running) -> None:
     """kill -9 of the kubelet and containerd; their containers go on."""
     layout = real_node.node_layout(cluster)
@@ -91,11 +97,11 @@ def test_stop_leaves_nothing_behind(stopped_and_started: Running, crash: bool) -
     script = f"sleep 600; exit {int(crash)}"
     with created(cluster, make_pod().shell(script)) as name:
         wait_for_phase(cluster, name, "Running")
+        wait_for_program(script)
         ports = bridge_ports()
         before = Traces.now(cluster, ports)
         assert all([before.processes, before.mounts, before.interfaces, before.cgroups])
         assert len(before.files) >= 5
-        assert container_pids(script)
         if crash:
             kill_daemons(cluster)
             assert container_pids(script), "containers outlive containerd"
@@ -118,6 +124,7 @@ def test_start_takes_over_what_a_crash_left(stopped_and_started: Running) -> Non
     script = "sleep 600; exit 2"
     with created(cluster, make_pod().shell(script)) as name:
         wait_for_phase(cluster, name, "Running")
+        wait_for_program(script)
         kill_daemons(cluster)
         left = container_pids(script)
 
