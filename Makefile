@@ -91,6 +91,10 @@ bench-ports: setup ## What strangers at its ports cost the operator: scrapes, id
 bench-packing: setup ## How well GPUs are packed on a public trace, against published results; writes docs/packing.md
 	@$(PYTHON) -m tests.perf.bench_packing
 
+.PHONY: bench-sharing
+bench-sharing: setup ## What evictions cost: work of several projects by several rules; writes docs/sharing.md
+	@$(PYTHON) -m tests.perf.bench_sharing
+
 .PHONY: soak
 soak: setup ## Random work, hostile objects and faults for MINUTES=60, with a checker of its own
 	@$(PYTHON) -m tests.soak --minutes $(or $(MINUTES),60) $(OPTIONS)

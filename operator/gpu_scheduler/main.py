@@ -146,17 +146,66 @@ def simulate(
     context: Annotated[
         str | None, typer.Option(help="Cluster: of the kubeconfig; default: its current one.")
     ] = None,
+    workload: Annotated[
+        str | None,
+        typer.Option(help="Workload: random, day, sweep, trace (with --nodes, --pods), or a file."),
+    ] = None,
+    load: Annotated[
+        float | None,
+        typer.Option(min=0.01, max=10, help="Workload: work that arrives; 0.9 if not given."),
+    ] = None,
+    hours: Annotated[
+        float | None, typer.Option(min=0.01, max=1000, help="Workload: how long is played.")
+    ] = None,
+    checkpoint_seconds: Annotated[
+        float | None,
+        typer.Option(min=1, max=86400, help="Workload: every other job saves so often."),
+    ] = None,
+    preemption: Annotated[
+        list[str] | None,
+        typer.Option(help="Workload: fair, strict, at-once or never; several are compared."),
+    ] = None,
+    guarantee_seconds: Annotated[
+        float | None, typer.Option(min=0, max=86400, help="Workload: as in the chart.")
+    ] = None,
+    patience_seconds: Annotated[
+        float | None, typer.Option(min=0, max=86400, help="Workload: as in the chart.")
+    ] = None,
+    min_runtime_seconds: Annotated[
+        float | None, typer.Option(min=0, max=604800, help="Workload: as in the chart.")
+    ] = None,
+    share_window_seconds: Annotated[
+        float | None, typer.Option(min=1, max=86400, help="Workload: as in the chart.")
+    ] = None,
 ) -> None:
     """Try what the planner would do; nothing is changed.
 
-    With --nodes and --pods on a trace: how much GPU stays unused. Without them on the cluster that
-    kubectl points at: what would start and where, what would give way, and why the rest waits.
+    With --workload on work of several projects: what evictions cost, and who waits how long. With
+    --nodes and --pods alone on a trace: how much GPU stays unused. Without all three on the cluster
+    that kubectl points at: what would start and where, what would give way, and why the rest waits.
     """
     from gpu_scheduler.simulate.arguments import Arguments, run
 
     of_trace = seed, arrive, releasing, plot
     of_cluster = add, remove, operator_namespace, consolidation
-    arguments = Arguments(nodes, pods, policy, output, *of_trace, *of_cluster, context=context)
+    arguments = Arguments(
+        nodes,
+        pods,
+        policy,
+        output,
+        *of_trace,
+        *of_cluster,
+        context=context,
+        workload=workload,
+        load=load,
+        hours=hours,
+        checkpoint_seconds=checkpoint_seconds,
+        preemption=preemption,
+        guarantee_seconds=guarantee_seconds,
+        patience_seconds=patience_seconds,
+        min_runtime_seconds=min_runtime_seconds,
+        share_window_seconds=share_window_seconds,
+    )
     try:
         typer.echo(run(arguments, sys.stderr))
     except ValueError as error:

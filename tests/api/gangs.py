@@ -6,7 +6,7 @@ from tests.api.pod_watch import ended
 from tests.api.replica import CALM_LEASE
 from tests.api.tenant import Json, Tenant, until
 
-SETTINGS = {**CALM_LEASE, "stuck_seconds": "3"}
+SETTINGS = {**CALM_LEASE, "stuck_seconds": "3", "preemption": "strict"}
 
 
 def bound(tenant: Tenant, job: str) -> list[Json]:

@@ -155,6 +155,11 @@ class Tenant:
         return f"{GROUP}/namespaces/{self.name}/gpujobs"
 
 
+def held(tenant: Tenant) -> float:
+    """GPUs that the project holds, as its status says."""
+    return float(tenant.project_status().get("allocatedGPU", 0))
+
+
 def template(annotations: dict[str, str] | None = None, **pod: Any) -> Json:
     """A pod template of one container; `annotations` tell the fake nodes how it fares."""
     spec = {"containers": [{"name": "main", "image": "example/placeholder:1"}], **pod}

@@ -1,6 +1,7 @@
 """Fair shares on a real control plane: who gets GPUs back from whom, and what it costs them.
 
-Fake nodes play the pods: what a program does on SIGTERM is not shown here.
+Under strict rules, by which everything is owed at once; ``test_promises`` has the others. Fake
+nodes play the pods: what a program does on SIGTERM is not shown here.
 """
 
 import socket
@@ -10,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team, site_on, team_on
-from tests.api.tenant import Json, Tenant, runs, template, until
+from tests.api.tenant import Json, Tenant, held, runs, template, until
 
 from cluster import Running
 
@@ -27,7 +28,7 @@ def free_port() -> int:
 @pytest.fixture(scope="module")
 def site(control_plane: Running) -> Iterator[Site]:
     metrics = {"admin_port": str(free_port()), "admin_host": "127.0.0.1"}
-    with site_on(control_plane, {**CALM_LEASE, **metrics}) as made:
+    with site_on(control_plane, {**CALM_LEASE, **metrics, "preemption": "strict"}) as made:
         yield made
 
 
@@ -48,10 +49,6 @@ def preemptions(site: Site) -> dict[str, float]:
 
 def shares(*tenants: Tenant) -> list[str]:
     return [tenant.project_status().get("fairShareGPU", "") for tenant in tenants]
-
-
-def held(tenant: Tenant) -> float:
-    return float(tenant.project_status().get("allocatedGPU", 0))
 
 
 def staying(tenant: Tenant, job: str) -> list[Json]:

@@ -4,17 +4,25 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.api.replica import ROOT
+from tests.api.replica import CALM_LEASE, ROOT, operating
 from tests.api.tenant import Json, Tenant, until
 
 from cluster import Running
 
 Done = subprocess.CompletedProcess[str]
+
+
+@pytest.fixture(scope="module")
+def scheduled(control_plane: Running) -> Iterator[Running]:
+    """With an operator by strict rules: a simulation on a cluster plays what they do at once."""
+    with operating(control_plane, {**CALM_LEASE, "preemption": "strict"}):
+        yield control_plane
 
 
 @pytest.fixture

@@ -19,8 +19,9 @@ from demo import environment, install
 
 CLUSTER = "e2e"
 
-# Shorter than the defaults, so that no test waits a minute until a node is tried again or a silent
-# agent is believed to be gone; everything else is as anybody would install it.
+# Shorter than the defaults, so that no test waits a minute until a node is tried again, a silent
+# agent is believed to be gone or a pod that gives way has had its minute; everything else is as
+# anybody would install it.
 AGENT_LEASE_SECONDS = 8
 
 
@@ -29,6 +30,8 @@ def _environment(**variables: object) -> str:
 
 
 QUICK = (
+    "--set=scheduling.guaranteeSeconds=2,scheduling.patienceSeconds=1",
+    "--set=scheduling.minRuntimeSeconds=2,scheduling.shareWindowSeconds=8",
     f"--set-json=extraEnv={_environment(GPUSCHED_AVOID_SECONDS=1)}",
     "--set-json=agent.extraEnv="
     + _environment(

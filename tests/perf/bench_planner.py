@@ -25,6 +25,7 @@ from tests.unit.core.peer_builders import apart, peers, spread
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.peers import PodRules
+from gpu_scheduler.core.model.promises import FAIR, NOTHING
 from gpu_scheduler.core.model.request import DeviceRequest, PodKind, WaitingJob
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
@@ -157,8 +158,11 @@ SCENES: dict[str, Callable[[], Scene]] = {
 
 
 def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
-    """CPU milliseconds of the first cycle and of the next ones, and what was decided."""
-    scene, session = make(), Session()
+    """CPU milliseconds of the first cycle and of the next ones, and what was decided.
+
+    With the promises that the operator gives by default.
+    """
+    scene, session, memory = make(), Session(), NOTHING
     seconds, result = [], Plan((), ())
     gc.set_threshold(50_000, 20, 100)  # as the operator has it
     gc.collect()
@@ -166,8 +170,17 @@ def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
     for n in range(1 + (scene.cycles or repeat)):
         scene.change(scene.cluster, n)
         start = time.process_time()
-        result = plan(scene.cluster, PROJECTS, scene.jobs, session=session)
+        result = plan(
+            scene.cluster,
+            PROJECTS,
+            scene.jobs,
+            session=session,
+            now=float(n),
+            promises=FAIR,
+            memory=memory,
+        )
         seconds.append(time.process_time() - start)
+        memory = result.memory
     gc.unfreeze()
     median = statistics.median(seconds[1:])
     return {

@@ -70,6 +70,14 @@ class GPUProjectSpec(ApiModel):
         "pod; no retry is charged). Absent: warn, and evict if it goes on for a minute.",
     )
 
+    min_runtime_seconds: int | None = Field(
+        None,
+        ge=0,
+        le=604800,
+        description="A pod of the project that has run for less is not evicted for another "
+        "project's fair share; for a quota, or a higher priority of its own project, it may be. "
+        "Absent: scheduling.minRuntimeSeconds of the release.",
+    )
     start_timeout_seconds: int = Field(
         START_TIMEOUT_SECONDS,
         ge=0,

@@ -6,7 +6,7 @@ reasons.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import combinations
 
 from gpu_scheduler.core import quota
@@ -19,13 +19,22 @@ from gpu_scheduler.core.pools import Pool, Pools
 from gpu_scheduler.core.quota import UNBOUNDED
 
 MOST_MODELS = 6  # looked at together
+NO_SHARES: Mapping[ProjectName, int] = {}
 
 
 class Budget:
     """What projects may take inside their quota, or (``above``) by borrowing."""
 
-    def __init__(self, snapshot: Snapshot, pools: Pools, *, above: bool) -> None:
-        self._pools, self.above = pools, above
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        pools: Pools,
+        *,
+        above: bool,
+        shares_milli: Mapping[ProjectName, int] = NO_SHARES,
+    ) -> None:
+        """``shares_milli``: more than that nobody borrows; who is not named, as much as may be."""
+        self._pools, self.above, self._shares_milli = pools, above, shares_milli
         self._held = snapshot.cluster.allocated_milli
         self._most: dict[ProjectName, int] = {}
 
@@ -34,7 +43,8 @@ class Budget:
         most = self._most.get(project.name)
         if most is None:
             of = quota.ceiling_milli if self.above else quota.inside_milli
-            most = self._most[project.name] = of(project)
+            share = self._shares_milli.get(project.name, UNBOUNDED)
+            most = self._most[project.name] = min(of(project), share)
         held = self._held.get(project.name, 0) if held_milli is None else held_milli
         return most - held if most > held else 0
 

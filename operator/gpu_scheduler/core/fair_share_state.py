@@ -83,7 +83,7 @@ class FairShareState:
     ) -> None:
         self._snapshot, self._releasing, self._blocks = snapshot, releasing, blocks
         self.pools, self._shares = pools, shares
-        self._projects, self.shares_milli = shares.projects, shares.of_all
+        self.projects, self.shares_milli = shares.projects, shares.of_all
         self.beyond = Budget(snapshot, pools, above=True)
         self._keeps_shares = True
 
@@ -112,7 +112,7 @@ class FairShareState:
 
     def spare_of_model_milli(self, name: ProjectName, pool: Pool) -> int:
         """How much of a model can be taken from a project, for its quota of it; not negative."""
-        quota_milli = self._projects[name].quota_by_model.get(pool)
+        quota_milli = self.projects[name].quota_by_model.get(pool)
         if quota_milli is None:
             return quota.UNBOUNDED
         return max(0, self._taken_of(name, pool) - quota_milli)
@@ -133,7 +133,7 @@ class FairShareState:
 
     def quota_milli(self, name: ProjectName) -> int:
         """What a project is guaranteed."""
-        return self._projects[name].quota_milli
+        return self.projects[name].quota_milli
 
     def held_milli(self, name: ProjectName) -> int:
         """What a project will hold once those that leave are gone."""
@@ -145,14 +145,14 @@ class FairShareState:
 
     def spare_milli(self, name: ProjectName) -> int:
         """How much can be taken from a project; not negative."""
-        floor = self._projects[name].quota_milli
+        floor = self.projects[name].quota_milli
         if self._keeps_shares:
             floor = max(floor, self.shares_milli[name])
         return max(0, self.held_milli(name) - self._blocks.charged_milli[name] - floor)
 
     def most_over(self) -> list[ProjectName]:
         """Projects from which something can be taken, most over their fair share first."""
-        over = [name for name in self._projects if self.spare_milli(name) > 0]
+        over = [name for name in self.projects if self.spare_milli(name) > 0]
         return sorted(over, key=lambda n: (-self._times(n), -self.held_milli(n), n))
 
     def growth_milli(self, project: Project) -> int:
@@ -198,7 +198,7 @@ class ModelShareState(FairShareState):
 
         From one whose quota does not name the model only what it holds above its quota of GPUs.
         """
-        named = self._projects[name].quota_by_model.get(self._pool)
+        named = self.projects[name].quota_by_model.get(self._pool)
         floor = max(self.shares_milli[name] if self._keeps_shares else 0, named or 0)
         spare = max(0, self._taken_of(name, self._pool) - floor)
         return spare if named is not None else min(spare, self._whole.spare_milli(name))

@@ -5,7 +5,6 @@ thousands of waiting jobs must not change whenever any pod ends. Called by ``rea
 """
 
 from collections.abc import Callable, Iterable
-from datetime import UTC, datetime
 
 from gpu_scheduler.core import wording
 from gpu_scheduler.core.model.decision import Reservation
@@ -15,7 +14,6 @@ from gpu_scheduler.core.model.running_pods import RunningPod, RunningPods
 from gpu_scheduler.core.model.snapshot import Snapshot
 
 MOST_NODES = 32  # looked at for one sentence
-_MOST_SECONDS = 253_402_300_799.0  # the end of the year 9999, as far as dates go
 NEVER = float("inf")
 
 
@@ -47,7 +45,7 @@ def of_project(project: ProjectName, running_pods: RunningPods) -> str:
 
 def until(start: float | None) -> str:
     """When reserved room is complete, as far as that is known."""
-    return f", complete by {_time(start)} at the latest" if start is not None else ""
+    return f", complete by {wording.at(start)} at the latest" if start is not None else ""
 
 
 def others(holds: Iterable[Reservation], demand: Demand, snapshot: Snapshot) -> str:
@@ -78,16 +76,10 @@ def _until(pods: list[RunningPod]) -> str:
     end = _first_end(pods)
     if any(pod.leaving for pod in pods):
         return " (ending)"
-    return "" if end == NEVER else f" (until {_time(end)} at the latest)"
+    return "" if end == NEVER else f" (until {wording.at(end)} at the latest)"
 
 
 def _part(pods: list[RunningPod]) -> str:
     when = _until(pods).strip(" ()")
     held = wording.cpu(sum(pod.milli for pod in pods))
     return f" ({held}, {when})" if when else f" ({held})"
-
-
-def _time(epoch_seconds: float) -> str:
-    return datetime.fromtimestamp(min(epoch_seconds, _MOST_SECONDS), UTC).strftime(
-        "%Y-%m-%dT%H:%M:%SZ"
-    )

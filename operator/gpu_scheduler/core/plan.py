@@ -5,24 +5,27 @@ equal plans whatever the order of the jobs. Called by the planner loop each cycl
 simulator.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from math import inf
 
 from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.budget import Budget
 from gpu_scheduler.core.claims import Claims
 from gpu_scheduler.core.consolidation import Consolidation
+from gpu_scheduler.core.dues import Dues
 from gpu_scheduler.core.fair_share_state import FairShareState, shares_now
 from gpu_scheduler.core.feasibility import Feasibility
 from gpu_scheduler.core.kept_reservations import KeptReservations
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan, Reason, Reservation, ReservationKind, Wait
+from gpu_scheduler.core.model.promises import NOTHING, STRICT, Memory, Promises
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import Roll, RunningPods
 from gpu_scheduler.core.order import FairOrder
 from gpu_scheduler.core.placement import Placer
 from gpu_scheduler.core.plan_input import PlanInput
-from gpu_scheduler.core.pod_group import PodGroups, Position
+from gpu_scheduler.core.pod_group import PodGroup, PodGroups, Position
 from gpu_scheduler.core.pools import Pools
 from gpu_scheduler.core.preemption import Preemption
 from gpu_scheduler.core.queues import Queue, queue_up
@@ -51,6 +54,8 @@ def plan(
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS,
     session: Session | None = None,
     consolidate: bool = False,
+    promises: Promises = STRICT,
+    memory: Memory = NOTHING,
 ) -> Plan:
     """Decide which waiting pods start now, where, who gives way, and why the others wait.
 
@@ -64,6 +69,8 @@ def plan(
         reserve_after_seconds: a pod first in order that has waited so long gets room reserved.
         session: what is kept from cycle to cycle, and the packing policy; None = nothing is.
         consolidate: fractional pods may be moved together for who needs several GPUs.
+        promises: when somebody may be evicted.
+        memory: that of the plan before.
     """
     attempt = partial(
         _attempt,
@@ -72,6 +79,8 @@ def plan(
         now=now,
         reserve_after_seconds=reserve_after_seconds,
         consolidate=consolidate,
+        promises=promises,
+        memory=memory,
     )
     turns: dict[ProjectName, Position] = {}
     for _ in range(MOST_ATTEMPTS - 1):
@@ -92,6 +101,8 @@ def _attempt(
     now: float,
     reserve_after_seconds: float,
     consolidate: bool,
+    promises: Promises,
+    memory: Memory,
     last: bool,
 ) -> Plan | dict[ProjectName, Position]:
     """The plan; or from where on groups of which projects are only in the way before step 6.
@@ -130,22 +141,27 @@ def _attempt(
     inside.claim(claims)
     reservations.claim(claims)
 
-    # 5. Let projects with a weight borrow what is left.
-    above = Round(placer, blocks, order, beyond, claims)
-    started += above.run(queues)
+    # 5. Let projects with a weight borrow what is left, up to their shares first: what goes
+    # beyond a share while another project is below its own would be taken back.
+    borrowed = [beyond]
+    if not promises.strict and sum(1 for queue in queues if queue.pending) > 1:
+        borrowed.insert(0, Budget(snapshot, pools, above=True, shares_milli=shares.of_all))
+    above = [Round(placer, blocks, order, each, claims) for each in borrowed]
+    started += _run(above, queues)
 
     # 6. Make room for those below their fair share, and for higher priorities.
     balance = FairShareState(snapshot, releasing, blocks, pools, shares)
     mine = Started(running_pods, placer, started, len(started) if last else promised)
-    victims = Victims(mine, snapshot, releasing, balance)
-    preemption = Preemption(solver, victims, balance, blocks, claims)
+    victims = Victims(mine, snapshot, releasing, balance, promises, now)
+    dues = Dues(promises, memory, now)
+    preemption = Preemption(solver, victims, balance, blocks, claims, dues)
     preemption.run(queues, order)
     if preemption.in_the_way:
         return preemption.in_the_way
     if turns:  # those have it now
         for queue in queues:
             queue.let_in()
-        started += inside.run(queues) + above.run(queues)
+        started += _run([inside, *above], queues)
 
     # 7. Move fractional pods together, for those who need several GPUs.
     moves = Consolidation(solver, blocks, within, now)
@@ -155,12 +171,14 @@ def _attempt(
     # 8. Reserve room for those who have waited too long.
     reserve_at = reservations.make(queues, reserve_after_seconds)
     soon = now if session.peers is not None and session.peers.unsettled else None
-    times = (reserve_at, moves.again_at, soon)
+    memory = dues.memory(balance)
+    due_at = None if dues.again_at == inf else dues.again_at
+    times = (reserve_at, moves.again_at, soon, due_at)
     again_at = min((at for at in times if at is not None), default=None)
 
     # 9. Say why each other job waits.
     explainer = Explainer(placer, pools, feasibility, running_pods, blocks.holds())
-    waits = [wait for queue in queues for wait in _waits(queue, explainer)]
+    waits = [wait for queue in queues for wait in _waits(queue, explainer, dues)]
     session.note(pod.pod_kind for group in started for pod, _ in group.members)
     return Plan(
         tuple([place for group in started for place in group.assignments]),
@@ -170,10 +188,16 @@ def _attempt(
         shares.of_all,
         again_at,
         shares.by_model,
+        memory,
     )
 
 
-def _waits(queue: Queue, explainer: Explainer) -> list[Wait]:
+def _run(rounds: Iterable[Round], queues: Sequence[Queue]) -> list[PodGroup]:
+    """The groups that are started, round by round."""
+    return [group for each in rounds for group in each.run(queues)]
+
+
+def _waits(queue: Queue, explainer: Explainer, dues: Dues) -> list[Wait]:
     """One wait per job: for its first group that did not start."""
     waits: list[Wait] = []
     last: JobKey | None = None
@@ -181,7 +205,8 @@ def _waits(queue: Queue, explainer: Explainer) -> list[Wait]:
         if group.job.key != last:
             last = group.job.key
             position = len(waits) + 1
-            waits.append(Wait(last, *explainer.explain(group, position), position))
+            reason, message = explainer.explain(group, position)
+            waits.append(Wait(last, reason, message + dues.words(group), position))
     return waits
 
 

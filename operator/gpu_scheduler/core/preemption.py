@@ -4,7 +4,8 @@ Groups inside quota come first, then those that would borrow what is theirs by f
 higher priorities inside a project. A group gets help only if it ends at most at its project's fair
 share and every victim's project stays at or above its own, or, where a group inside quota finds no
 other way, at its quota; so no plan can undo the one before. Nobody is evicted for room that is
-there or comes anyway (ADR 0038). Called by ``plan`` after both rounds.
+there or comes anyway (ADR 0038), nor before it is due (``dues``). Called by ``plan`` after both
+rounds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 from gpu_scheduler.core.blocks import Block, Blocks
 from gpu_scheduler.core.claims import Claims
+from gpu_scheduler.core.dues import Due, Dues
 from gpu_scheduler.core.fair_share_state import FairShareState
 from gpu_scheduler.core.model.decision import Evict, EvictReason, ReservationKind
 from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
@@ -25,13 +27,16 @@ from gpu_scheduler.core.quota import UNBOUNDED
 from gpu_scheduler.core.solver import Constraints, Solution, Solver
 from gpu_scheduler.core.victims import Kind, Victims, orders
 
+Costs = dict[tuple[Needs, int, JobKey | None], float]  # seconds of work for each GPU
+NEVER = -1.0  # at no cost
 MOST_HELPED = 32  # pods per cycle; the others have their turn in the next one
 
 
 class Action(NamedTuple):
-    """One kind of help: why others have to go, and the solution for a group."""
+    """One kind of help: why others have to go, what a group is owed, and the solution for it."""
 
     reason: EvictReason
+    due: Callable[[PodGroup], Due | None]
     solve: Callable[[PodGroup], Solution | None]
 
 
@@ -45,6 +50,7 @@ class Preemption:
         balance: FairShareState,
         blocks: Blocks,
         claims: Claims,
+        dues: Dues,
     ) -> None:
         self.evicts: list[Evict] = []
         self.in_the_way: dict[ProjectName, Position] = {}
@@ -52,13 +58,15 @@ class Preemption:
         self._helped = 0
         self._placer, self._solver, self._victims = solver.placer, solver, victims
         self._balance, self._blocks, self._claims = balance, blocks, claims
+        self._dues = dues
 
     def run(self, queues: Sequence[Queue], order: FairOrder) -> None:
         """Decide; the queues hold what still waits."""
-        shares, quotas = self._balance, self._balance.down_to_quotas()
+        shares, quotas, dues = self._balance, self._balance.down_to_quotas(), self._dues
         inside, guaranteed = (
             Action(
                 EvictReason.RECLAIM,
+                dues.guarantee,
                 lambda group, balance=balance: self._reclaim(  # type: ignore[misc]
                     group, balance, borrows=False
                 ),
@@ -66,15 +74,19 @@ class Preemption:
             for balance in (shares, quotas)
         )
         above = Action(
-            EvictReason.RECLAIM, lambda group: self._reclaim(group, shares, borrows=True)
+            EvictReason.RECLAIM,
+            lambda group: dues.share(group, shares.shares_milli[group.project.name]),
+            lambda group: self._reclaim(group, shares, borrows=True),
         )
         waiting = [queue for queue in queues if queue.pending]
-        if waiting and (quotas.anyone_over() or self._solver.coming):
+        someone_over = bool(waiting) and quotas.anyone_over()
+        if someone_over or (waiting and self._solver.coming):
+            dues.note_owed(waiting, shares, self._blocks)
             self._pass(waiting, order, inside)
             self._pass(waiting, order, guaranteed)
             self._pass(waiting, order, above)
         outranked = [queue for queue in waiting if queue.pending and self._outranks(queue)]
-        higher = Action(EvictReason.PRIORITY, self._preempt)
+        higher = Action(EvictReason.PRIORITY, dues.priority, self._preempt)
         self._pass(outranked, order, higher)
 
     def _outranks(self, queue: Queue) -> bool:
@@ -92,35 +104,36 @@ class Preemption:
 
     def _turns(self, queue: Queue, action: Action) -> Iterator[bool]:
         """One after the other, groups that are helped."""
-        stuck: set[tuple[Needs, int, JobKey | None]] = set()
+        costs: Costs = {}
         for group in tuple(queue.pending):
             if (
                 group.startable
                 and group.needs.least_milli
                 and not self._blocks.freed_for(group)
-                and self._help(queue, group, action, stuck)
+                and self._help(queue, group, action, costs)
             ):
                 yield True
 
-    def _help(
-        self,
-        queue: Queue,
-        group: PodGroup,
-        action: Action,
-        stuck: set[tuple[Needs, int, JobKey | None]],
-    ) -> bool:
-        """Decide on the solution for a group; if there is none, those alike are ``stuck``."""
+    def _help(self, queue: Queue, group: PodGroup, action: Action, costs: Costs) -> bool:
+        """Decide on the solution for a group; ``costs``: what it would cost to help those alike."""
         job = group.job
         own, others = self._blocks.of_group(group), self._blocks.reserved_open_to(job)
         key = group.needs, job.priority, job.key if own or others else None
-        if key in stuck:
+        cost = costs.get(key)
+        if cost == NEVER:
+            return False
+        due = action.due(group)
+        if due is None or (cost is not None and not self._dues.may_cost(due, cost)):
             return False
         for block in (*own, *others):
             self._blocks.release(block)
         found = action.solve(group)
         gone = [pod for victim in found.victims for pod in victim] if found else ()
         if found is None or not self._placer.may_after(found.placement, gone):
-            stuck.add(key)
+            costs[key], found = NEVER, None
+        else:
+            costs[key] = self._lost_seconds(found)
+        if found is None or not self._dues.may_cost(due, costs[key]):
             self._blocks.restore((*own, *others))
             return False
         if self._are_in_the_way(group, found.victims):
@@ -156,7 +169,8 @@ class Preemption:
 
         gives = partial(self._victims.gives, project.name)
         constraints = Constraints(gives, spare, lambda given: room, model_budget, barred)
-        ranked = self._victims.of_others(group.job, balance.most_over())
+        over = [name for name in balance.most_over() if not borrows or self._dues.is_ahead(name)]
+        ranked = self._victims.of_others(group.job, over, protected=borrows)
         return self._solver.best(group, ranked, constraints)
 
     def _preempt(self, group: PodGroup) -> Solution | None:
@@ -185,6 +199,11 @@ class Preemption:
         )
         return self._solver.best(group, self._victims.of_lower_priority(job), constraints)
 
+    def _lost_seconds(self, solution: Solution) -> float:
+        """What others lose for each GPU of a solution."""
+        lost = sum(map(self._victims.lost_milli_seconds, solution.victims))
+        return lost / max(1, milli_of(solution.placement))
+
     def _are_in_the_way(self, group: PodGroup, victims: Iterable[EvictionGroup]) -> bool:
         """Whether some are only started by this cycle: then all is planned again without them."""
         for victim in victims:
@@ -201,7 +220,7 @@ class Preemption:
     ) -> None:
         """Decide that these go."""
         for victim in victims:
-            why = self._why(group, victim, reason)
+            why = self._why(group, victim, reason) + self._victims.loss(victim)
             self.evicts += orders(victim, group.job.key, reason, why)
         for victim in victims:
             self._victims.evict(victim)

@@ -27,7 +27,7 @@ MOST_PASSED = 32  # trials without the first victims, for one group
 MOST_SPARED = 16  # victims of one solution that are tried one by one, whether they are needed
 MOST_VICTIMS = 512  # of one trial
 
-Cost = tuple[bool, int, int, bool, int, float]
+Cost = tuple[bool, int, int, bool, float, int, float]
 
 
 class Scope(NamedTuple):
@@ -244,8 +244,7 @@ class Solver:
         count = max((request.count for request in requests), default=1)
         if count == 1:
             return list(on.values())
-        milli = victims.milli_of
-        held = {d: sum(milli(p) for rank, p in some if rank.runs) for d, some in on.items()}
+        held = {device: victims.weight(some) for device, some in on.items()}
         chosen = sorted(on, key=lambda d: (held[d], d))[:count]
         return [[each for each in ranked if any(each in on[d] for d in chosen)]]
 
@@ -393,7 +392,8 @@ def _cost(solution: Solution, ranked: Ranked) -> Cost:
     ids = set(map(id, solution.victims))
     gone = [(rank, victim) for rank, victim in ranked if id(victim) in ids]
     if not gone:
-        return (False, -1, 0, False, 0, 0.0)
+        return (False, -1, 0, False, 0.0, 0, 0.0)
     last = max(rank for rank, _ in gone)
+    work = sum(rank.work for rank, _ in gone)
     count = sum(len(victim) for rank, victim in gone if rank.runs)
-    return (last.runs, last.project, last.priority, last.interactive, count, last.age)
+    return (last.runs, last.project, last.priority, last.interactive, work, count, last.age)

@@ -13,9 +13,11 @@ from typing import NamedTuple
 from gpu_scheduler.core import wording
 from gpu_scheduler.core.fair_share_state import FairShareState
 from gpu_scheduler.core.model.decision import Evict, EvictReason
+from gpu_scheduler.core.model.promises import STRICT, Promises
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import EvictionGroup, RunningPod
 from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.pools import Pool
 from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.started import Started
@@ -28,7 +30,8 @@ class Rank(NamedTuple):
     project: int  # 0 = its project is the one most over its fair share
     priority: int
     interactive: bool
-    age: float  # minus the start of the one that started last
+    age: float  # minus the start of the one that started last; seconds of work, where that counts
+    work: float  # milli-seconds that are lost with it, where that counts
     uid: str
 
 
@@ -52,18 +55,27 @@ class Victims:
         snapshot: Snapshot,
         releasing: ReleasingResources,
         balance: FairShareState,
+        promises: Promises = STRICT,
+        now: float = 0.0,
     ) -> None:
+        self._promises, self._now = promises, now
         self.running_pods, self._snapshot, self._releasing = running_pods, snapshot, releasing
         self._balance, self._pools = balance, balance.pools
         self._parties: dict[ProjectName, list[EvictionGroup]] = {}
         self._chosen: set[PodUID] = set()
 
-    def of_others(self, job: WaitingJob, over: Iterable[ProjectName]) -> Ranked:
-        """Those of projects, the first most over its share, and who starts before its turn."""
-        early = [(rank(victim), victim) for victim in self.running_pods.after(job)]
+    def of_others(self, job: WaitingJob, over: Iterable[ProjectName], *, protected: bool) -> Ranked:
+        """Those of projects, the first most over its share, and who starts before its turn.
+
+        ``protected``: none that ran for less than it was promised.
+        """
+        early = [(self._rank(victim), victim) for victim in self.running_pods.after(job)]
         order = {name: i for i, name in enumerate(over) if name != job.project}
         return early + [
-            (rank(victim, i), victim) for name, i in order.items() for victim in self._of(name)
+            (self._rank(victim, i), victim)
+            for name, i in order.items()
+            for victim in self._of(name)
+            if not self._is_exempt(victim, job, protected)
         ]
 
     def of_lower_priority(self, job: WaitingJob) -> Ranked:
@@ -79,8 +91,43 @@ class Victims:
             if victim[0].priority < job.priority
             and (job.interactive or not victim[0].interactive)
             and starting.isdisjoint(pod.uid for pod in victim)
+            and not self._is_exempt(victim, job, protected=False)
         ]
-        return [(rank(victim), victim) for victim in early + lower]
+        return [(self._rank(victim), victim) for victim in early + lower]
+
+    def lost_milli_seconds(self, victim: EvictionGroup) -> float:
+        """Milli-GPU times seconds of work that is lost with a victim."""
+        return sum(pod.unsaved_milli_seconds(self._now) for pod in victim)
+
+    def loss(self, victim: EvictionGroup) -> str:
+        """What is lost with a victim, for its message; empty where that does not count."""
+        if self._promises.strict:
+            return ""
+        seconds = round(self.lost_milli_seconds(victim) / DEVICE_MILLI)
+        return f"; {seconds:,} GPU-seconds of its work are lost"
+
+    def _rank(self, victim: EvictionGroup, project: int = 0) -> Rank:
+        found = rank(victim, project)
+        if self._promises.strict or not found.runs:
+            return found
+        work = self.lost_milli_seconds(victim)
+        age = work / max(1, milli_of(victim))
+        return found._replace(project=0, priority=0, age=age, work=work)
+
+    def _is_exempt(self, victim: EvictionGroup, job: WaitingJob, protected: bool) -> bool:
+        """Whether it lost its place to this job before, or did not run for long enough yet."""
+        promises, first = self._promises, victim[0]
+        if promises.strict:
+            return False
+        if any(pod.lost_to == job.key for pod in victim):
+            return True
+        if not protected:
+            return False
+        return any(pod.since + self._min_runtime(first.project) > self._now for pod in victim)
+
+    def _min_runtime(self, name: ProjectName) -> float:
+        own = self._balance.projects[name].min_runtime_seconds
+        return self._promises.min_runtime_seconds if own is None else own
 
     def evict(self, victim: EvictionGroup) -> None:
         """A victim is to go."""
@@ -141,7 +188,13 @@ def candidates(pods: Iterable[RunningPod]) -> list[EvictionGroup]:
 def rank(victim: EvictionGroup, project: int = 0) -> Rank:
     """The order of victims: project, priority, training first, latest started."""
     first, age = victim[0], -max(pod.since for pod in victim)
-    return Rank(age > -inf, project, first.priority, first.interactive, age, first.uid)
+    return Rank(age > -inf, project, first.priority, first.interactive, age, 0.0, first.uid)
+
+
+def weight(ranked: Ranked) -> tuple[float, int]:
+    """The work that is lost with victims, and the milli-GPU of those of them that run."""
+    held = sum(milli_of(victim) for each, victim in ranked if each.runs)
+    return sum(each.work for each, _ in ranked), held
 
 
 def milli_of(victim: EvictionGroup) -> int:

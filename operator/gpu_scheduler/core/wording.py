@@ -1,6 +1,7 @@
 """Amounts and requests in words, the same everywhere a reason speaks of them."""
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.model.request import DeviceRequest, PodKind, Project
@@ -8,6 +9,7 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, gpu_from_milli
 
 GIB = MIB * 1024
 MOST_NAMES = 3
+_MOST_SECONDS = 253_402_300_799.0  # the end of the year 9999, as far as dates go
 
 
 def clip(text: str, most_chars: int) -> str:
@@ -88,3 +90,10 @@ def ceiling(project: Project) -> str:
 def pods(count: int) -> str:
     """'1 pod', '4 pods'."""
     return f"{count} pod{'' if count == 1 else 's'}"
+
+
+def at(epoch_seconds: float) -> str:
+    """A moment: '2026-01-31T12:00:05Z'."""
+    return datetime.fromtimestamp(min(epoch_seconds, _MOST_SECONDS), UTC).strftime(
+        "%Y-%m-%dT%H:%M:%SZ"
+    )

@@ -92,7 +92,9 @@ def project_record(body: Body) -> ProjectRecord:
             nothing, _namespaces(raw), created, generation, meta["uid"], str(found[0])
         )
     by_model = {m: milli_from_gpu(q) for m, q in (spec.quota_by_model or {}).items()}
-    project = Project(name, spec.quota_milli, spec.limit_milli, spec.weight, by_model)
+    project = Project(
+        name, spec.quota_milli, spec.limit_milli, spec.weight, by_model, spec.min_runtime_seconds
+    )
     return ProjectRecord(
         project,
         tuple(spec.namespaces),

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.decision import Reservation, Wait
+from gpu_scheduler.core.model.promises import NOTHING, Memory
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.runtime.aside import Aside
 
@@ -19,6 +20,7 @@ class LastPlan:
         aside: what was not planned with.
         waits: why jobs wait.
         reservations: room that is made or kept for pods.
+        memory: what the next plan is to know of it.
         shares_milli: fair shares.
         shares_by_model_milli: the same of models with guarantees.
         cycles: plans so far.
@@ -27,6 +29,7 @@ class LastPlan:
     aside: Aside
     waits: Mapping[JobKey, Wait] = field(default_factory=dict)
     reservations: Mapping[PodUID, Reservation] = field(default_factory=dict)
+    memory: Memory = NOTHING
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
     shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = field(default_factory=dict)
     cycles: int = 0

@@ -143,6 +143,7 @@ class Operator:
                 Packing(settings.packing),
                 settings.consolidation,
                 settings.reservation_after_seconds,
+                settings.promises,
                 may_start=lambda job: (
                     self.sweeping.sweeps.may_start(job) and self.starting.may_start(job)
                 ),

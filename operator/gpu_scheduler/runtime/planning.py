@@ -17,6 +17,7 @@ from typing import NoReturn
 
 from gpu_scheduler.core.blame import Kind, Suspect, culprit
 from gpu_scheduler.core.model.decision import Plan, Reason, Wait
+from gpu_scheduler.core.model.promises import STRICT, Promises
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
@@ -47,6 +48,7 @@ class Rules:
         packing: how nodes and devices are chosen.
         consolidate: see ``core.plan``.
         reserve_after_seconds: see ``core.plan``.
+        promises: see ``core.plan``.
         may_start: whether waiting pods of a job are to be placed at all.
         decide: ``core.plan``.
     """
@@ -54,6 +56,7 @@ class Rules:
     packing: Packing = Packing.FRAGMENTATION
     consolidate: bool = False
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS
+    promises: Promises = STRICT
     may_start: Callable[[JobKey], bool] = lambda job: True
     decide: Callable[..., Plan] = plan
 
@@ -218,6 +221,8 @@ class Planning:
             reserve_after_seconds=self._rules.reserve_after_seconds,
             session=session,
             consolidate=self._rules.consolidate,
+            promises=self._rules.promises,
+            memory=self._last.memory,
         )
 
     def _carry_out(self, result: Plan, gangs: set[JobKey]) -> None:
@@ -288,6 +293,7 @@ class Planning:
         # Until a pod is bound its room stays promised: the write may still fail.
         kept = {uid: each for uid, each in last.reservations.items() if uid in assumed}
         last.reservations = kept | {each.pod: each for each in result.holds}
+        last.memory = result.memory
         last.shares_milli, self._again_at = result.shares_milli, result.again_at
         last.shares_by_model_milli = result.shares_by_model_milli
         waits = {wait.job: self._completed(wait) for wait in result.waits}

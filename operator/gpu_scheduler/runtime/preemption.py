@@ -84,6 +84,8 @@ class Preemption:
         pod = self._state.pods.get(decision.pod)
         if pod is None or not self._evict(pod, decision.reason):
             return
+        if decision.reason is not EvictReason.CONSOLIDATE:
+            self._state.running_pods.gave_way(pod, decision.beneficiary)
         own = self._state.jobs.get(pod.job_uid)
         why = Preempted(decision.beneficiary, pod.uid)
         self._preempted[decision.job] = (own.owner_uid if own is not None else "", why)

@@ -13,6 +13,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from gpu_scheduler import environment
+from gpu_scheduler.core.model.promises import STRICT, Promises
 
 PREFIX = "GPUSCHED_"
 
@@ -73,6 +74,21 @@ class Settings(BaseModel):
     reservation_after_seconds: float = Field(
         60.0, ge=0, description="A pod whose turn it is and that waits so long gets room reserved."
     )
+    preemption: Literal["fair", "strict"] = Field(
+        "fair", description="When pods are evicted for others; docs/fair-share.md."
+    )
+    guarantee_seconds: float = Field(
+        60.0, ge=0, le=86400, description="A pod inside its quota waits no longer for borrowers."
+    )
+    patience_seconds: float = Field(
+        60.0, ge=0, le=86400, description="A higher priority evicts nobody before."
+    )
+    min_runtime_seconds: float = Field(
+        300.0, ge=0, le=604800, description="What ran for less is not evicted for a fair share."
+    )
+    share_window_seconds: float = Field(
+        900.0, ge=1, le=86400, description="Fair shares are averages over so long."
+    )
     consolidation: bool = Field(
         False, description="Fractional pods may move together so that multi-GPU jobs can start."
     )
@@ -86,6 +102,18 @@ class Settings(BaseModel):
     resync_seconds: float = Field(300.0, ge=1, description="Full re-list of our own objects.")
     write_concurrency: int = Field(50, ge=1, le=1000, description="Placing writes in flight.")
     identity: str = Field("", description="Name in the Lease; default: the pod's name.")
+
+    @property
+    def promises(self) -> Promises:
+        """When somebody may be evicted for others."""
+        if self.preemption == "strict":
+            return STRICT
+        return Promises(
+            self.guarantee_seconds,
+            self.patience_seconds,
+            self.min_runtime_seconds,
+            self.share_window_seconds,
+        )
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Settings:

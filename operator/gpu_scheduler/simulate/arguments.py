@@ -1,6 +1,6 @@
-"""What ``gpu-scheduler simulate`` was told on the command line: a trace, or a cluster.
+"""What ``gpu-scheduler simulate`` was told on the command line: a workload, a trace or a cluster.
 
-Options of the one are refused with the other. What a simulation needs is imported when it runs:
+Options of one are refused with the others. What a simulation needs is imported when it runs:
 one on a cluster needs the client, one on a trace does not. Called by ``main``.
 """
 
@@ -13,7 +13,10 @@ from typing import TextIO
 
 from gpu_scheduler.core.packing.policy import Packing
 
-_TRACE = ("seed", "arrive", "releasing", "plot")
+_TRACE = ("arrive", "releasing")
+_SEEDED = ("seed", "plot")  # of a trace and of a workload
+_FAIR = ("guarantee_seconds", "patience_seconds", "min_runtime_seconds", "share_window_seconds")
+_WORKLOAD = ("load", "hours", "checkpoint_seconds", "preemption", *_FAIR)
 _CLUSTER = ("add", "remove", "operator_namespace", "consolidation", "context")
 
 
@@ -34,6 +37,15 @@ class Arguments:
     operator_namespace: str | None
     consolidation: bool = False
     context: str | None = None
+    workload: str | None = None
+    load: float | None = None
+    hours: float | None = None
+    checkpoint_seconds: float | None = None
+    preemption: Sequence[str] | None = None
+    guarantee_seconds: float | None = None
+    patience_seconds: float | None = None
+    min_runtime_seconds: float | None = None
+    share_window_seconds: float | None = None
 
 
 def run(arguments: Arguments, bar: TextIO) -> str:
@@ -50,17 +62,23 @@ def run(arguments: Arguments, bar: TextIO) -> str:
         raise ValueError(f"--output {arguments.output}: table or json")
     if arguments.policy not in list(Packing):
         raise ValueError(f"--policy {arguments.policy}: one of {', '.join(Packing)}")
-    for name in ("arrive", "releasing"):
+    for name in ("arrive", "releasing", "load"):
         value = getattr(arguments, name)
         if value is not None and not isfinite(value):
             raise ValueError(f"--{name} {value}: a number from 0.01 to 10")
+    if arguments.workload is not None:
+        _refuse(arguments, (*_TRACE, *_CLUSTER), "is not for a workload: leave it out")
+        if arguments.workload != "trace":
+            _refuse(arguments, ("nodes", "pods"), "is for --workload trace: leave it out")
+        return _on_workload(arguments, arguments.workload, bar)
+    _refuse(arguments, _WORKLOAD, "is for a workload: give --workload too")
     if (arguments.nodes is None) != (arguments.pods is None):
         missing, given = ("pods", "nodes") if arguments.pods is None else ("nodes", "pods")
         raise ValueError(f"--{missing}: is needed with --{given}; without both a cluster is read")
     if arguments.nodes is not None and arguments.pods is not None:
         _refuse(arguments, _CLUSTER, "is for a cluster: leave out --nodes and --pods")
         return _on_trace(arguments, arguments.nodes, arguments.pods, bar)
-    _refuse(arguments, _TRACE, "is for a trace: give --nodes and --pods too")
+    _refuse(arguments, (*_TRACE, *_SEEDED), "is for a trace: give --nodes and --pods too")
     return _on_cluster(arguments)
 
 
@@ -68,6 +86,29 @@ def _refuse(arguments: Arguments, names: Sequence[str], why: str) -> None:
     for name in names:
         if getattr(arguments, name) not in (None, [], False):
             raise ValueError(f"--{name.replace('_', '-')}: {why}")
+
+
+def _on_workload(arguments: Arguments, workload: str, bar: TextIO) -> str:
+    from gpu_scheduler.simulate.sharing import command
+
+    names = [n for each in arguments.preemption or () for n in each.split(",")]
+    changed = {name: getattr(arguments, name) for name in _FAIR}
+    changed["window_seconds"] = changed.pop("share_window_seconds")
+    promises = command.promises_of(names or ["fair", "strict"], changed)
+    if arguments.checkpoint_seconds is not None and workload != "random":
+        raise ValueError("--checkpoint-seconds: is for --workload random")
+    request = command.Request(
+        workload,
+        seed=42 if arguments.seed is None else arguments.seed,
+        load=0.9 if arguments.load is None else arguments.load,
+        hours=arguments.hours,
+        checkpoint_seconds=arguments.checkpoint_seconds,
+        nodes=arguments.nodes,
+        pods=arguments.pods,
+        plot=arguments.plot,
+    )
+    found = command.simulate(request, promises, bar)
+    return command.as_json(found) if arguments.output == "json" else command.as_table(found)
 
 
 def _on_trace(arguments: Arguments, nodes: Path, pods: Path, bar: TextIO) -> str:

@@ -5,8 +5,6 @@ writes goes to the streams that it is given.
 """
 
 import json
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -18,13 +16,10 @@ from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.simulate import plot
 from gpu_scheduler.simulate.arrivals import arriving, in_random_order
 from gpu_scheduler.simulate.lifetimes import coming_and_going
+from gpu_scheduler.simulate.progress import progress
 from gpu_scheduler.simulate.result import Result, churned, curve, filled
 from gpu_scheduler.simulate.run import Player, Step
 from gpu_scheduler.simulate.trace import TraceError, read_nodes, read_pods
-
-Tell = Callable[[], None]
-
-_STRIDE = 64  # arrivals between two moves of the bar: more would cost more than planning
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +59,12 @@ def simulate(request: Request, bar: TextIO) -> Result:
     steps: list[Step]
     if request.releasing is None:
         stream = arriving(pods, capacity, request.arrive, random)
-        with _progress(bar, len(stream)) as tell:
+        with progress(bar, len(stream)) as tell:
             steps = player.fill(stream, tell)
         result = filled(steps, capacity)
     else:
         events = list(coming_and_going(pods, capacity, request.releasing, random))
-        with _progress(bar, sum(event.pod_kind is not None for event in events)) as tell:
+        with progress(bar, sum(event.pod_kind is not None for event in events)) as tell:
             steps = player.churn(events, tell)
         result = churned(steps, capacity)
     if request.plot is not None:
@@ -99,28 +94,3 @@ def as_table(result: Result) -> str:
     ]
     width = max(len(name) for name, _ in rows)
     return "\n".join(f"{name.ljust(width)}  {value}" for name, value in rows)
-
-
-@contextmanager
-def _progress(stream: TextIO, total: int) -> Iterator[Tell]:
-    """A bar on a terminal, nothing elsewhere or without rich."""
-    try:
-        from rich.console import Console
-        from rich.progress import Progress
-    except ImportError:
-        yield lambda: None
-        return
-    if not stream.isatty():
-        yield lambda: None
-        return
-    with Progress(console=Console(file=stream), transient=True) as progress:
-        task = progress.add_task("simulating", total=total)
-        count = 0
-
-        def tell() -> None:
-            nonlocal count
-            count += 1
-            if count % _STRIDE == 0:
-                progress.update(task, completed=count)
-
-        yield tell

@@ -17,6 +17,8 @@ from gpu_scheduler.state.ledger import Charge
 from gpu_scheduler.state.moves import Moves
 from gpu_scheduler.state.pods import PodRecord
 
+MOST_REMEMBERED = 50_000  # indexes that gave way; the oldest is forgotten
+
 
 def running_pod(
     pod: PodRecord, charge: Charge, job: GPUJobRecord | None, project: ProjectName | None
@@ -62,6 +64,7 @@ class RunningPodBook:
         self._spared: set[PodUID] = set()
         self._overdue: set[PodUID] = set()
         self.moves = moves or Moves(on=False)
+        self._lost_to: dict[tuple[str, int], JobKey] = {}  # by uid of the Job, and index
 
     def on(self, node: str) -> Iterable[RunningPod]:
         """Those on a node."""
@@ -106,7 +109,18 @@ class RunningPodBook:
         project: ProjectName | None,
     ) -> None:
         """A pod of this Job holds devices, or something about it changed."""
-        self.put(self.moves.complete(running_pod(pod, charge, job, project), pod, own, job))
+        new = running_pod(pod, charge, job, project)
+        if (lost_to := self._lost_to.get((own.uid, pod.index))) is not None:
+            new = replace(new, lost_to=lost_to)
+        self.put(self.moves.complete(new, pod, own, job))
+
+    def gave_way(self, pod: PodRecord, to: JobKey) -> None:
+        """A pod is evicted for a job, which will not have its index evicted the next time."""
+        index = pod.job_uid, pod.index
+        self._lost_to.pop(index, None)
+        self._lost_to[index] = to
+        if len(self._lost_to) > MOST_REMEMBERED:
+            del self._lost_to[next(iter(self._lost_to))]
 
     def forget(self, uid: PodUID) -> None:
         """A pod is gone."""

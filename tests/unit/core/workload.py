@@ -14,6 +14,7 @@ from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core.model.decision import Plan
+from gpu_scheduler.core.model.promises import STRICT, Promises
 from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.packing.mix import DEFAULT
 from gpu_scheduler.core.session import Session
@@ -46,6 +47,7 @@ class Work:
     """One history; ``plans`` yields each plan before it is carried out."""
 
     seed: int
+    promises: Promises = STRICT
     play: Play = field(init=False)
     ended: int = 0
     capacity_milli: int = 0
@@ -66,6 +68,7 @@ class Work:
         ]
         self._load = random.choice((0.8, 1.1, 1.5, 2.5))
         self.play = Play(gpus, projects(*teams), session=Session(mix=DEFAULT), anew=True)
+        self.play.promises = self.promises
         self.play.reserve_after_seconds = random.choice((10.0, 60.0))
 
     def plans(self, most: int) -> Iterator[Plan]:

@@ -152,6 +152,7 @@ def hostile_gpuprojects(draw: st.DrawFn) -> Obj:
         weight=draw(integers),
         quotaByModel=draw(st.dictionaries(st.sampled_from(["A100", "", "x"]), amounts, max_size=2)),
         overCapPolicy=draw(texts),
+        minRuntimeSeconds=draw(integers),
     )
     good["metadata"]["creationTimestamp"] = "2026-02-01T00:00:00Z"
     return good

@@ -148,9 +148,11 @@ def test_a_gpujobs_problem_names_the_field(spec: dict[str, Any], field: str) -> 
 
 
 def test_a_project_is_read_exactly() -> None:
-    project = project_record(project_body(quota=2.5, limit=4, weight=3, quotaByModel={"A": 0.1}))
+    spec = {"quota": 2.5, "limit": 4, "weight": 3, "quotaByModel": {"A": 0.1}}
+    project = project_record(project_body(**spec, minRuntimeSeconds=9))
     read = project.project
     assert (read.quota_milli, read.limit_milli, read.weight) == (2500, 4000, 3)
+    assert read.min_runtime_seconds == 9
     assert read.quota_by_model == {"A": 100}
 
 

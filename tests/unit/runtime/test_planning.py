@@ -16,6 +16,7 @@ from tests.unit.state.builders import (
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
 from gpu_scheduler.core.model.decision import Assignment, Evict, EvictReason, Plan, Reason
+from gpu_scheduler.core.model.promises import FAIR, Memory
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -181,6 +182,20 @@ async def test_those_for_whom_one_plan_evicts_nobody_have_their_turn_in_the_next
         await asyncio.sleep(5)
     assert [evict.pod for evict in case.evicts] == [f"uid-{name}" for name in names]
     assert case.last.cycles == len(names) + 1
+
+
+@virtual
+async def test_promises_are_passed_on_and_what_a_plan_remembers_comes_back_to_the_next() -> None:
+    given: list[tuple[object, object]] = []
+
+    def remembers(*scene: object, **rules: object) -> Plan:
+        given.append((rules["promises"], rules["memory"]))
+        return Plan((), (), memory=Memory(at=float(len(given))))
+
+    case = Case(make_cluster_state(make_pod()), rules=Rules(promises=FAIR, decide=remembers))
+    case.planning.cycle()
+    case.planning.cycle()
+    assert given == [(FAIR, Memory()), (FAIR, Memory(at=1.0))]
 
 
 @virtual

@@ -77,6 +77,7 @@ async def test_a_victim_is_evicted_once_and_counts_as_leaving_at_once() -> None:
     assert case.preemption.counts == {"reclaim": 1}
     assert case.preemption.of(VICTIM) == Preempted(WINNER, POD)
     assert case.state.touched == {VICTIM}
+    assert case.state.running_pods._lost_to == {("job-uid", 0): WINNER}
 
 
 @virtual

@@ -1,5 +1,8 @@
 """Which pods the planner may ask to give way, and what it knows of them."""
 
+from dataclasses import replace
+
+import pytest
 from tests.unit.state.builders import (
     half,
     make_assignment,
@@ -12,6 +15,7 @@ from tests.unit.state.test_cluster_state import make_cluster_state
 
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod
+from gpu_scheduler.state import running_pods
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import epoch_seconds
 
@@ -103,3 +107,21 @@ def test_a_pod_of_a_deleted_job_that_kept_its_pods_may_be_asked() -> None:
     state.job_gone(make_job().metadata.uid)
     state.pod_changed(make_pod(version=2, node="a", grants=half(), phase="Running", job=""))
     assert only(state).uid == POD
+
+
+def test_an_index_that_gave_way_remembers_for_whom() -> None:
+    state = running()
+    winner = JobKey("team-a/urgent")
+    state.running_pods.gave_way(state.pods[POD], winner)
+    state.pod_gone(POD)
+    state.pod_changed(make_pod("again", uid="again", node="a", grants=half(), phase="Running"))
+    assert only(state).lost_to == winner
+
+
+def test_only_so_many_indexes_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running_pods, "MOST_REMEMBERED", 2)
+    state = running()
+    book, pod = state.running_pods, state.pods[POD]
+    for index in range(4):
+        book.gave_way(replace(pod, index=index), JobKey("team-a/urgent"))
+    assert [index for _, index in book._lost_to] == [2, 3]

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from gpu_scheduler.core.model.promises import NOTHING, Memory
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 
 
@@ -136,7 +137,7 @@ class Plan:
     The places of a gang follow one another, and there is one for every member that was missing.
 
     ``shares_milli``: what each project should hold. ``again_at``: when the passing of time alone
-    would change the plan, epoch seconds.
+    would change the plan, epoch seconds. ``memory``: to be handed to the next plan.
     """
 
     assignments: tuple[Assignment, ...]
@@ -146,3 +147,4 @@ class Plan:
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
     again_at: float | None = None
     shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = field(default_factory=dict)
+    memory: Memory = NOTHING

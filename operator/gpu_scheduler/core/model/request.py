@@ -147,3 +147,4 @@ class Project:
     limit_milli: int | None = None
     weight: int = 1
     quota_by_model: Mapping[str, int] = field(default_factory=dict)
+    min_runtime_seconds: float | None = None  # None = what the cluster promises

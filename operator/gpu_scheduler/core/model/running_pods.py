@@ -35,11 +35,17 @@ class RunningPod:
     gang: bool = False  # the pods of its job go together or not at all
     pod_kind: PodKind | None = None  # what it asked for; None = not known, it is never moved
     moved: float = 0.0  # epoch seconds of the last time it had to move to another node; 0 = never
+    saved: float = 0.0  # epoch seconds of its last checkpoint; 0 = it has none
+    lost_to: JobKey | None = None  # for whom its index had to give way the last time
 
     @property
     def milli(self) -> int:
         """Milli-GPU held."""
         return sum(grant.milli for grant in self.grants)
+
+    def unsaved_milli_seconds(self, now: float) -> float:
+        """The work that is lost if it goes now: milli-GPU times seconds since it was last safe."""
+        return self.milli * max(0.0, now - max(self.since, self.saved))
 
 
 EvictionGroup = tuple[RunningPod, ...]  # who goes together: a pod alone, or all pods of a gang

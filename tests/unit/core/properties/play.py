@@ -8,6 +8,7 @@ from tests.unit.builders import ClusterBuilder
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Grant, Plan, Reservation
+from gpu_scheduler.core.model.promises import NOTHING, STRICT, Memory, Promises
 from gpu_scheduler.core.model.request import (
     Gang,
     JobKey,
@@ -80,6 +81,9 @@ class Play:
     session: Session | None = None  # None: one that all plays on such nodes share
     anew: bool = False  # who was evicted comes again as another pod, as in a cluster
     moved: dict[PodUID, float] = field(default_factory=dict)
+    promises: Promises = STRICT
+    memory: Memory = NOTHING
+    lost_to: dict[str, JobKey] = field(default_factory=dict)  # by name: for whom it had to go
 
     def place(self, pod: Pod, *devices: str, milli: int = 1000) -> "Play":
         """Put a running pod on devices ('n0/1')."""
@@ -149,11 +153,13 @@ class Play:
             reserve_after_seconds=self.reserve_after_seconds,
             session=self.session or empty(self.gpus)[1],
             consolidate=self.consolidate,
+            promises=self.promises,
+            memory=self.memory,
         )
 
     def carry_out(self, result: Plan) -> None:
         """Start and evict as decided; nothing ends yet."""
-        self.holds = result.holds
+        self.holds, self.memory = result.holds, result.memory
         waiting = {pod.uid: pod for pod in self.waiting}
         for place in result.assignments:
             pod = waiting.pop(place.pod)
@@ -163,6 +169,7 @@ class Play:
             assert evict.pod in self.running
             assert evict.pod not in self.going, "evicted twice"
             self.going[evict.pod] = self.grace
+            self.lost_to[self.running[evict.pod][0].name] = evict.beneficiary
 
     def tick(self, seconds: float = 1.0) -> None:
         """Time passes: what is going, or is done, goes; who was evicted waits again."""
@@ -211,6 +218,7 @@ class Play:
             gang=bool(pod.gang),
             pod_kind=pod.pod_kind,
             moved=self.moved.get(pod.uid, 0.0),
+            lost_to=self.lost_to.get(pod.name),
         )
 
 

@@ -1,12 +1,25 @@
 """What holds for every plan of a play: who may take what from whom, and how much it ends with."""
 
-from tests.unit.core.properties.play import Play
+from collections.abc import Iterable
+
+from tests.unit.core.properties.play import Play, Pod
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.model.decision import EvictReason, Plan, ReservationKind
 from gpu_scheduler.core.model.request import ProjectName
 
 TEAMS = ("a", "b", "c")
+
+
+def able(play: Play, pods: Iterable[Pod]) -> set[str]:
+    """Those that can run at all, by name: inside what their project may hold, and on some node."""
+    return {
+        pod.name
+        for pod in pods
+        if pod.pod_kind.nominal_milli
+        <= quota.ceiling_milli(play.projects[ProjectName(pod.project)])
+        and max(request.count for request in pod.pod_kind.devices) <= max(play.gpus)
+    }
 
 
 def taken(play: Play, result: Plan, reason: EvictReason) -> dict[str, int]:

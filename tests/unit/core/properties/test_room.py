@@ -17,29 +17,34 @@ from tests.unit.core.test_preemption import evicted, started
 from tests.unit.core.workload import Work
 
 from gpu_scheduler.core.model.decision import ReservationKind
+from gpu_scheduler.core.model.promises import STRICT, Promises
 
 PLANS = int(os.environ.get("PLANS", "6000"))
 SEED = int(os.environ.get("PLANS_SEED", "1"))
 EACH = 300  # plans of one history
 PARTS = 5
+FAIR = Promises(5.0, 5.0, 30.0, 60.0)  # short, so that much becomes due
 WHOLE, HALF, PAIR = pod_kind(1000), pod_kind(500), pod_kind(1000, count=2)
 
 
-def judged(seed: int) -> tuple[Verdict, int]:
+def judged(seed: int, promises: Promises) -> tuple[Verdict, int]:
     """The verdict on one history, and how many of its pods ended."""
-    work = Work(seed)
+    work = Work(seed, promises)
     judge = Judge(work.play)
     for result in work.plans(EACH):
         judge.look(result)
     return judge.verdict, work.ended
 
 
+@pytest.mark.parametrize("promises", [STRICT, FAIR], ids=["strict", "fair"])
 @pytest.mark.parametrize("part", range(PARTS))
-def test_no_eviction_where_the_beneficiary_fits_and_no_wait_beside_room(part: int):
+def test_no_eviction_where_the_beneficiary_fits_and_no_wait_beside_room(
+    part: int, promises: Promises
+):
     histories = max(1, PLANS // EACH // PARTS)
     found: Counter[str] = Counter()
     for seed in range(SEED + part * histories, SEED + (part + 1) * histories):
-        verdict, ended = judged(seed)
+        verdict, ended = judged(seed, promises)
         assert verdict.needless == [], f"seed {seed}"
         assert verdict.idle == [], f"seed {seed}"
         found += verdict.evicted

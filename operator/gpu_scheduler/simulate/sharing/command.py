@@ -1,0 +1,147 @@
+"""``gpu-scheduler simulate --workload``: plays work of several projects, by one or several rules.
+
+Everything it writes goes to the streams that it is given. Called by ``arguments``.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TextIO
+
+from gpu_scheduler import picture
+from gpu_scheduler.core.model.promises import Promises
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.simulate.progress import progress
+from gpu_scheduler.simulate.sharing import workloads
+from gpu_scheduler.simulate.sharing.figures import Counting, Figures
+from gpu_scheduler.simulate.sharing.player import Player
+from gpu_scheduler.simulate.sharing.rules import RULES
+from gpu_scheduler.simulate.sharing.workload import Workload
+from gpu_scheduler.simulate.sharing.workload_file import read
+from gpu_scheduler.simulate.trace import read_nodes, read_pods
+
+NAMES = ("random", "day", "sweep", "trace")
+HOURS = {"day": 24.0, "sweep": 2.0}  # that are played; of the others one
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What is to be played: a workload by name or file, and by which rules."""
+
+    workload: str
+    seed: int
+    load: float
+    hours: float | None = None
+    checkpoint_seconds: float | None = None
+    nodes: Path | None = None
+    pods: Path | None = None
+    plot: Path | None = None
+
+
+def workload_of(request: Request) -> Workload:
+    """The workload that is asked for.
+
+    Raises:
+        ValueError: there is none of that name, or a file cannot be used.
+    """
+    seed, load = request.seed, request.load
+    hours = request.hours or HOURS.get(request.workload, 1.0)
+    if request.workload == "random":
+        saved = request.checkpoint_seconds
+        return workloads.random_work(seed, load, hours=hours, checkpoint_seconds=saved)
+    if request.workload == "day":
+        return workloads.day_work(seed, load, hours=hours)
+    if request.workload == "sweep":
+        return workloads.sweep_work(seed, load, hours=hours)
+    if request.workload == "trace":
+        if request.nodes is None or request.pods is None:
+            raise ValueError("--workload trace: give --nodes and --pods too")
+        machines, pods = read_nodes(request.nodes), read_pods(request.pods)
+        if not any(node.gpus for node in machines) or not any(pod.devices for pod in pods):
+            raise ValueError(f"{request.nodes}, {request.pods}: nobody has or wants a GPU")
+        return workloads.trace_work(seed, load, machines, pods, hours=hours)
+    path = Path(request.workload)
+    if path.suffix not in (".yaml", ".yml"):
+        names = ", ".join(NAMES)
+        raise ValueError(f"--workload {request.workload}: one of {names}, or a .yaml file")
+    return read(path)
+
+
+def play(
+    workload: Workload, promises: Promises, tell: Callable[[int], None] = lambda seconds: None
+) -> Figures:
+    """One play; the figures depend on nothing else. ``tell`` hears how many seconds went by."""
+    counting, player = Counting(workload), Player(workload, partial(plan, promises=promises))
+    player.play(counting, tell)
+    return counting.finish(player)
+
+
+def simulate(request: Request, promises: Mapping[str, Promises], bar: TextIO) -> dict[str, Figures]:
+    """Play a workload by several rules.
+
+    Args:
+        request: what is to be played.
+        promises: by name of the rules.
+        bar: where progress is shown, if it is a terminal.
+
+    Raises:
+        ValueError: something that is asked for cannot be had.
+        picture.PlotError: the picture cannot be made.
+    """
+    if request.plot is not None:
+        picture.check(request.plot, "--plot")
+    workload = workload_of(request)
+    with progress(bar, round(workload.seconds) * len(promises)) as tell:
+        found = {name: play(workload, each, tell) for name, each in promises.items()}
+    if request.plot is not None:
+        from gpu_scheduler.simulate.sharing import frontier
+
+        frontier.draw(request.plot, {workload.name: found})
+    return found
+
+
+def as_json(found: Mapping[str, Figures]) -> str:
+    """The figures by rules, as one JSON object."""
+    return json.dumps({name: figures.to_json() for name, figures in found.items()}, indent=2)
+
+
+def as_table(found: Mapping[str, Figures]) -> str:
+    """A row for each figure, a column for each of the rules."""
+    rows = [("", list(found))]
+    columns = [figures.to_rows() for figures in found.values()]
+    rows += [(label, [column[label] for column in columns]) for label in columns[0]]
+    return aligned(rows)
+
+
+def aligned(rows: Sequence[tuple[str, Sequence[str]]]) -> str:
+    """Rows of a label and cells: labels to the left, cells to the right."""
+    first = max(len(label) for label, _ in rows)
+    widths = [max(map(len, cells)) for cells in zip(*(cells for _, cells in rows), strict=True)]
+    return "\n".join(
+        "  ".join(
+            [label.ljust(first), *(c.rjust(w) for c, w in zip(cells, widths, strict=True))]
+        ).rstrip()
+        for label, cells in rows
+    )
+
+
+def promises_of(names: Sequence[str], changed: Mapping[str, Any]) -> dict[str, Promises]:
+    """The rules by name; ``changed``: seconds that are given for ``fair``, None = as by default.
+
+    Raises:
+        ValueError: there are no such rules, or their seconds are given without them.
+    """
+    found = {}
+    for name in names:
+        if name not in RULES:
+            raise ValueError(f"--preemption {name}: one of {', '.join(RULES)}")
+        found[name] = RULES[name]
+    given = {name: value for name, value in changed.items() if value is not None}
+    if given and "fair" not in found:
+        option = next(iter(given)).replace("_", "-")
+        raise ValueError(f"--{option}: is for --preemption fair")
+    if given:
+        found["fair"] = replace(found["fair"], **given)
+    return found

@@ -1,0 +1,40 @@
+"""A picture of plays by several rules: what is lost, over how long guarantees wait.
+
+Needs matplotlib, which the extra ``plot`` installs; it is imported when a picture is asked for.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpu_scheduler.simulate.sharing.figures import Figures, percentile
+
+_MARKS = {"fair": "o", "strict": "X", "at-once": "s", "never": "D"}
+
+
+def draw(path: Path, plays: Mapping[str, Mapping[str, Figures]]) -> None:
+    """Write the picture; ``plays``: figures by workload and rules."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10, 4.2), layout="constrained")
+    left, right = figure.subplots(1, 2, sharey=True)
+    rules = list(next(iter(plays.values())))
+    for number, (workload, found) in enumerate(plays.items()):
+        color = f"C{number}"
+        delays = [percentile(found[name].guarantee_delays, 0.99) for name in rules]
+        goodputs = [found[name].useful_percent for name in rules]
+        lost = [found[name].lost_percent for name in rules]
+        for axes, xs in ((left, delays), (right, goodputs)):
+            for name, x, y in zip(rules, xs, lost, strict=True):
+                mark = _MARKS.get(name, "o")
+                axes.plot(x, y, mark, color=color, markersize=8, alpha=0.8)
+        left.plot([], [], "o", color=color, label=workload)
+    for name in rules:
+        left.plot([], [], _MARKS.get(name, "o"), color="grey", label=name)
+    left.set_xlabel("p99 delay of guarantees, seconds")
+    left.set_ylabel("GPU time lost to evictions, % of what was used")
+    right.set_xlabel("goodput: useful GPU time, % of the capacity")
+    figure.legend(loc="outside right center", fontsize="small")
+    for axes in (left, right):
+        axes.set_ylim(bottom=-0.5)
+        axes.grid(alpha=0.3)
+    figure.savefig(path, dpi=150)

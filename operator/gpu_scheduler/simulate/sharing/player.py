@@ -1,0 +1,277 @@
+"""Plays a workload through ``core.plan``, second by second, as the operator would carry it out.
+
+Nothing is faked but time: plans are made whenever something changed, at most one a second; who is
+evicted leaves after its grace, and its index waits again as a new pod, with the work that it had
+saved. A pod starts at once where it is placed. Called by ``command``.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from heapq import heappop, heappush
+from itertools import count, islice
+from math import ceil
+from typing import Protocol
+
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Assignment, Evict, Plan, Reservation
+from gpu_scheduler.core.model.promises import NOTHING
+from gpu_scheduler.core.model.request import (
+    Gang,
+    JobKey,
+    PodUID,
+    WaitingJob,
+    WaitingPod,
+)
+from gpu_scheduler.core.model.running_pods import RunningPod
+from gpu_scheduler.core.packing.mix import DEFAULT
+from gpu_scheduler.core.plan import plan
+from gpu_scheduler.core.session import Session
+from gpu_scheduler.simulate.sharing.workload import Job, Workload
+from gpu_scheduler.state.running_pods import RunningPodBook
+
+Decide = Callable[..., Plan]
+
+
+@dataclass(slots=True, eq=False)
+class Index:
+    """One pod of a job, however often it begins anew."""
+
+    job: Job
+    number: int
+    left: float  # seconds of work that are not saved yet
+    since: float  # it waits, or runs, since then
+    tries: int = 0
+    lost_to: JobKey | None = None
+    run: RunningPod | None = None
+    first_wait: float | None = None  # how long it waited until it ran for the first time
+
+    @property
+    def name(self) -> str:
+        """Of its pods."""
+        return f"{self.job.name}-{self.number}"
+
+    @property
+    def uid(self) -> PodUID:
+        """Of its present pod."""
+        return PodUID(f"{self.name}-{self.tries}")
+
+    def saved(self, ran: float) -> float:
+        """How much of the seconds that it ran is safe."""
+        every = self.job.checkpoint_seconds
+        return 0.0 if every is None else ran // every * every
+
+
+class Watcher(Protocol):
+    """Counts what happens."""
+
+    def planned(self, player: "Player", result: Plan) -> None:
+        """A plan was made and carried out."""
+
+    def started(self, index: Index, now: float) -> None:
+        """A pod starts."""
+
+    def ended(self, index: Index, now: float) -> None:
+        """A pod's work is done."""
+
+    def evicted(self, index: Index, evict: Evict, now: float) -> None:
+        """A pod has to go."""
+
+    def gone(self, index: Index, lost_seconds: float, now: float) -> None:
+        """An evicted pod is gone, with so many seconds of work."""
+
+
+class Player:
+    """One play."""
+
+    def __init__(self, workload: Workload, decide: Decide = plan) -> None:
+        """``decide``: ``core.plan``, with the rules that are to be played."""
+        self.workload, self._decide = workload, decide
+        self.cluster: Cluster = workload.cluster.copy()
+        self.running_pods = RunningPodBook()
+        self.waiting: dict[JobKey, dict[int, Index]] = {}
+        self.running: dict[PodUID, Index] = {}
+        self.holds: tuple[Reservation, ...] = ()
+        self.now = 0.0
+        self._going: dict[PodUID, float] = {}
+        self._next: dict[str, Iterator[tuple[int, float]]] = {}  # pods that are not there yet
+        self._memory = NOTHING
+        self._session = Session(mix=DEFAULT)
+        self._node = {node.name: n for n, node in enumerate(self.cluster.nodes)}
+        self._device = {name: d for d, name in enumerate(self.cluster.dev_id)}
+        self._events: list[tuple[float, int, Callable[[], None]]] = []
+        self._number = count()
+        self.known = {key_of(job): _without_pods(job) for job in workload.jobs}
+        """All jobs, as the planner sees them, but for their pods."""
+        for job in sorted(workload.jobs, key=lambda job: (job.arrives, job.name)):
+            self._at(job.arrives, lambda job=job: self._arrive(job))  # type: ignore[misc]
+
+    def play(self, watcher: Watcher, tell: Callable[[int], None] = lambda seconds: None) -> None:
+        """All of it; ``tell`` hears how many seconds went by."""
+        self._watcher = watcher
+        while self._events and self._events[0][0] <= self.workload.seconds:
+            before, self.now = self.now, self._events[0][0]
+            while self._events and self._events[0][0] <= self.now:
+                heappop(self._events)[2]()
+            self._plan()
+            tell(int(self.now - before))
+        self.now = self.workload.seconds
+
+    def jobs(self) -> list[WaitingJob]:
+        """What waits, as the planner sees it."""
+        return [self._waiting(key, indexes) for key, indexes in self.waiting.items()]
+
+    def _plan(self) -> None:
+        result = self._decide(
+            self.cluster,
+            self.workload.projects,
+            self.jobs(),
+            running_pods=self.running_pods,
+            holds=self.holds,
+            now=self.now,
+            session=self._session,
+            memory=self._memory,
+        )
+        self.holds, self._memory = result.holds, result.memory
+        for assignment in result.assignments:
+            self._start(assignment)
+        for evict in result.evicts:
+            self._evict(evict)
+        self._watcher.planned(self, result)
+        if result.again_at is not None and result.again_at > self.now:
+            self._at(result.again_at, lambda: None)
+
+    def _waiting(self, key: JobKey, indexes: dict[int, Index]) -> WaitingJob:
+        pods = tuple(
+            WaitingPod(index.uid, index.name, index.job.pod_kind, since=index.since)
+            for _, index in sorted(indexes.items())
+        )
+        return replace(self.known[key], pods=pods)
+
+    def _at(self, time: float, what: Callable[[], None]) -> None:
+        """Something happens, at a whole second."""
+        heappush(self._events, (float(ceil(time)), next(self._number), what))
+
+    def _arrive(self, job: Job) -> None:
+        self._next[job.name] = iter(enumerate(job.runs))
+        self._come(job, len(job.runs) if job.parallelism is None else job.parallelism)
+
+    def _come(self, job: Job, most: int) -> None:
+        """So many of the job's next pods are there."""
+        for number, run in islice(self._next[job.name], most):
+            index = Index(job, number, run, self.now)
+            self.waiting.setdefault(key_of(job), {})[number] = index
+
+    def _start(self, assignment: Assignment) -> None:
+        indexes = self.waiting[assignment.job]
+        index = next(each for each in indexes.values() if each.uid == assignment.pod)
+        del indexes[index.number]
+        if not indexes:
+            del self.waiting[assignment.job]
+        job, kind = index.job, index.job.pod_kind
+        if index.first_wait is None:
+            index.first_wait = self.now - index.since
+        self._watcher.started(index, self.now)
+        index.since = self.now
+        index.run = RunningPod(
+            index.uid,
+            index.name,
+            assignment.job,
+            job.project,
+            assignment.node,
+            assignment.grants,
+            kind.cpu_milli,
+            kind.memory_bytes,
+            kind.ephemeral_bytes,
+            job.interactive,
+            job.priority,
+            self.now,
+            self.now + index.left if job.limited else None,
+            gang=job.gang,
+            pod_kind=kind,
+            lost_to=index.lost_to,
+        )
+        self.running[index.uid] = index
+        self.running_pods.put(index.run)
+        self._take(index.run, 1)
+        uid = index.uid
+        self._at(self.now + index.left, lambda: self._end(uid))
+        self._save(uid)
+
+    def _save(self, uid: PodUID) -> None:
+        index = self.running.get(uid)
+        if index is None or index.run is None or uid in self._going:
+            return
+        if index.saved(self.now - index.since) and self.now > index.since:
+            index.run = replace(index.run, saved=self.now)
+            self.running_pods.put(index.run)
+        if index.job.checkpoint_seconds is not None:
+            self._at(self.now + index.job.checkpoint_seconds, lambda: self._save(uid))
+
+    def _end(self, uid: PodUID) -> None:
+        index = self.running.pop(uid, None)
+        if index is None:
+            return
+        self._leave(index)
+        self._going.pop(uid, None)
+        self._watcher.ended(index, self.now)
+        self._come(index.job, 1)
+
+    def _evict(self, evict: Evict) -> None:
+        index = self.running[evict.pod]
+        assert evict.pod not in self._going, f"{evict.pod} is evicted twice"
+        self._going[evict.pod] = self.now
+        self.running_pods.set_evicting(evict.pod, True)
+        self._watcher.evicted(index, evict, self.now)
+        index.lost_to = evict.beneficiary
+        self._at(self.now + self.workload.grace_seconds, lambda: self._go(evict.pod))
+
+    def _go(self, uid: PodUID) -> None:
+        index = self.running.pop(uid, None)
+        if index is None:  # it was done within its grace
+            return
+        del self._going[uid]
+        self._leave(index)
+        ran = self.now - index.since
+        saved = index.saved(ran)
+        self._watcher.gone(index, ran - saved, self.now)
+        index.left -= saved
+        index.tries, index.since = index.tries + 1, self.now
+        self.waiting.setdefault(key_of(index.job), {})[index.number] = index
+
+    def _leave(self, index: Index) -> None:
+        assert index.run is not None
+        self.running_pods.drop(index.run.uid)
+        self._take(index.run, -1)
+        index.run = None
+
+    def _take(self, run: RunningPod, sign: int) -> None:
+        """Devices and resources of a node are held by a pod, or (-1) free again."""
+        c, node = self.cluster, self._node[run.node]
+        for grant in run.grants:
+            device = self._device[grant.device]
+            c.free_milli[device] -= sign * grant.milli
+            c.free_mib[device] -= sign * grant.mib
+        c.free_pods[node] -= sign
+        c.free_cpu_milli[node] -= sign * run.cpu_milli
+        c.free_memory_bytes[node] -= sign * run.memory_bytes
+        c.free_ephemeral_bytes[node] -= sign * run.ephemeral_bytes
+        c.allocated_milli[run.project] = c.allocated_milli.get(run.project, 0) + sign * run.milli
+
+
+def _without_pods(job: Job) -> WaitingJob:
+    size = len(job.runs)
+    return WaitingJob(
+        key_of(job),
+        job.project,
+        (),
+        job.interactive,
+        job.priority,
+        job.arrives,
+        ceil(max(job.runs)) if job.limited else None,
+        Gang(size, size, distinct=False) if job.gang else None,
+    )
+
+
+def key_of(job: Job) -> JobKey:
+    """Its name as a GPUJob's."""
+    return JobKey(f"{job.project}/{job.name}")

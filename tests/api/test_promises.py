@@ -1,0 +1,110 @@
+"""Promises on a real control plane, with few seconds each: when others are evicted, and for whom.
+
+Fake nodes play the pods: what a program saves on SIGTERM is shown on a real one.
+"""
+
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from tests.api.replica import CALM_LEASE
+from tests.api.site import Site, Team, site_on, team_on
+from tests.api.tenant import Tenant, held, runs, template, until
+
+from cluster import Running
+
+GUARANTEE, PATIENCE, RUNTIME, WINDOW = 6, 2, 4, 20
+PROMISES = {
+    "guarantee_seconds": str(GUARANTEE),
+    "patience_seconds": str(PATIENCE),
+    "min_runtime_seconds": str(RUNTIME),
+    "share_window_seconds": str(WINDOW),
+}
+
+
+@pytest.fixture(scope="module")
+def site(control_plane: Running) -> Iterator[Site]:
+    with site_on(control_plane, {**CALM_LEASE, **PROMISES}) as made:
+        yield made
+
+
+@pytest.fixture
+def team(site: Site) -> Iterator[Team]:
+    with team_on(site) as make:
+        yield make
+
+
+def test_projects_come_to_two_one_and_one_within_the_window(team: Team) -> None:
+    """Pods that never end: what is not theirs is theirs no longer than a window."""
+    a, b, c = team(quota=0, weight=2), team(quota=0), team(quota=0)
+    a.submit("work", gpu=1, parallelism=8, retries=0)
+    until(lambda: held(a) == 8, "the only one that asks gets everything")
+    asked = time.monotonic()
+    for tenant in (b, c):
+        tenant.submit("work", gpu=1, parallelism=8, retries=0)
+    message = b.wait_reason("work", "WaitingForGPU")
+    until(lambda: (held(a), held(b), held(c)) == (4, 2, 2), "each holds its share", 2 * WINDOW)
+    # A status is a second old at most, and a pod takes some to go.
+    assert time.monotonic() - asked <= WINDOW + 5
+    assert "held by" in message
+
+
+def test_a_guarantee_is_met_in_its_seconds_and_costs_who_borrows(team: Team) -> None:
+    borrower, owner = team(quota=0), team(quota=8)
+    borrower.submit("work", gpu=1, parallelism=8, retries=0)
+    borrower.wait_placed("work", 8)
+    until(lambda: oldest_seconds(borrower, "work") > 50, "what they did would be a loss", 90)
+    asked = time.monotonic()
+    owner.submit("own", gpu=1, parallelism=2)
+    owner.wait_reason("own", "WaitingForGPU")
+    until(
+        lambda: "who borrows gives way from 2" in owner.status("own").get("message", ""),
+        "it is told until when it waits",
+    )
+    owner.wait_placed("own", 2)
+    took = time.monotonic() - asked
+    assert GUARANTEE - 1 <= took <= GUARANTEE + 5
+    message = str(borrower.wait_event("work", "Preempted")["message"])
+    assert "GPU-seconds of its work are lost" in message
+
+
+def test_a_guarantee_is_met_at_once_where_hardly_anything_is_lost(team: Team) -> None:
+    borrower, owner = team(quota=0), team(quota=8)
+    borrower.submit("work", gpu=1, parallelism=8, retries=0)
+    borrower.wait_placed("work", 8)
+    asked = time.monotonic()
+    owner.submit("own", gpu=1)
+    owner.wait_placed("own")
+    assert time.monotonic() - asked < GUARANTEE
+
+
+def test_a_project_says_how_long_its_pods_run_undisturbed(team: Team) -> None:
+    """For another's share; its neighbours' pods go instead."""
+    calm, other, third = team(quota=0, minRuntimeSeconds=3600), team(quota=0), team(quota=0)
+    for tenant in (calm, other):
+        tenant.submit("work", gpu=1, parallelism=4, retries=0)
+        tenant.wait_placed("work", 4)
+    third.submit("work", gpu=1, parallelism=4)
+    until(lambda: held(other) == 3 and held(third) == 1, "one gives back", 2 * WINDOW)
+    assert held(calm) == 4
+
+
+def test_a_higher_priority_waits_for_a_while_and_then_no_longer(team: Team) -> None:
+    lab = team(quota=8)
+    lab.submit("trial", gpu=1, parallelism=8, retries=0, priority=10)
+    lab.wait_placed("trial", 8)
+    asked = time.monotonic()
+    lab.submit("urgent", gpu=2, priority=90, template=template(runs(4)))
+    lab.wait_placed("urgent")
+    assert PATIENCE <= time.monotonic() - asked <= 10 * PATIENCE + 5
+    assert f"{lab.name}/urgent" in lab.wait_reason("trial", "Preempted")
+
+
+def oldest_seconds(tenant: Tenant, job: str) -> float:
+    """How long the pod of a job has run that started first."""
+    starts = [
+        pod["status"]["startTime"] for pod in tenant.pods(job) if "startTime" in pod["status"]
+    ]
+    first = datetime.fromisoformat(min(starts))
+    return (datetime.now(UTC) - first).total_seconds()

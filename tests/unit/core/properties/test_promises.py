@@ -1,0 +1,123 @@
+"""What is promised holds over whole histories: quotas, limits, an end for everybody, no repeats."""
+
+from collections.abc import Sequence
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.builders import pod_kind, project, projects
+from tests.unit.core.properties.judge import rank
+from tests.unit.core.properties.play import Play, Pod
+from tests.unit.core.properties.play_checks import TEAMS, able, check_limits
+
+from gpu_scheduler.core import quota
+from gpu_scheduler.core.model.decision import Plan
+from gpu_scheduler.core.model.promises import Promises
+from gpu_scheduler.core.model.request import ProjectName
+
+WHOLE = pod_kind(1000)
+POD_KINDS = (WHOLE, WHOLE, pod_kind(500), pod_kind(300), pod_kind(1000, count=2))
+EXAMPLES = settings(max_examples=2000, deadline=None)
+PROMISES = Promises(10.0, 5.0, 20.0, 60.0)
+
+
+@st.composite
+def work(draw: st.DrawFn, kinds: Sequence[object], *, most: int = 10) -> tuple[Play, list[Pod]]:
+    """A cluster whose quotas are no more than it has, jobs that fill it, and those that come."""
+    gpus = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=2)))
+    left, teams = sum(gpus), []
+    for name in TEAMS:
+        mine = draw(st.integers(0, left))
+        left -= mine
+        limit = draw(st.sampled_from([None, None, 1000 * max(1, mine)]))
+        teams.append(project(name, 1000 * mine, limit, draw(st.sampled_from([1, 1, 2, 4]))))
+    play = Play(gpus, projects(*teams), grace=draw(st.integers(1, 3)), anew=True)
+    play.promises = PROMISES
+    pods = [
+        Pod(
+            f"j{i}",
+            draw(st.sampled_from(TEAMS)),
+            draw(st.sampled_from(kinds)),  # type: ignore[arg-type]
+            interactive=draw(st.integers(0, 5)) == 0,
+            priority=draw(st.sampled_from([50, 50, 50, 10, 90])),
+            created=1000.0 + draw(st.integers(0, 40)),
+            seconds=draw(st.integers(1, 60)),
+            limit=draw(st.booleans()),
+        )
+        for i in range(draw(st.integers(1, most)))
+    ]
+    return play, sorted(pods, key=lambda pod: pod.created)
+
+
+def owed(play: Play) -> set[str]:
+    """Who waits inside its project's quota with those before it in the queue, by name."""
+    room = {
+        name: quota.inside_milli(team) - play.held(name, staying=True)
+        for name, team in play.projects.items()
+    }
+    found = set()
+    for pod in sorted(play.waiting, key=rank):
+        name, milli = ProjectName(pod.project), pod.pod_kind.nominal_milli
+        if milli <= room[name]:
+            room[name] -= milli
+            found.add(pod.name)
+    return found
+
+
+def history(play: Play, coming: list[Pod], most: int):  # type: ignore[no-untyped-def]
+    """Each plan, once it is carried out; ends when nothing is left to do."""
+    coming = list(coming)
+    for _ in range(most):
+        while coming and coming[0].created <= play.now:
+            play.wait(coming.pop(0))
+        result = play.plan()
+        play.carry_out(result)
+        yield result
+        play.tick()
+        if not coming and not play.waiting and not play.going:
+            return
+
+
+@EXAMPLES
+@given(work([WHOLE]))
+def test_a_pod_inside_quota_starts_within_the_promise(case: tuple[Play, list[Pod]]) -> None:
+    """Whole GPUs: quotas are no more than there is, so who borrows always holds enough."""
+    play, coming = case
+    since: dict[str, float] = {}
+    for _ in history(play, coming, 300):
+        now = owed(play)
+        since = {name: since.get(name, play.now) for name in now}
+        late = [name for name, at in since.items() if play.now - at > 10.0 + play.grace]
+        assert not late
+
+
+@EXAMPLES
+@given(work(POD_KINDS))
+def test_limits_hold_nobody_loses_twice_to_one_job_and_everybody_runs_in_the_end(
+    case: tuple[Play, list[Pod]],
+) -> None:
+    play, coming = case
+    before = {name: play.held(name) for name in TEAMS}
+    lost_to: dict[str, str] = {}
+    wanted = able(play, coming)
+    for result in history(play, coming, 2000):
+        check_limits(play, before)
+        check_protection(play, result)
+        for evict in result.evicts:
+            name = play.running[evict.pod][0].name
+            assert lost_to.get(name) != evict.beneficiary
+            lost_to[name] = evict.beneficiary
+        if not wanted & {pod.name for pod in (*coming, *play.waiting)} and not play.going:
+            break
+    assert not wanted & {pod.name for pod in play.waiting}
+
+
+def check_protection(play: Play, result: Plan) -> None:
+    """What ran for less than promised goes to another project only for what is inside its quota."""
+    waiting = {pod.key: pod for pod in play.waiting}
+    for evict in result.evicts:
+        victim, winner = play.running[evict.pod][1], waiting.get(evict.beneficiary)
+        if winner is None or victim.project == winner.project or play.now - victim.since >= 20.0:
+            continue
+        team = play.projects[ProjectName(winner.project)]
+        held = play.held(winner.project, staying=True)
+        assert held + winner.pod_kind.nominal_milli <= team.quota_milli
