@@ -79,6 +79,32 @@ def test_a_guarantee_is_met_at_once_where_hardly_anything_is_lost(team: Team) ->
     assert time.monotonic() - asked < GUARANTEE
 
 
+def test_who_has_saved_its_work_gives_way_first(team: Team) -> None:
+    """The pod that is evicted is the one that would lose least by what it says."""
+    borrower, owner = team(quota=0), team(quota=8)
+    borrower.submit("work", gpu=1, parallelism=8, retries=0)
+    borrower.wait_placed("work", 8)
+    until(lambda: oldest_seconds(borrower, "work") > 50, "what they did would be a loss", 90)
+    chosen = borrower.pods("work")[5]["metadata"]
+    now = datetime.now(UTC).isoformat()
+    said = {"metadata": {"annotations": {"gpu-scheduler.io/checkpointed-at": now}}}
+    path = f"/api/v1/namespaces/{borrower.name}/pods/{chosen['name']}"
+    assert borrower.admin.patch(path, said).ok
+    asked = time.monotonic()
+    owner.submit("own", gpu=1)
+    owner.wait_placed("own")
+    assert time.monotonic() - asked < GUARANTEE  # it loses hardly anything, so at once
+    assert chosen["uid"] not in {
+        pod["metadata"]["uid"]
+        for pod in borrower.pods("work")
+        if "deletionTimestamp" not in pod["metadata"]
+    }
+    message = str(borrower.wait_event("work", "Preempted")["message"])
+    lost = int(message.rpartition("; ")[2].split()[0])
+    assert chosen["name"] in message
+    assert lost <= GUARANTEE
+
+
 def test_a_project_says_how_long_its_pods_run_undisturbed(team: Team) -> None:
     """For another's share; its neighbours' pods go instead."""
     calm, other, third = team(quota=0, minRuntimeSeconds=3600), team(quota=0), team(quota=0)

@@ -24,14 +24,14 @@ fraction of going through their entries, however many somebody put in.
 (has(object.metadata.annotations) && !{{ include "gpu-scheduler.cel.sameAnnotations" . }} ? object.metadata.annotations.filter(k, k.startsWith('gpu-scheduler.io/')
 && (request.operation == 'CREATE'
 ? !(object.metadata.annotations[k] == 'void' && k.matches('^gpu-scheduler[.]io/c[0-9]+-devices$'))
-: !(has(oldObject.metadata.annotations) && k in oldObject.metadata.annotations
+: k != 'gpu-scheduler.io/checkpointed-at' && !(has(oldObject.metadata.annotations) && k in oldObject.metadata.annotations
 && oldObject.metadata.annotations[k] == object.metadata.annotations[k]))) : [])
 {{- end }}
 
 {{/* Keys of our annotations that a request removes. */}}
 {{- define "gpu-scheduler.cel.removed" -}}
 (request.operation == 'UPDATE' && has(oldObject.metadata.annotations)
-&& !{{ include "gpu-scheduler.cel.sameAnnotations" . }} ? oldObject.metadata.annotations.filter(k, k.startsWith('gpu-scheduler.io/')
+&& !{{ include "gpu-scheduler.cel.sameAnnotations" . }} ? oldObject.metadata.annotations.filter(k, k.startsWith('gpu-scheduler.io/') && k != 'gpu-scheduler.io/checkpointed-at'
 && !(has(object.metadata.annotations) && k in object.metadata.annotations)) : [])
 {{- end }}
 

@@ -26,6 +26,10 @@ TOUCHED = f"{GROUP}/touched"
 # On pods of the agent: what it needs to know of its node, see api.orders.
 ORDERS = f"{GROUP}/orders"
 
+# On running pods, written by the program or whoever watches it: when its work was last saved, RFC
+# 3339. What it did since is what an eviction loses.
+CHECKPOINTED = f"{GROUP}/checkpointed-at"
+
 # Labels on Jobs and pods.
 LABEL_JOB = f"{GROUP}/job"
 LABEL_PROJECT = f"{GROUP}/project"

@@ -19,6 +19,7 @@ from functools import partial
 from gpu_scheduler.core.consolidation import REST_SECONDS
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.jobs.evict import mark_moved
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube.objects import Meta
@@ -62,6 +63,8 @@ class Preemption:
         self._spared: dict[PodUID, float] = {}  # until, monotonic seconds
         self.counts: Counter[str] = Counter()
         """Evictions by reason."""
+        self.lost_gpu_seconds: Counter[str] = Counter()
+        """Work that was lost with them: what pods did since they started or last saved it."""
 
     def carry_out(self, evicts: Iterable[Evict]) -> None:
         """Evict what was decided, each pod once."""
@@ -84,12 +87,15 @@ class Preemption:
         pod = self._state.pods.get(decision.pod)
         if pod is None or not self._evict(pod, decision.reason):
             return
+        self.counts[decision.reason] += 1
+        if (running := self._state.running_pods.get(pod.uid)) is not None:
+            lost = running.unsaved_milli_seconds(self._now()) / DEVICE_MILLI
+            self.lost_gpu_seconds[decision.reason] += lost
         if decision.reason is not EvictReason.CONSOLIDATE:
             self._state.running_pods.gave_way(pod, decision.beneficiary)
         own = self._state.jobs.get(pod.job_uid)
         why = Preempted(decision.beneficiary, pod.uid)
         self._preempted[decision.job] = (own.owner_uid if own is not None else "", why)
-        self.counts[decision.reason] += 1
         log.info("%s: evicting for another job: %s", decision.reason, decision.message)
         if decision.job in gangs:
             return  # one of them says it for all

@@ -70,6 +70,7 @@ class PodRecord:
     initializing: str = ""  # the init container that runs, of a pod that has not started
     failure: Trouble | None = None  # of a pod that has failed
     disruption: str = ""  # why it had to leave, as DisruptionTarget says
+    checkpointed: str = ""  # when its work was last saved, as somebody wrote it
     blocked: str = ""  # what keeps it from being placed, if that is not ours
 
     @property
@@ -173,6 +174,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         initializing=containers.initializing(pod) if stage is Stage.PLACED else "",
         failure=containers.failure(pod),
         disruption=disruption,
+        checkpointed=meta.annotations.get(names.CHECKPOINTED, ""),
         blocked=_blocked(pod) if stage is Stage.BLOCKED else "",
     )
 

@@ -40,6 +40,7 @@ def test_the_api_server_finds_no_wrong_type_in_the_policies(admin: Caller) -> No
         ("gpu-scheduler.io/c0-devices", "GPU-0"),
         ("gpu-scheduler.io/term", "me/1"),
         ("gpu-scheduler.io/c0-devices", ""),
+        ("gpu-scheduler.io/checkpointed-at", "2026-01-01T00:00:00Z"),  # it has not run yet
         ("gpu-scheduler.io/c0-memory-mib", "void"),
         ("gpu-scheduler.io/cx-devices", "void"),
         ("gpu-scheduler.io/c0-devices-more", "void"),
@@ -52,6 +53,13 @@ def test_a_pod_with_a_forged_annotation_is_refused(
     assert refused(answer)
     assert f"metadata.annotations: {key} may be written by the GPU scheduler" in answer.message
     assert OPERATOR in answer.message
+
+
+def test_whoever_may_change_a_pod_tells_when_it_was_saved(editor: Caller) -> None:
+    where = created(editor, pod(PROJECT, annotations={"gpu-scheduler.io/c0-devices": "void"}))
+    for value in ("2026-01-01T00:00:00Z", "2026-01-01T00:01:00Z", None):
+        body = {"metadata": {"annotations": {"gpu-scheduler.io/checkpointed-at": value}}}
+        assert (answer := editor.patch(where, body)).ok, answer.message
 
 
 def test_the_harmless_default_of_a_template_may_be_created(editor: Caller) -> None:

@@ -1,6 +1,7 @@
 """Evictions that the planner decided: carried out once, told to both, given up in the end."""
 
 import asyncio
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -78,6 +79,17 @@ async def test_a_victim_is_evicted_once_and_counts_as_leaving_at_once() -> None:
     assert case.preemption.of(VICTIM) == Preempted(WINNER, POD)
     assert case.state.touched == {VICTIM}
     assert case.state.running_pods._lost_to == {("job-uid", 0): WINNER}
+
+
+@virtual
+async def test_the_work_that_is_lost_is_counted_once() -> None:
+    case = Case()
+    running = case.state.running_pods.get(POD)
+    assert running is not None
+    case.state.running_pods.put(replace(running, since=NOON - 600, saved=NOON - 60))
+    case.carry_out([EVICT])
+    case.carry_out([EVICT])
+    assert case.preemption.lost_gpu_seconds == {"reclaim": 30.0}
 
 
 @virtual

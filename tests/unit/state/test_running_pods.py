@@ -125,3 +125,39 @@ def test_only_so_many_indexes_are_remembered(monkeypatch: pytest.MonkeyPatch) ->
     for index in range(4):
         book.gave_way(replace(pod, index=index), JobKey("team-a/urgent"))
     assert [index for _, index in book._lost_to] == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("said", "lost_seconds"),
+    [
+        ("", 600),
+        ("2026-01-01T01:07:00Z", 180),
+        ("2026-01-01T03:07:00+02:00", 180),
+        ("2026-01-01T00:00:00Z", 600),  # before it started
+        ("2026-01-01T01:10:30Z", 0),  # whose clock is a little ahead
+        ("2099-01-01T00:00:00Z", 600),
+        ("yesterday", 600),
+    ],
+)
+def test_what_a_pod_would_lose_is_what_it_did_since_its_checkpoint(
+    said: str, lost_seconds: int
+) -> None:
+    annotations = {"gpu-scheduler.io/checkpointed-at": said} if said else {}
+    pod = only(running(annotations_=annotations))
+    assert pod.unsaved_milli_seconds(pod.since + 600) == 500 * lost_seconds
+
+
+def test_a_later_checkpoint_is_taken_over() -> None:
+    state = running()
+    said = {"gpu-scheduler.io/checkpointed-at": "2026-01-01T01:05:00Z"}
+    state.pod_changed(
+        make_pod(
+            version=2,
+            node="a",
+            grants=half(),
+            phase="Running",
+            startTime=STARTED,
+            annotations_=said,
+        )
+    )
+    assert only(state).saved == epoch_seconds("2026-01-01T01:05:00Z")

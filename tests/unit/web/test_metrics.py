@@ -32,6 +32,7 @@ NAMES = {
     "gpusched_overbooked_pods",
     "gpusched_pending_jobs",
     "gpusched_preemptions",
+    "gpusched_lost_gpu_seconds",
     "gpusched_project_allocated_gpus",
     "gpusched_project_fair_share_gpus",
     "gpusched_project_quota_gpus",

@@ -12,6 +12,8 @@ from typing import Protocol
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.request import JobKey, PodKind, PodUID, ProjectName
 
+MOST_SKEW_SECONDS = 60.0  # by which the clock of who tells of a checkpoint may be ahead
+
 
 @dataclass(frozen=True, slots=True)
 class RunningPod:
@@ -44,8 +46,13 @@ class RunningPod:
         return sum(grant.milli for grant in self.grants)
 
     def unsaved_milli_seconds(self, now: float) -> float:
-        """The work that is lost if it goes now: milli-GPU times seconds since it was last safe."""
-        return self.milli * max(0.0, now - max(self.since, self.saved))
+        """The work that is lost if it goes now: milli-GPU times seconds since it was last safe.
+
+        A checkpoint of the future is none: clocks differ by seconds, and a mistake by more would
+        count a pod as safe for ever.
+        """
+        saved = self.saved if self.saved <= now + MOST_SKEW_SECONDS else 0.0
+        return self.milli * max(0.0, now - max(self.since, saved))
 
 
 EvictionGroup = tuple[RunningPod, ...]  # who goes together: a pod alone, or all pods of a gang
