@@ -103,6 +103,10 @@ def test_who_has_saved_its_work_gives_way_first(team: Team) -> None:
     lost = int(message.rpartition("; ")[2].split()[0])
     assert chosen["name"] in message
     assert lost <= GUARANTEE
+    status = until(
+        lambda: (s := borrower.status("work")).get("evictions") and s, "its status says so"
+    )
+    assert (status["evictions"], status["lostGPUSeconds"]) == (1, pytest.approx(lost, abs=1))
 
 
 def test_a_project_says_how_long_its_pods_run_undisturbed(team: Team) -> None:

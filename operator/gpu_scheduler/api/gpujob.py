@@ -274,6 +274,14 @@ class GPUJobStatus(ApiModel):
         description="namespace/name of the GPUJob for which pods of this one had to go; until "
         "they run again.",
     )
+    evictions: int | None = Field(
+        None, description="How often a pod of it was evicted for others; absent: never."
+    )
+    lost_gpu_seconds: int | None = Field(
+        None,
+        description="GPU time that was lost with those: what their pods had done since they "
+        "started, or since their last checkpoint (gpu-scheduler.io/checkpointed-at). 0 = nothing.",
+    )
     queue_position: int | None = Field(
         None, description="1 = next of its project to start; absent when nothing waits."
     )

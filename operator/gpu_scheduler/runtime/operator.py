@@ -325,6 +325,7 @@ class Operator:
         return Known(
             wait=self.plan.waits.get(job.key),
             preempted=self.preemption.of(job.key),
+            cost=self.preemption.cost(job),
             assumed=self.state.assumed,
             sweep=self.sweeping.judged(job),
             aside=self.plan.aside.job(job.key),

@@ -14,7 +14,7 @@ from gpu_scheduler.core.model.decision import Assignment, Reason, Wait
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.wording import names, pods
 from gpu_scheduler.runtime.counting import Counted, Failed, tried_again
-from gpu_scheduler.runtime.preemption import Preempted
+from gpu_scheduler.runtime.preemption import EvictionCost, Preempted
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
@@ -28,6 +28,7 @@ class Known:
     Attributes:
         wait: Why its next pod finds no place.
         preempted: For whom pods of it had to go.
+        cost: What evictions for others have cost it.
         refused: What the API server says to its next pod, if it refuses it.
         timed_out: Of a job whose pod did not start in time: why, and when it is tried again.
         evicted: Why its pods had to leave their node, if they are not back.
@@ -39,6 +40,7 @@ class Known:
 
     wait: Wait | None = None
     preempted: Preempted | None = None
+    cost: EvictionCost = field(default_factory=EvictionCost)
     refused: str = ""
     timed_out: str = ""
     evicted: str = ""

@@ -92,6 +92,8 @@ def gpujob_status(
         message=message,
         first_failure=counting.first(bad, before) or None,
         preempted_by=by,
+        evictions=known.cost.evictions or None,
+        lost_gpu_seconds=round(known.cost.lost_gpu_seconds) if known.cost.evictions else None,
         queue_position=waiting.position if waiting else None,
         pods=counts,
         allocated_gpu=gpu_from_milli(milli),

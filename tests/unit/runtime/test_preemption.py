@@ -17,7 +17,7 @@ from tests.unit.state.test_cluster_state import make_cluster_state
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.preemption import SPARED_SECONDS, Preempted, Preemption
+from gpu_scheduler.runtime.preemption import SPARED_SECONDS, EvictionCost, Preempted, Preemption
 
 VICTIM, WINNER = make_gpujob().key, JobKey("team-a/urgent")
 POD = PodUID("uid-job-0")
@@ -90,6 +90,30 @@ async def test_the_work_that_is_lost_is_counted_once() -> None:
     case.carry_out([EVICT])
     case.carry_out([EVICT])
     assert case.preemption.lost_gpu_seconds == {"reclaim": 30.0}
+    job = case.state.gpujobs[VICTIM]
+    assert case.preemption.cost(job) == EvictionCost(1, 30.0)
+
+
+@virtual
+async def test_what_evictions_cost_a_job_outlives_an_operator_and_not_the_job() -> None:
+    case = Case()
+    job = case.state.gpujobs[VICTIM]
+    job.status = {"evictions": 2, "lostGPUSeconds": 100}
+    running = case.state.running_pods.get(POD)
+    assert running is not None
+    case.state.running_pods.put(replace(running, since=NOON - 60))
+    assert case.preemption.cost(job) == EvictionCost(2, 100)
+    case.carry_out([EVICT])
+    assert case.preemption.cost(job) == EvictionCost(3, 130.0)
+    job.status = {"evictions": 2, "lostGPUSeconds": 100}  # an old one, seen late
+    assert case.preemption.cost(job) == EvictionCost(3, 130.0)
+    case.state.gpujob_changed(make_gpujob(uid="another"))
+    assert case.preemption.cost(case.state.gpujobs[VICTIM]) == EvictionCost()
+
+
+@pytest.mark.parametrize("said", [{}, {"evictions": "2"}, {"evictions": None}])
+def test_a_status_that_says_no_numbers_costs_nothing(said: dict[str, Any]) -> None:
+    assert EvictionCost.of_status(said) == EvictionCost()
 
 
 @virtual

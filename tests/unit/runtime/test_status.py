@@ -13,7 +13,7 @@ from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.core.model.decision import Assignment, Grant, Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Pod
-from gpu_scheduler.runtime.preemption import Preempted
+from gpu_scheduler.runtime.preemption import EvictionCost, Preempted
 from gpu_scheduler.runtime.states import Known
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.jobs import GPUJobRecord, job_record
@@ -33,6 +33,7 @@ def status_of(
     now: str = NOW,
     preempted: Preempted | None = None,
     assumed: Mapping[PodUID, Assignment] = MappingProxyType({}),
+    cost: EvictionCost | None = None,
 ) -> GPUJobStatus:
     records = [found for found in map(job_record, jobs) if found is not None]
     return gpujob_status(
@@ -41,7 +42,7 @@ def status_of(
         map(record, pods),
         project=TEAM,
         now=now,
-        known=Known(wait=wait, preempted=preempted, assumed=assumed),
+        known=Known(wait=wait, preempted=preempted, assumed=assumed, cost=cost or EvictionCost()),
     )
 
 
@@ -289,6 +290,17 @@ def test_what_a_job_can_never_get_is_said_even_after_it_gave_way() -> None:
     never = Wait(make_gpujob().key, Reason.EXCEEDS_QUOTA, "needs 4", 1)
     status = status_of(jobs=(make_job(),), pods=(make_pod(uid="next"),), wait=never, preempted=LOST)
     assert (status.reason, status.message) == ("ExceedsQuota", "needs 4")
+
+
+def test_a_job_says_how_often_it_was_evicted_and_what_that_cost() -> None:
+    never, nothing, much = (
+        status_of(cost=cost).to_json()
+        for cost in (EvictionCost(), EvictionCost(1, 0.4), EvictionCost(3, 130.0))
+    )
+    assert "evictions" not in never
+    assert "lostGPUSeconds" not in never
+    assert (nothing["evictions"], nothing["lostGPUSeconds"]) == (1, 0)
+    assert (much["evictions"], much["lostGPUSeconds"]) == (3, 130)
 
 
 def test_after_a_restart_the_status_itself_remembers_for_whom() -> None:
