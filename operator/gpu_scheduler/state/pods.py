@@ -19,7 +19,7 @@ from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import Condition, Meta, Pod
 from gpu_scheduler.state import containers
 from gpu_scheduler.state.containers import Trouble
-from gpu_scheduler.state.jobs import JobRecord
+from gpu_scheduler.state.jobs import JobRecord, epoch_seconds
 from gpu_scheduler.state.plugin import asked
 from gpu_scheduler.sweeps.core.tokens import token_of
 
@@ -70,7 +70,7 @@ class PodRecord:
     initializing: str = ""  # the init container that runs, of a pod that has not started
     failure: Trouble | None = None  # of a pod that has failed
     disruption: str = ""  # why it had to leave, as DisruptionTarget says
-    checkpointed: str = ""  # when its work was last saved, as somebody wrote it
+    saved: float = 0.0  # when its work last was, epoch seconds, as somebody says; 0 = it was not
     blocked: str = ""  # what keeps it from being placed, if that is not ours
 
     @property
@@ -174,7 +174,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         initializing=containers.initializing(pod) if stage is Stage.PLACED else "",
         failure=containers.failure(pod),
         disruption=disruption,
-        checkpointed=meta.annotations.get(names.CHECKPOINTED, ""),
+        saved=epoch_seconds(meta.annotations.get(names.CHECKPOINTED, "")),
         blocked=_blocked(pod) if stage is Stage.BLOCKED else "",
     )
 

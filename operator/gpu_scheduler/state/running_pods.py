@@ -48,7 +48,7 @@ def running_pod(
         ends=since + limit if limit is not None and pod.started else None,
         leaving=pod.deleting,
         gang=spec is not None and is_gang(spec),
-        saved=epoch_seconds(pod.checkpointed) if pod.checkpointed else 0.0,
+        saved=pod.saved,
     )
 
 

@@ -137,6 +137,7 @@ def test_only_so_many_indexes_are_remembered(monkeypatch: pytest.MonkeyPatch) ->
         ("2026-01-01T01:10:30Z", 0),  # whose clock is a little ahead
         ("2099-01-01T00:00:00Z", 600),
         ("yesterday", 600),
+        pytest.param("9" * 200_000, 600, id="long"),
     ],
 )
 def test_what_a_pod_would_lose_is_what_it_did_since_its_checkpoint(
@@ -144,6 +145,7 @@ def test_what_a_pod_would_lose_is_what_it_did_since_its_checkpoint(
 ) -> None:
     annotations = {"gpu-scheduler.io/checkpointed-at": said} if said else {}
     pod = only(running(annotations_=annotations))
+    assert isinstance(pod.saved, float), "a number is kept, and not what somebody wrote"
     assert pod.unsaved_milli_seconds(pod.since + 600) == 500 * lost_seconds
 
 
