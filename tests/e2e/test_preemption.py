@@ -7,6 +7,8 @@ Each program ends when a test says so; when it is told to stop it needs two seco
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
 
 import pytest
 from tests.api.caller import Caller
@@ -109,6 +111,51 @@ def test_a_preempted_trial_runs_again_and_succeeds(operated: Running, tenant: Te
         until(lambda: tenant.status("trials")["reason"] == "", "it waits for nothing any more")
         finish(operated, tenant, "trials", 2)
     assert_nothing_charged(tenant, "trials")
+
+
+# Counts steps; saves them when it is told to stop, and goes on from there.
+TRAINING = """
+step=$(cat /saved/step 2>/dev/null || echo 0)
+echo "begins at $step"
+trap 'echo "$step" >/saved/step; echo "saved at $step"; exit 3' TERM
+while [ ! -e /saved/finish ]; do sleep 0.1; step=$((step + 1)); done
+"""
+
+
+def test_a_preempted_training_goes_on_where_it_was_saved(
+    operated: Running, tenant: Tenant, tmp_path: Path
+) -> None:
+    volume = {"name": "saved", "hostPath": {"path": str(tmp_path)}}
+    training = container(TRAINING, volumeMounts=[{"name": "saved", "mountPath": "/saved"}])
+    work = template(training, volumes=[volume], terminationGracePeriodSeconds=30)
+    tenant.submit("training", gpu=2, priority=10, retries=0, template=work)
+    (first,) = running(tenant, "training", 1)
+    began = datetime.fromisoformat(first["status"]["startTime"])
+    until(lambda: (datetime.now(UTC) - began).total_seconds() > 10, "it has something to lose")
+    with last_words(operated, [first]) as words:
+        saved = datetime.now(UTC)
+        at = {"gpu-scheduler.io/checkpointed-at": saved.isoformat()}
+        where = f"/api/v1/namespaces/{tenant.name}/pods/{first['metadata']['name']}"
+        answer = tenant.admin.patch(where, {"metadata": {"annotations": at}})
+        assert answer.ok, answer.message
+        tenant.submit("urgent", gpu=2, priority=90, template=WORK)
+        said = words["0"].result(timeout=60).split("\n")
+    assert said[0] == "begins at 0"
+    step = int(said[1].removeprefix("saved at "))
+    assert step > 10
+    running(tenant, "urgent", 1)
+    status = tenant.status("training")
+    most = 2 * (datetime.now(UTC) - saved).total_seconds()
+    assert status["evictions"] == 1
+    assert status["lostGPUSeconds"] <= most, "what it did before it was saved is not lost"
+    finish(operated, tenant, "urgent", 1)
+    (second,) = running(tenant, "training", 1)
+    with last_words(operated, [second]) as words:
+        (tmp_path / "finish").touch()
+        assert words["0"].result(timeout=60).startswith(f"begins at {step}\n")
+    tenant.wait_phase("training", "Succeeded", 60)
+    assert tenant.status("training")["evictions"] == 1
+    assert tenant.batch_job("training")["status"].get("failed", 0) == 0
 
 
 @pytest.fixture
