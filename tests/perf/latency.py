@@ -5,23 +5,17 @@ Job controller's limit of 20 requests per second out of the figure: it is about 
 """
 
 import asyncio
-import math
 import time
-from collections.abc import Sequence
 
 from tests.perf.install import say
 from tests.perf.schedulers import Variant, scheduler_of
 from tests.perf.throughput import Bench
 from tests.perf.workload import clear
 
+from gpu_scheduler.simulate.sharing.figures import percentile
+
 _WARM_UP_JOBS = 3
 _BOUND_SECONDS = 30.0
-
-
-def percentile(values: Sequence[float], percent: float) -> float:
-    """The nearest-rank percentile: a value that was measured."""
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(percent / 100 * len(ordered)) - 1)]
 
 
 async def measure(bench: Bench, variant: Variant) -> dict[str, object]:
@@ -39,7 +33,7 @@ async def measure(bench: Bench, variant: Variant) -> dict[str, object]:
             await asyncio.sleep(bench.sizes.latency_gap_seconds)
         await clear(bench.client, bench.watch, names)
     measured = seconds[_WARM_UP_JOBS:]
-    p50, p99 = percentile(measured, 50), percentile(measured, 99)
+    p50, p99 = percentile(measured, 0.5), percentile(measured, 0.99)
     say(f"  apply to bound, {variant.name}: p50 {p50 * 1000:.0f} ms, p99 {p99 * 1000:.0f} ms")
     return {
         "jobs": len(measured),

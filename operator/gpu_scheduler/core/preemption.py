@@ -79,8 +79,7 @@ class Preemption:
             lambda group: self._reclaim(group, shares, borrows=True),
         )
         waiting = [queue for queue in queues if queue.pending]
-        someone_over = bool(waiting) and quotas.anyone_over()
-        if someone_over or (waiting and self._solver.coming):
+        if waiting and (quotas.anyone_over() or self._solver.coming):
             dues.note_owed(waiting, shares, self._blocks)
             self._pass(waiting, order, inside)
             self._pass(waiting, order, guaranteed)

@@ -108,8 +108,9 @@ class Preemption:
         self.counts[decision.reason] += 1
         running = self._state.running_pods.get(pod.uid)
         unsaved = running.unsaved_milli_seconds(self._now()) if running is not None else 0.0
-        self.lost_gpu_seconds[decision.reason] += unsaved / DEVICE_MILLI
-        self._add_cost(decision.job, unsaved / DEVICE_MILLI)
+        lost = unsaved / DEVICE_MILLI
+        self.lost_gpu_seconds[decision.reason] += lost
+        self._add_cost(decision.job, lost)
         if decision.reason is not EvictReason.CONSOLIDATE:
             self._state.running_pods.gave_way(pod, decision.beneficiary)
         own = self._state.jobs.get(pod.job_uid)
@@ -183,10 +184,10 @@ class Preemption:
 
     def _expire(self) -> None:
         now = self._clock()
-        for key in [key for key, (uid, _) in self._preempted.items() if not self._lives(key, uid)]:
-            del self._preempted[key]
-        for key in [key for key, (uid, _) in self._costs.items() if not self._lives(key, uid)]:
-            del self._costs[key]
+        books: tuple[dict[JobKey, tuple[str, Any]], ...] = (self._preempted, self._costs)
+        for book in books:
+            for key in [key for key, (uid, _) in book.items() if not self._lives(key, uid)]:
+                del book[key]
         for uid in [uid for uid, until in self._spared.items() if until <= now]:
             del self._spared[uid]
             self._state.spare(uid, False)

@@ -30,6 +30,8 @@ def epoch_seconds(timestamp: str) -> float:
 
     Not every time is the API server's: those in status and annotations are as somebody wrote them.
     """
+    if not timestamp:  # most pods and jobs say nothing: an exception costs as much as a time
+        return 0.0
     try:
         time = datetime.fromisoformat(timestamp.replace("Z", "+00:00"))
     except ValueError:

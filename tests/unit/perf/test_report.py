@@ -2,7 +2,6 @@ from pathlib import Path
 
 import pytest
 from tests.perf import report
-from tests.perf.latency import percentile
 
 
 def run(variant: str, number: int, rate: float) -> dict[str, object]:
@@ -45,10 +44,3 @@ def test_a_page_without_markers_is_not_touched(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="measured: begin"):
         report.write_page(page, "new")
     assert page.read_text() == "nothing to replace\n"
-
-
-def test_a_percentile_is_a_value_that_was_measured() -> None:
-    values = [float(n) for n in range(60, 0, -1)]
-    assert percentile(values, 50) == 30.0
-    assert percentile(values, 99) == 60.0
-    assert percentile([0.5], 99) == 0.5

@@ -128,3 +128,7 @@ def test_percentiles():
     assert percentile([], 0.5) == 0.0
     assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
     assert percentile(list(map(float, range(1, 101))), 0.99) == 99.0
+    values = [float(n) for n in range(60, 0, -1)]
+    assert percentile(values, 0.5) == 30.0
+    assert percentile(values, 0.99) == 60.0
+    assert percentile([0.5], 0.99) == 0.5

@@ -18,7 +18,7 @@ class Promises:
     Attributes:
         guarantee_seconds: who is inside its project's quota waits no longer for its GPUs.
         patience_seconds: who has a higher priority waits so long before others are evicted that
-            lose half of that at most; ten times as long, before they are whatever they lose.
+            lose little; ten times as long, before they are whatever they lose (see ``dues``).
         min_runtime_seconds: what ran for less is not evicted for another's fair share, unless its
             project says otherwise.
         window_seconds: fair shares are averages over so long.

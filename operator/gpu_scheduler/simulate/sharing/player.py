@@ -92,7 +92,7 @@ class Player:
         self.running: dict[PodUID, Index] = {}
         self.holds: tuple[Reservation, ...] = ()
         self.now = 0.0
-        self._going: dict[PodUID, float] = {}
+        self._going: set[PodUID] = set()
         self._next: dict[str, Iterator[tuple[int, float]]] = {}  # pods that are not there yet
         self._memory = NOTHING
         self._session = Session(mix=DEFAULT)
@@ -212,14 +212,14 @@ class Player:
         if index is None:
             return
         self._leave(index)
-        self._going.pop(uid, None)
+        self._going.discard(uid)
         self._watcher.ended(index, self.now)
         self._come(index.job, 1)
 
     def _evict(self, evict: Evict) -> None:
         index = self.running[evict.pod]
         assert evict.pod not in self._going, f"{evict.pod} is evicted twice"
-        self._going[evict.pod] = self.now
+        self._going.add(evict.pod)
         self.running_pods.set_evicting(evict.pod, True)
         self._watcher.evicted(index, evict, self.now)
         index.lost_to = evict.beneficiary
@@ -229,7 +229,7 @@ class Player:
         index = self.running.pop(uid, None)
         if index is None:  # it was done within its grace
             return
-        del self._going[uid]
+        self._going.remove(uid)
         self._leave(index)
         ran = self.now - index.since
         saved = index.saved(ran)
