@@ -75,14 +75,15 @@ def test_a_project_is_short_while_another_holds_more_than_its_share():
     first = replace(jobs[1], arrives=1.0)
     never = Promises(1e9, 1e9, 0.0, 1e9)
     found = play(work(jobs[0], first, gpus=2, seconds=900.0, quota=0), never)
-    assert found.share_errors == [pytest.approx(100 * 449 / 899, rel=0.01)]
+    assert found.short_of_shares == [pytest.approx(100 * 449 / 899, rel=0.01)]
+    assert found.below_shares == []  # it waited for less than half of the window
 
 
 def test_pods_beyond_the_parallelism_come_as_others_end():
     trials = Job("b", B, WHOLE, (10.0,) * 30, parallelism=3)
     found = play(work(trials, gpus=3), FAIR)
     assert found.ended == 30
-    assert found.waits == [0.0] * 30
+    assert found.waits == {"normal": {f"b-{n}": 0.0 for n in range(30)}}
     assert found.used_percent == pytest.approx(100 * 300 / 3000)
 
 
@@ -114,14 +115,17 @@ def test_the_sweep_has_ten_thousand_trials_and_gangs_inside_their_quota():
 
 
 def test_plays_of_several_seeds_are_put_together():
-    one, other = Figures(50.0, 40.0, ended=2, waits=[1.0]), Figures(100.0, 80.0, ended=3)
+    one = Figures(50.0, 40.0, ended=2, waits={"high": {"a-0": 1.0}})
+    other = Figures(100.0, 80.0, ended=3, waits={"high": {"a-0": 5.0}})
     both = merged([one, other])
     assert (both.used_percent, both.useful_percent, both.lost_percent) == (
         75.0,
         60.0,
         pytest.approx(20.0),
     )
-    assert (both.ended, both.waits) == (5, [1.0])
+    assert both.ended == 5
+    assert both.waits_of("high") == [1.0, 5.0]
+    assert both.later_than(merged([one, one]), "high") == [0.0, 4.0]
 
 
 def test_percentiles():
@@ -132,3 +136,68 @@ def test_percentiles():
     assert percentile(values, 0.5) == 30.0
     assert percentile(values, 0.99) == 60.0
     assert percentile([0.5], 0.99) == 0.5
+
+
+NEVER = Promises(1e9, 1e9, 0.0, 1e9)
+
+
+def test_what_was_done_before_counting_began_is_neither_used_nor_lost():
+    jobs = Job("b", B, WHOLE, (900.0,)), Job("a", A, WHOLE, (200.0,), arrives=100.0)
+    found = play(replace(work(*jobs), counted_from=90.0), STRICT)
+    assert found.lost_percent == pytest.approx(100 * 12 / 910)  # of 102 s the last twelve
+
+
+def test_all_waits_of_a_pod_are_one_and_who_never_started_waits_too():
+    """B waits 30 s for its first start, 202 s for its second, and what comes last to the end."""
+    jobs = (
+        Job("first", A, WHOLE, (30.0,)),
+        Job("b", B, WHOLE, (300.0,), priority=90),
+        Job("a", A, WHOLE, (200.0,), arrives=60.0),
+        Job("last", B, WHOLE, (900.0,), arrives=80.0, priority=10),
+    )
+    found = play(work(*jobs), STRICT)
+    assert found.waits["high"] == {"b-0": 30.0 + 200.0}
+    assert found.waits["low"] == {"last-0": 562.0 - 80.0}
+    assert found.waits["normal"] == {"first-0": 0.0, "a-0": 2.0}
+    short = play(work(*jobs, seconds=500.0), STRICT)  # who comes in the last 900 s is left out
+    assert short.waits == {"high": {"b-0": 230.0}, "normal": {"first-0": 0.0}}
+
+
+def test_a_guarantee_that_lapses_late_is_counted():
+    """A second job, of a higher priority, takes over what the first one was owed for 200 s.
+
+    The room was reserved for the first all the same, so the second is late, too.
+    """
+    jobs = (
+        Job("b", B, WHOLE, (900.0,)),
+        Job("a", A, WHOLE, (50.0,), arrives=100.0),
+        Job("above", A, WHOLE, (50.0,), arrives=300.0, priority=90),
+    )
+    found = play(work(*jobs), NEVER)
+    assert found.guarantee_delays == [200.0, 0.0, 600.0, 0.0]
+
+
+def test_a_gang_is_owed_its_places_as_one():
+    """Each of its pods alone would be inside the quota of one GPU; the two are not."""
+    gang = Job("a", A, WHOLE, (50.0, 50.0), gang=True)
+    assert play(work(gang, gpus=2), STRICT).guarantee_delays == []
+    assert play(work(gang, gpus=2, quota=2000), STRICT).guarantee_delays == [0.0]
+    two = replace(gang, gang=False)
+    assert play(work(two, gpus=2), STRICT).guarantee_delays == [0.0]
+
+
+def test_what_can_never_start_asks_for_nothing():
+    large = Job("large", A, PodKind(devices=(DeviceRequest(0, 2, 1000),)), (50.0,))
+    gang = Job("gang", A, WHOLE, (50.0,) * 3, gang=True)
+    found = play(work(large, gang, quota=9000), FAIR)
+    assert (found.waits, found.guarantee_delays, found.short_of_shares) == ({}, [], [])
+
+
+def test_no_eviction_helps_where_others_are_inside_their_quota():
+    """B and c hold the one GPU by their quotas for 300 s, while a waits inside its own."""
+    jobs = Job("b", B, WHOLE, (300.0,)), Job("a", A, WHOLE, (50.0,), arrives=100.0)
+    over = {A: Project(A, 1000), B: Project(B, 1000)}
+    found = play(replace(work(*jobs), projects=over), STRICT)
+    assert sorted(found.guarantee_delays) == [0.0, 200.0]
+    assert found.helpable_delays == [0.0, 0.0]
+    assert play(work(*jobs), NEVER).helpable_delays == [200.0]

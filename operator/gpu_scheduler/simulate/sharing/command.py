@@ -15,7 +15,8 @@ from gpu_scheduler.core.model.promises import Promises
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.simulate.progress import progress
 from gpu_scheduler.simulate.sharing import workloads
-from gpu_scheduler.simulate.sharing.figures import Counting, Figures
+from gpu_scheduler.simulate.sharing.counting import Counting
+from gpu_scheduler.simulate.sharing.figures import Figures
 from gpu_scheduler.simulate.sharing.player import Player
 from gpu_scheduler.simulate.sharing.rules import RULES
 from gpu_scheduler.simulate.sharing.workload import Workload

@@ -1,61 +1,78 @@
-"""What a play cost, and whether promises were kept.
+"""What a play cost, and whether promises were kept, in percent and seconds; see ``counting``.
 
-GPU time is milli-GPU times seconds; all of it is counted from ``Workload.counted_from`` on. *Lost*
-is what evicted pods did since they started, or since their last checkpoint. *Owed* is a pod that
-would be inside its project's quota with those before it in the queue. A project *asks* in a window
-if it has waiting pods at any time in it; its error is what waits and would fit into its fair share
-while others hold more than theirs, of the share. docs/sharing.md says what is wrong with these.
+GPU time is milli-GPU times seconds, from ``Workload.counted_from`` on. Of waits and delays all
+values are kept, so that figures of several plays can be put together.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 
-from gpu_scheduler.core.model.decision import Evict, Plan
-from gpu_scheduler.core.model.request import JobKey, ProjectName
-from gpu_scheduler.core.order import job_rank
-from gpu_scheduler.core.quota import inside_milli
-from gpu_scheduler.simulate.sharing.player import Index, Player, key_of
-from gpu_scheduler.simulate.sharing.workload import Workload
-
-WINDOW_SECONDS = 900.0
 _PARTS = (0.5, 0.95, 0.99)
-HIGH = 70  # a priority from which on one counts as high
+CLASSES = ("interactive", "high", "normal", "low")
+"""Of waits: interactive jobs, and priorities of 70 or more, of 50 to 69, and below."""
 
 
 @dataclass(slots=True)
 class Figures:
-    """The figures of one play; percent, seconds and counts."""
+    """The figures of one play.
 
-    used_percent: float = 0.0  # of the capacity
-    useful_percent: float = 0.0  # of the capacity: goodput
-    lost_percent: float = 0.0  # of what was used
+    Attributes:
+        used_percent: held by pods, of the capacity.
+        useful_percent: that less what was lost, of the capacity: goodput.
+        lost_percent: what evicted pods did since they started or last saved it, of what was used.
+        ended: pods whose work was done.
+        evictions: by reason.
+        repeats: how often an index was evicted for the same job twice in a row.
+        most_evicted: times, of one index.
+        guarantee_delays: of each pod, or gang, that was inside its project's quota with those
+            before it in the queue: from then until it started, or was so no longer.
+        helpable_delays: of the same, only the time in which evictions could have made room.
+        waits: by class and index, all that it waited, restarts included. Of pods that came before
+            the last quarter of an hour and that can start on an empty cluster.
+        below_shares: by project and window for half of which it waited: what it held less than
+            its fair share on average, of the share.
+        short_of_shares: by project and window in which it waited: of the same what would fit into
+            its share and waits while others hold more than theirs.
+    """
+
+    used_percent: float = 0.0
+    useful_percent: float = 0.0
+    lost_percent: float = 0.0
     ended: int = 0
-    evictions: Counter[str] = field(default_factory=Counter)  # by reason
-    repeats: int = 0  # an index evicted for the same job twice in a row
-    most_evicted: int = 0  # times, of one index
+    evictions: Counter[str] = field(default_factory=Counter)
+    repeats: int = 0
+    most_evicted: int = 0
     guarantee_delays: list[float] = field(default_factory=list)
-    high_waits: dict[str, float] = field(default_factory=dict)  # by index
-    waits: list[float] = field(default_factory=list)
-    share_errors: list[float] = field(default_factory=list)  # percent, by project and window
+    helpable_delays: list[float] = field(default_factory=list)
+    waits: dict[str, dict[str, float]] = field(default_factory=dict)
+    below_shares: list[float] = field(default_factory=list)
+    short_of_shares: list[float] = field(default_factory=list)
 
     @property
     def evicted_per_ended(self) -> float:
         """Evictions for each pod that ended."""
         return sum(self.evictions.values()) / self.ended if self.ended else 0.0
 
-    @property
-    def share_error_percent(self) -> float:
-        """The mean over projects and windows."""
-        errors = self.share_errors
-        return sum(errors) / len(errors) if errors else 0.0
+    def waits_of(self, name: str) -> list[float]:
+        """The waits of a class."""
+        return list(self.waits.get(name, {}).values())
+
+    def later_than(self, other: "Figures", name: str) -> list[float]:
+        """How much longer each pod of a class waited than in another play of the same work."""
+        ours, theirs = self.waits.get(name, {}), other.waits.get(name, {})
+        return [wait - theirs[index] for index, wait in ours.items() if index in theirs]
 
     def to_rows(self) -> dict[str, str]:
         """The figures in words."""
-        delays, waits = self.guarantee_delays, self.waits
-        high = list(self.high_waits.values())
-        at = percentile
+        delays, helpable, at = self.guarantee_delays, self.helpable_delays, percentile
+        waits = {
+            f"waits, {name}": " / ".join(f"{at(self.waits_of(name), p):.0f}" for p in _PARTS) + " s"
+            for name in CLASSES
+            if name in self.waits
+        }
+        first = next(iter(waits), "")
         return {
             "GPU time used": f"{self.used_percent:.1f} %",
             "goodput": f"{self.useful_percent:.1f} %",
@@ -66,9 +83,10 @@ class Figures:
             "most of one pod": f"{self.most_evicted}",
             "guarantees, p50 / p99": f"{at(delays, 0.5):.0f} / {at(delays, 0.99):.0f} s",
             "longest": f"{at(delays, 1.0):.0f} s",
-            "waits, p50 / p95 / p99": " / ".join(f"{at(waits, p):.0f}" for p in _PARTS) + " s",
-            "of high priority": " / ".join(f"{at(high, p):.0f}" for p in _PARTS) + " s",
-            "below fair share": f"{self.share_error_percent:.1f} %",
+            "where evictions help, p99": f"{at(helpable, 0.99):.0f} s",
+            **{f"{k} (p50 / p95 / p99)" if k == first else k: v for k, v in waits.items()},
+            "below fair share": f"{mean(self.below_shares):.1f} %",
+            "of which others hold": f"{mean(self.short_of_shares):.1f} %",
         }
 
     def to_json(self) -> dict[str, object]:
@@ -88,9 +106,10 @@ class Figures:
             "repeats": self.repeats,
             "mostEvicted": self.most_evicted,
             "guaranteeDelaySeconds": of(self.guarantee_delays),
-            "waitSeconds": of(self.waits),
-            "highPriorityWaitSeconds": of(list(self.high_waits.values())),
-            "shareErrorPercent": round(self.share_error_percent, 3),
+            "helpableDelaySeconds": of(self.helpable_delays),
+            "waitSeconds": {name: of(self.waits_of(name)) for name in CLASSES},
+            "belowSharePercent": round(mean(self.below_shares), 3),
+            "shortOfSharePercent": round(mean(self.short_of_shares), 3),
         }
 
 
@@ -105,9 +124,12 @@ def merged(all_of: Sequence[Figures]) -> Figures:
         found.repeats += each.repeats
         found.most_evicted = max(found.most_evicted, each.most_evicted)
         found.guarantee_delays += each.guarantee_delays
-        found.high_waits |= {f"{number}/{name}": wait for name, wait in each.high_waits.items()}
-        found.waits += each.waits
-        found.share_errors += each.share_errors
+        found.helpable_delays += each.helpable_delays
+        found.below_shares += each.below_shares
+        found.short_of_shares += each.short_of_shares
+        for name, waits in each.waits.items():
+            mine = found.waits.setdefault(name, {})
+            mine |= {f"{number}/{index}": wait for index, wait in waits.items()}
     if found.used_percent:
         found.lost_percent = 100 * (1 - found.useful_percent / found.used_percent)
     return found
@@ -120,136 +142,6 @@ def percentile(values: Sequence[float], part: float) -> float:
     return sorted(values)[max(0, ceil(part * len(values)) - 1)]
 
 
-@dataclass(slots=True)
-class _Window:
-    """What a project should have held, and by how much it was short of it, in one window."""
-
-    share: float = 0.0
-    short: float = 0.0
-    asked: bool = False
-
-
-class Counting:
-    """Watches a play."""
-
-    def __init__(self, workload: Workload) -> None:
-        self._workload, self._from = workload, workload.counted_from
-        self.figures = Figures()
-        self._used = self._lost = 0.0
-        self._at = 0.0
-        self._holds: Counter[ProjectName] = Counter()  # at this moment
-        self._held: dict[ProjectName, int] = {}  # since the last plan
-        self._shares: Mapping[ProjectName, int] = {}
-        self._short: dict[ProjectName, int] = {}
-        self._windows: dict[tuple[ProjectName, int], _Window] = {}
-        self._owed: dict[tuple[JobKey, int], float] = {}
-        self._times: Counter[tuple[str, int]] = Counter()
-        self._lost_to: dict[tuple[str, int], JobKey] = {}
-
-    def planned(self, player: Player, result: Plan) -> None:
-        """See ``Watcher``."""
-        self._pass(player.now)
-        self._held = dict(player.cluster.allocated_milli)
-        self._shares = result.shares_milli
-        self._short = self._look_at_queues(player)
-
-    def started(self, index: Index, now: float) -> None:
-        """See ``Watcher``."""
-        job = index.job
-        self._holds[job.project] += job.pod_kind.nominal_milli
-        since = self._owed.pop((key_of(job), index.number), None)
-        project = self._workload.projects[job.project]
-        if since is None and self._holds[job.project] <= inside_milli(project):
-            since = now
-        if now < self._from:
-            return
-        if since is not None:
-            self.figures.guarantee_delays.append(now - since)
-        self.figures.waits.append(now - index.since)
-        if job.priority >= HIGH and index.tries == 0 and index.first_wait is not None:
-            self.figures.high_waits[index.name] = index.first_wait
-
-    def ended(self, index: Index, now: float) -> None:
-        """See ``Watcher``."""
-        self._holds[index.job.project] -= index.job.pod_kind.nominal_milli
-        self.figures.ended += now >= self._from
-
-    def evicted(self, index: Index, evict: Evict, now: float) -> None:
-        """See ``Watcher``."""
-        key = index.job.name, index.number
-        self._times[key] += 1
-        if now >= self._from:
-            self.figures.evictions[evict.reason] += 1
-            self.figures.repeats += self._lost_to.get(key) == evict.beneficiary
-        self._lost_to[key] = evict.beneficiary
-
-    def gone(self, index: Index, lost_seconds: float, now: float) -> None:
-        """See ``Watcher``."""
-        self._holds[index.job.project] -= index.job.pod_kind.nominal_milli
-        if now >= self._from:
-            self._lost += lost_seconds * index.job.pod_kind.nominal_milli
-
-    def finish(self, player: Player) -> Figures:
-        """The play is over."""
-        self._pass(player.now)
-        found = self.figures
-        whole = self._workload.capacity_milli * (self._workload.seconds - self._from)
-        found.used_percent = 100 * self._used / whole
-        found.useful_percent = 100 * (self._used - self._lost) / whole
-        found.lost_percent = 100 * self._lost / self._used if self._used else 0.0
-        found.most_evicted = max(self._times.values(), default=0)
-        found.guarantee_delays += [player.now - since for since in self._owed.values()]
-        for window in self._windows.values():
-            if window.asked and window.share:
-                found.share_errors.append(100 * window.short / window.share)
-        return found
-
-    def _pass(self, now: float) -> None:
-        """Time has passed, in which nothing changed."""
-        begin, self._at = max(self._at, self._from), now
-        while begin < now:
-            number = int((begin - self._from) // WINDOW_SECONDS)
-            end = min(now, self._from + (number + 1) * WINDOW_SECONDS)
-            seconds, begin = end - begin, end
-            self._used += sum(self._held.values()) * seconds
-            for name, share in self._shares.items():
-                window = self._windows.setdefault((name, number), _Window())
-                window.share += share * seconds
-                window.short += self._short.get(name, 0) * seconds
-                window.asked |= name in self._short
-
-    def _look_at_queues(self, player: Player) -> dict[ProjectName, int]:
-        """Who is owed its place since when; and by how much each project that asks is short.
-
-        Short is what would fit into its share of what waits, in the order of its queue.
-        """
-        held = Counter(player.cluster.allocated_milli)
-        for run in player.running_pods.leaving():
-            held[run.project] -= run.milli
-        projects = self._workload.projects
-        inside = {name: inside_milli(each) - held[name] for name, each in projects.items()}
-        below = {name: share - held[name] for name, share in self._shares.items()}
-        short: dict[ProjectName, int] = {}
-        queue = sorted(player.waiting.items(), key=lambda item: job_rank(player.known[item[0]]))
-        owed: dict[tuple[JobKey, int], float] = {}
-        for key, indexes in queue:
-            job = next(iter(indexes.values())).job
-            name, milli = job.project, job.pod_kind.nominal_milli
-            groups = [sorted(indexes)] if job.gang else [[number] for number in sorted(indexes)]
-            short.setdefault(name, 0)
-            for group in groups:
-                if job.gang and len(group) < len(job.runs):
-                    continue
-                if len(group) * milli <= inside[name]:
-                    inside[name] -= len(group) * milli
-                    for number in group:
-                        owed[key, number] = self._owed.get((key, number), player.now)
-                if len(group) * milli <= below[name]:
-                    below[name] -= len(group) * milli
-                    short[name] += len(group) * milli
-        self._owed = owed
-        over = sum(max(0, held[name] - share) for name, share in self._shares.items())
-        all_short = sum(short.values())
-        if all_short > over:  # the rest is short because of where others are, not of what they hold
-            short = {name: milli * over // all_short for name, milli in short.items()}
-        return short
+def mean(values: Sequence[float]) -> float:
+    """Their mean; 0 where there are none."""
+    return sum(values) / len(values) if values else 0.0

@@ -39,11 +39,12 @@ class Index:
     job: Job
     number: int
     left: float  # seconds of work that are not saved yet
+    arrived: float
     since: float  # it waits, or runs, since then
+    waited: float = 0.0  # until it ran, each time
     tries: int = 0
     lost_to: JobKey | None = None
     run: RunningPod | None = None
-    first_wait: float | None = None  # how long it waited until it ran for the first time
 
     @property
     def name(self) -> str:
@@ -67,14 +68,8 @@ class Watcher(Protocol):
     def planned(self, player: "Player", result: Plan) -> None:
         """A plan was made and carried out."""
 
-    def started(self, index: Index, now: float) -> None:
-        """A pod starts."""
-
     def ended(self, index: Index, now: float) -> None:
         """A pod's work is done."""
-
-    def evicted(self, index: Index, evict: Evict, now: float) -> None:
-        """A pod has to go."""
 
     def gone(self, index: Index, lost_seconds: float, now: float) -> None:
         """An evicted pod is gone, with so many seconds of work."""
@@ -158,7 +153,7 @@ class Player:
     def _come(self, job: Job, most: int) -> None:
         """So many of the job's next pods are there."""
         for number, run in islice(self._next[job.name], most):
-            index = Index(job, number, run, self.now)
+            index = Index(job, number, run, self.now, self.now)
             self.waiting.setdefault(key_of(job), {})[number] = index
 
     def _start(self, assignment: Assignment) -> None:
@@ -168,9 +163,7 @@ class Player:
         if not indexes:
             del self.waiting[assignment.job]
         job, kind = index.job, index.job.pod_kind
-        if index.first_wait is None:
-            index.first_wait = self.now - index.since
-        self._watcher.started(index, self.now)
+        index.waited += self.now - index.since
         index.since = self.now
         index.run = RunningPod(
             index.uid,
@@ -221,7 +214,6 @@ class Player:
         assert evict.pod not in self._going, f"{evict.pod} is evicted twice"
         self._going.add(evict.pod)
         self.running_pods.set_evicting(evict.pod, True)
-        self._watcher.evicted(index, evict, self.now)
         index.lost_to = evict.beneficiary
         self._at(self.now + self.workload.grace_seconds, lambda: self._go(evict.pod))
 
