@@ -2,10 +2,9 @@
 
 Groups inside quota come first, then those that would borrow what is theirs by fair share, then
 higher priorities inside a project. A group gets help only if it ends at most at its project's fair
-share and every victim's project stays at or above its own, or, where a group inside quota finds no
-other way, at its quota; so no plan can undo the one before. Nobody is evicted for room that is
-there or comes anyway (ADR 0038), nor before it is due (``dues``). Called by ``plan`` after both
-rounds.
+share and every victim's project stays at or above its own, or, for a group inside quota, at its
+quota; so no plan can undo the one before. Nobody is evicted for room that is there or comes anyway
+(ADR 0038), nor before it is due (``dues``). Called by ``plan`` after both rounds.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -63,7 +62,8 @@ class Preemption:
     def run(self, queues: Sequence[Queue], order: FairOrder) -> None:
         """Decide; the queues hold what still waits."""
         shares, quotas, dues = self._balance, self._balance.down_to_quotas(), self._dues
-        inside, guaranteed = (
+        # By strict rules those go first that hold more than their fair share, else the cheapest.
+        guaranteed = [
             Action(
                 EvictReason.RECLAIM,
                 dues.guarantee,
@@ -71,8 +71,8 @@ class Preemption:
                     group, balance, borrows=False
                 ),
             )
-            for balance in (shares, quotas)
-        )
+            for balance in ((shares, quotas) if dues.promises.strict else (quotas,))
+        ]
         above = Action(
             EvictReason.RECLAIM,
             lambda group: dues.share(group, shares.shares_milli[group.project.name]),
@@ -81,8 +81,8 @@ class Preemption:
         waiting = [queue for queue in queues if queue.pending]
         if waiting and (quotas.anyone_over() or self._solver.coming):
             dues.note_owed(waiting, shares, self._blocks)
-            self._pass(waiting, order, inside)
-            self._pass(waiting, order, guaranteed)
+            for action in guaranteed:
+                self._pass(waiting, order, action)
             self._pass(waiting, order, above)
         outranked = [queue for queue in waiting if queue.pending and self._outranks(queue)]
         higher = Action(EvictReason.PRIORITY, dues.priority, self._preempt)

@@ -22,6 +22,8 @@ from gpu_scheduler.core.pools import Pool
 from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.started import Started
 
+INTERACTIVE = 4.0  # times as much counts what an interactive pod loses: somebody sits before it
+
 
 class Rank(NamedTuple):
     """The smaller, the sooner a victim has to go."""
@@ -29,9 +31,9 @@ class Rank(NamedTuple):
     runs: bool  # False = this very cycle starts it
     project: int  # 0 = its project is the one most over its fair share
     priority: int
-    interactive: bool
+    interactive: bool  # False where work counts
     age: float  # minus the start of the one that started last; seconds of work, where that counts
-    work: float  # milli-seconds that are lost with it, where that counts
+    work: float  # milli-seconds that are lost with it, where that counts, see INTERACTIVE
     uid: str
 
 
@@ -111,8 +113,10 @@ class Victims:
         if self._promises.strict or not found.runs:
             return found
         work = self.lost_milli_seconds(victim)
+        if found.interactive:
+            work *= INTERACTIVE
         age = work / max(1, milli_of(victim))
-        return found._replace(project=0, priority=0, age=age, work=work)
+        return found._replace(project=0, priority=0, interactive=False, age=age, work=work)
 
     def _is_exempt(self, victim: EvictionGroup, job: WaitingJob, protected: bool) -> bool:
         """Whether it lost its place to this job before, or did not run for long enough yet."""

@@ -60,6 +60,33 @@ def test_a_guarantee_is_met_at_once_at_the_cost_of_who_just_started():
     assert evicted(case.plan()) == []
 
 
+def overdue(*others: Pod, ages: tuple[float, ...]) -> list[str]:
+    """Who goes for a pod of a that is inside its quota, when its minute is over.
+
+    Two GPUs are borrowed by pods of such ages then.
+    """
+    case = play(project("a", 2000), project("b", 0), project("c", 0, weight=3))
+    now = case.now = 1000.0
+    for i, (pod, age) in enumerate(zip(others, ages, strict=True)):
+        case.now = now + 60.0 - age
+        case.place(pod, f"n0/{i}")
+    case.now = now
+    case.wait(Pod("w", "a", WHOLE, created=case.now))
+    return evicted(later(case, 60.0).plan())
+
+
+def test_a_guarantee_takes_what_loses_least_and_not_from_who_is_above_its_share():
+    old, young = Pod("old", "b", WHOLE), Pod("young", "c", WHOLE)
+    assert overdue(old, young, ages=(400.0, 300.0)) == ["young"], "c is below its share"
+    assert overdue(old, young, ages=(300.0, 400.0)) == ["old"]
+
+
+def test_what_an_interactive_pod_loses_counts_four_times():
+    note, train = Pod("note", "b", WHOLE, interactive=True), Pod("train", "b", WHOLE)
+    assert overdue(note, train, ages=(150.0, 500.0)) == ["train"]
+    assert overdue(note, train, ages=(120.0, 500.0)) == ["note"]
+
+
 def test_what_was_saved_is_not_lost():
     case = borrowed()
     uid, (pod, old) = list(case.running.items())[0]
