@@ -163,19 +163,19 @@ def simulate(
     ] = None,
     preemption: Annotated[
         list[str] | None,
-        typer.Option(help="Workload: fair, strict, at-once or never; several are compared."),
+        typer.Option(help="fair, strict, at-once or never; of a workload several are compared."),
     ] = None,
     guarantee_seconds: Annotated[
-        float | None, typer.Option(min=0, max=86400, help="Workload: as in the chart.")
+        float | None, typer.Option(min=0, max=86400, help="Of fair rules, as in the chart.")
     ] = None,
     patience_seconds: Annotated[
-        float | None, typer.Option(min=0, max=86400, help="Workload: as in the chart.")
+        float | None, typer.Option(min=0, max=86400, help="Of fair rules, as in the chart.")
     ] = None,
     min_runtime_seconds: Annotated[
-        float | None, typer.Option(min=0, max=604800, help="Workload: as in the chart.")
+        float | None, typer.Option(min=0, max=604800, help="Of fair rules, as in the chart.")
     ] = None,
     share_window_seconds: Annotated[
-        float | None, typer.Option(min=1, max=86400, help="Workload: as in the chart.")
+        float | None, typer.Option(min=1, max=86400, help="Of fair rules, as in the chart.")
     ] = None,
 ) -> None:
     """Try what the planner would do; nothing is changed.

@@ -169,3 +169,10 @@ class Dues:
         if due.overdue > self._now:
             self.again_at = min(self.again_at, due.overdue)
         return due
+
+
+def longest_seconds(promises: Promises) -> float:
+    """After how long everything is due that ever will be."""
+    share = promises.window_seconds * (1 + SHARE_OVERDUE)  # the average first has to follow
+    all_of = promises.guarantee_seconds, promises.patience_seconds * PRIORITY_OVERDUE, share
+    return max((seconds for seconds in all_of if seconds < inf), default=0.0)

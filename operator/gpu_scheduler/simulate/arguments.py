@@ -11,12 +11,15 @@ from math import isfinite
 from pathlib import Path
 from typing import TextIO
 
+from gpu_scheduler.core.model.promises import Promises
 from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.simulate.sharing.rules import promises_of
 
 _TRACE = ("arrive", "releasing")
 _SEEDED = ("seed", "plot")  # of a trace and of a workload
 _FAIR = ("guarantee_seconds", "patience_seconds", "min_runtime_seconds", "share_window_seconds")
-_WORKLOAD = ("load", "hours", "checkpoint_seconds", "preemption", *_FAIR)
+_RULES = ("preemption", *_FAIR)  # of a workload and of a cluster
+_WORKLOAD = ("load", "hours", "checkpoint_seconds")
 _CLUSTER = ("add", "remove", "operator_namespace", "consolidation", "context")
 
 
@@ -76,6 +79,7 @@ def run(arguments: Arguments, bar: TextIO) -> str:
         missing, given = ("pods", "nodes") if arguments.pods is None else ("nodes", "pods")
         raise ValueError(f"--{missing}: is needed with --{given}; without both a cluster is read")
     if arguments.nodes is not None and arguments.pods is not None:
+        _refuse(arguments, _RULES, "is for a workload or a cluster: --workload trace has projects")
         _refuse(arguments, _CLUSTER, "is for a cluster: leave out --nodes and --pods")
         return _on_trace(arguments, arguments.nodes, arguments.pods, bar)
     _refuse(arguments, (*_TRACE, *_SEEDED), "is for a trace: give --nodes and --pods too")
@@ -91,10 +95,7 @@ def _refuse(arguments: Arguments, names: Sequence[str], why: str) -> None:
 def _on_workload(arguments: Arguments, workload: str, bar: TextIO) -> str:
     from gpu_scheduler.simulate.sharing import command
 
-    names = [n for each in arguments.preemption or () for n in each.split(",")]
-    changed = {name: getattr(arguments, name) for name in _FAIR}
-    changed["window_seconds"] = changed.pop("share_window_seconds")
-    promises = command.promises_of(names or ["fair", "strict"], changed)
+    promises = _promises(arguments, "fair,strict")
     if arguments.checkpoint_seconds is not None and workload != "random":
         raise ValueError("--checkpoint-seconds: is for --workload random")
     request = command.Request(
@@ -109,6 +110,14 @@ def _on_workload(arguments: Arguments, workload: str, bar: TextIO) -> str:
     )
     found = command.simulate(request, promises, bar)
     return command.as_json(found) if arguments.output == "json" else command.as_table(found)
+
+
+def _promises(arguments: Arguments, default: str) -> dict[str, Promises]:
+    """The rules that were asked for, by name."""
+    names = [n for each in arguments.preemption or [default] for n in each.split(",")]
+    changed = {name: getattr(arguments, name) for name in _FAIR}
+    changed["window_seconds"] = changed.pop("share_window_seconds")
+    return promises_of(names, changed)
 
 
 def _on_trace(arguments: Arguments, nodes: Path, pods: Path, bar: TextIO) -> str:
@@ -138,7 +147,11 @@ def _on_cluster(arguments: Arguments) -> str:
             f"{error.name} is missing: pip install '.[cli]' where the sources are"
         ) from None
 
+    promises = _promises(arguments, "fair")
+    if len(promises) > 1:
+        raise ValueError(f"--preemption {','.join(promises)}: on a cluster one of them")
     request = ClusterRequest(
+        promises=next(iter(promises.values())),
         packing=Packing(arguments.policy),
         add=arguments.add or (),
         remove=arguments.remove or (),

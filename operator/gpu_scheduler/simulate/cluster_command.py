@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from gpu_scheduler import __version__
+from gpu_scheduler.core.model.promises import FAIR, Promises
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.kube import config
 from gpu_scheduler.kube.client import Client
@@ -33,6 +34,7 @@ class ClusterRequest:
         add: YAML files of objects that are added, in this order.
         remove: objects that are taken away before, as KIND/NAME.
         operator_namespace: where the operator runs; its own pods there are known as such.
+        promises: when the operator evicts somebody.
         consolidation: whether the operator moves pods together.
         context: of the kubeconfig; None = the current one.
     """
@@ -41,6 +43,7 @@ class ClusterRequest:
     add: Sequence[Path] = ()
     remove: Sequence[str] = ()
     operator_namespace: str = "gpu-scheduler"
+    promises: Promises = FAIR
     consolidation: bool = False
     context: str | None = None
 
@@ -77,7 +80,9 @@ def simulate_objects(
         what_if.add(objects, path, namespace, now)
     moves = request.consolidation
     simulated = scene_of(objects, request.operator_namespace, now, consolidation=moves)
-    outcome = plan_until_stable(simulated, request.packing, now, consolidation=moves)
+    outcome = plan_until_stable(
+        simulated, request.packing, now, promises=request.promises, consolidation=moves
+    )
     return report(simulated, outcome, server, objects, before)
 
 

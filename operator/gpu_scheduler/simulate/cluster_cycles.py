@@ -1,13 +1,17 @@
 """Plans again and again until nothing changes any more: what would start, and who gives way.
 
-Between two cycles pods that were placed run on, and pods that were evicted are gone and wait anew:
-the answer is where the cluster comes to rest if nothing else happens, not how long that takes.
+Between two cycles pods that were placed run on, and pods that were evicted are gone and wait anew.
+Where nothing changes time goes on until all that is promised is due: the answer is where the
+cluster comes to rest if nothing else happens. Why somebody waits is said as of the last change.
 Called by ``cluster_command``.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import NamedTuple
 
+from gpu_scheduler.core.dues import longest_seconds
 from gpu_scheduler.core.model.decision import (
     Assignment,
     Evict,
@@ -16,98 +20,124 @@ from gpu_scheduler.core.model.decision import (
     Reservation,
     Wait,
 )
+from gpu_scheduler.core.model.promises import FAIR, NOTHING, Promises
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.session import Session
+from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.simulate.imagined import placed
 from gpu_scheduler.simulate.simulated_cluster import SimulatedCluster
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord
 
-MOST_CYCLES = 50
+MOST_CYCLES = 50  # that change something
+MOST_LOOKS = 500  # others
+LOOK_SECONDS = 10.0  # between them at least
+
+
+class Moment(NamedTuple):
+    """``cycle``: counted from 1, of those that change something; ``seconds`` from now."""
+
+    cycle: int
+    seconds: float
 
 
 @dataclass(slots=True)
 class Outcome:
     """Where a cluster comes to rest.
 
-    ``starts``: names of pods that would start, where, and in which cycle, counted from 1;
-    ``gives_way``: those that would be evicted, as they were, why, and in which cycle.
-    ``settled`` False: it had not come to rest after ``MOST_CYCLES``.
+    ``starts``: names of pods that would start, where, and when; ``gives_way``: those that would be
+    evicted, as they were, why, and when. ``cycles``: that changed something; ``seconds``: from now
+    to the last of them. ``settled`` False: it had not come to rest after ``MOST_CYCLES``.
     """
 
-    starts: list[tuple[str, Assignment, int]] = field(default_factory=list)
-    gives_way: list[tuple[PodRecord, Evict, int]] = field(default_factory=list)
+    starts: list[tuple[str, Assignment, Moment]] = field(default_factory=list)
+    gives_way: list[tuple[PodRecord, Evict, Moment]] = field(default_factory=list)
     waits: tuple[Wait, ...] = ()
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
     cycles: int = 0
+    seconds: float = 0.0
     settled: bool = False
 
 
 def plan_until_stable(
-    simulated: SimulatedCluster, packing: Packing, now: str, *, consolidation: bool = False
+    simulated: SimulatedCluster,
+    packing: Packing,
+    now: str,
+    *,
+    promises: Promises = FAIR,
+    consolidation: bool = False,
 ) -> Outcome:
     """Plan until nothing more starts and nobody gives way.
 
     Args:
         simulated: the state; changed on the way.
         packing: how nodes and devices are chosen.
-        now: RFC 3339, the time of every cycle.
+        now: RFC 3339, the time of the first cycle.
+        promises: when somebody gives way.
         consolidation: pods may move, each at most once.
     """
     state, session, outcome = simulated.state, Session(packing), Outcome()
     holds: tuple[Reservation, ...] = ()
-    for cycle in range(1, MOST_CYCLES + 1):
+    all_due_seconds = longest_seconds(promises)
+    begin = time = changed = epoch_seconds(now)
+    memory, looks = NOTHING, 0
+    while outcome.cycles < MOST_CYCLES and looks < MOST_LOOKS:
         result = plan(
             state.snapshot(),
             state.planner_projects(),
             state.waiting_jobs(),
             running_pods=state.running_pods,
             holds=holds,
-            now=epoch_seconds(now),
+            now=time,
             session=session,
             consolidate=consolidation,
+            promises=promises,
+            memory=memory,
         )
-        outcome.cycles = cycle
-        holds, outcome.shares_milli = result.holds, result.shares_milli
-        outcome.waits = (*result.waits, *simulated.stopped)
-        if not result.assignments and not result.evicts:
+        holds, outcome.shares_milli, memory = result.holds, result.shares_milli, result.memory
+        if time == changed:
+            outcome.waits = (*result.waits, *simulated.stopped)
+        if result.assignments or result.evicts:
+            outcome.cycles, outcome.seconds, changed = outcome.cycles + 1, time - begin, time
+            _carry_out(simulated, result, outcome, timestamp(datetime.fromtimestamp(time, UTC)))
+        elif result.again_at is None or not time < result.again_at <= changed + all_due_seconds:
             outcome.settled = True
             break
-        _carry_out(simulated, result, cycle, outcome, now)
+        else:
+            looks += 1
+            time = max(result.again_at, time + LOOK_SECONDS)
     return outcome
 
 
-def _carry_out(
-    simulated: SimulatedCluster, result: Plan, cycle: int, outcome: Outcome, now: str
-) -> None:
-    state = simulated.state
+def _carry_out(simulated: SimulatedCluster, result: Plan, outcome: Outcome, now: str) -> None:
+    state, moment = simulated.state, Moment(outcome.cycles, outcome.seconds)
     for place in result.assignments:
         pod = state.waiting.pod(place.pod)
         assert pod is not None, "only pods that wait are placed"
-        outcome.starts.append((pod.metadata.name, place, cycle))
+        outcome.starts.append((pod.metadata.name, place, moment))
         state.pod_changed(placed(pod, place, now))
     gone = {decision.pod for decision in result.evicts}
     for decision in result.evicts:
-        _evict(simulated, decision.pod, decision, cycle, outcome, now)
+        _evict(simulated, decision.pod, decision, moment, outcome, now)
         # A gang goes as a whole, whichever of its pods the plan names.
         members = state.records(decision.job) if decision.whole_job else ()
         for uid in [p.uid for p in members if p.allocation is not None and p.uid not in gone]:
             gone.add(uid)
-            _evict(simulated, uid, decision, cycle, outcome, now)
+            _evict(simulated, uid, decision, moment, outcome, now)
 
 
 def _evict(
     simulated: SimulatedCluster,
     uid: PodUID,
     decision: Evict,
-    cycle: int,
+    moment: Moment,
     outcome: Outcome,
     now: str,
 ) -> None:
     pod = simulated.state.pods[uid]
     if decision.reason is EvictReason.CONSOLIDATE:
         simulated.state.running_pods.moves.decided(pod, epoch_seconds(now))
-    outcome.gives_way.append((pod, decision, cycle))
+    outcome.gives_way.append((pod, decision, moment))
     simulated.restart(uid, now)

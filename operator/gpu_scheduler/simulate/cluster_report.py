@@ -118,7 +118,7 @@ def _why(gone: PodRecord, decision: Evict) -> str:
 
 def _starts(simulated: SimulatedCluster, outcome: Outcome) -> list[dict[str, Any]]:
     cluster = simulated.state.snapshot()
-    first_eviction = min((cycle for _, _, cycle in outcome.gives_way), default=outcome.cycles)
+    first_eviction = min((when.cycle for *_, when in outcome.gives_way), default=outcome.cycles)
     # Without an agent devices are known by their numbers, which are the same on every node.
     found = {
         (node.name, cluster.dev_id[d]): (d - cluster.first[n], cluster.dev_model[d])
@@ -142,9 +142,10 @@ def _starts(simulated: SimulatedCluster, outcome: Outcome) -> list[dict[str, Any
                 }
                 for grant in place.grants
             ],
-            "afterEvictions": cycle > first_eviction,
+            "afterEvictions": when.cycle > first_eviction,
+            "afterSeconds": round(when.seconds),
         }
-        for pod, place, cycle in outcome.starts
+        for pod, place, when in outcome.starts
     ]
 
 

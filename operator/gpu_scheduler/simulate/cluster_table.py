@@ -73,7 +73,9 @@ def _start_key(start: dict[str, Any]) -> tuple[str, ...]:
     numbers = [str(d["number"]) for d in devices]
     shares = dict.fromkeys(f"{d['gpu']} ({d['memoryMiB']} MiB)" for d in devices)
     share = " + ".join(shares) + (" each" if len(devices) > 1 and len(shares) == 1 else "")
-    when = "once others gave way" if start["afterEvictions"] else "at once"
+    later = f"{seconds} s later" if (seconds := start["afterSeconds"]) else "at once"
+    when = f"once others gave way, {later}" if start["afterEvictions"] else later
+    when = when.removesuffix(", at once")
     return start["job"], start["node"], ",".join(numbers) or "-", share or "-", when
 
 

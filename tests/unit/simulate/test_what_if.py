@@ -1,6 +1,7 @@
 """What ifs on a cluster given as objects: who starts, who gives way, who waits, and bad files."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -12,10 +13,12 @@ from tests.unit.state.builders import half, make_node, make_pod
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.names import API_VERSION, SCHEDULER_NAME
+from gpu_scheduler.core.model.promises import FAIR, STRICT
 from gpu_scheduler.simulate.cluster_command import ClusterRequest, simulate_objects
 from gpu_scheduler.simulate.cluster_objects import Body, Objects, SimulationError
 from gpu_scheduler.simulate.cluster_report import Report
 from gpu_scheduler.simulate.cluster_table import WIDTH, table
+from gpu_scheduler.simulate.sharing.rules import RULES
 from gpu_scheduler.state.pods import INDEX
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
@@ -175,6 +178,23 @@ def test_pods_give_way_and_their_indexes_wait_or_start_elsewhere(what: What):
 
     report = what(cluster(*running(priority=10)), gpujob("urgent", gpu=2, priority=90), node("c"))
     assert report.gives_way == [] and nodes(report) == ["c"]
+
+
+def test_time_goes_on_until_what_is_promised_is_due(what: What):
+    """Pods of a lower priority ran for long: they go after ten times the patience."""
+    urgent = gpujob("urgent", gpu=2, priority=90)
+    report = what(cluster(*running(priority=10)), urgent)
+    assert [s["afterSeconds"] for s in report.starts] == [600]
+    assert "once others gave way, 600 s later" in table(report)
+    report = what(
+        cluster(*running(priority=10)), urgent, promises=replace(FAIR, patience_seconds=6)
+    )
+    assert [s["afterSeconds"] for s in report.starts] == [60]
+    report = what(cluster(*running(priority=10)), urgent, promises=STRICT)
+    assert [s["afterSeconds"] for s in report.starts] == [0]
+    assert "once others gave way\n" in table(report)
+    report = what(cluster(*running(priority=10)), urgent, promises=RULES["never"])
+    assert (report.starts, report.gives_way, report.settled) == ([], [], True)
 
 
 def test_parts_of_gpus_would_move_where_the_operator_moves_them(what: What):

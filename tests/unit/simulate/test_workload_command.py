@@ -78,7 +78,12 @@ def test_a_picture_is_drawn(small: Path, tmp_path: Path):
             "is for --pre",
         ),
         (["--load", "1"], "--load: is for a workload: give --workload too"),
-        (["--preemption", "fair"], "--preemption: is for a workload"),
+        (["--preemption", "fair,strict"], "--preemption fair,strict: on a cluster one of them"),
+        (["--preemption", "kind"], "--preemption kind: one of fair"),
+        (
+            ["--nodes", "n.csv", "--pods", "p.csv", "--patience-seconds", "1"],
+            "is for a workload or",
+        ),
         (["--workload", "gone.yaml"], "gone.yaml: No such file"),
     ],
 )

@@ -5,10 +5,10 @@ Everything it writes goes to the streams that it is given. Called by ``arguments
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from gpu_scheduler import picture
 from gpu_scheduler.core.model.promises import Promises
@@ -18,7 +18,6 @@ from gpu_scheduler.simulate.sharing import workloads
 from gpu_scheduler.simulate.sharing.counting import Counting
 from gpu_scheduler.simulate.sharing.figures import Figures
 from gpu_scheduler.simulate.sharing.player import Player
-from gpu_scheduler.simulate.sharing.rules import RULES
 from gpu_scheduler.simulate.sharing.workload import Workload
 from gpu_scheduler.simulate.sharing.workload_file import read
 from gpu_scheduler.simulate.trace import read_nodes, read_pods
@@ -126,23 +125,3 @@ def aligned(rows: Sequence[tuple[str, Sequence[str]]]) -> str:
         ).rstrip()
         for label, cells in rows
     )
-
-
-def promises_of(names: Sequence[str], changed: Mapping[str, Any]) -> dict[str, Promises]:
-    """The rules by name; ``changed``: seconds that are given for ``fair``, None = as by default.
-
-    Raises:
-        ValueError: there are no such rules, or their seconds are given without them.
-    """
-    found = {}
-    for name in names:
-        if name not in RULES:
-            raise ValueError(f"--preemption {name}: one of {', '.join(RULES)}")
-        found[name] = RULES[name]
-    given = {name: value for name, value in changed.items() if value is not None}
-    if given and "fair" not in found:
-        option = next(iter(given)).replace("_", "-")
-        raise ValueError(f"--{option}: is for --preemption fair")
-    if given:
-        found["fair"] = replace(found["fair"], **given)
-    return found
