@@ -8,6 +8,7 @@ simulator.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from math import inf
+from typing import NamedTuple
 
 from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.budget import Budget
@@ -43,6 +44,16 @@ NOBODY = Roll()
 MOST_ATTEMPTS = 8  # whole cycles, each of which found that some had their turn too early
 
 
+class _Terms(NamedTuple):
+    """See ``plan``."""
+
+    now: float
+    reserve_after_seconds: float
+    consolidate: bool
+    promises: Promises
+    memory: Memory
+
+
 def plan(
     cluster: Cluster,
     projects: Mapping[ProjectName, Project],
@@ -72,16 +83,9 @@ def plan(
         promises: when somebody may be evicted.
         memory: that of the plan before.
     """
-    attempt = partial(
-        _attempt,
-        PlanInput(cluster, projects, jobs, running_pods, holds),
-        session or Session(),
-        now=now,
-        reserve_after_seconds=reserve_after_seconds,
-        consolidate=consolidate,
-        promises=promises,
-        memory=memory,
-    )
+    given = PlanInput(cluster, projects, jobs, running_pods, holds)
+    terms = _Terms(now, reserve_after_seconds, consolidate, promises, memory)
+    attempt = partial(_attempt, given, session or Session(), terms)
     turns: dict[ProjectName, Position] = {}
     for _ in range(MOST_ATTEMPTS - 1):
         found = attempt(turns, last=False)
@@ -96,20 +100,16 @@ def plan(
 def _attempt(
     given: PlanInput,
     session: Session,
+    terms: _Terms,
     turns: Mapping[ProjectName, Position],
     *,
-    now: float,
-    reserve_after_seconds: float,
-    consolidate: bool,
-    promises: Promises,
-    memory: Memory,
     last: bool,
 ) -> Plan | dict[ProjectName, Position]:
     """The plan; or from where on groups of which projects are only in the way before step 6.
 
     ``turns``: those that are known already; ``last``: who starts before step 6 stays.
     """
-    projects, running_pods = given.projects, given.running_pods
+    projects, running_pods, now = given.projects, given.running_pods, terms.now
     # 1. Copy what will be consumed, and line up the groups of pods of each project.
     session.begin(given.cluster, given.jobs)
     snapshot, placer, pools = session.snapshot, Placer(session), Pools(session.snapshot, projects)
@@ -144,7 +144,7 @@ def _attempt(
     # 5. Let projects with a weight borrow what is left, up to their shares first: what goes
     # beyond a share while another project is below its own would be taken back.
     borrowed = [beyond]
-    if not promises.strict and sum(1 for queue in queues if queue.pending) > 1:
+    if not terms.promises.strict and sum(1 for queue in queues if queue.pending) > 1:
         borrowed.insert(0, Budget(snapshot, pools, above=True, shares_milli=shares.of_all))
     above = [Round(placer, blocks, order, each, claims) for each in borrowed]
     started += _run(above, queues)
@@ -152,8 +152,8 @@ def _attempt(
     # 6. Make room for those below their fair share, and for higher priorities.
     balance = FairShareState(snapshot, releasing, blocks, pools, shares)
     mine = Started(running_pods, placer, started, len(started) if last else promised)
-    victims = Victims(mine, snapshot, releasing, balance, promises, now)
-    dues = Dues(promises, memory, now)
+    victims = Victims(mine, snapshot, releasing, balance, terms.promises, now)
+    dues = Dues(terms.promises, terms.memory, now)
     preemption = Preemption(solver, victims, balance, blocks, claims, dues)
     preemption.run(queues, order)
     if preemption.in_the_way:
@@ -165,11 +165,11 @@ def _attempt(
 
     # 7. Move fractional pods together, for those who need several GPUs.
     moves = Consolidation(solver, blocks, within, now)
-    if consolidate:
+    if terms.consolidate:
         moves.run(projects.values(), queues)
 
     # 8. Reserve room for those who have waited too long.
-    reserve_at = reservations.make(queues, reserve_after_seconds)
+    reserve_at = reservations.make(queues, terms.reserve_after_seconds)
     soon = now if session.peers is not None and session.peers.unsettled else None
     memory = dues.memory(balance)
     due_at = None if dues.again_at == inf else dues.again_at
