@@ -20,6 +20,7 @@ from gpu_scheduler.jobs.cap import CapImage, users_field
 from gpu_scheduler.jobs.conflicts import problems
 from gpu_scheduler.jobs.priority import class_to_check, preempts
 from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.template import pod_template
 from gpu_scheduler.jobs.write_path import WritePath, claim_need
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -125,6 +126,7 @@ class Acceptance:
             part.spec.template.get("spec") or {},
             [request.container for request in device_requests(part.spec)],
             interposer=self._cap_image_of(spec) is not None,
+            checkpoint=spec.checkpoint,
         )
         if not found:
             return None
@@ -168,7 +170,7 @@ class Acceptance:
         return tuple(found)
 
     async def _choose(self, namespace: str, spec: GPUJobSpec) -> WritePath:
-        pod_spec = (spec.template or {}).get("spec") or {}
+        pod_spec = pod_template(spec)["spec"]
         needs = {}
         for name in write_path.claims(pod_spec):
             found = await self._claim_need(namespace, name)
