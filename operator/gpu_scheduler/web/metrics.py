@@ -193,6 +193,10 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         "gpusched_trial_reports", "Reports of trials by HTTP status.", labels=["code"]
     )
     yield filled(reports, _by_one(sorted(operator.reports.answers.items())))
+    saved = CounterMetricFamily(
+        "gpusched_checkpoint_reports", "Reports of checkpoints by HTTP status.", labels=["code"]
+    )
+    yield filled(saved, _by_one(sorted(operator.checkpoints.answers.items())))
     yield CounterMetricFamily(
         "gpusched_pruned_trials_ended",
         "Trials that were told to stop, did not, and were evicted.",
