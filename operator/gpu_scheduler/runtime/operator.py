@@ -235,6 +235,7 @@ class Operator:
                         self.starting,
                         self.losses,
                         self.checkpoints,
+                        self.preemption.costs,
                     ),
                 ),
             ),
@@ -335,7 +336,7 @@ class Operator:
         return Known(
             wait=self.plan.waits.get(job.key),
             preempted=self.preemption.of(job.key),
-            cost=self.preemption.cost(job),
+            cost=self.preemption.costs.of(job),
             assumed=self.state.assumed,
             sweep=self.sweeping.judged(job),
             aside=self.plan.aside.job(job.key),

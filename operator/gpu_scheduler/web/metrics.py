@@ -177,10 +177,10 @@ def _counts(operator: Operator) -> Iterable[Metric]:
     yield filled(preemptions, _by_one((reason, evicted[reason]) for reason in EvictReason))
     lost = CounterMetricFamily(
         "gpusched_lost_gpu_seconds",
-        "Work that evicted pods had done since they started or last saved it, by the same reasons.",
+        "Work that evicted pods lost: since they started or last saved it, by the same reasons.",
         labels=["reason"],
     )
-    seconds = operator.preemption.lost_gpu_seconds
+    seconds = operator.preemption.costs.lost_gpu_seconds
     yield filled(lost, _by_one((reason, seconds[reason]) for reason in EvictReason))
     releases = CounterMetricFamily(
         "gpusched_gang_releases",
