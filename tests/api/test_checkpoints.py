@@ -215,12 +215,12 @@ WRONG: dict[str, tuple[Json, Json, str]] = {
     "a volume that is not there": (
         {"volume": {"name": "work"}},
         {},
-        "spec.checkpoint.volume.name: work is no volume of the template",
+        "spec.checkpoint.volume.name: work is no volume of spec.template",
     ),
     "a volume that goes with its pod": (
         {"volume": {"name": "work"}},
         {"volumes": [{"name": "work", "emptyDir": {}}]},
-        "spec.checkpoint.volume.name: work is a volume that is gone with its pod",
+        "spec.checkpoint.volume.name: work is a volume of spec.template that is gone with its pod",
     ),
     "a mount in the way": (
         FOLDER,

@@ -110,20 +110,21 @@ def _named_problems(volume: CheckpointVolume, found: Any) -> Iterator[Problem]:
     named = [each for each in found if each.get("name") == volume.name]
     if not named:
         known = ", ".join(str(each.get("name")) for each in found) or "none"
-        yield Problem(_NAME, f"{volume.name} is no volume of the template; it has: {known}")
+        yield Problem(_NAME, f"{volume.name} is no volume of spec.template; it has: {known}")
         return
     kinds = [kind for kind in _PASSING if named[0].get(kind) is not None]
     read_only = any(
         source.get("readOnly") for source in named[0].values() if isinstance(source, dict)
     )
-    # A volume that says nothing is an emptyDir.
-    why = _PASSING[kinds[0]] if kinds else "cannot be written to" if read_only else ""
-    if why or named[0].keys() <= {"name"}:
-        kind = kinds[0] if kinds else "readOnly" if read_only else "emptyDir"
+    if not kinds and named[0].keys() <= {"name"}:
+        kinds = ["emptyDir"]  # which it is if it says nothing
+    if kinds or read_only:
+        why = _PASSING[kinds[0]] if kinds else "cannot be written to"
         yield Problem(
             _NAME,
-            f"{volume.name} is a volume that {why or _PASSING['emptyDir']} ({kind}); name one with "
-            "persistentVolumeClaim, nfs or hostPath, or write one of these here",
+            f"{volume.name} is a volume of spec.template that {why} "
+            f"({kinds[0] if kinds else 'readOnly'}); name one with persistentVolumeClaim, nfs or "
+            "hostPath, or write one of these here",
         )
 
 

@@ -130,8 +130,8 @@ class Acceptance:
         )
         if not found:
             return None
-        field = found[0].field.replace("spec.template", source(spec, part.role), 1)
-        return Refused(f"{field}: {found[0].message}")
+        said = f"{found[0].field}: {found[0].message}"
+        return Refused(said.replace("spec.template", source(spec, part.role), 1))
 
     def _cap_image_of(self, spec: GPUJobSpec) -> CapImage | None:
         wanted = spec.isolation or self._isolation

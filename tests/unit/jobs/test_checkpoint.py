@@ -109,7 +109,7 @@ def conflicts(checkpoint: dict[str, Any], **pod: Any) -> dict[str, str]:
 def test_a_volume_that_the_template_does_not_have_is_refused_with_those_that_it_has() -> None:
     found = conflicts(NAMED, volumes=[{"name": "data", **NFS}, {"name": "more", **NFS}])
     assert found.keys() == {"spec.checkpoint.volume.name"}
-    assert "work is no volume of the template; it has: data, more" in str(found)
+    assert "work is no volume of spec.template; it has: data, more" in str(found)
     assert "it has: none" in str(conflicts(NAMED))
 
 
