@@ -21,7 +21,6 @@ from gpu_scheduler.kube.lease import Elector
 from gpu_scheduler.runtime.leader_label import follow
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.settings import Settings
-from gpu_scheduler.sweeps.runtime.reports import Reports
 from gpu_scheduler.web.admin import app as admin_app
 from gpu_scheduler.web.admin import serve
 from gpu_scheduler.web.bounded import Listener
@@ -83,16 +82,16 @@ async def _serve(settings: Settings, metrics: Metrics) -> list[Listener | StallW
     def state() -> str:
         return "leader" if metrics.operator else "standby"
 
-    def reports() -> Reports | None:
+    def leading() -> Operator | None:
         leader = metrics.operator
-        return leader.reports if leader is not None and leader.synced.is_set() else None
+        return leader if leader is not None and leader.synced.is_set() else None
 
     servers: list[Listener | StallWatch] = [StallWatch(metrics.stall_seconds)]
     if settings.admin_port:
         application = admin_app(metrics.registry, ready=lambda: "", state=state)
         servers.append(await serve(application, settings.admin_host, settings.admin_port))
     if settings.report_port:
-        listener = Listener(reports_app(reports))
+        listener = Listener(reports_app(leading))
         await listener.start(settings.report_host, settings.report_port)
         servers.append(listener)
     return servers

@@ -27,6 +27,7 @@ from tests.unit.api.cases import (
     long_job,
     pod,
     project,
+    saving,
 )
 
 from cluster import Running
@@ -206,6 +207,9 @@ def change(admin: Caller, namespace: str) -> Change:
         (job(gpu=None, gpuMemory="1Gi"), "gpuMemory", "2Gi"),
         (CONTAINERS, "containers", [{"name": "a", "gpu": 0.5}, {"name": "b", "gpu": 0.3}]),
         (CONTAINERS, "containers", [{"name": "a", "gpu": 0.5}]),
+        (saving(), "checkpoint", {"mountPath": "/elsewhere"}),
+        (saving(), "checkpoint", None),
+        (job(), "checkpoint", saving()["checkpoint"]),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

@@ -12,6 +12,8 @@ from collections.abc import Generator, Iterator
 import pytest
 from tests.api.caller import Caller
 from tests.api.tenant import Tenant, until
+from tests.e2e.name_server import NameServer
+from tests.e2e.report_service import named
 
 from cluster import Running, Settings, connect, lifecycle
 from cluster.progress import say
@@ -78,6 +80,13 @@ def tenant(admin: Caller) -> Iterator[Tenant]:
     until(lambda: _is_free(admin), "both GPUs are free", 60)
     yield made
     made.delete()
+
+
+@pytest.fixture
+def names(admin: Caller) -> Iterator[NameServer]:
+    """DNS for the Service of reports."""
+    with named(admin) as server:
+        yield server
 
 
 def _is_free(admin: Caller) -> bool:

@@ -4,6 +4,7 @@ charged, and the same index runs again to a good end.
 Each program ends when a test says so; when it is told to stop it needs two seconds to clean up.
 """
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -11,13 +12,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import yaml
 from tests.api.caller import Caller
 from tests.api.pod_watch import placed
 from tests.api.tenant import Json, Tenant, until
 from tests.e2e.gpu_jobs import container, execute, template
+from tests.e2e.name_server import NameServer
 
 from cluster import Running
 
+ROOT = Path(__file__).parents[2]
 INDEX = "batch.kubernetes.io/job-completion-index"
 PROGRAM = """
 trap 'echo "told to stop"; sleep 2; echo "cleaned up"; exit 3' TERM
@@ -113,49 +117,98 @@ def test_a_preempted_trial_runs_again_and_succeeds(operated: Running, tenant: Te
     assert_nothing_charged(tenant, "trials")
 
 
-# Counts steps; saves them when it is told to stop, and goes on from there.
+# Counts steps; saves them when it is told to stop, says so, and goes on from there.
 TRAINING = """
-step=$(cat /saved/step 2>/dev/null || echo 0)
+saved=$GPUJOB_CHECKPOINT_DIR/step
+step=$(cat $saved 2>/dev/null || echo 0)
 echo "begins at $step"
-trap 'echo "$step" >/saved/step; echo "saved at $step"; exit 3' TERM
-while [ ! -e /saved/finish ]; do sleep 0.1; step=$((step + 1)); done
+save() {
+  echo "$step" >$saved
+  wget -q -O - --post-data= "$GPUJOB_CHECKPOINT_URL" || echo "not noted"
+}
+trap 'save; echo " saved at $step"; exit 3' TERM
+while [ ! -e $GPUJOB_CHECKPOINT_DIR/finish ]; do sleep 0.1; step=$((step + 1)); done
 """
 
 
 def test_a_preempted_training_goes_on_where_it_was_saved(
-    operated: Running, tenant: Tenant, tmp_path: Path
+    operated: Running, tenant: Tenant, names: NameServer, tmp_path: Path
 ) -> None:
-    volume = {"name": "saved", "hostPath": {"path": str(tmp_path)}}
-    training = container(TRAINING, volumeMounts=[{"name": "saved", "mountPath": "/saved"}])
-    work = template(training, volumes=[volume], terminationGracePeriodSeconds=30)
-    tenant.submit("training", gpu=2, priority=10, retries=0, template=work)
+    work = template(container(TRAINING), terminationGracePeriodSeconds=30)
+    checkpoint = {"volume": {"hostPath": {"path": str(tmp_path)}}}
+    spec: Json = {"gpu": 2, "priority": 10, "retries": 0, "template": work}
+    tenant.submit("training", checkpoint=checkpoint, **spec)
     (first,) = running(tenant, "training", 1)
     began = datetime.fromisoformat(first["status"]["startTime"])
     until(lambda: (datetime.now(UTC) - began).total_seconds() > 10, "it has something to lose")
     with last_words(operated, [first]) as words:
-        saved = datetime.now(UTC)
-        at = {"gpu-scheduler.io/checkpointed-at": saved.isoformat()}
-        where = f"/api/v1/namespaces/{tenant.name}/pods/{first['metadata']['name']}"
-        answer = tenant.admin.patch(where, {"metadata": {"annotations": at}})
-        assert answer.ok, answer.message
         tenant.submit("urgent", gpu=2, priority=90, template=WORK)
         said = words["0"].result(timeout=60).split("\n")
     assert said[0] == "begins at 0"
-    step = int(said[1].removeprefix("saved at "))
-    assert step > 10
+    answer, _, step = said[1].partition(" saved at ")
+    assert datetime.fromisoformat(json.loads(answer)["checkpointedAt"]) > began
+    assert int(step) > 10
+    folder = tmp_path / tenant.name / "training" / "0"
+    assert (folder / "step").read_text() == f"{step}\n"
     running(tenant, "urgent", 1)
     status = tenant.status("training")
-    most = 2 * (datetime.now(UTC) - saved).total_seconds()
-    assert status["evictions"] == 1
-    assert status["lostGPUSeconds"] <= most, "what it did before it was saved is not lost"
+    assert (status["evictions"], status["lostGPUSeconds"]) == (1, 0)
     finish(operated, tenant, "urgent", 1)
     (second,) = running(tenant, "training", 1)
     with last_words(operated, [second]) as words:
-        (tmp_path / "finish").touch()
+        (folder / "finish").touch()
         assert words["0"].result(timeout=60).startswith(f"begins at {step}\n")
-    tenant.wait_phase("training", "Succeeded", 60)
-    assert tenant.status("training")["evictions"] == 1
+    status = tenant.wait_phase("training", "Succeeded", 60)
+    assert (status["evictions"], status["lostGPUSeconds"]) == (1, 0)
     assert tenant.batch_job("training")["status"].get("failed", 0) == 0
+
+
+def test_a_program_that_failed_finds_its_own_folder_when_it_is_tried_again(
+    operated: Running, tenant: Tenant, tmp_path: Path
+) -> None:
+    script = """
+    cd "$GPUJOB_CHECKPOINT_DIR" && [ "$GPUJOB_CHECKPOINT_DIR" = /work ] || exit 9
+    if [ -e saved ]; then exit 0; fi
+    echo "$GPUJOB_INDEX" >saved
+    exit 1
+    """
+    checkpoint = {"volume": {"hostPath": {"path": str(tmp_path)}}, "mountPath": "/work"}
+    tenant.submit(
+        "tries",
+        gpu=0.5,
+        parallelism=2,
+        retries=1,
+        checkpoint=checkpoint,
+        template=template(container(script)),
+    )
+    tenant.wait_phase("tries", "Succeeded", 90)
+    saved = (tmp_path / tenant.name / "tries").glob("*/saved")
+    assert {each.parent.name: each.read_text() for each in saved} == {"0": "0\n", "1": "1\n"}
+
+
+def test_the_example_goes_on_where_it_was_when_its_pod_is_deleted(
+    operated: Running, tenant: Tenant, names: NameServer, tmp_path: Path
+) -> None:
+    spec = yaml.safe_load((ROOT / "examples" / "checkpoint.yaml").read_text())["spec"]
+    spec["checkpoint"]["volume"]["hostPath"]["path"] = str(tmp_path)
+    tenant.submit("example", **spec)
+    (first,) = running(tenant, "example", 1)
+    with last_words(operated, [first]) as words:
+        until(lambda: "begins at" in log(operated, first), "it has begun")
+        name = first["metadata"]["name"]
+        assert tenant.admin.send("DELETE", f"/api/v1/namespaces/{tenant.name}/pods/{name}").ok
+        said = words["0"].result(timeout=60).split("\n")
+    assert said[0] == "begins at step 0"
+    step = said[1].removeprefix("saved at step ")
+    assert int(step) > 0
+    (second,) = running(tenant, "example", 1)
+    until(lambda: f"begins at step {step}\n" in log(operated, second), "it goes on")
+
+
+def log(cluster: Running, pod: Json) -> str:
+    """What the program of a pod has printed."""
+    meta = pod["metadata"]
+    return cluster.kubectl("logs", "-n", meta["namespace"], meta["name"], check=False).stdout
 
 
 @pytest.fixture

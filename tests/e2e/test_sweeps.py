@@ -1,12 +1,10 @@
 """The examples of sweeps in real containers: they search, report, and are stopped.
 
 The operator's image has Python and numpy and is on the node already; the programs come in a
-ConfigMap. Without a kube-proxy a stand-in for DNS leads the name of a Service straight to its
-endpoint, which is the leader's pod.
+ConfigMap.
 """
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -19,8 +17,9 @@ from tests.api.trials import rows
 from tests.e2e.conftest import QUICK
 from tests.e2e.metrics import holder, wait_leader
 from tests.e2e.name_server import NameServer
+from tests.e2e.report_service import NAME, endpoints
 
-from cluster import Running, node_layout
+from cluster import Running
 from demo import install
 from gpu_scheduler.api.names import (
     CONDITION_PRUNED,
@@ -33,7 +32,6 @@ from gpu_scheduler.sweeps.core.outcome import TrialState
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "sweeps"
 IMAGE = f"{install.REPOSITORY}:{install.TAG}"
-SERVICE = f"{install.RELEASE}-reports"
 TRIALS = 8
 FREE_WITHIN_SECONDS = 5
 
@@ -53,23 +51,6 @@ for step in range(1, 10_000):
     time.sleep(0.2)
 result(loss=loss)
 """
-
-
-@pytest.fixture
-def names(admin: Caller) -> Iterator[NameServer]:
-    """DNS for the Service of reports."""
-    known: dict[str, str] = {}
-    asked = 0.0
-
-    def addresses() -> dict[str, str]:
-        nonlocal asked, known
-        if time.monotonic() - asked > 1:  # trials report often, and ask before each report
-            asked = time.monotonic()
-            known = {f"{SERVICE}.{install.RELEASE}.svc": each for each in endpoints(admin)}
-        return known
-
-    with NameServer(node_layout.ADDRESS, addresses) as server:
-        yield server
 
 
 @pytest.fixture
@@ -152,7 +133,7 @@ def test_random_and_halton_beat_the_worst_quarter_of_the_grid_and_can_be_repeate
     line = worst_quarter(stored(team, "grid", 12))
     assert min(stored(team, "random", TRIALS).values()) < line
     assert min(stored(team, "halton", TRIALS).values()) < line
-    assert f"{SERVICE}.{install.RELEASE}.svc" in names.asked, "trials report by the chart's address"
+    assert NAME in names.asked, "trials report by the chart's address"
 
     submit(team, "grid.yaml", "grid-again", completions=4)
     submit(team, "random.yaml", "random-again", completions=4)
@@ -254,19 +235,6 @@ def succeeded(operated: Running, first: str) -> str:
         now: str = wait_leader(operated)
         if now != first:
             return now
-
-
-def endpoints(admin: Caller) -> list[str]:
-    """Where the Service for reports leads."""
-    path = f"/apis/discovery.k8s.io/v1/namespaces/{install.RELEASE}/endpointslices"
-    query = f"?labelSelector=kubernetes.io/service-name%3D{SERVICE}"
-    return [
-        address
-        for each in admin.get(path + query).body["items"]
-        for endpoint in each.get("endpoints") or ()
-        if endpoint["conditions"].get("ready")
-        for address in endpoint["addresses"]
-    ]
 
 
 def ending(tenant: Tenant) -> set[int]:

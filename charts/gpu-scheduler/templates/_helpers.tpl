@@ -74,7 +74,7 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "gpu-scheduler.service
 {{- join "," $names }}
 {{- end }}
 
-{{/* Where trials report, unless the values say something else. */}}
+{{/* Where pods report, unless the values say something else. */}}
 {{- define "gpu-scheduler.reportUrl" -}}
 {{- printf "http://%s-reports.%s.svc:%d/reports" (include "gpu-scheduler.fullname" .) .Release.Namespace (int .Values.sweeps.reports.port) }}
 {{- end }}

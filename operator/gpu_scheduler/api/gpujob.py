@@ -10,6 +10,7 @@ from enum import StrEnum
 
 from pydantic import ConfigDict, Field
 
+from gpu_scheduler.api.checkpoint import Checkpoint
 from gpu_scheduler.api.condition import Conditions, Sentence
 from gpu_scheduler.api.container import (
     DeviceCount,
@@ -203,6 +204,12 @@ class GPUJobSpec(ApiModel):
         "it does so in either case.",
     )
 
+    checkpoint: Checkpoint | None = Field(
+        None,
+        description="A folder for each index that outlives its pods: a retry, and a pod that was "
+        "evicted, find there what the one before has saved.",
+    )
+
     sweep: SweepSpec | None = Field(
         None,
         description="A search over parameters: each pod is a trial with parameters of its own. "
@@ -279,8 +286,9 @@ class GPUJobStatus(ApiModel):
     )
     lost_gpu_seconds: int | None = Field(
         None,
-        description="GPU time that was lost with those: what their pods had done since they "
-        "started, or since their last checkpoint (gpu-scheduler.io/checkpointed-at). 0 = nothing.",
+        description="GPU time that was lost with those, counted when the pods had gone: what they "
+        "had done since they started, or since their last checkpoint "
+        "(gpu-scheduler.io/checkpointed-at). 0 = nothing.",
     )
     queue_position: int | None = Field(
         None, description="1 = next of its project to start; absent when nothing waits."

@@ -26,9 +26,12 @@ TOUCHED = f"{GROUP}/touched"
 # On pods of the agent: what it needs to know of its node, see api.orders.
 ORDERS = f"{GROUP}/orders"
 
-# On running pods, written by the program or whoever watches it: when its work was last saved, RFC
-# 3339. What it did since is what an eviction loses.
+# On running pods: when its work was last saved, RFC 3339. Written by the operator when the program
+# says so, and by whoever may change the pod. What it did since is what an eviction loses.
 CHECKPOINTED = f"{GROUP}/checkpointed-at"
+# Of a job with a checkpoint, set in the write that places a pod: where it says that it has saved.
+CHECKPOINT_URL = f"{GROUP}/checkpoint-url"
+CHECKPOINT_VOLUME = "gpu-scheduler-checkpoint"  # reserved in templates of such a job
 
 # Labels on Jobs and pods.
 LABEL_JOB = f"{GROUP}/job"

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic.alias_generators import to_snake
 
-from gpu_scheduler.api import sweep_rules
+from gpu_scheduler.api import checkpoint_rules, sweep_rules
 from gpu_scheduler.api.rule import Rule
 from gpu_scheduler.core.model.units import MIB, MOST_MIB
 from gpu_scheduler.core.quantity import whole
@@ -98,6 +98,7 @@ IMMUTABLE_FIELDS = (
     "retries",
     "timeLimitSeconds",
     "isolation",
+    "checkpoint",
     "sweep",
 )
 
@@ -329,6 +330,7 @@ GPU_JOB_SPEC = (
         expression=f"has(self.sweep) ? 'completions {sweep_rules.ONLY_MORE}' : "
         f"'completions {IMMUTABLE}'",
     ),
+    *checkpoint_rules.IN_JOB,
     *sweep_rules.IN_JOB,
     Rule(
         "has(self.completions) || has(self.sweep) || self.parallelism == oldSelf.parallelism",

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
-from gpu_scheduler.api import rules
+from gpu_scheduler.api import checkpoint_rules, rules
+from gpu_scheduler.api.checkpoint import Checkpoint
 from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUContainer, GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
@@ -60,6 +61,7 @@ def problems(name: str, namespace: str, spec: GPUJobSpec) -> list[Problem]:
         *_name_problems(name, 0 if spec.roles or spec.sweep else spec.total_pods),
         *broken(rules.GPU_JOB_SPEC, spec, "spec"),
         *_part_problems("spec", spec),
+        *_checkpoint_problems(spec.checkpoint),
         *gang_problems(name, spec),
         *sweep_problems(name, spec),
         *_listed_problems(spec),
@@ -140,6 +142,21 @@ def _part_problems(field: str, spec: GPUJobSpec | Role) -> Iterator[Problem]:
     for index, role in enumerate(spec.roles or () if isinstance(spec, GPUJobSpec) else ()):
         yield from broken(rules.ROLE, role, f"{field}.roles[{index}]")
         yield from _part_problems(f"{field}.roles[{index}]", role)
+
+
+def _checkpoint_problems(checkpoint: Checkpoint | None) -> Iterator[Problem]:
+    if checkpoint is None:
+        return
+    volume, field = checkpoint.volume, "spec.checkpoint.volume"
+    yield from broken(checkpoint_rules.VOLUME, volume, field)
+    yield from broken(checkpoint_rules.MOUNT, checkpoint.mount_path, "spec.checkpoint.mountPath")
+    claim = volume.persistent_volume_claim and volume.persistent_volume_claim.claim_name
+    claim_field = f"{field}.persistentVolumeClaim.claimName"
+    yield from broken(checkpoint_rules.CLAIM, claim, claim_field)
+    paths = {"nfs": volume.nfs, "hostPath": volume.host_path}
+    for kind, source in paths.items():
+        path = source and source.path
+        yield from broken(checkpoint_rules.SOURCE, path, f"{field}.{kind}.path")
 
 
 def _template_problems(

@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
+from gpu_scheduler.api.checkpoint import Checkpoint
 from gpu_scheduler.api.names import (
     CAP_CONTAINER,
     CAP_FOLDER,
@@ -22,8 +23,10 @@ from gpu_scheduler.api.names import (
 from gpu_scheduler.api.numbering import numbered
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.validate import env_problems
+from gpu_scheduler.jobs.checkpoint import problems as checkpoint_problems
 from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
+from gpu_scheduler.jobs.volume import mounted_at
 
 _SPEC = "spec.template.spec"
 MAX_GRACE_SECONDS = 3600
@@ -31,7 +34,11 @@ _PLUGIN_RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")  # not rd
 
 
 def problems(
-    template_pod_spec: Mapping[str, Any], gpu_containers: Collection[int], *, interposer: bool
+    template_pod_spec: Mapping[str, Any],
+    gpu_containers: Collection[int],
+    *,
+    interposer: bool,
+    checkpoint: Checkpoint | None = None,
 ) -> tuple[Problem, ...]:
     """What stands in the way of rendering this template.
 
@@ -39,10 +46,12 @@ def problems(
         template_pod_spec: ``spec`` of the pod template, as JSON.
         gpu_containers: numbers of the containers that get GPUs.
         interposer: libgpucap is put into them.
+        checkpoint: of the GPUJob.
     """
     if found := tuple(malformed(_SPEC, template_pod_spec)):
         return found
-    return tuple(_problems(template_pod_spec, gpu_containers, interposer))
+    saving = checkpoint_problems(checkpoint, template_pod_spec) if checkpoint else ()
+    return (*_problems(template_pod_spec, gpu_containers, interposer), *saving)
 
 
 def _problems(
@@ -101,10 +110,9 @@ def _mount_problems(
     field: str, container: Mapping[str, Any], interposer: bool
 ) -> Iterator[Problem]:
     for index, mount in enumerate(container.get("volumeMounts") or ()):
-        here, path = f"{field}.volumeMounts[{index}].mountPath", mount.get("mountPath")
-        if not isinstance(path, str):
-            continue  # the API server says so in the dry run
-        path = posixpath.normpath(path)
+        here, path = f"{field}.volumeMounts[{index}].mountPath", mounted_at(mount)
+        if path is None:
+            continue
         if path == MOUNT_PATH:
             yield Problem(
                 here, f"{MOUNT_PATH} is reserved for the GPU limits; mount the volume elsewhere"

@@ -30,7 +30,7 @@ from gpu_scheduler.api.pod_env import Env
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.api.roles import Framework
 from gpu_scheduler.core.model.request import DeviceRequest
-from gpu_scheduler.jobs import cap
+from gpu_scheduler.jobs import cap, checkpoint
 from gpu_scheduler.jobs.distributed import peer_env, peer_framework_env
 from gpu_scheduler.jobs.drift import digest
 from gpu_scheduler.jobs.env import gpu_env, identity, void_env
@@ -137,6 +137,10 @@ def _template(job: RenderInput, part: Part) -> dict[str, Any]:
 
     _fill_containers(pod_spec, job, part, requests)
     _keep_last_words(pod_spec)
+    if job.spec.checkpoint is not None:
+        sweep = job.uid if job.spec.sweep is not None else ""
+        of = f"{job.namespace}/{job.name}"
+        checkpoint.put(pod_spec, job.spec.checkpoint, of, role=part.role, sweep=sweep)
     if job.spec.sweep is not None:
         inject(pod_spec, job.spec.sweep.search().names, indices)
     if is_distributed(job.spec):

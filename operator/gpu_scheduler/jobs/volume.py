@@ -1,9 +1,12 @@
 """The cap and the devices of a container as files, which follow later changes of the annotations.
 
 One downward-API volume per GPU container, mounted as a folder (a subPath would freeze it). A
-shell without the environment still finds the cap here. Called by ``render``.
+shell without the environment still finds the cap here. Called by ``render``; ``mounted_at``, of
+mounts of templates, by those who look for conflicts.
 """
 
+import posixpath
+from collections.abc import Mapping
 from typing import Any
 
 from gpu_scheduler.api.names import (
@@ -31,6 +34,15 @@ def downward_volume(container: int) -> dict[str, Any]:
 def mount(container: int) -> dict[str, Any]:
     """Where the container finds its files."""
     return {"name": files_volume(container), "mountPath": MOUNT_PATH, "readOnly": True}
+
+
+def mounted_at(mount: Mapping[str, Any]) -> str | None:
+    """Where a mount of a template ends up, however it is written; None: the dry run says why not.
+
+    The kubelet takes a path that is not absolute as one below ``/``.
+    """
+    path = mount.get("mountPath")
+    return posixpath.normpath(f"/{path.lstrip('/')}") if isinstance(path, str) else None
 
 
 def _file(path: str, annotation: str) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from gpu_scheduler.jobs.cap import CapImage, users_field
 from gpu_scheduler.jobs.conflicts import problems
 from gpu_scheduler.jobs.priority import class_to_check, preempts
 from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.template import pod_template
 from gpu_scheduler.jobs.write_path import WritePath, claim_need
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -125,11 +126,12 @@ class Acceptance:
             part.spec.template.get("spec") or {},
             [request.container for request in device_requests(part.spec)],
             interposer=self._cap_image_of(spec) is not None,
+            checkpoint=spec.checkpoint,
         )
         if not found:
             return None
-        field = found[0].field.replace("spec.template", source(spec, part.role), 1)
-        return Refused(f"{field}: {found[0].message}")
+        said = f"{found[0].field}: {found[0].message}"
+        return Refused(said.replace("spec.template", source(spec, part.role), 1))
 
     def _cap_image_of(self, spec: GPUJobSpec) -> CapImage | None:
         wanted = spec.isolation or self._isolation
@@ -168,7 +170,7 @@ class Acceptance:
         return tuple(found)
 
     async def _choose(self, namespace: str, spec: GPUJobSpec) -> WritePath:
-        pod_spec = (spec.template or {}).get("spec") or {}
+        pod_spec = pod_template(spec)["spec"]
         needs = {}
         for name in write_path.claims(pod_spec):
             found = await self._claim_need(namespace, name)

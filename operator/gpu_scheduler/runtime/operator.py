@@ -29,6 +29,8 @@ from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.aside import Aside, warn
 from gpu_scheduler.runtime.binder import Binder, Writing
 from gpu_scheduler.runtime.changed_nodes import ChangedNodes
+from gpu_scheduler.runtime.checkpoint_urls import CheckpointUrls
+from gpu_scheduler.runtime.checkpoints import Checkpoints
 from gpu_scheduler.runtime.class_status import ClassStatuses
 from gpu_scheduler.runtime.custom_resources import CustomResources, resync
 from gpu_scheduler.runtime.device_events import DeviceEvents
@@ -127,10 +129,11 @@ class Operator:
         self.overcap = OverCap(self.state, self.evictor, clock=clock)
         self.overdue = Overdue(self.state, client)
         self.sweeping = Sweeping(self.state, client, self.queue, settings, clock=clock)
+        report_url = settings.report_url if settings.report_port else ""
         how = Writing(
             settings.write_concurrency,
             Pin(settings.pin),
-            more=self.sweeping.start,
+            more=CheckpointUrls(self.state, self.sweeping.start, report_url),
             observe_seconds=observations.bind_seconds,
         )
         self.binder = Binder(self.state, client, self.term, self.gangs, how, clock=clock)
@@ -161,6 +164,7 @@ class Operator:
         self.services = Services(self.state, client, self.events)
         self.pruning = Pruning(self.state, client, self.evictor, self.events, clock=clock)
         self.reports = Reports(self.state, self.sweeping.sweeps, self.pruning, clock)
+        self.checkpoints = Checkpoints(self.state, client, clock=clock)
         self.holders = _holders(self.state, client, settings, clock)
         self.node_orders = NodeOrders(
             self.state,
@@ -225,7 +229,14 @@ class Operator:
                 PodHandler(
                     self.state,
                     self.failed_placements,
-                    (self.sweeping.trials, self.node_orders, self.starting, self.losses),
+                    (
+                        self.sweeping.trials,
+                        self.node_orders,
+                        self.starting,
+                        self.losses,
+                        self.checkpoints,
+                        self.preemption.costs,
+                    ),
                 ),
             ),
         ]
@@ -325,7 +336,7 @@ class Operator:
         return Known(
             wait=self.plan.waits.get(job.key),
             preempted=self.preemption.of(job.key),
-            cost=self.preemption.cost(job),
+            cost=self.preemption.costs.of(job),
             assumed=self.state.assumed,
             sweep=self.sweeping.judged(job),
             aside=self.plan.aside.job(job.key),

@@ -10,27 +10,25 @@ first. Called by the planning loop; asked by the status.
 
 import logging
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
 
 from gpu_scheduler.core.consolidation import REST_SECONDS
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
-from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.jobs.evict import mark_moved
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime import overbooked
 from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.runtime.eviction_costs import EvictionCosts
 from gpu_scheduler.runtime.evictor import Eviction, Evictor
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.gangs import holds
-from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
 
 log = logging.getLogger(__name__)
@@ -44,21 +42,6 @@ class Preempted:
 
     by: JobKey
     pod: PodUID
-
-
-@dataclass(frozen=True, slots=True)
-class EvictionCost:
-    """What evictions for others have cost a job until now."""
-
-    evictions: int = 0
-    lost_gpu_seconds: float = 0.0
-
-    @classmethod
-    def of_status(cls, status: Mapping[str, Any]) -> "EvictionCost":
-        """As a job's status says, where an operator before this one left it."""
-        counts = (status.get(key) for key in ("evictions", "lostGPUSeconds"))
-        evictions, lost = (each if isinstance(each, int) else 0 for each in counts)
-        return cls(evictions, lost)
 
 
 class Preemption:
@@ -78,11 +61,9 @@ class Preemption:
         self._clock, self._now = clock, now
         self._preempted: dict[JobKey, tuple[str, Preempted]] = {}  # with the GPUJob's uid
         self._spared: dict[PodUID, float] = {}  # until, monotonic seconds
-        self._costs: dict[JobKey, tuple[str, EvictionCost]] = {}  # with the GPUJob's uid
+        self.costs = EvictionCosts(state, now)
         self.counts: Counter[str] = Counter()
         """Evictions by reason."""
-        self.lost_gpu_seconds: dict[str, float] = defaultdict(float)
-        """Work that was lost with them: what pods did since they started or last saved it."""
 
     def carry_out(self, evicts: Iterable[Evict]) -> None:
         """Evict what was decided, each pod once."""
@@ -106,11 +87,7 @@ class Preemption:
         if pod is None or not self._evict(pod, decision.reason):
             return
         self.counts[decision.reason] += 1
-        running = self._state.running_pods.get(pod.uid)
-        unsaved = running.unsaved_milli_seconds(self._now()) if running is not None else 0.0
-        lost = unsaved / DEVICE_MILLI
-        self.lost_gpu_seconds[decision.reason] += lost
-        self._add_cost(decision.job, lost)
+        self.costs.began(pod, decision)
         if decision.reason is not EvictReason.CONSOLIDATE:
             self._state.running_pods.gave_way(pod, decision.beneficiary)
         own = self._state.jobs.get(pod.job_uid)
@@ -123,17 +100,6 @@ class Preemption:
             gangs[decision.job] = decision
         self._say(decision.job, "Preempted", decision.message)
         self._say(decision.beneficiary, "Preempting", decision.message)
-
-    def _add_cost(self, key: JobKey, lost_gpu_seconds: float) -> None:
-        if (job := self._state.gpujobs.get(key)) is not None:
-            cost = self.cost(job)
-            lost = cost.lost_gpu_seconds + lost_gpu_seconds
-            self._costs[key] = job.uid, EvictionCost(cost.evictions + 1, lost)
-
-    def cost(self, job: GPUJobRecord) -> EvictionCost:
-        """What evictions for others have cost a job, those before a restart included."""
-        uid, cost = self._costs.get(job.key, ("", EvictionCost()))
-        return cost if uid == job.uid else EvictionCost.of_status(job.status)
 
     def relieve(self) -> bool:
         """Evict from devices above their capacity; True when that began now."""
@@ -171,6 +137,7 @@ class Preemption:
 
     def _stays(self, uid: PodUID) -> None:
         running_pods = self._state.running_pods
+        self.costs.stays(uid)
         self._state.set_leaving(uid, False)
         if running_pods.get(uid) is None:
             return
@@ -184,10 +151,9 @@ class Preemption:
 
     def _expire(self) -> None:
         now = self._clock()
-        books: tuple[dict[JobKey, tuple[str, Any]], ...] = (self._preempted, self._costs)
-        for book in books:
-            for key in [key for key, (uid, _) in book.items() if not self._lives(key, uid)]:
-                del book[key]
+        self.costs.expire()
+        for key in [key for key, (uid, _) in self._preempted.items() if not self._lives(key, uid)]:
+            del self._preempted[key]
         for uid in [uid for uid, until in self._spared.items() if until <= now]:
             del self._spared[uid]
             self._state.spare(uid, False)

@@ -36,7 +36,7 @@ class Settings(BaseModel):
     retry_seconds: float = Field(2.0, ge=0.05, description="Between tries to get or renew it.")
     admin_port: int = Field(8080, ge=0, le=65535, description="Health and metrics; 0 = off.")
     admin_host: str = Field("0.0.0.0", description="Address that the admin port listens on.")
-    report_port: int = Field(0, ge=0, le=65535, description="Trials' reports; 0 = off.")
+    report_port: int = Field(0, ge=0, le=65535, description="Reports of pods; 0 = off.")
     report_host: str = Field("0.0.0.0", description="Address that the report port listens on.")
     report_url: str = Field("", description="Where pods reach that port, as far as /reports.")
     pod: str = Field("", description="Own pod, labelled while this replica leads; empty = none.")

@@ -14,7 +14,8 @@ from gpu_scheduler.core.model.decision import Assignment, Reason, Wait
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.wording import names, pods
 from gpu_scheduler.runtime.counting import Counted, Failed, tried_again
-from gpu_scheduler.runtime.preemption import EvictionCost, Preempted
+from gpu_scheduler.runtime.eviction_costs import EvictionCost
+from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage

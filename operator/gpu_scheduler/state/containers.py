@@ -69,6 +69,12 @@ def trouble(pod: Pod) -> Trouble | None:
     return None
 
 
+def finished_at(pod: Pod) -> str:
+    """When the last container that has ended did, RFC 3339; empty: none says so."""
+    ended = (status.state.terminated for status in statuses(pod.status.container_statuses))
+    return max((each.finished_at or "" for each in ended if each is not None), default="")
+
+
 def initializing(pod: Pod) -> str:
     """Name of the init container that runs; empty: none does."""
     found = statuses(pod.status.init_container_statuses)

@@ -15,13 +15,13 @@ from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.tokens import token_of
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import Condition, Meta, Pod
 from gpu_scheduler.state import containers
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import JobRecord, epoch_seconds
 from gpu_scheduler.state.plugin import asked
-from gpu_scheduler.sweeps.core.tokens import token_of
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 _ENDED = {"Succeeded", "Failed"}
@@ -64,6 +64,7 @@ class PodRecord:
     plugin: tuple[str, ...]  # resources that it asks of the device plugin by itself
     holds: str = ""  # device that it holds for us against the device plugin's other customers
     report_token: str = ""  # with which a trial that runs may report
+    checkpoint_token: str = ""  # with which it may say that it has saved its work
     pruned: str = ""  # when this trial was told to stop early; empty = it was not
     deletion: str = ""  # metadata.deletionTimestamp: by when its grace period is over
     trouble: Trouble | None = None  # why its containers do not start
@@ -142,7 +143,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         elif condition.type == names.CONDITION_PRUNED and condition.status == "True":
             pruned = condition.last_transition_time or ""
     stage = _stage(pod, placed=bool(node))
-    reports = meta.annotations.get(names.REPORT_URL, "") if stage is not Stage.ENDED else ""
+    told = meta.annotations if stage is not Stage.ENDED else {}
     return PodRecord(
         uid=PodUID(meta.uid),
         namespace=intern(meta.namespace),
@@ -167,7 +168,8 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         else None,
         plugin=asked(pod) if allocation is None and not holds else (),
         holds=holds,
-        report_token=token_of(reports),
+        report_token=token_of(told.get(names.REPORT_URL, "")),
+        checkpoint_token=token_of(told.get(names.CHECKPOINT_URL, "")),
         pruned=pruned,
         deletion=meta.deletion_timestamp or "",
         trouble=containers.trouble(pod) if stage is Stage.PLACED else None,

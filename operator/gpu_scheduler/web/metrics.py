@@ -177,10 +177,10 @@ def _counts(operator: Operator) -> Iterable[Metric]:
     yield filled(preemptions, _by_one((reason, evicted[reason]) for reason in EvictReason))
     lost = CounterMetricFamily(
         "gpusched_lost_gpu_seconds",
-        "Work that evicted pods had done since they started or last saved it, by the same reasons.",
+        "Work that evicted pods lost: since they started or last saved it, by the same reasons.",
         labels=["reason"],
     )
-    seconds = operator.preemption.lost_gpu_seconds
+    seconds = operator.preemption.costs.lost_gpu_seconds
     yield filled(lost, _by_one((reason, seconds[reason]) for reason in EvictReason))
     releases = CounterMetricFamily(
         "gpusched_gang_releases",
@@ -193,6 +193,10 @@ def _counts(operator: Operator) -> Iterable[Metric]:
         "gpusched_trial_reports", "Reports of trials by HTTP status.", labels=["code"]
     )
     yield filled(reports, _by_one(sorted(operator.reports.answers.items())))
+    saved = CounterMetricFamily(
+        "gpusched_checkpoint_reports", "Reports of checkpoints by HTTP status.", labels=["code"]
+    )
+    yield filled(saved, _by_one(sorted(operator.checkpoints.answers.items())))
     yield CounterMetricFamily(
         "gpusched_pruned_trials_ended",
         "Trials that were told to stop, did not, and were evicted.",

@@ -43,6 +43,13 @@ def roles(*each: Spec, **fields: Any) -> Spec:
     return job(gpu=None, roles=list(each or default), **fields)
 
 
+def saving(volume: Spec | None = None, mount: str = "", **fields: Any) -> Spec:
+    """A GPUJob's spec with a checkpoint: by default in a claim."""
+    source = {"persistentVolumeClaim": {"claimName": "work"}} if volume is None else volume
+    path = {"mountPath": mount} if mount else {}
+    return {**job(), "checkpoint": {"volume": source, **path}, **fields}
+
+
 def project(**fields: Any) -> Spec:
     """A GPUProject's spec."""
     spec = {"namespaces": ["team-a"], "quota": 2.5} | fields
@@ -119,153 +126,243 @@ RIGHT_JOBS: dict[str, Spec] = {
     "a gang that stays together if it can": job(
         gang=True, parallelism=2, topology={"key": "rack", "mode": "preferred"}
     ),
+    "a checkpoint in a claim": saving(),
+    "a checkpoint on a server": saving({"nfs": {"server": "nas", "path": "/export"}}, "/work/out"),
+    "a checkpoint on the node": saving({"hostPath": {"path": "/scratch"}}),
+    "a checkpoint in a folder that is made": saving(
+        {"hostPath": {"path": "/scratch", "type": "DirectoryOrCreate"}}, "/etc/save"
+    ),
+    "a checkpoint in a volume of the template": long_job(
+        pod("a", volumes=[{"name": "work", "nfs": {"server": "nas", "path": "/"}}]),
+        checkpoint={"volume": {"name": "work"}},
+    ),
+    "a checkpoint in a volume of each role's template": roles(
+        {"name": "a", "gpu": 1, "template": pod("a")},
+        {"name": "b", "template": pod("b")},
+        image=None,
+        checkpoint={"volume": {"name": "work"}},
+    ),
 }
 
-WRONG_JOBS: dict[str, Wrong] = {
-    "gpu 0": Wrong(job(gpu=0), "spec.gpu", "above 0"),
-    "gpu negative": Wrong(job(gpu=-0.5), "spec.gpu", "above 0"),
-    "gpu 1.5": Wrong(job(gpu=1.5), "spec.gpu", "whole numbers"),
-    "gpu 1.001": Wrong(job(gpu=1.001), "spec.gpu", "whole numbers"),
-    "gpu with four decimals": Wrong(job(gpu=0.3333), "spec.gpu", "three decimals"),
-    "gpu just above 0": Wrong(job(gpu=1e-9), "spec.gpu", "three decimals"),
-    "gpu just below 1": Wrong(job(gpu=0.9999), "spec.gpu", "three decimals"),
-    "gpu just beside a half": Wrong(job(gpu=0.5000000000000001), "spec.gpu", "three decimals"),
-    "no amount": Wrong(job(gpu=None), "spec", "set exactly one of gpu"),
-    "gpu and gpuMemory": Wrong(job(gpuMemory="1Gi"), "spec", "more than one is set"),
-    "gpu and containers": Wrong(
-        job(containers=[{"name": "main", "gpu": 1}]), "spec", "more than one is set"
-    ),
-    "neither image nor template": Wrong(job(image=None), "spec", "exactly one of image"),
-    "image and template": Wrong(job(template=pod("a")), "spec", "both are set"),
-    "memory without a unit": Wrong(
-        job(gpu=None, gpuMemory=20), "spec.gpuMemory", "for 20 GiB write 20Gi"
-    ),
-    "memory 0": Wrong(job(gpu=None, gpuMemory="0"), "spec.gpuMemory", "at least 1Mi"),
-    "memory negative": Wrong(job(gpu=None, gpuMemory="-1Gi"), "spec.gpuMemory", "at least 1Mi"),
-    "memory of no GPU": Wrong(job(gpu=None, gpuMemory="17Ti"), "spec.gpuMemory", "at most 16Ti"),
-    "memory with a unit that is none": Wrong(
-        job(gpu=None, gpuMemory="20GB"), "spec.gpuMemory", "not an amount of memory"
-    ),
-    "devices with whole GPUs": Wrong(job(gpu=2, gpuDevices=2), "spec.gpuDevices", "gpu below 1"),
-    "devices beside containers": Wrong(
-        job(gpu=None, gpuDevices=2, containers=[{"name": "main", "gpu": 0.5}]),
-        "spec.gpuDevices",
-        "gpu below 1",
-    ),
-    "0 devices": Wrong(job(gpuDevices=0), "spec.gpuDevices", "greater than or equal to 1"),
-    "restartPolicy": Wrong(
-        long_job(pod("a", restartPolicy="OnFailure")),
-        "spec.template.spec.restartPolicy",
-        "must be Never or absent",
-    ),
-    "a template without containers": Wrong(
-        long_job({"spec": {"containers": []}}), "spec.template.spec.containers", "at least"
-    ),
-    "a container that the template does not have": Wrong(
-        long_job(pod("a", "b"), gpu=None, containers=[{"name": "z", "gpu": 1}]),
-        "spec.containers",
-        "name",
-        "spec.containers[0].name",
-    ),
-    "a container that the short form does not have": Wrong(
-        job(gpu=None, containers=[{"name": "trainer", "gpu": 1}]),
-        "spec.containers",
-        "main",
-        "spec.containers[0].name",
-    ),
-    "a container without an amount": Wrong(
-        job(gpu=None, containers=[{"name": "main"}]), "spec.containers[0]", "none is set"
-    ),
-    "a container with two amounts": Wrong(
-        job(gpu=None, containers=[{"name": "main", "gpu": 1, "gpuMemory": "1Gi"}]),
-        "spec.containers[0]",
-        "both are set",
-    ),
-    "a container with 1.5": Wrong(
-        job(gpu=None, containers=[{"name": "main", "gpu": 1.5}]),
-        "spec.containers[0].gpu",
-        "whole numbers",
-    ),
-    "a container with devices of whole GPUs": Wrong(
-        job(gpu=None, containers=[{"name": "main", "gpu": 1, "gpuDevices": 2}]),
-        "spec.containers[0].gpuDevices",
-        "gpu below 1",
-    ),
-    "no containers": Wrong(job(gpu=None, containers=[]), "spec.containers", "at least"),
-    "parallelism 0": Wrong(job(parallelism=0), "spec.parallelism", "greater than or equal to 1"),
-    "completions 0": Wrong(job(completions=0), "spec.completions", "greater than or equal to 1"),
-    "too many pods": Wrong(job(completions=100_001), "spec.completions", "less than or equal to"),
-    "retries negative": Wrong(job(retries=-1), "spec.retries", "greater than or equal to 0"),
-    "priority 101": Wrong(job(priority=101), "spec.priority", "less than or equal to 100"),
-    "time limit 0": Wrong(
-        job(timeLimitSeconds=0), "spec.timeLimitSeconds", "greater than or equal to 1"
-    ),
-    "gpu and roles": Wrong(roles() | {"gpu": 1}, "spec", "more than one is set"),
-    "no roles": Wrong(job(gpu=None, roles=[]), "spec.roles", "at least"),
-    "a role without pods": Wrong(
-        roles({"name": "a", "replicas": 0, "gpu": 1}),
-        "spec.roles[0].replicas",
-        "greater than or equal to 1",
-    ),
-    "a role with 1.5": Wrong(
-        roles({"name": "a", "gpu": 1.5}), "spec.roles[0].gpu", "whole numbers"
-    ),
-    "a role with two amounts": Wrong(
-        roles({"name": "a", "gpu": 1, "gpuMemory": "1Gi"}), "spec.roles[0]", "not both"
-    ),
-    "a role with devices of whole GPUs": Wrong(
-        roles({"name": "a", "gpu": 1, "gpuDevices": 2}), "spec.roles[0].gpuDevices", "gpu below 1"
-    ),
-    "a role with image and template": Wrong(
-        roles({"name": "a", "gpu": 1, "image": "a:1", "template": pod("a")}),
-        "spec.roles[0]",
-        "not both",
-    ),
-    "a role with env beside a template": Wrong(
-        roles({"name": "a", "gpu": 1, "args": ["x"], "template": pod("a")}),
-        "spec.roles[0].args",
-        "template.spec.containers",
-    ),
-    "a role without an image": Wrong(
-        roles({"name": "a", "gpu": 1}, {"name": "b", "image": "b:1"}, image=None),
-        "spec.roles",
-        "a role without any",
-    ),
-    "more pods than a gang may have": Wrong(
-        roles({"name": "a", "replicas": 1000, "gpu": 1}, {"name": "b", "gpu": 1}),
-        "spec.roles",
-        "at most 1000 pods",
-    ),
-    "roles and parallelism": Wrong(roles(parallelism=2), "spec.parallelism", "replicas"),
-    "roles and completions": Wrong(roles(completions=1), "spec.completions", "replicas"),
-    "a gang that runs bit by bit": Wrong(
-        job(gang=True, parallelism=2, completions=4), "spec.completions", "equal to parallelism"
-    ),
-    "a gang of 1001": Wrong(
-        job(gang=True, parallelism=1001), "spec.parallelism", "at most 1000 pods"
-    ),
-    "topology without a gang": Wrong(
-        job(topology={"key": "zone"}), "spec.topology", "set roles, or gang: true"
-    ),
-    "distinct GPUs without a gang": Wrong(
-        roles(gang=False, distinctGPUs=True), "spec.distinctGPUs", "set roles, or gang: true"
-    ),
-    "framework without other pods": Wrong(
-        job(framework="torch"), "spec.framework", "set roles, or gang: true"
-    ),
-} | {
-    f"{field} beside a template": Wrong(
-        long_job(pod("a"), **{field: value}), f"spec.{field}", "template.spec.containers"
-    )
-    for field, value in {
-        "imagePullPolicy": "Always",
-        "command": ["x"],
-        "args": ["x"],
-        "env": [{"name": "A", "value": "1"}],
-        "workingDir": "/",
-        "resources": {"limits": {"cpu": 1}},
-    }.items()
-}
+WRONG_JOBS: dict[str, Wrong] = (
+    {
+        "gpu 0": Wrong(job(gpu=0), "spec.gpu", "above 0"),
+        "gpu negative": Wrong(job(gpu=-0.5), "spec.gpu", "above 0"),
+        "gpu 1.5": Wrong(job(gpu=1.5), "spec.gpu", "whole numbers"),
+        "gpu 1.001": Wrong(job(gpu=1.001), "spec.gpu", "whole numbers"),
+        "gpu with four decimals": Wrong(job(gpu=0.3333), "spec.gpu", "three decimals"),
+        "gpu just above 0": Wrong(job(gpu=1e-9), "spec.gpu", "three decimals"),
+        "gpu just below 1": Wrong(job(gpu=0.9999), "spec.gpu", "three decimals"),
+        "gpu just beside a half": Wrong(job(gpu=0.5000000000000001), "spec.gpu", "three decimals"),
+        "no amount": Wrong(job(gpu=None), "spec", "set exactly one of gpu"),
+        "gpu and gpuMemory": Wrong(job(gpuMemory="1Gi"), "spec", "more than one is set"),
+        "gpu and containers": Wrong(
+            job(containers=[{"name": "main", "gpu": 1}]), "spec", "more than one is set"
+        ),
+        "neither image nor template": Wrong(job(image=None), "spec", "exactly one of image"),
+        "image and template": Wrong(job(template=pod("a")), "spec", "both are set"),
+        "memory without a unit": Wrong(
+            job(gpu=None, gpuMemory=20), "spec.gpuMemory", "for 20 GiB write 20Gi"
+        ),
+        "memory 0": Wrong(job(gpu=None, gpuMemory="0"), "spec.gpuMemory", "at least 1Mi"),
+        "memory negative": Wrong(job(gpu=None, gpuMemory="-1Gi"), "spec.gpuMemory", "at least 1Mi"),
+        "memory of no GPU": Wrong(
+            job(gpu=None, gpuMemory="17Ti"), "spec.gpuMemory", "at most 16Ti"
+        ),
+        "memory with a unit that is none": Wrong(
+            job(gpu=None, gpuMemory="20GB"), "spec.gpuMemory", "not an amount of memory"
+        ),
+        "devices with whole GPUs": Wrong(
+            job(gpu=2, gpuDevices=2), "spec.gpuDevices", "gpu below 1"
+        ),
+        "devices beside containers": Wrong(
+            job(gpu=None, gpuDevices=2, containers=[{"name": "main", "gpu": 0.5}]),
+            "spec.gpuDevices",
+            "gpu below 1",
+        ),
+        "0 devices": Wrong(job(gpuDevices=0), "spec.gpuDevices", "greater than or equal to 1"),
+        "restartPolicy": Wrong(
+            long_job(pod("a", restartPolicy="OnFailure")),
+            "spec.template.spec.restartPolicy",
+            "must be Never or absent",
+        ),
+        "a template without containers": Wrong(
+            long_job({"spec": {"containers": []}}), "spec.template.spec.containers", "at least"
+        ),
+        "a container that the template does not have": Wrong(
+            long_job(pod("a", "b"), gpu=None, containers=[{"name": "z", "gpu": 1}]),
+            "spec.containers",
+            "name",
+            "spec.containers[0].name",
+        ),
+        "a container that the short form does not have": Wrong(
+            job(gpu=None, containers=[{"name": "trainer", "gpu": 1}]),
+            "spec.containers",
+            "main",
+            "spec.containers[0].name",
+        ),
+        "a container without an amount": Wrong(
+            job(gpu=None, containers=[{"name": "main"}]), "spec.containers[0]", "none is set"
+        ),
+        "a container with two amounts": Wrong(
+            job(gpu=None, containers=[{"name": "main", "gpu": 1, "gpuMemory": "1Gi"}]),
+            "spec.containers[0]",
+            "both are set",
+        ),
+        "a container with 1.5": Wrong(
+            job(gpu=None, containers=[{"name": "main", "gpu": 1.5}]),
+            "spec.containers[0].gpu",
+            "whole numbers",
+        ),
+        "a container with devices of whole GPUs": Wrong(
+            job(gpu=None, containers=[{"name": "main", "gpu": 1, "gpuDevices": 2}]),
+            "spec.containers[0].gpuDevices",
+            "gpu below 1",
+        ),
+        "no containers": Wrong(job(gpu=None, containers=[]), "spec.containers", "at least"),
+        "parallelism 0": Wrong(
+            job(parallelism=0), "spec.parallelism", "greater than or equal to 1"
+        ),
+        "completions 0": Wrong(
+            job(completions=0), "spec.completions", "greater than or equal to 1"
+        ),
+        "too many pods": Wrong(
+            job(completions=100_001), "spec.completions", "less than or equal to"
+        ),
+        "retries negative": Wrong(job(retries=-1), "spec.retries", "greater than or equal to 0"),
+        "priority 101": Wrong(job(priority=101), "spec.priority", "less than or equal to 100"),
+        "time limit 0": Wrong(
+            job(timeLimitSeconds=0), "spec.timeLimitSeconds", "greater than or equal to 1"
+        ),
+        "gpu and roles": Wrong(roles() | {"gpu": 1}, "spec", "more than one is set"),
+        "no roles": Wrong(job(gpu=None, roles=[]), "spec.roles", "at least"),
+        "a role without pods": Wrong(
+            roles({"name": "a", "replicas": 0, "gpu": 1}),
+            "spec.roles[0].replicas",
+            "greater than or equal to 1",
+        ),
+        "a role with 1.5": Wrong(
+            roles({"name": "a", "gpu": 1.5}), "spec.roles[0].gpu", "whole numbers"
+        ),
+        "a role with two amounts": Wrong(
+            roles({"name": "a", "gpu": 1, "gpuMemory": "1Gi"}), "spec.roles[0]", "not both"
+        ),
+        "a role with devices of whole GPUs": Wrong(
+            roles({"name": "a", "gpu": 1, "gpuDevices": 2}),
+            "spec.roles[0].gpuDevices",
+            "gpu below 1",
+        ),
+        "a role with image and template": Wrong(
+            roles({"name": "a", "gpu": 1, "image": "a:1", "template": pod("a")}),
+            "spec.roles[0]",
+            "not both",
+        ),
+        "a role with env beside a template": Wrong(
+            roles({"name": "a", "gpu": 1, "args": ["x"], "template": pod("a")}),
+            "spec.roles[0].args",
+            "template.spec.containers",
+        ),
+        "a role without an image": Wrong(
+            roles({"name": "a", "gpu": 1}, {"name": "b", "image": "b:1"}, image=None),
+            "spec.roles",
+            "a role without any",
+        ),
+        "more pods than a gang may have": Wrong(
+            roles({"name": "a", "replicas": 1000, "gpu": 1}, {"name": "b", "gpu": 1}),
+            "spec.roles",
+            "at most 1000 pods",
+        ),
+        "roles and parallelism": Wrong(roles(parallelism=2), "spec.parallelism", "replicas"),
+        "roles and completions": Wrong(roles(completions=1), "spec.completions", "replicas"),
+        "a gang that runs bit by bit": Wrong(
+            job(gang=True, parallelism=2, completions=4), "spec.completions", "equal to parallelism"
+        ),
+        "a gang of 1001": Wrong(
+            job(gang=True, parallelism=1001), "spec.parallelism", "at most 1000 pods"
+        ),
+        "topology without a gang": Wrong(
+            job(topology={"key": "zone"}), "spec.topology", "set roles, or gang: true"
+        ),
+        "distinct GPUs without a gang": Wrong(
+            roles(gang=False, distinctGPUs=True), "spec.distinctGPUs", "set roles, or gang: true"
+        ),
+        "framework without other pods": Wrong(
+            job(framework="torch"), "spec.framework", "set roles, or gang: true"
+        ),
+    }
+    | {
+        "a checkpoint nowhere": Wrong(
+            saving({}), "spec.checkpoint.volume", "set exactly one of persistentVolumeClaim"
+        ),
+        "a checkpoint in two places": Wrong(
+            saving({"name": "a", "hostPath": {"path": "/a"}}),
+            "spec.checkpoint.volume",
+            "set exactly one of persistentVolumeClaim",
+        ),
+        "a checkpoint in a volume of no template": Wrong(
+            saving({"name": "work"}), "spec.checkpoint.volume.name", "write persistentVolumeClaim"
+        ),
+        "a checkpoint in a volume that a role cannot have": Wrong(
+            roles(
+                {"name": "a", "gpu": 1, "template": pod("a")},
+                {"name": "b", "image": "b:1"},
+                image=None,
+                checkpoint={"volume": {"name": "work"}},
+            ),
+            "spec.checkpoint.volume.name",
+            "write persistentVolumeClaim",
+        ),
+        "a claim that has no such name": Wrong(
+            saving({"persistentVolumeClaim": {"claimName": "My Work"}}),
+            "spec.checkpoint.volume.persistentVolumeClaim.claimName",
+            "a-z, 0-9",
+        ),
+        "a folder of the node out of the way": Wrong(
+            saving({"hostPath": {"path": "/a/../etc"}}),
+            "spec.checkpoint.volume.hostPath.path",
+            "without '..'",
+        ),
+        "a folder of a server without its beginning": Wrong(
+            saving({"nfs": {"server": "nas", "path": "export"}}),
+            "spec.checkpoint.volume.nfs.path",
+            "absolute path",
+        ),
+    }
+    | {
+        f"a checkpoint at {path}": Wrong(saving(mount=path), "spec.checkpoint.mountPath", says)
+        for path, says in {
+            "work": "plain absolute path",
+            "/": "plain absolute path",
+            "/work/": "plain absolute path",
+            "//work": "plain absolute path",
+            "/work/../etc": "plain absolute path",
+            "/work/.": "plain absolute path",
+            "/work:ro": "plain absolute path",
+            "/$(HOME)": "plain absolute path",
+            "/etc": "must neither be nor hold",
+            "/etc/gpu-scheduler": "must neither be nor hold",
+            "/etc/gpu-scheduler/work": "must neither be nor hold",
+            "/etc/ld.so.preload": "must neither be nor hold",
+            "/opt/gpu-scheduler/lib": "must neither be nor hold",
+            "/opt": "must neither be nor hold",
+            "/dev/shm": "must neither be nor hold",
+            "/proc": "must neither be nor hold",
+        }.items()
+    }
+    | {
+        f"{field} beside a template": Wrong(
+            long_job(pod("a"), **{field: value}), f"spec.{field}", "template.spec.containers"
+        )
+        for field, value in {
+            "imagePullPolicy": "Always",
+            "command": ["x"],
+            "args": ["x"],
+            "env": [{"name": "A", "value": "1"}],
+            "workingDir": "/",
+            "resources": {"limits": {"cpu": 1}},
+        }.items()
+    }
+)
 
 # Refused by the schema in the API server's own words; in Python, where the sentence differs or the
 # list is only read, they are not repeated.
@@ -299,6 +396,22 @@ WRONG_FOR_SCHEMA: dict[str, Wrong] = {
     ),
     "a framework that is none": Wrong(
         roles(framework="mxnet"), "spec.framework", '"torch", "tensorflow"'
+    ),
+    "a checkpoint without a volume": Wrong(
+        job(checkpoint={"mountPath": "/work"}), "spec.checkpoint.volume", "Required"
+    ),
+    "a checkpoint in a misspelt volume": Wrong(
+        saving({"pvc": {"claimName": "work"}}), "spec.checkpoint.volume.pvc", "unknown field"
+    ),
+    "a checkpoint in a claim without a name": Wrong(
+        saving({"persistentVolumeClaim": {}}),
+        "spec.checkpoint.volume.persistentVolumeClaim.claimName",
+        "Required",
+    ),
+    "a checkpoint in a file of the node": Wrong(
+        saving({"hostPath": {"path": "/a", "type": "File"}}),
+        "spec.checkpoint.volume.hostPath.type",
+        '"DirectoryOrCreate", "Directory"',
     ),
     "a misspelt field": Wrong(job(gpuModel="A100"), "spec.gpuModel", "unknown field"),
 }

@@ -3,7 +3,7 @@
 import pytest
 from tests.unit.api import cases, class_cases, sweep_cases
 
-from gpu_scheduler.api import rules, sweep_problems, sweep_rules, validate
+from gpu_scheduler.api import checkpoint_rules, rules, sweep_problems, sweep_rules, validate
 from gpu_scheduler.api.gpuclass import GPUClassSpec
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.gpuproject import GPUProjectSpec
@@ -15,7 +15,7 @@ from gpu_scheduler.api.validate import class_problems, problems, project_problem
 def rows() -> list[Rule]:
     """All rules, each once."""
     found: dict[tuple[str, str, str], Rule] = {}
-    for module in (rules, sweep_rules):
+    for module in (rules, sweep_rules, checkpoint_rules):
         for value in vars(module).values():
             each = value if isinstance(value, tuple) else (value,)
             found |= {(r.field, r.rule, r.message): r for r in each if isinstance(r, Rule)}

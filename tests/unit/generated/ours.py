@@ -59,6 +59,12 @@ templates = st.sampled_from(
         {"spec": {"containers": [{"name": "main", "image": "a:1"}], "schedulingGates": [GATE]}},
         {"spec": {"containers": [], "priority": 10**9}},
         {"spec": {"containers": [None]}},
+        {
+            "spec": {
+                "containers": [{"name": "main", "image": "a:1"}],
+                "volumes": [{"name": "work", "nfs": {"server": "a", "path": "/"}}, {"name": 1}],
+            }
+        },
         {"spec": {"containers": [{"name": "main", "resources": {"limits": {"cpu": "10P"}}}]}},
         {"metadata": {"labels": {"a": "b"}}, "spec": None},
         {},
@@ -93,6 +99,20 @@ sweeps = st.sampled_from(
 )
 
 
+_CLAIM = {"persistentVolumeClaim": {"claimName": "work"}}
+checkpoints = st.sampled_from(
+    [
+        {"volume": _CLAIM},
+        {"volume": {"hostPath": {"path": "/scratch", "type": "Directory"}}, "mountPath": "/a"},
+        {"volume": {"name": "work"}},
+        {"volume": {**_CLAIM, "nfs": {"server": LONG, "path": "/.."}}, "mountPath": "/etc"},
+        {"volume": {"name": 1}},
+        {"volume": {}},
+        {},
+    ]
+)
+
+
 @st.composite
 def hostile_gpujobs(draw: st.DrawFn) -> Obj:
     """A GPUJob of team-bad: possible, impossible, or nonsense."""
@@ -118,6 +138,7 @@ def hostile_gpujobs(draw: st.DrawFn) -> Obj:
         ),
         "template": templates,
         "sweep": sweeps,
+        "checkpoint": checkpoints,
         "roles": st.sampled_from(
             [
                 [{"name": "worker", "replicas": 2, "gpu": 1}],

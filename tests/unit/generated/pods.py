@@ -145,6 +145,8 @@ def hostile_pods(draw: st.DrawFn, owners: tuple[str, ...] = ("",)) -> Obj:
                     names.TRIAL,
                     names.HPARAMS,
                     names.REPORT_URL,
+                    names.CHECKPOINT_URL,
+                    names.CHECKPOINTED,
                     names.RANK,
                 ]
             ),

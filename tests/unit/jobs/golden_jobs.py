@@ -227,6 +227,56 @@ CASES: dict[str, RenderInput] = {
         {"image": "registry.example/train:1", "gpu": 1, "gang": True, "parallelism": 2},
         name="pairs",
     ),
+    "checkpoint_short_form": make_input(
+        {
+            "image": "registry.example/train:1",
+            "args": ["--save", "$(GPUJOB_CHECKPOINT_DIR)"],
+            "env": [
+                {"name": "GPUJOB_CHECKPOINT_DIR", "value": "/elsewhere"},
+                {"name": "GPUJOB_INDEX", "value": "../../team-b/theirs/0"},
+                {"name": "MODEL", "value": "$(GPUJOB_CHECKPOINT_DIR)/model"},
+            ],
+            "gpu": 0.5,
+            "checkpoint": {"volume": {"persistentVolumeClaim": {"claimName": "work"}}},
+        },
+        name="goes-on",
+        path=WritePath.GATE,
+    ),
+    "checkpoint_in_a_volume_of_the_template": make_input(
+        {
+            "template": {
+                "spec": {
+                    **TEMPLATE["spec"],
+                    "volumes": [{"name": "data", "nfs": {"server": "nas", "path": "/export"}}],
+                }
+            },
+            "gpu": 0.5,
+            "checkpoint": {"volume": {"name": "data"}, "mountPath": "/save"},
+        },
+        name="goes-on",
+        cap_image=CAP,
+    ),
+    "checkpoint_of_a_sweep": make_input(
+        {
+            "image": "registry.example/train:1",
+            "gpu": 0.5,
+            "completions": 2500,
+            "sweep": SWEEP,
+            "checkpoint": {"volume": {"nfs": {"server": "nas", "path": "/export"}}},
+        },
+        name="search",
+        segment=Segment(2, 2000, 500),
+    ),
+    "checkpoint_of_a_role": make_input(
+        {
+            **ROLES,
+            "checkpoint": {
+                "volume": {"hostPath": {"path": "/scratch", "type": "DirectoryOrCreate"}}
+            },
+        },
+        name="train",
+        role="worker",
+    ),
 }
 
 

@@ -69,6 +69,8 @@ MOUNT = "spec.template.spec.containers[0].volumeMounts[0].mountPath"
 LIBRARY: dict[str, tuple[dict[str, Any], str, str]] = {
     "their own preload file": (mounting("/etc/ld.so.preload"), MOUNT, "spec.isolation: framework"),
     "written otherwise": (mounting("/etc//ld.so.preload/"), MOUNT, "spec.isolation: framework"),
+    "with two slashes": (mounting("//etc/ld.so.preload"), MOUNT, "spec.isolation: framework"),
+    "without a slash": (mounting("etc/ld.so.preload"), MOUNT, "spec.isolation: framework"),
     "the library's folder": (mounting("/opt/gpu-scheduler/lib"), MOUNT, "mount the volume else"),
     "all of ours": (mounting("/opt/gpu-scheduler"), MOUNT, "mount the volume elsewhere"),
     "a parent that cannot hold it": (mounting("/opt", readOnly=True), MOUNT, "without readOnly"),

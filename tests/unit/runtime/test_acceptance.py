@@ -196,9 +196,11 @@ async def test_a_claim_decides_the_path(claim: dict[str, Any] | None, path: Writ
     if claim is not None:
         case.objects["data"] = {"metadata": {"name": "data"}, **claim}
         case.objects["pv"] = {"metadata": {"name": "pv"}, "spec": {}}
-    accepted = await case.judge(template=template(**CLAIM))
-    assert isinstance(accepted, Accepted)
-    assert accepted.path is path
+    saving = {"volume": {"persistentVolumeClaim": {"claimName": "data"}}}
+    for spec in ({"template": template(**CLAIM)}, {"checkpoint": saving}):
+        accepted = await case.judge(**spec)
+        assert isinstance(accepted, Accepted)
+        assert accepted.path is path
 
 
 @pytest.mark.parametrize("placement", ["bind", "gate"])
@@ -230,6 +232,18 @@ async def test_a_mistake_is_named_in_the_role_that_has_it() -> None:
     refused = await Case().judge_all(roles=roles)
     assert isinstance(refused, Refused)
     assert refused.message.startswith("spec.roles[1].template.spec.nodeName: ")
+
+
+async def test_a_checkpoint_that_one_role_cannot_have_says_which() -> None:
+    volumes = [{"name": "saved", "nfs": {"server": "nas", "path": "/"}}]
+    roles = [
+        {"name": "lead", "gpu": 1, "template": template(volumes=volumes)},
+        {"name": "work", "template": template()},
+    ]
+    refused = await Case().judge_all(roles=roles, checkpoint={"volume": {"name": "saved"}})
+    assert refused == Refused(
+        "spec.checkpoint.volume.name: saved is no volume of spec.roles[1].template; it has: none"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Evictions that the planner decided: carried out once, told to both, given up in the end."""
 
 import asyncio
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,7 +16,7 @@ from tests.unit.state.test_cluster_state import make_cluster_state
 from gpu_scheduler.core.model.decision import Evict, EvictReason
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.preemption import SPARED_SECONDS, EvictionCost, Preempted, Preemption
+from gpu_scheduler.runtime.preemption import SPARED_SECONDS, Preempted, Preemption
 
 VICTIM, WINNER = make_gpujob().key, JobKey("team-a/urgent")
 POD = PodUID("uid-job-0")
@@ -79,41 +78,6 @@ async def test_a_victim_is_evicted_once_and_counts_as_leaving_at_once() -> None:
     assert case.preemption.of(VICTIM) == Preempted(WINNER, POD)
     assert case.state.touched == {VICTIM}
     assert case.state.running_pods._lost_to == {("job-uid", 0): WINNER}
-
-
-@virtual
-async def test_the_work_that_is_lost_is_counted_once() -> None:
-    case = Case()
-    running = case.state.running_pods.get(POD)
-    assert running is not None
-    case.state.running_pods.put(replace(running, since=NOON - 600, saved=NOON - 60))
-    case.carry_out([EVICT])
-    case.carry_out([EVICT])
-    assert case.preemption.lost_gpu_seconds == {"reclaim": 30.0}
-    job = case.state.gpujobs[VICTIM]
-    assert case.preemption.cost(job) == EvictionCost(1, 30.0)
-
-
-@virtual
-async def test_what_evictions_cost_a_job_outlives_an_operator_and_not_the_job() -> None:
-    case = Case()
-    job = case.state.gpujobs[VICTIM]
-    job.status = {"evictions": 2, "lostGPUSeconds": 100}
-    running = case.state.running_pods.get(POD)
-    assert running is not None
-    case.state.running_pods.put(replace(running, since=NOON - 60))
-    assert case.preemption.cost(job) == EvictionCost(2, 100)
-    case.carry_out([EVICT])
-    assert case.preemption.cost(job) == EvictionCost(3, 130.0)
-    job.status = {"evictions": 2, "lostGPUSeconds": 100}  # an old one, seen late
-    assert case.preemption.cost(job) == EvictionCost(3, 130.0)
-    case.state.gpujob_changed(make_gpujob(uid="another"))
-    assert case.preemption.cost(case.state.gpujobs[VICTIM]) == EvictionCost()
-
-
-@pytest.mark.parametrize("said", [{}, {"evictions": "2"}, {"evictions": None}])
-def test_a_status_that_says_no_numbers_costs_nothing(said: dict[str, Any]) -> None:
-    assert EvictionCost.of_status(said) == EvictionCost()
 
 
 @virtual
@@ -258,3 +222,15 @@ def test_what_is_owed_to_a_guarantee_goes_in_spite_of_budgets_and_is_not_charged
         assert "BudgetOverruled" in [reason for _, reason, _ in case.events.said]
 
     run()
+
+
+@virtual
+async def test_an_eviction_counts_once_and_not_if_it_is_given_up() -> None:
+    case = Case(BUSY)
+    job = case.state.gpujobs[VICTIM]
+    async with case.evicting.running():
+        case.carry_out([HIGHER])
+        case.carry_out([HIGHER])
+        assert case.preemption.costs.of(job).evictions == 1
+        await asyncio.sleep(80)
+        assert case.preemption.costs.of(job).evictions == 0

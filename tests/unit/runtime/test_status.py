@@ -13,7 +13,8 @@ from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.core.model.decision import Assignment, Grant, Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Pod
-from gpu_scheduler.runtime.preemption import EvictionCost, Preempted
+from gpu_scheduler.runtime.eviction_costs import EvictionCost
+from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.states import Known
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.jobs import GPUJobRecord, job_record

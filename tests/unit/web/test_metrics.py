@@ -19,6 +19,7 @@ Sample = tuple[str, tuple[tuple[str, str], ...]]
 NAMES = {
     "gpusched_api_requests",
     "gpusched_bind_seconds",
+    "gpusched_checkpoint_reports",
     "gpusched_build_info",
     "gpusched_event_loop_stall_seconds",
     "gpusched_gang_releases",
@@ -88,6 +89,7 @@ def make(leader: bool = True) -> Metrics:
         operator.gangs.counts["member"] += 1
         operator.overcap.violations["team-a", "evict"] += 2
         operator.reports.answers[403] += 2
+        operator.checkpoints.answers[200] += 1
         operator.pruning.ended += 1
         metrics.bind_seconds(0.003)
     return metrics

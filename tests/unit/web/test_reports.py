@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,14 +13,15 @@ from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from gpu_scheduler.runtime.answer import Answer
 from gpu_scheduler.sweeps.core.reports import MAX_REPORT_BYTES
-from gpu_scheduler.sweeps.runtime.reports import Answer
 from gpu_scheduler.web import reports as module
 from gpu_scheduler.web.bounded import Listener
 from gpu_scheduler.web.reports import app
 
 HttpClient = TestClient[web.Request, web.Application]
 PATH = "/reports/uid-1/3/secret-token"
+SAVED = "/reports/checkpoints/pod-uid/secret-token"
 
 
 class Judge:
@@ -28,19 +30,24 @@ class Judge:
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.refused: Answer | None = None  # whatever the address
-        self.asked: list[tuple[str, int, str, bytes]] = []
+        self.asked: list[tuple[str | int | bytes, ...]] = []
 
-    def refusal(self, sweep_uid: str, trial: int, token: str) -> Answer | None:
+    def refusal(self, *address: str | int) -> Answer | None:
         return self.refused
 
-    async def take(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
-        self.asked.append((sweep_uid, trial, token, body))
+    async def take(self, *address_and_body: str | int | bytes) -> Answer:
+        self.asked.append(address_and_body)
         return self.answer
+
+
+def leader(judge: Judge | None) -> Any:
+    """A leader whose reports of every kind this one judges."""
+    return SimpleNamespace(reports=judge, checkpoints=judge) if judge is not None else None
 
 
 @asynccontextmanager
 async def served(judge: Judge | None) -> AsyncIterator[HttpClient]:
-    leading: Any = lambda: judge  # noqa: E731
+    leading: Any = lambda: leader(judge)  # noqa: E731
     async with TestClient(TestServer(app(leading))) as client:
         yield client
 
@@ -52,6 +59,24 @@ async def test_a_report_is_judged_by_what_its_address_and_body_say() -> None:
         assert (answer.status, await answer.json()) == (200, {"stop": True})
         assert "Retry-After" not in answer.headers
     assert judge.asked == [("uid-1", 3, "secret-token", b'{"step": 1}')]
+
+
+async def test_a_checkpoint_is_judged_by_what_its_address_and_body_say() -> None:
+    judge = Judge(Answer(200, {"checkpointedAt": "x"}))
+    async with served(judge) as client:
+        answer = await client.post(SAVED, data=b"")
+        assert (answer.status, await answer.json()) == (200, {"checkpointedAt": "x"})
+        assert (await client.post(SAVED)).status == 200, "without a body"
+        assert (await client.get(SAVED)).status == 405
+    assert judge.asked == [("pod-uid", "secret-token", b"")] * 2
+
+
+@pytest.mark.parametrize("path", ["checkpoints", "checkpoints/u", "checkpoints/u/t/x", "u/t"])
+async def test_what_is_no_address_of_a_pod_is_not_found(path: str) -> None:
+    judge = Judge(Answer(200, {}))
+    async with served(judge) as client:
+        assert (await client.post(f"/reports/{path}", data=b"")).status == 404
+    assert judge.asked == []
 
 
 async def test_any_content_type_will_do() -> None:
@@ -156,7 +181,7 @@ def test_no_address_makes_it_fail(paths: list[bytes]) -> None:
     async def run() -> None:
         judge = Judge(Answer(200, {}))
         judge.refused = Answer(404, {"error": "there is no such sweep"})
-        leading: Any = lambda: judge  # noqa: E731
+        leading: Any = lambda: leader(judge)  # noqa: E731
         listener = Listener(app(leading))
         port = await listener.start("127.0.0.1", 0)
         for path in paths:
@@ -186,7 +211,7 @@ async def test_a_body_that_breaks_off_is_no_error_of_ours(
     body: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     judge = Judge(Answer(200, {}))
-    leading: Any = lambda: judge  # noqa: E731
+    leading: Any = lambda: leader(judge)  # noqa: E731
     listener = Listener(app(leading))
     port = await listener.start("127.0.0.1", 0)
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -202,7 +227,7 @@ async def test_a_body_that_breaks_off_is_no_error_of_ours(
 
 
 class Broken(Judge):
-    async def take(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
+    async def take(self, *address_and_body: str | int | bytes) -> Answer:
         raise RuntimeError("a defect")
 
 
@@ -211,7 +236,7 @@ class Broken(Judge):
 )
 async def test_tokens_reach_no_log(judge: Judge | None, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
-    leading: Any = lambda: judge  # noqa: E731
+    leading: Any = lambda: leader(judge)  # noqa: E731
     listener = Listener(app(leading))
     port = await listener.start("127.0.0.1", 0)
     async with ClientSession() as session:

@@ -13,11 +13,12 @@ from math import isfinite, nan
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.rate_limiter import RateLimiter
+from gpu_scheduler.core.tokens import fits
+from gpu_scheduler.runtime.answer import Answer, refusal
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.reports import BadReportError, Report, parse_report
-from gpu_scheduler.sweeps.core.tokens import fits
 from gpu_scheduler.sweeps.runtime.pruning import Pruning
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps
 
@@ -25,20 +26,7 @@ PER_SECOND = 10.0  # reports of a trial, for long; so many more at once are let 
 BURST = 100.0
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """Of HTTP: a status, what the body says, and after how long to try again (0: not said)."""
-
-    status: int
-    body: dict[str, object]
-    retry_after_seconds: int = 0
-
-
-def _refusal(status: int, sentence: str, retry_after_seconds: int = 0) -> Answer:
-    return Answer(status, {"error": sentence}, retry_after_seconds)
-
-
-_TOO_OFTEN = _refusal(
+_TOO_OFTEN = refusal(
     429,
     f"a trial may report {PER_SECOND:g} times a second; report less often",
     retry_after_seconds=1,
@@ -76,15 +64,15 @@ class Reports:
     ) -> tuple[Sweep, PodRecord] | Answer:
         sweep = self.sweeps.by_uid(sweep_uid)
         if sweep is None:
-            return _refusal(404, "there is no such sweep")
+            return refusal(404, "there is no such sweep")
         if not sweep.loaded:
-            return _refusal(503, "the results of this sweep are being read", retry_after_seconds=1)
+            return refusal(503, "the results of this sweep are being read", retry_after_seconds=1)
         uid = sweep.running(trial)
         pod = self.state.pods.get(uid) if uid is not None else None
         if pod is None or pod.stage is Stage.ENDED:
-            return _refusal(410, f"trial {trial} does not run")
+            return refusal(410, f"trial {trial} does not run")
         if not fits(pod.report_token, token):
-            return _refusal(403, f"this is not the token of the pod that runs trial {trial}")
+            return refusal(403, f"this is not the token of the pod that runs trial {trial}")
         return sweep, pod
 
     async def _answer(self, sweep_uid: str, trial: int, token: str, body: bytes) -> Answer:
@@ -99,7 +87,7 @@ class Reports:
         try:
             report = parse_report(body, sweep.objective)
         except BadReportError as error:
-            return _refusal(400, str(error))
+            return refusal(400, str(error))
         stop = await self._stop(sweep, sweep.objective, trial, pod, report)
         return Answer(200, {"stop": stop})
 

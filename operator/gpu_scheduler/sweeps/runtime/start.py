@@ -13,12 +13,12 @@ from typing import NoReturn
 
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.core.tokens import address
 from gpu_scheduler.jobs.write import NotPlaceableError
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.space import Parameters
-from gpu_scheduler.sweeps.core.tokens import address
 from gpu_scheduler.sweeps.core.trials import NoSuchTrialError
 from gpu_scheduler.sweeps.injection import annotations
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps

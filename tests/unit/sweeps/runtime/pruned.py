@@ -12,12 +12,13 @@ from tests.unit.sweeps.runtime.cases import segment_job
 
 from gpu_scheduler.api.names import CONDITION_PRUNED, REPORT_URL
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.tokens import address, token_of
 from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.answer import Answer
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.sweeps.core.tokens import address, token_of
 from gpu_scheduler.sweeps.runtime.pruning import Pruning
 from gpu_scheduler.sweeps.runtime.record import Sweep, Sweeps
-from gpu_scheduler.sweeps.runtime.reports import Answer, Reports
+from gpu_scheduler.sweeps.runtime.reports import Reports
 
 BASE = "http://reports.example/reports"
 UID = "gpujob-uid"

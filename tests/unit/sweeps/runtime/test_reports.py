@@ -9,8 +9,8 @@ from tests.unit.state.builders import make_pod
 from tests.unit.sweeps.runtime.pruned import BASE, UID, Case, told
 
 from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.tokens import address, token_of
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
-from gpu_scheduler.sweeps.core.tokens import address, token_of
 from gpu_scheduler.sweeps.runtime.reports import BURST, PER_SECOND
 
 

@@ -2,16 +2,16 @@
 
 import pytest
 
-from gpu_scheduler.sweeps.core.tokens import address, fits, token_of
+from gpu_scheduler.core.tokens import address, fits, token_of
 
 BASE = "http://reports.example:8081/reports"
 
 
 def test_an_address_names_sweep_and_trial_and_ends_with_the_token():
-    made = address(BASE, "uid-1", 3, lambda count: bytes(range(count)))
+    made = address(BASE, "uid-1", 3, draw=lambda count: bytes(range(count)))
     assert made == f"{BASE}/uid-1/3/000102030405060708090a0b0c0d0e0f"
     assert token_of(made) == "000102030405060708090a0b0c0d0e0f"
-    assert address(BASE + "/", "uid-1", 3, lambda count: bytes(range(count))) == made
+    assert address(BASE + "/", "uid-1", 3, draw=lambda count: bytes(range(count))) == made
 
 
 def test_the_same_trial_gets_another_token_each_time():

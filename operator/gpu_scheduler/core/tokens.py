@@ -1,4 +1,4 @@
-"""Where a trial reports: an address with a token in it that its pod alone is given.
+"""Where a pod reports: an address with a token in it that this pod alone is given.
 
 The token is drawn when the pod is placed and stands in that pod's annotations, as everything does
 that a restarted operator has to know: there is no secret that could be lost or shared. A pod that
@@ -13,12 +13,12 @@ TOKEN_BYTES = 16
 
 
 def address(
-    base: str, sweep_uid: str, trial: int, draw: Callable[[int], bytes] = secrets.token_bytes
+    base: str, *where: str | int, draw: Callable[[int], bytes] = secrets.token_bytes
 ) -> str:
     """A new address under ``base``; empty, like ``base``, where nothing takes reports."""
     if not base:
         return ""
-    return f"{base.rstrip('/')}/{sweep_uid}/{trial}/{draw(TOKEN_BYTES).hex()}"
+    return "/".join((base.rstrip("/"), *map(str, where), draw(TOKEN_BYTES).hex()))
 
 
 def token_of(address: str) -> str:

@@ -1,0 +1,122 @@
+"""Programs that say that they have saved their work, and the answer to each.
+
+A report is one write: the time, by our clock, on the pod that was given the address, so that the
+next leader knows it as well. What cannot be written is to be said again; nothing is lost by that
+but what would be lost anyway. A pod that has to go may say so once more at once: it saves what it
+has when it is told to stop. Called by ``web.reports``, first with the address alone (``refusal``);
+told by the pods' reflector which are gone.
+"""
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Callable
+from datetime import UTC, datetime
+from math import ceil
+
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.core.tokens import fits
+from gpu_scheduler.jobs.checkpoint import saved
+from gpu_scheduler.jobs.write import send
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.kube.times import micro_timestamp
+from gpu_scheduler.runtime.answer import Answer, refusal
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.pods import PodRecord, Stage
+
+log = logging.getLogger(__name__)
+
+EVERY_SECONDS = 10.0  # a pod's reports, each of which is a write
+AGAIN_SECONDS = 1.0  # after a write that failed
+_WRITE_SECONDS = 3.0  # longer than that no report waits for its answer
+_WRITES_AT_ONCE = 8  # the leader has other things to write
+
+_HERE = (Stage.PLACED, Stage.RUNNING)  # the kubelet may be slower to say that it runs
+_NO_SUCH_POD = refusal(410, "this pod does not run")
+_WRONG_TOKEN = refusal(403, "this is not the token of this pod")
+_NOT_EMPTY = refusal(400, "send nothing, or {}: it was saved when this report comes")
+_NOT_WRITTEN = refusal(503, "the API server did not take it; say it again", 1)
+
+
+def _wall_clock() -> datetime:
+    return datetime.now(UTC)
+
+
+class Checkpoints:
+    """Takes reports of checkpoints."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        client: Client,
+        *,
+        clock: Callable[[], float],
+        now: Callable[[], datetime] = _wall_clock,
+    ) -> None:
+        """``clock`` counts how often, ``now`` dates the checkpoint."""
+        self._state, self._client, self._clock, self._now = state, client, clock, now
+        self._next: dict[PodUID, tuple[bool, float]] = {}  # it had to go then; not before
+        self._writing = asyncio.Semaphore(_WRITES_AT_ONCE)
+        self.answers: Counter[int] = Counter()  # by status
+
+    def refusal(self, uid: PodUID, token: str) -> Answer | None:
+        """Why nothing that comes under this address is taken now; None: send the body."""
+        found = self._addressed(uid, token)
+        return self._counted(found) if isinstance(found, Answer) else None
+
+    async def take(self, uid: PodUID, token: str, body: bytes) -> Answer:
+        """Judge a report that came in under an address."""
+        return self._counted(await self._answer(uid, token, body))
+
+    def observe(self, obj: Pod, pod: PodRecord) -> None:
+        """A pod changed, which the state knows."""
+
+    def gone(self, uid: PodUID) -> None:
+        """A pod is gone."""
+        self._next.pop(uid, None)
+
+    def _counted(self, answer: Answer) -> Answer:
+        self.answers[answer.status] += 1
+        return answer
+
+    def _addressed(self, uid: PodUID, token: str) -> PodRecord | Answer:
+        pod = self._state.pods.get(uid)
+        if pod is None or pod.stage not in _HERE:
+            return _NO_SUCH_POD
+        if not fits(pod.checkpoint_token, token):
+            return _WRONG_TOKEN
+        had_to_go, at = self._next.get(uid, (False, 0.0))
+        wait = at - self._clock()
+        if wait > 0 and had_to_go == self._has_to_go(pod):
+            often = f"a pod may say every {EVERY_SECONDS:g} s that it has saved; try again later"
+            return refusal(429, often, ceil(wait))
+        return pod
+
+    async def _answer(self, uid: PodUID, token: str, body: bytes) -> Answer:
+        pod = self._addressed(uid, token)
+        if isinstance(pod, Answer):
+            return pod
+        if b"".join(body.split()) not in (b"", b"{}"):
+            return _NOT_EMPTY
+        at, has_to_go = self._now(), self._has_to_go(pod)
+        self._next[uid] = has_to_go, self._clock() + EVERY_SECONDS
+        if await self._write(pod, at):
+            return Answer(200, {"checkpointedAt": micro_timestamp(at)})
+        if uid in self._next:
+            self._next[uid] = has_to_go, self._clock() + AGAIN_SECONDS
+        return _NOT_WRITTEN
+
+    async def _write(self, pod: PodRecord, at: datetime) -> bool:
+        try:
+            async with asyncio.timeout(_WRITE_SECONDS), self._writing:
+                await send(self._client, saved(pod.meta, at))
+        except (errors.ApiError, TimeoutError) as error:
+            # Also when we lead no more: the next leader is asked then.
+            log.info("not noted as saved: %s/%s: %s", pod.namespace, pod.name, error)
+            return False
+        return True
+
+    def _has_to_go(self, pod: PodRecord) -> bool:
+        return pod.deleting or pod.uid in self._state.leaving

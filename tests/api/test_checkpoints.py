@@ -1,0 +1,289 @@
+"""Folders and reports of checkpoints, on a real control plane; a test plays the programs.
+
+What a folder is to a program that runs is shown on a real node (``tests/e2e/test_preemption.py``).
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from tests.api.replica import CALM_LEASE, Replica
+from tests.api.site import Site, Team, site_on, team_on
+from tests.api.tenant import Json, Tenant, template, until
+from tests.api.test_sweep_reports import free_port, post
+
+from cluster import Running
+from gpu_scheduler.api.names import CHECKPOINT_URL, CHECKPOINTED, REPORT_URL
+
+CLAIM: Json = {"volume": {"persistentVolumeClaim": {"claimName": "work"}}}
+FOLDER: Json = {"volume": {"hostPath": {"path": "/scratch", "type": "DirectoryOrCreate"}}}
+# A fake node takes so long to end it: a program that cleans up.
+SLOW = {"kwok.x-k8s.io/termination-seconds": "8"}
+
+
+@pytest.fixture(scope="module")
+def settings() -> dict[str, str]:
+    port = str(free_port())
+    return {
+        **CALM_LEASE,
+        "report_port": port,
+        "report_host": "127.0.0.1",
+        "report_url": f"http://127.0.0.1:{port}/reports",
+        "patience_seconds": "1",
+    }
+
+
+@pytest.fixture(scope="module")
+def site(control_plane: Running, settings: dict[str, str]) -> Iterator[Site]:
+    with site_on(control_plane, settings) as made:
+        yield made
+
+
+@pytest.fixture
+def team(site: Site) -> Iterator[Team]:
+    with team_on(site) as make:
+        yield make
+
+
+def running(tenant: Tenant, job: str, count: int = 1) -> list[Json]:
+    """Until so many pods of a job run."""
+
+    def found() -> list[Json]:
+        pods = [p for p in tenant.pods(job) if p["status"].get("phase") == "Running"]
+        return pods if len(pods) == count else []
+
+    pods: list[Json] = until(found, lambda: f"{job} runs: {json.dumps(tenant.status(job))}", 60)
+    return sorted(pods, key=lambda pod: str(pod["metadata"]["name"]))
+
+
+def url(pod: Json) -> str:
+    """What its program finds in GPUJOB_CHECKPOINT_URL."""
+    found: str = pod["metadata"]["annotations"][CHECKPOINT_URL]
+    return found
+
+
+def saved(tenant: Tenant, pod: Json) -> str:
+    path = f"/api/v1/namespaces/{tenant.name}/pods/{pod['metadata']['name']}"
+    annotations: Json = tenant.admin.get(path).body["metadata"]["annotations"]
+    return str(annotations.get(CHECKPOINTED, ""))
+
+
+def mount(pod: Json) -> Json:
+    (found,) = [m for m in pod["spec"]["containers"][0]["volumeMounts"] if "subPathExpr" in m]
+    return dict(found)
+
+
+def test_each_index_has_a_folder_which_stays_its_own_when_it_is_tried_again(team: Team) -> None:
+    tenant = team(quota=4)
+    fails = template({"kwok.x-k8s.io/run-seconds": "2", "kwok.x-k8s.io/exit-code": "1"})
+    tenant.submit("tries", gpu=1, retries=5, checkpoint=FOLDER, template=fails)
+    (first,) = running(tenant, "tries")
+    until(
+        lambda: {p["metadata"]["uid"] for p in tenant.pods("tries")} - {first["metadata"]["uid"]},
+        "it is tried again",
+        60,
+    )
+    mounts = [mount(pod) for pod in tenant.pods("tries")]
+    assert len(mounts) > 1
+    folder = f"{tenant.name}/tries/$(GPUJOB_INDEX)"
+    assert {(each["mountPath"], each["subPathExpr"]) for each in mounts} == {
+        ("/checkpoint", folder)
+    }
+
+
+def test_a_program_says_that_it_has_saved_and_its_pod_bears_the_time(team: Team) -> None:
+    tenant = team(quota=4)
+    tenant.submit("work", gpu=1, parallelism=2, checkpoint=FOLDER, template=template())
+    one, other = running(tenant, "work", 2)
+    before = datetime.now(UTC)
+    status, answer = post(url(one), b"")
+    assert status == 200, answer
+    assert before <= datetime.fromisoformat(answer["checkpointedAt"]) <= datetime.now(UTC)
+    assert saved(tenant, one) == answer["checkpointedAt"]
+    assert saved(tenant, other) == "", "nobody speaks for it"
+
+
+def test_every_report_of_a_checkpoint_has_its_answer(team: Team, site: Site) -> None:
+    tenant = team(quota=4)
+    tenant.submit("asked", gpu=1, parallelism=2, checkpoint=FOLDER, template=template())
+    one, other = running(tenant, "asked", 2)
+    base, uid, token = url(one).rsplit("/", 2)
+    answers: dict[str, tuple[str, bytes]] = {
+        "something": (url(one), b'{"step": 3}'),
+        "of its own": (url(one), b"{}"),
+        "too soon": (url(one), b""),
+        "a wrong token": (f"{base}/{uid}/{'0' * 32}", b""),
+        "no token": (f"{base}/{uid}/", b""),
+        "that of another pod": (f"{base}/{other['metadata']['uid']}/{token}", b""),
+        "an unknown pod": (f"{base}/no-such-uid/{token}", b""),
+        "a way around": (f"{base}/../checkpoints/{uid}/x", b""),
+        "much too long": (url(other), b"x" * 100_000),
+    }
+    got = {name: post(*request) for name, request in answers.items()}
+    assert {name: status for name, (status, _) in got.items()} == {
+        "something": 400,
+        "of its own": 200,
+        "too soon": 429,
+        "a wrong token": 403,
+        "no token": 404,
+        "that of another pod": 403,
+        "an unknown pod": 410,
+        "a way around": 404,
+        "much too long": 413,
+    }
+    with ThreadPoolExecutor(8) as threads:
+        statuses = Counter(s for s, _ in threads.map(lambda _: post(url(one), b""), range(200)))
+    assert statuses == {429: 200}, "a flood writes nothing"
+    logs = "".join(path.read_text() for path in site.running.folder.glob("replica*.log"))
+    assert logs
+    assert token not in logs
+
+
+def test_who_saves_when_it_is_told_to_stop_has_lost_nothing(team: Team) -> None:
+    tenant = team(quota=8)
+    spec: Json = {"gpu": 2, "priority": 1, "retries": 0, "template": template(SLOW)}
+    tenant.submit("low", parallelism=4, checkpoint=FOLDER, **spec)
+    pods = running(tenant, "low", 4)
+    assert {post(url(pod), b"")[0] for pod in pods} == {200}
+    until(lambda: seconds_of(pods[0]) > 5, "they have something to lose")
+    tenant.submit("urgent", gpu=2, priority=90, template=template())
+    pod = leaving(tenant, "low")
+    status, answer = post(url(pod), b"")
+    assert status == 200, answer
+    assert saved(tenant, pod) == answer["checkpointedAt"]
+    assert post(url(pod), b"")[0] == 429, "once more, and not as often as it likes"
+    tenant.wait_placed("urgent", 1, 60)
+    until(lambda: pod["metadata"]["uid"] not in uids(tenant, "low"), "it has gone", 30)
+    found = tenant.status("low")
+    assert (found["evictions"], found["lostGPUSeconds"]) == (1, 0)
+    assert post(url(pod), b"")[0] == 410
+
+
+def test_who_does_not_save_loses_what_it_did_until_it_had_gone(team: Team) -> None:
+    tenant = team(quota=8)
+    spec: Json = {"gpu": 2, "priority": 1, "retries": 0, "template": template(SLOW)}
+    tenant.submit("low", parallelism=4, **spec)
+    pods = running(tenant, "low", 4)
+    assert not any(CHECKPOINT_URL in pod["metadata"]["annotations"] for pod in pods)
+    tenant.submit("urgent", gpu=2, priority=90, template=template())
+    leaving(tenant, "low")
+    tenant.wait_placed("urgent", 1, 60)
+    until(lambda: tenant.status("low").get("lostGPUSeconds"), "its loss is known", 30)
+    lost = tenant.status("low")["lostGPUSeconds"]
+    assert 2 * 8 <= lost <= 2 * seconds_of(pods[0]) + 2, "its grace period counts too"
+
+
+def seconds_of(pod: Json) -> float:
+    """How long a pod has run."""
+    return (datetime.now(UTC) - datetime.fromisoformat(pod["status"]["startTime"])).total_seconds()
+
+
+def uids(tenant: Tenant, job: str) -> set[str]:
+    return {str(pod["metadata"]["uid"]) for pod in tenant.pods(job)}
+
+
+def leaving(tenant: Tenant, job: str) -> Json:
+    """Until a pod of a job has to go; the pod."""
+    pod: Json = until(
+        lambda: next((p for p in tenant.pods(job) if p["metadata"].get("deletionTimestamp")), None),
+        lambda: f"a pod of {job} has to go: {json.dumps(tenant.status(job))}",
+    )
+    return pod
+
+
+def test_a_trial_reports_how_it_goes_and_that_it_has_saved(team: Team) -> None:
+    tenant = team(quota=4)
+    trials = [{"quality": 1}, {"quality": 2}]
+    sweep = {"algorithm": "list", "objective": {"metric": "loss"}, "trials": trials}
+    tenant.submit("search", gpu=1, sweep=sweep, checkpoint=FOLDER, template=template())
+    (pod,) = running(tenant, "search")
+    (job_uid,) = [tenant.job("search")["metadata"]["uid"]]
+    assert mount(pod)["subPathExpr"] == f"{tenant.name}/search.{job_uid}/$(GPUJOB_INDEX)"
+    assert post(url(pod), b"")[0] == 200
+    trial = pod["metadata"]["annotations"][REPORT_URL]
+    report = json.dumps({"step": 1, "metrics": {"loss": 0.5}})
+    assert post(trial, report) == (200, {"stop": False})
+    tokens = {address.rpartition("/")[2] for address in (url(pod), trial)}
+    assert len(tokens) == 2, "the one opens nothing but its own"
+
+
+WRONG: dict[str, tuple[Json, Json, str]] = {
+    "a volume that is not there": (
+        {"volume": {"name": "work"}},
+        {},
+        "spec.checkpoint.volume.name: work is no volume of spec.template",
+    ),
+    "a volume that goes with its pod": (
+        {"volume": {"name": "work"}},
+        {"volumes": [{"name": "work", "emptyDir": {}}]},
+        "spec.checkpoint.volume.name: work is a volume of spec.template that is gone with its pod",
+    ),
+    "a mount in the way": (
+        FOLDER,
+        {
+            "volumes": [{"name": "data", "emptyDir": {}}],
+            "containers": [
+                {
+                    "name": "main",
+                    "image": "a",
+                    "volumeMounts": [{"name": "data", "mountPath": "/checkpoint/"}],
+                }
+            ],
+        },
+        "spec.template.spec.containers[0].volumeMounts[0].mountPath: /checkpoint is where",
+    ),
+    "a name in the way": (
+        CLAIM,
+        {"volumes": [{"name": "gpu-scheduler-checkpoint", "emptyDir": {}}]},
+        "spec.template.spec.volumes[0].name: gpu-scheduler-checkpoint is the volume of",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_the_api_server_cannot_see_is_said_in_the_status(team: Team, case: str) -> None:
+    checkpoint, pod, says = WRONG[case]
+    tenant = team(quota=4)
+    tenant.submit("wrong", gpu=1, checkpoint=checkpoint, template=template(**pod))
+    assert says in tenant.wait_reason("wrong", "Invalid")
+
+
+def test_a_claim_that_is_not_there_yet_is_waited_for_on_the_gate_path(team: Team) -> None:
+    tenant = team(quota=4)
+    tenant.submit("waits", gpu=1, image="a", checkpoint=CLAIM)
+    pod = until(lambda: tenant.pods("waits"), "its pod is made")[0]
+    assert pod["spec"]["schedulerName"] == "default-scheduler", "which knows about volumes"
+    assert {"name": "gpu-scheduler-checkpoint", **CLAIM["volume"]} in pod["spec"]["volumes"]
+
+
+def test_a_new_leader_knows_the_address_and_what_was_saved(
+    site: Site, team: Team, settings: dict[str, str]
+) -> None:
+    tenant = team(quota=4)
+    tenant.submit("survives", gpu=1, checkpoint=FOLDER, template=template())
+    (pod,) = running(tenant, "survives")
+    status, answer = post(url(pod), b"")
+    assert status == 200
+    port = free_port()
+    second = Replica(site.running, "second", {**settings, "report_port": str(port)}).start()
+    try:
+        there = url(pod).replace(f":{settings['report_port']}/", f":{port}/")
+        until(lambda: _status(there) == 503, "the stand-by says that it is one")
+        site.replica.kill()
+        site.replica.forget()
+        until(lambda: _status(there) == 200, "the new leader takes it", 60)
+        assert saved(tenant, pod) > answer["checkpointedAt"]
+    finally:
+        second.stop()
+        site.replica.start().wait_leading()
+
+
+def _status(where: str) -> Any:
+    try:
+        return post(where, b"")[0]
+    except OSError:
+        return None  # it does not listen yet
