@@ -1,4 +1,4 @@
-"""A picture of plays by several rules: what is lost, over how long guarantees wait.
+"""A picture of plays by several rules: what is lost, over how long guarantees wait, and goodput.
 
 Needs matplotlib, which the extra ``plot`` installs; it is imported when a picture is asked for.
 """
@@ -8,6 +8,7 @@ from pathlib import Path
 
 from gpu_scheduler.simulate.sharing.figures import Figures, percentile
 
+_DELAYS = (0, 1, 3, 10, 30, 100, 300, 1000)
 _MARKS = {"fair": "o", "strict": "X", "at-once": "s", "never": "D"}
 
 
@@ -24,12 +25,17 @@ def draw(path: Path, plays: Mapping[str, Mapping[str, Figures]]) -> None:
         goodputs = [found[name].useful_percent for name in rules]
         lost = [found[name].lost_percent for name in rules]
         for axes, xs in ((left, delays), (right, goodputs)):
+            line = sorted(zip(xs, lost, strict=True))
+            axes.plot(*zip(*line, strict=True), "-", color=color, linewidth=1, alpha=0.4)
             for name, x, y in zip(rules, xs, lost, strict=True):
                 mark = _MARKS.get(name, "o")
                 axes.plot(x, y, mark, color=color, markersize=8, alpha=0.8)
         left.plot([], [], "o", color=color, label=workload)
     for name in rules:
         left.plot([], [], _MARKS.get(name, "o"), color="grey", label=name)
+    left.set_xscale("symlog", linthresh=1)  # from none to minutes
+    left.set_xticks(_DELAYS, [f"{delay:g}" for delay in _DELAYS])
+    left.set_xlim(-0.5, 2 * _DELAYS[-1])
     left.set_xlabel("p99 delay of guarantees, seconds")
     left.set_ylabel("GPU time lost to evictions, % of what was used")
     right.set_xlabel("goodput: useful GPU time, % of the capacity")
