@@ -101,6 +101,10 @@ class JobStatuses:
             self._events.say(Subject.of_job(job), "Warning", "StrangeJob", strangers)
         return job.status, status.to_json()
 
+    def is_trifle(self, patch: Told) -> bool:
+        """See ``Statuses``."""
+        return patch.keys() == {"queuePosition"}
+
     def written(self, key: str, before: Told, after: Told) -> None:
         """Keep it, and tell those who wait for it."""
         job = self._state.gpujobs.get(JobKey(key))

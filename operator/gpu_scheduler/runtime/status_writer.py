@@ -2,14 +2,16 @@
 
 The first news of an object is written at once, before what others wait to say, so a verdict is
 there after the first planning cycle; what follows is gathered, and whoever waits longest is next.
-A status that cannot be written is tried again. What objects of a kind have to say, its ``Statuses``
-know.
+Trifles, such as another place in the queue, wait for longer, or for other news. A status that
+cannot be written is tried again. What objects of a kind have to say, its ``Statuses`` know.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from math import inf
 from typing import Any, NoReturn, Protocol
 
 from gpu_scheduler.api.condition import Told
@@ -26,6 +28,7 @@ _TICK_SECONDS = 0.05
 _IN_FLIGHT = 10
 _BEGUN = 200  # at most: what is begun cannot be overtaken
 _AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
+TRIFLE_SECONDS = 10.0  # between a write and one that says nothing but trifles
 _REST = 10  # times as long as the preparation of a kind took, before the next one
 
 
@@ -58,6 +61,10 @@ class Statuses(Protocol):
         """The status that an object has, and the one that it should have."""
         ...
 
+    def is_trifle(self, patch: Told) -> bool:
+        """Whether nobody needs to know this soon."""
+        ...
+
     def written(self, key: str, before: Told, after: Told) -> None:
         """The API server has it."""
         ...
@@ -84,6 +91,10 @@ class BookStatuses:
         """See ``Statuses``."""
         return of_group(GROUP, VERSION, self.kind, name=key, subresource="status")
 
+    def is_trifle(self, patch: Told) -> bool:
+        """See ``Statuses``."""
+        return False
+
     def written(self, key: str, before: Told, after: Told) -> None:
         """See ``Statuses``."""
         self.book.written(key, after)
@@ -95,7 +106,13 @@ class _Line:
 
     statuses: Statuses
     keys: dict[str, None] = field(default_factory=dict)
+    later: list[tuple[float, str]] = field(default_factory=list)  # a heap: from when, monotonic
     again_at: float = 0.0  # monotonic seconds
+
+    def take_back(self, now: float) -> None:
+        """Those whose trifles have waited long enough have something to say again."""
+        while self.later and self.later[0][0] <= now:
+            self.keys[heappop(self.later)[1]] = None
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -155,6 +172,7 @@ class StatusWriter:
         touched = line.statuses.touched()
         first = [key for key in touched if line.statuses.is_silent(key)]
         line.keys |= dict.fromkeys(touched)
+        line.take_back(now)
         room = _BEGUN - len(self._busy) if now >= line.again_at else 0
         for key in (*first, *line.keys):
             if room <= 0:
@@ -171,11 +189,15 @@ class StatusWriter:
         written = self._written.get(uid)
         return written is None or self._clock() - written >= self._interval
 
+    def _trifles_from(self, uid: str) -> float:
+        return self._written.get(uid, -inf) + TRIFLE_SECONDS
+
     def _note_write(self, uid: str) -> None:
         now = self._clock()
         self._written.pop(uid, None)
         self._written[uid] = now
-        while now - self._written[oldest := next(iter(self._written))] >= self._interval:
+        kept = max(self._interval, TRIFLE_SECONDS)
+        while now - self._written[oldest := next(iter(self._written))] >= kept:
             del self._written[oldest]
 
     async def _once(self, line: _Line, key: str) -> None:
@@ -201,6 +223,8 @@ class StatusWriter:
         patch = difference(before, after)
         if not patch:
             return
+        if statuses.is_trifle(patch) and self._clock() < (at := self._trifles_from(uid)):
+            return heappush(line.later, (at, key))
         self._note_write(uid)
         if not await self._patch(statuses.path(key), {"metadata": {"uid": uid}, "status": patch}):
             line.keys[key] = None

@@ -117,6 +117,34 @@ async def test_the_first_news_are_written_at_once() -> None:
 
 
 @virtual
+async def test_a_place_in_the_queue_waits_for_longer_or_for_other_news() -> None:
+    case = Case()
+
+    def waits(reason: str, position: int) -> None:
+        case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, reason, position)
+        case.state.touch(KEY)
+
+    waits("no GPU is free", 9)
+    async with case.running():
+        await asyncio.sleep(0.2)
+        for position in range(8, 3, -1):
+            waits("no GPU is free", position)
+            await asyncio.sleep(1.8)
+        assert len(case.written()) == 1
+        await asyncio.sleep(1.2)
+        assert [w.body["status"] for w in case.written()[1:]] == [{"queuePosition": 4}]
+        waits("no GPU is free", 3)
+        await asyncio.sleep(INTERVAL)
+        waits("one GPU is free", 2)
+        await asyncio.sleep(0.2)
+    (write,) = case.written()[2:]
+    assert (write.body["status"]["queuePosition"], write.body["status"]["message"]) == (
+        2,
+        "one GPU is free",
+    )
+
+
+@virtual
 async def test_what_was_set_aside_says_so_in_a_condition() -> None:
     case = Case()
     case.planning.waits[KEY] = Wait(KEY, Reason.INVALID, "set aside: why", 1)
@@ -298,7 +326,7 @@ async def test_a_reason_is_told_when_it_changes() -> None:
     async with case.running():
         case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 2)
         await asyncio.sleep(1)
-        case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 1)
+        case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "one GPU is free", 1)
         case.state.touched.add(KEY)
         await asyncio.sleep(INTERVAL + 1)
     assert len(case.written()) == 2
