@@ -15,8 +15,8 @@ ONE_VOLUME = (
     "hostPath: {path: …} and name, of a volume of the template"
 )
 PLAIN_PATH = (
-    "must be a plain absolute path without ':' and '$', without '.' and '..' as parts and without "
-    "a slash at its end, such as /checkpoint"
+    "must be a plain absolute path: ASCII without spaces, ':' and '$', without '.' and '..' as "
+    "parts and without a slash at its end, such as /checkpoint"
 )
 TAKEN = (MOUNT_PATH, CAP_FOLDER, CAP_PRELOAD_PATH, "/dev", "/proc", "/sys")
 TAKEN_PATH = (
@@ -30,7 +30,7 @@ NEEDS_TEMPLATE = (
     "nfs or hostPath here instead"
 )
 
-_PLAIN, _DOTS = "(/[^/:$]+)+", "/[.][.]?(/|$)"
+_PLAIN, _DOTS = "(/[!-#%-.0-9;-~]+)+", "/[.][.]?(/|$)"
 _CLAIM = "[a-z0-9]([-a-z0-9.]*[a-z0-9])?"
 _SLASHED = tuple(f"{path}/" for path in TAKEN)
 

@@ -332,6 +332,8 @@ WRONG_JOBS: dict[str, Wrong] = (
         f"a checkpoint at {path}": Wrong(saving(mount=path), "spec.checkpoint.mountPath", says)
         for path, says in {
             "work": "plain absolute path",
+            "/wo\nrk": "plain absolute path",
+            "/my work": "plain absolute path",
             "/": "plain absolute path",
             "/work/": "plain absolute path",
             "//work": "plain absolute path",
