@@ -26,7 +26,7 @@ from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.peers import PodRules
 from gpu_scheduler.core.model.promises import FAIR, NOTHING
-from gpu_scheduler.core.model.request import DeviceRequest, PodKind, WaitingJob
+from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodKind, WaitingJob
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.session import Session
@@ -100,6 +100,43 @@ def used(nodes: int) -> Scene:
     return scene
 
 
+def sized(scene: Scene) -> Scene:
+    """The same with 16 to 128 cores and 64 to 1,024 GiB, other ones on each node."""
+    state, random = scene.cluster, Random(2)
+    for n, node in enumerate(state.nodes):
+        cpu, memory = random.randrange(16_000, 128_000), random.randrange(64 * GIB, 1024 * GIB)
+        state.nodes[n] = replace(node, cpu_milli=cpu, memory_bytes=memory)
+        state.free_cpu_milli[n], state.free_memory_bytes[n] = cpu, memory
+    return scene
+
+
+def labelled(scene: Scene) -> Scene:
+    """The same with a zone and a disk on each node, which two of three jobs select."""
+    random = Random(3)
+    for n, node in enumerate(scene.cluster.nodes):
+        labels = {"zone": f"z{random.randrange(5)}", "disk": random.choice(["ssd", "hdd"])}
+        scene.cluster.nodes[n] = replace(node, labels={**node.labels, **labels})
+    wishes = [(), (("disk", "ssd"),), (("zone", "z1"),)]
+    return each_pod_kind(
+        scene, lambda i, kind: replace(kind, where=NodeFilter(selector=wishes[i // 10 % 3]))
+    )
+
+
+def with_cpu(scene: Scene) -> Scene:
+    """The same with 2 to 6.5 cores for each pod: CPU runs out before GPUs do."""
+    return each_pod_kind(scene, lambda i, kind: replace(kind, cpu_milli=2000 + 500 * (i % 10)))
+
+
+def each_pod_kind(scene: Scene, change: Callable[[int, PodKind], PodKind]) -> Scene:
+    """The same with another pod kind for each job, by its number."""
+    for i, one in enumerate(scene.jobs):
+        pod_kind = change(i, one.pods[0].pod_kind)
+        scene.jobs[i] = replace(
+            one, pods=tuple(replace(pod, pod_kind=pod_kind) for pod in one.pods)
+        )
+    return scene
+
+
 def saturated(nodes: int) -> Scene:
     """Nothing is free; 5,000 pods in 500 jobs wait."""
     full = cluster(nodes)
@@ -145,6 +182,11 @@ SCENES: dict[str, Callable[[], Scene]] = {
     "10,000 pods, 10 shapes, 50 jobs, 1,000 nodes": lambda: mixed(1_000),
     "10,000 pods, 10 shapes, 50 jobs, 10,000 nodes": lambda: mixed(10_000),
     "the same, every node in another state": lambda: used(10_000),
+    "the same, every node of another size": lambda: sized(mixed(10_000)),
+    "the same, other labels, which jobs select": lambda: labelled(mixed(10_000)),
+    "the same, other states, sizes and labels": lambda: labelled(sized(used(10_000))),
+    "the same, and CPU is scarce": lambda: with_cpu(labelled(sized(used(10_000)))),
+    "other sizes, all free, and CPU is scarce": lambda: with_cpu(sized(mixed(10_000))),
     "saturated: 5,000 pods, 500 jobs, 1,000 nodes": lambda: saturated(1_000),
     "saturated: 5,000 pods, 500 jobs, 10,000 nodes": lambda: saturated(10_000),
     "one pod ended, one waits, 10,000 nodes": lambda: one_ended(10_000),

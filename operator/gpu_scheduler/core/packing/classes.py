@@ -5,15 +5,34 @@ for the same CPU and devices; they are scored once. What all states of nodes sha
 here, when a pod kind is added. Called by ``rows``, used by ``column``.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
-from gpu_scheduler.core.model.arrays import Ints
-from gpu_scheduler.core.packing.load import NEVER
+from gpu_scheduler.core.model.arrays import Ints, Small
+from gpu_scheduler.core.model.units import DEVICE_MILLI
+from gpu_scheduler.core.packing import keys
+from gpu_scheduler.core.packing.kinds import PICKED, Ask, KindScores
+from gpu_scheduler.core.packing.load import NEVER, Allowed
 
-PICKED = NEVER + 1  # instead of milli: ``Chooser`` has to pick the devices
 MOST_AMOUNTS = 4_000  # of free CPU, remembered
+
+CLASS, MILLI, COUNT, CPU, LEAST, TAKEN, FIXED, GPU, STEP = range(9)
+
+
+@dataclass(slots=True)
+class Part:
+    """Placements on a device that has so much free, those that want the least CPU first.
+
+    Attributes:
+        numbers: [9, placements] of their classes; the fixed part of the key knows what is left.
+        change: [placements, width] by what they change the description of the node.
+        cpu: [placements] milli-CPU, also a row of ``numbers``.
+    """
+
+    numbers: Ints
+    change: Small
+    cpu: list[int]
 
 
 @dataclass(slots=True)
@@ -21,47 +40,82 @@ class Classes:
     """Classes of pod kinds on nodes of one kind.
 
     Attributes:
-        milli: per device; NEVER where the kind does not serve, PICKED where ``Chooser`` picks.
-        count: devices; 0 for pods without a GPU.
-        size: rank of the device, for requests in MiB.
-        cpu_milli: what they want of the node.
-        least_scarce: scarcity of the least scarce node that they could use.
-        steps: distinct amounts of CPU, 0 first.
-        step_of: [classes] where their CPU stands in ``steps``.
-        hard: class and row of each pod kind for which ``Chooser`` picks.
+        numbers: [9, classes] number, milli per device (NEVER where the kind does not serve, PICKED
+            where devices are picked), devices, milli-CPU, scarcity of the least scarce node that
+            they could use, milli-GPU in all, the fixed part of the key, 1 unless they want no GPU,
+            and where their CPU stands in ``steps``.
+        steps: distinct amounts of milli-CPU, 0 first.
+        hard: class and row of each pod kind for which devices are picked, and what it asks.
+        sure: whether all that these take is known beforehand.
         of_row: [rows] the class of each pod kind.
+        blocked: [classes] the keys where nothing fits.
+        parts: placements on one device, by its free milli; 0 = on none.
+        whole: placements on several that are free, by how many are.
+        by_cpu: what of the mix CPU is enough for, by how much there is.
     """
 
-    milli: Ints
-    count: Ints
-    size: Ints
-    cpu_milli: Ints
-    least_scarce: Ints
+    numbers: Ints
     steps: Ints
-    step_of: Ints
-    hard: list[tuple[int, int]]
+    hard: list[tuple[int, int, Ask]]
+    sure: bool
     of_row: Ints
+    blocked: Ints
+    parts: dict[int, Part] = field(default_factory=dict)
+    whole: dict[int, Part] = field(default_factory=dict)
+    by_cpu: dict[int, Allowed] = field(default_factory=dict)
+
+    def part(self, kind: KindScores, free_milli: int) -> Part:
+        """Placements on a device that has so much free."""
+        found = self.parts.get(free_milli)
+        if found is None:
+            milli, count = self.numbers[MILLI], self.numbers[COUNT]
+            fits = (milli <= free_milli) & (count == min(1, free_milli))
+            found = self.parts[free_milli] = self._part(kind, np.flatnonzero(fits), free_milli)
+        return found
+
+    def on_whole(self, kind: KindScores, devices: int) -> Part:
+        """Placements on more than one of so many free devices."""
+        found = self.whole.get(devices)
+        if found is None:
+            milli, count = self.numbers[MILLI], self.numbers[COUNT]
+            fits = (count > 1) & (count <= devices) & (milli == DEVICE_MILLI)
+            found = self.whole[devices] = self._part(kind, np.flatnonzero(fits), DEVICE_MILLI)
+        return found
+
+    def allowed(self, kind: KindScores, cpu_milli: int) -> Allowed:
+        """What of the mix the CPU is enough for that is left after each of ``steps`` there is."""
+        found = self.by_cpu.get(cpu_milli)
+        if found is None:
+            if len(self.by_cpu) >= MOST_AMOUNTS:
+                self.by_cpu.clear()
+            within = max(1, self.steps.searchsorted(cpu_milli, side="right"))
+            found = self.by_cpu[cpu_milli] = kind.load.allowed(cpu_milli - self.steps[:within])
+        return found
+
+    def _part(self, kind: KindScores, classes: Ints, free_milli: int) -> Part:
+        classes = classes[np.argsort(self.numbers[CPU, classes], kind="stable")]
+        numbers = self.numbers[:, classes]
+        held = np.full(len(classes), free_milli)
+        left = held - numbers[MILLI]
+        numbers[FIXED] = kind.scoring.with_left(numbers[FIXED], left)
+        change = kind.load.change(held, left) * numbers[COUNT, :, None].astype(np.int32)
+        return Part(numbers, change, numbers[CPU].tolist())
 
 
-def classify(milli: Ints, count: Ints, size: Ints, wants: tuple[Ints, Ints]) -> Classes:
-    """The classes of pod kinds on a kind of node; ``wants``: CPU and scarcity, per pod kind."""
-    rows = np.arange(1, len(milli) + 1)
-    serves = milli != NEVER
-    columns = np.stack(
-        [milli, count, size, *(want * serves for want in wants), rows * (milli == PICKED)]
-    )
-    classes, of_row = np.unique(columns, axis=1, return_inverse=True)
-    of_row = of_row.ravel()
-    milli, count, size, cpu, least, row = np.ascontiguousarray(classes)
-    steps, step_of = np.unique(np.append(0, cpu), return_inverse=True)
-    return Classes(
-        milli=milli,
-        count=count,
-        size=size,
-        cpu_milli=cpu,
-        least_scarce=least,
-        steps=steps,
-        step_of=step_of.ravel()[1:],
-        hard=[(int(at), int(row[at]) - 1) for at in np.flatnonzero(row)],
-        of_row=of_row,
-    )
+def classify(kind: KindScores, asks: list[Ask], wants: Ints) -> Classes:
+    """The classes of pod kinds on a kind of node; ``wants``: [2, rows] CPU and scarcity."""
+    asked = np.array([ask.numbers for ask in asks], dtype=np.int64).T
+    of_row = rows = np.arange(len(asks))
+    classes = np.concatenate([asked, wants * (asked[0] != NEVER), rows[None] + 1])
+    classes[-1] *= asked[0] == PICKED
+    if len(asks) > 1:
+        classes, of_row = np.unique(classes, axis=1, return_inverse=True)
+    milli, count, size, taken, cpu, least, row = classes
+    steps = np.array(sorted({0, *cpu.tolist()}), dtype=np.int64)
+    each = (rows[: len(milli)], milli, count, cpu, least, taken)
+    fixed = kind.scoring.fixed(size, taken)
+    numbers = np.array([*each, fixed, milli > 0, steps.searchsorted(cpu)])
+    hard = [(at, r - 1, asks[r - 1]) for at, r in enumerate(row.tolist()) if r]
+    sure = all(ask.steps for _, _, ask in hard)
+    blocked = np.full(len(milli), keys.BLOCKED)
+    return Classes(numbers, steps, hard, sure, of_row.ravel(), blocked)

@@ -1,4 +1,4 @@
-"""The keys of all pod kinds asked about on one node: what is worked out when a node changes.
+"""The keys of all pod kinds asked about, on one node or on few: worked out when nodes change.
 
 On a device with ``x`` milli free the same pod kinds fit in every node of a kind, and leave the same
 behind; such a part is made once for each ``x`` and a column is put together from the parts of its
@@ -6,150 +6,185 @@ node. Invariant: the same keys as ``row`` gives for each pod kind alone. Called 
 """
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from gpu_scheduler.core.model.arrays import Ints, Small
 from gpu_scheduler.core.model.units import DEVICE_MILLI
-from gpu_scheduler.core.packing import keys
-from gpu_scheduler.core.packing.classes import MOST_AMOUNTS, Classes
+from gpu_scheduler.core.packing.classes import (
+    CLASS,
+    CPU,
+    FIXED,
+    GPU,
+    LEAST,
+    STEP,
+    TAKEN,
+    Classes,
+    Part,
+)
 from gpu_scheduler.core.packing.kinds import KindScores
 from gpu_scheduler.core.packing.load import Allowed
 from gpu_scheduler.core.packing.outcome import Described, Outcomes, Picked
+from gpu_scheduler.core.packing.several import Free, Search, picked
+from gpu_scheduler.core.packing.states import States
 
-CLASS, FIXED, TAKEN, CPU, STEP, LEAST, GPU = range(7)
+Pick = tuple[int, int, Picked]  # state, class, devices
+
+_NO_CHANGE = np.zeros((0, 0), dtype=np.int32)
+_AS_IT_IS = np.zeros(1, dtype=np.int64)  # no CPU is taken
 
 
-@dataclass(slots=True)
-class Part:
-    """Placements of pod kinds, those that want the least CPU first.
+class Placements(NamedTuple):
+    """Placements: in which state, the numbers of the class, and what changes of the description.
 
-    Attributes:
-        numbers: [7, placements]
-        change: [placements, width] by what they change the description of the node.
-        cpu: [placements] milli-CPU that they want, also a row of ``numbers``.
+    ``state`` is 0 where there is but one, and nothing changes where no description is asked for.
     """
 
+    state: Ints | int
     numbers: Ints
     change: Small
-    cpu: list[int]
 
 
-class Column:
-    """Keys of the classes of a look on single nodes of its kind."""
+def columns_of(kind: KindScores, look: Classes, states: States, search: Search) -> Ints:
+    """[states, rows] Keys; ``BLOCKED`` where GPU or CPU are not enough."""
+    free, cpu, scarce = states
+    base = kind.load.bases(free, alike=kind.alike) if kind.scoring.weighs else None
+    each = zip(free.tolist(), cpu.tolist(), strict=True)
+    parts = [_fitting(kind, look, held, milli_cpu) for held, milli_cpu in each]
+    sizes = [sum(n for _, n in mine) for mine in parts]
+    together = [part for mine in parts for part in mine]
+    placements = _put_together(kind, together, np.arange(len(sizes)).repeat(sizes))
+    picks = _picked(look, list(map(tuple, free.tolist())), cpu.tolist(), search)
+    if picks:
+        placements = _joined(placements, _on_picked(kind, look, (free, base), picks))
+    state, numbers, change = placements
+    described = None
+    if base is not None:
+        allowed = _allowed(kind, look, cpu, state, numbers[STEP])
+        described = Described(np.concatenate([base, base[state] + change]), allowed)
+    before = np.add.reduce(free, axis=1)[state], cpu[state], scarce[state]
+    scored = _scored(kind, placements, before, described)
+    classes = look.numbers.shape[1]
+    result = np.tile(look.blocked, len(cpu))
+    np.minimum.at(result, numbers[CLASS] + state * classes, scored)
+    by_row: Ints = result.reshape(len(cpu), classes).take(look.of_row, axis=1)
+    return by_row
 
-    def __init__(self, look: Classes, kind: KindScores) -> None:
-        self.look, self._kind = look, kind
-        self._blocked = np.full(len(look.milli), keys.BLOCKED)
-        self._single = (look.count == 1) & (look.milli > 0) & (look.milli <= DEVICE_MILLI)
-        self._several = (look.count > 1) & (look.milli == DEVICE_MILLI)
-        itself, same = np.zeros((7, 1), dtype=np.int64), np.zeros((1, kind.load.width), np.int32)
-        self._itself = Part(itself, same, [0])
-        self._plain = self._part(np.flatnonzero(look.count == 0), 0)
-        self._on: dict[int, Part] = {}  # by free milli of a device
-        self._whole: dict[int, Part] = {}  # by the number of free devices
-        self._cpu: dict[int, Allowed] = {}
-        each = (look.cpu_milli.tolist(), look.step_of.tolist(), look.least_scarce.tolist())
-        self._hard = {at: (each[0][at], each[1][at], each[2][at]) for at, _ in look.hard}
 
-    def keys(self, free: list[int], cpu: int, scarce: int, picked: list[Picked]) -> Ints:
-        """[rows] Keys; ``BLOCKED`` where GPU or CPU are not enough.
+def column_of(kind: KindScores, look: Classes, node: tuple[Free, int, int], search: Search) -> Ints:
+    """[rows] The same of one state: what is free on devices, of CPU, and the scarcity."""
+    free, cpu, scarce = node
+    base = kind.load.base(free)[None, :] if kind.scoring.weighs else None
+    placements = _put_together(kind, _fitting(kind, look, free, cpu))
+    picks = _picked(look, [free], [cpu], search) if look.hard else []
+    if picks:
+        held = np.array([free], dtype=np.int64)
+        placements = _joined(placements, _on_picked(kind, look, (held, base), picks))
+    _, numbers, change = placements
+    described = None
+    if base is not None:
+        nodes = np.concatenate([base, change])
+        nodes[1:] += base
+        steps = np.concatenate([_AS_IT_IS, numbers[STEP]])
+        described = Described(nodes, look.allowed(kind, cpu).take(steps))
+    scored = _scored(kind, placements, (sum(free), cpu, scarce), described)
+    result = look.blocked.copy()
+    np.minimum.at(result, numbers[CLASS], scored)
+    by_row: Ints = result.take(look.of_row)
+    return by_row
 
-        Args:
-            free: free milli of the devices.
-            cpu: free milli-CPU; below 0 (a pod bound by hand) nothing fits.
-            scarce: scarcity of the node, in milli-GPU.
-            picked: placements of the classes that ``Chooser`` has to pick.
-        """
-        if cpu < 0:
-            return self._blocked.take(self.look.of_row)
-        scoring, load = self._kind.scoring, self._kind.load
-        total = sum(free)
-        parts = [self._itself, self._plain]
-        if self._kind.alike:
-            parts += [self._of(milli) for milli in dict.fromkeys(free) if milli]
-            whole = free.count(DEVICE_MILLI)
-            if whole > 1:
-                parts.append(self._of_whole(whole))
-        base = load.base(free) if scoring.weighs else None
-        if picked:
-            parts.append(self._of_picked(picked, total, base))
-        within = [bisect_right(part.cpu, cpu) for part in parts]
-        of_each = zip(parts, within, strict=True)
-        numbers = np.concatenate([part.numbers[:, :n] for part, n in of_each], axis=1)
-        described = None
-        if base is not None:
-            of_each = zip(parts, within, strict=True)
-            nodes = np.concatenate([part.change[:n] for part, n in of_each])
-            nodes += base
-            described = Described(nodes, self._of_cpu(cpu).take(numbers[STEP]))
-        numbers = numbers[:, 1:]  # the first is the node as it is
-        after = Outcomes(
-            fixed=numbers[FIXED],
-            state=0,
-            total=total,
-            taken=numbers[TAKEN],
-            cpu=cpu - numbers[CPU],
-            gpu=numbers[GPU],
-            scarce=np.maximum(0, scarce - numbers[LEAST]),
-        )
-        result = self._blocked.copy()
-        found = scoring.keys(load, described, after, len(free))
-        np.minimum.at(result, numbers[CLASS], found)
-        by_row: Ints = result.take(self.look.of_row)
-        return by_row
 
-    def _of(self, free_milli: int) -> Part:
-        part = self._on.get(free_milli)
-        if part is None:
-            fits = np.flatnonzero(self._single & (self.look.milli <= free_milli))
-            part = self._on[free_milli] = self._part(fits, free_milli)
-        return part
+def _scored(
+    kind: KindScores,
+    placements: Placements,
+    before: tuple[Ints | int, Ints | int, Ints | int],
+    described: Described | None,
+) -> Ints:
+    """[placements] Keys; ``before``: free milli-GPU, milli-CPU and scarcity, of each or of all."""
+    state, numbers, _ = placements
+    total, cpu, scarce = before
+    outcomes = Outcomes(
+        fixed=numbers[FIXED],
+        state=state,
+        total=total,
+        taken=numbers[TAKEN],
+        cpu=cpu - numbers[CPU],
+        gpu=numbers[GPU],
+        scarce=np.maximum(0, scarce - numbers[LEAST]),
+    )
+    return kind.scoring.keys(kind.load, described, outcomes, kind.devices)
 
-    def _of_whole(self, devices: int) -> Part:
-        part = self._whole.get(devices)
-        if part is None:
-            fits = np.flatnonzero(self._several & (self.look.count <= devices))
-            part = self._whole[devices] = self._part(fits, DEVICE_MILLI)
-        return part
 
-    def _part(self, classes: Ints, free_milli: int) -> Part:
-        """Placements on devices that have so much free."""
-        look, load = self.look, self._kind.load
-        classes = classes[np.argsort(look.cpu_milli[classes], kind="stable")]
-        milli, count = look.milli[classes], look.count[classes]
-        gpu = (milli > 0).astype(np.int64)
-        left, taken = (free_milli - milli) * gpu, milli * count
-        cpu, step = look.cpu_milli[classes], look.step_of[classes]
-        fixed = self._kind.scoring.fixed(left, look.size[classes], taken)
-        least = look.least_scarce[classes]
-        numbers = np.stack([classes, fixed, taken, cpu, step, least, gpu])
-        change = np.zeros((len(classes), load.width), dtype=np.int32)
-        if self._kind.alike and self._kind.devices:
-            table = load.tables[0]
-            change += (table[free_milli - milli] - table[free_milli]) * count[:, None]
-        return Part(numbers, change, cpu.tolist())
+def _allowed(kind: KindScores, look: Classes, cpu: Ints, state: Ints | int, step: Ints) -> Allowed:
+    """What of the mix the CPU is enough for, before and after placements."""
+    steps = len(look.steps)
+    before = np.arange(0, len(cpu) * steps, steps)
+    left = (cpu[:, None] - look.steps).ravel()
+    return kind.load.allowed(left).take(np.concatenate([before, step + state * steps]))
 
-    def _of_picked(self, picked: list[Picked], total: int, base: Small | None) -> Part:
-        scoring, load = self._kind.scoring, self._kind.load
-        picked.sort(key=lambda p: self._hard[p.at][0])
-        rows = [(p.at, total - sum(p.free_milli), *self._hard[p.at], 1) for p in picked]
-        at, taken, cpu, step, least, gpu = np.array(rows, dtype=np.int64).T
-        left, size = np.array([(p.left, p.size) for p in picked], dtype=np.int64).T
-        numbers = np.stack([at, scoring.fixed(left, size, taken), taken, cpu, step, least, gpu])
-        change = np.zeros((len(rows), load.width), dtype=np.int32)
-        if base is not None:
-            change += [load.base(p.free_milli) - base for p in picked]
-        return Part(numbers, change, cpu.tolist())
 
-    def _of_cpu(self, cpu: int) -> Allowed:
-        """What the mix sees of the CPU left after each amount that is asked for and there."""
-        found = self._cpu.get(cpu)
-        if found is None:
-            if len(self._cpu) >= MOST_AMOUNTS:
-                self._cpu.clear()
-            steps = self.look.steps
-            left = cpu - steps[: steps.searchsorted(cpu, side="right")]
-            found = self._cpu[cpu] = self._kind.load.allowed(left)
-        return found
+def _fitting(
+    kind: KindScores, look: Classes, free: Sequence[int], cpu: int
+) -> list[tuple[Part, int]]:
+    """The parts of a state, and how many placements of each the CPU is enough for."""
+    if not kind.alike:
+        part = look.part(kind, 0)
+        return [(part, bisect_right(part.cpu, cpu))]
+    known = look.parts
+    parts = [known.get(milli) or look.part(kind, milli) for milli in dict.fromkeys((0, *free))]
+    whole = free.count(DEVICE_MILLI)
+    if whole > 1:
+        parts.append(look.on_whole(kind, whole))
+    return [(part, bisect_right(part.cpu, cpu)) for part in parts]
+
+
+def _put_together(
+    kind: KindScores, parts: list[tuple[Part, int]], state: Ints | int = 0
+) -> Placements:
+    """On one device, on several that are wholly free, or on none."""
+    numbers = np.concatenate([part.numbers[:, :n] for part, n in parts], axis=1)
+    change = _NO_CHANGE
+    if kind.scoring.weighs:
+        change = np.concatenate([part.change[:n] for part, n in parts])
+    return Placements(state, numbers, change)
+
+
+def _picked(look: Classes, each: Sequence[Free], cpu: Sequence[int], search: Search) -> list[Pick]:
+    """Devices for the classes that need them picked, in each state where there are any."""
+    return [
+        (state, at, devices)
+        for at, row, ask in look.hard
+        for state, devices in picked(ask, row, int(look.numbers[CPU, at]), each, cpu, search)
+    ]
+
+
+def _on_picked(
+    kind: KindScores, look: Classes, states: tuple[Ints, Small | None], picks: list[Pick]
+) -> Placements:
+    """On the devices that were picked; ``states``: what is free, and their descriptions."""
+    free, base = states
+    state = np.array([state for state, _, _ in picks], dtype=np.int64)
+    at = np.array([at for _, at, _ in picks], dtype=np.int64)
+    left = np.array([p.left for _, _, p in picks], dtype=np.int64)
+    rest = np.array([p.free_milli for _, _, p in picks], dtype=np.int64)
+    numbers = look.numbers[:, at]
+    if not look.sure:
+        size = np.array([p.size for _, _, p in picks], dtype=np.int64)
+        numbers[TAKEN] = free[state].sum(axis=1) - rest.sum(axis=1)
+        numbers[FIXED] = kind.scoring.fixed(size, numbers[TAKEN])
+    numbers[FIXED] = kind.scoring.with_left(numbers[FIXED], left)
+    change = _NO_CHANGE
+    if base is not None:
+        change = kind.load.bases(rest, alike=kind.alike) - base[state]
+    return Placements(state, numbers, change)
+
+
+def _joined(one: Placements, other: Placements) -> Placements:
+    """Both; of one state if ``one`` is."""
+    state: Ints | int = 0
+    if not isinstance(one.state, int):
+        state = np.concatenate([one.state, other.state])
+    numbers = np.concatenate([one.numbers, other.numbers], axis=1)
+    return Placements(state, numbers, np.concatenate([one.change, other.change]))

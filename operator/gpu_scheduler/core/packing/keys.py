@@ -17,10 +17,10 @@ BLOCKED = np.int64((1 << 63) - 1)  # does not fit now
 _BIAS = 1 << (BUCKET_BITS - 1)
 
 
-def pack(size: Ints, bucket: Ints, left: Ints, node: Ints) -> Ints:
+def pack(size: Ints | int, bucket: int, left: int, node: Ints | int) -> Ints | int:
     """Keys; a bucket is between -2**19 and 2**19, the others are not negative."""
     biased = bucket + _BIAS
-    found: Ints = (((size << BUCKET_BITS | biased) << LEFT_BITS | left) << NODE_BITS) + node
+    found: Ints | int = (((size << BUCKET_BITS | biased) << LEFT_BITS | left) << NODE_BITS) + node
     return found
 
 

@@ -1,13 +1,45 @@
-"""What scores need to know of a kind of node. Called by ``column``, ``row`` and ``rows``."""
+"""What scores need to know of a kind of node, and what pod kinds ask of it. Called by ``rows``."""
 
+from typing import NamedTuple
+
+from gpu_scheduler.core.model.assign import share
 from gpu_scheduler.core.model.devices import Chooser
 from gpu_scheduler.core.model.snapshot import NodeKind
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
-from gpu_scheduler.core.packing.classes import PICKED
 from gpu_scheduler.core.packing.load import NEVER, load_of
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.scoring import Scoring
+
+Steps = tuple[tuple[int, int], ...]  # milli of a device, and how many devices: a request each
+
+PICKED = NEVER + 1  # instead of milli: devices have to be picked
+
+
+class Ask(NamedTuple):
+    """What a pod kind asks of a kind of node.
+
+    Attributes:
+        milli: per device; NEVER where the kind does not serve, PICKED where devices are picked.
+        devices: how many; 0 for pods without a GPU.
+        size: rank of the device, for requests in MiB.
+        taken: milli-GPU in all.
+        steps: how devices are picked by best fit; empty where ``Chooser`` has to pick them.
+    """
+
+    milli: int
+    devices: int
+    size: int = 0
+    taken: int = 0
+    steps: Steps = ()
+
+    @property
+    def numbers(self) -> tuple[int, int, int, int]:
+        """All but the steps."""
+        return self[:4]
+
+
+_NO_GPU, _NO_USE, _BY_CHOOSER = Ask(0, 0), Ask(NEVER, 1), Ask(PICKED, 1)
 
 
 class KindScores:
@@ -18,17 +50,29 @@ class KindScores:
         self.scoring = scoring
         self.devices = len(kind)
         self.alike = len(set(kind)) <= 1
+        self.enough_cpu = self.load.enough_cpu if scoring.weighs else 1 << 62
+        self._kind = kind
 
-    def asks(self, chooser: Chooser, kind: int) -> tuple[int, int, int]:
-        """Milli, count and rank of a pod kind here; PICKED when ``Chooser`` has to pick."""
+    def asks(self, chooser: Chooser, kind: int) -> Ask:
+        """What a pod kind asks here; ``kind``: the number by which ``Chooser`` knows it."""
         requests = chooser.pod_kind.devices
         if not requests:
-            return 0, 0, 0
+            return _NO_GPU
         if not chooser.eligible(kind):
-            return NEVER, 1, 0
-        if len(requests) > 1 or not self.alike:
-            return PICKED, 1, 0
-        seats = chooser.seats(kind)
-        if requests[0].count > 1 and seats[0][1] != DEVICE_MILLI:
-            return PICKED, 1, 0
-        return seats[0][1], requests[0].count, min(keys.MOST_RANKS, seats[0][3])
+            return _NO_USE
+        if not self.alike:
+            return _BY_CHOOSER
+        device = self._kind[0]
+        order = sorted(requests, key=lambda r: (-r.milli, -r.mib))  # as ``assign`` has it
+        steps = tuple((share(r, device.usable_mib)[0], r.count) for r in order)
+        size = min(keys.MOST_RANKS, device.rank) if chooser.by_size else 0
+        taken = sum(milli * count for milli, count in steps)
+        (milli, count), *others = steps
+        if others or (count > 1 and milli != DEVICE_MILLI):
+            return Ask(PICKED, 1, size, taken, steps)
+        return Ask(milli, count, size, taken, steps)
+
+    @staticmethod
+    def by_chooser(ask: Ask) -> Ask:
+        """The same on a node where ``Chooser`` has to pick whatever there is to pick."""
+        return ask if ask in (_NO_GPU, _NO_USE) else _BY_CHOOSER

@@ -7,6 +7,7 @@ difference of two rows. In 32 bits: with weights that sum to WEIGHT nothing come
 Called by ``column`` and ``row``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -59,13 +60,18 @@ class KindLoad:
         self._needs, self._seats = len(needs), len(needs) + len(self._count)
         need_of = [need for need, _, _ in pods]
         self.tables = [_table(needs, need_of, i) for i in range(len(self.devices))]
+        nothing = np.zeros((DEVICE_MILLI + 1, self.width), dtype=np.int32)
+        self._each = self.tables[0] if self.tables else nothing
+        copies = self.base([DEVICE_MILLI] * len(kind))[self._seats :] // self._count_of
+        self.enough_cpu = int((copies * self._cpu.astype(np.int64)).max(initial=0))
+        """Milli-CPU of a node above which typical pods cannot tell how much there is."""
 
     @property
     def width(self) -> int:
         """Numbers in the description of a node."""
         return self._seats + len(self._gain)
 
-    def base(self, free_milli: list[int]) -> Small:
+    def base(self, free_milli: Sequence[int]) -> Small:
         """The description of a node from the free milli of its devices, in their order."""
         if len(self.tables) == 1:
             of_each = self.tables[0].take(free_milli, axis=0)
@@ -76,12 +82,26 @@ class KindLoad:
             found += self.tables[device][free]
         return found
 
+    def bases(self, free_milli: Ints, *, alike: bool) -> Small:
+        """[nodes, width] The same of many; ``alike``: all their devices are."""
+        if not alike:
+            return np.stack([self.base(free) for free in free_milli.tolist()])
+        found: Small = np.add.reduce(self._each.take(free_milli, axis=0), axis=1, dtype=np.int32)
+        return found
+
+    def change(self, held: Ints, left: Ints) -> Small:
+        """[devices, width] What descriptions change by where alike devices have less free."""
+        found = self._each.take(left, axis=0)
+        found -= self._each.take(held, axis=0)
+        return found
+
     def allowed(self, cpu_milli: Ints) -> "Allowed":
-        """What of the mix each amount of free CPU is enough for."""
-        ranks = np.searchsorted(self.steps, cpu_milli, side="right")
+        """What of the mix each amount of free CPU is enough for; a negative one, for nothing."""
+        ranks = self.steps.searchsorted(cpu_milli, side="right")
         # In floating point, where numpy divides faster: exact below 2**53.
-        copies = np.minimum(cpu_milli[:, None] / self._cpu, MOST_COPIES).astype(np.int32)
-        return Allowed(self._weight[ranks], copies)
+        held = np.maximum(cpu_milli, 0)[:, None] / self._cpu
+        copies = np.minimum(held, MOST_COPIES).astype(np.int32)
+        return Allowed(self._weight.take(ranks, axis=0), copies)
 
     def usable(self, nodes: Small, weight: Small) -> Small:
         """What typical pods can use of nodes so described, in milli-GPU times WEIGHT."""

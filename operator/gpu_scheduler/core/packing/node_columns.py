@@ -48,7 +48,8 @@ class Store:
         free = cluster.free_milli[a:b]
         if free and min(free) < 0:
             free = [max(0, milli) for milli in free]
-        self.irregular.discard(node)
+        if self.irregular:
+            self.irregular.discard(node)
         for milli, mib, usable in zip(
             free, cluster.free_mib[a:b], cluster.dev_usable_mib[a:b], strict=True
         ):

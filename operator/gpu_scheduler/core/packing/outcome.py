@@ -4,7 +4,9 @@ Built by ``column`` (many pod kinds on one node) and by ``row`` (one of them on 
 by ``scoring``.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from gpu_scheduler.core.model.arrays import Ints, Small
 from gpu_scheduler.core.packing.load import Allowed
@@ -16,20 +18,20 @@ class Outcomes:
 
     Attributes:
         fixed: what ``Scoring.fixed`` says of rank, device and what the pod takes.
-        state: number of the node's state in the batch.
-        total: milli-GPU free on the node before, one for each placement or the same for all.
-        taken: milli-GPU that the pod takes.
+        state: number of the node's state in the batch; one for all where there is but one.
+        total: milli-GPU free on the node before; so here.
+        taken: milli-GPU that the pod takes; so here.
         cpu: milli-CPU left on the node.
-        gpu: 1 when the pod takes a device, else 0.
+        gpu: 1 when the pod takes a device, else 0; so here.
         scarce: milli-GPU to pay for the node's scarcity.
     """
 
     fixed: Ints
     state: Ints | int
     total: Ints | int
-    taken: Ints
+    taken: Ints | int
     cpu: Ints
-    gpu: Ints
+    gpu: Ints | int
     scarce: Ints
 
 
@@ -41,11 +43,15 @@ class Described:
     allowed: Allowed
 
 
-@dataclass(slots=True)
-class Picked:
-    """A placement worked out by ``Chooser``: free milli of the node afterwards, left, size."""
+class Picked(NamedTuple):
+    """A placement on devices that were picked.
 
-    at: int  # number of the class, in a column
-    free_milli: list[int]
+    Attributes:
+        free_milli: of the devices of the node afterwards; in any order where they are alike.
+        left: milli left on those that the pod has.
+        size: rank of the devices, for requests in MiB.
+    """
+
+    free_milli: Sequence[int]
     left: int
     size: int

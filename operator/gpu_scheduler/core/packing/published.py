@@ -21,7 +21,7 @@ def sigmoid_points(growth: Ints) -> Ints:
     return found
 
 
-def left_over(cpu_milli: Ints, most_cpu: int, gpu_milli: Ints, most_gpu: int) -> Ints:
+def left_over(cpu_milli: Ints, most_cpu: int, gpu_milli: Ints | int, most_gpu: int) -> Ints:
     """CPU and GPU left on a node, each as a share of the largest node, in 1/SCALE."""
     found: Ints = cpu_milli * SCALE // max(1, most_cpu) + gpu_milli * SCALE // max(1, most_gpu)
     return found

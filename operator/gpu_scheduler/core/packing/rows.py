@@ -14,9 +14,8 @@ from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing import keys
-from gpu_scheduler.core.packing.classes import PICKED, classify
-from gpu_scheduler.core.packing.column import Column
-from gpu_scheduler.core.packing.kinds import KindScores
+from gpu_scheduler.core.packing.classes import Classes, classify
+from gpu_scheduler.core.packing.kinds import Ask, KindScores
 from gpu_scheduler.core.packing.load import NEVER
 from gpu_scheduler.core.packing.node_columns import Store
 
@@ -29,8 +28,8 @@ class Rows:
         self._nodes = len(snapshot.kind)
         self.demands: list[Demand] = []
         self.at: dict[Demand, int] = {}
-        self.used: set[Demand] = set()
-        self._most_memory = self._most_ephemeral = 0
+        self.used: dict[Demand, None] = {}  # since the last trim, those asked for last at the end
+        self.most_cpu = self._most_memory = self._most_ephemeral = 0
         self._choosy = False  # whether a pod kind cannot go everywhere
         self._reset(8)
 
@@ -47,25 +46,26 @@ class Rows:
         pod_kind = demand.pod_kind
         self.demands.append(demand)
         self.at[demand] = at
-        self._cpu[at] = pod_kind.cpu_milli
         self._memory[at], self._ephemeral[at] = pod_kind.memory_bytes, pod_kind.ephemeral_bytes
         self.usable[at] = False
         self.usable[at, demand.usable] = True
         self._choosy |= len(demand.usable) < self._nodes
-        self.least_scarce[at] = self._scarce[demand.could].min() if demand.could else 0
+        least = self._scarce[demand.could].min() if demand.could else 0
+        self._wants[:, at] = pod_kind.cpu_milli, least
         for number, kind in enumerate(self._kinds):
-            milli, count, rank = kind.asks(demand.chooser, number)
-            self._asks[number][:, at] = milli, count, rank
-            self._alone[number].append(count == 1 and 0 < milli < NEVER)
+            ask = kind.asks(demand.chooser, number)
+            self._asks[number].append(ask)
+            self._alone[number].append(ask.devices == 1 and 0 < ask.milli < NEVER)
+        self.most_cpu = max(self.most_cpu, pod_kind.cpu_milli)
         self._most_memory = max(self._most_memory, pod_kind.memory_bytes)
         self._most_ephemeral = max(self._most_ephemeral, pod_kind.ephemeral_bytes)
-        self._columns.clear()
-        self._picked.clear()
+        self._looks.clear()
+        self._irregular.clear()
         return at
 
     def trim(self, most: int) -> bool:
         """Drop rows that were not used since the last call when there are more than ``most``."""
-        used, self.used = self.used, set()
+        used, self.used = self.used, {}
         if self.count <= most:
             return False
         kept = [demand for demand in self.demands if demand in used]
@@ -76,34 +76,28 @@ class Rows:
             self.keys[self.add(demand)] = row
         return True
 
-    def column(self, kind: int) -> Column:
-        """All rows on a regular node of a kind."""
-        column = self._columns.get(kind)
-        if column is None:
-            milli, count, size = self._asks[kind][:, : self.count]
-            column = self._columns[kind] = self._column(kind, milli, count, size)
-        return column
+    def look(self, kind: int, *, irregular: bool = False) -> Classes:
+        """All rows on a node of a kind."""
+        looks = self._irregular if irregular else self._looks
+        look = looks.get(kind)
+        if look is None:
+            asks = self._asks[kind]
+            if irregular:
+                asks = [self._kinds[kind].by_chooser(ask) for ask in asks]
+            look = looks[kind] = classify(self._kinds[kind], asks, self._wants[:, : self.count])
+        return look
 
-    def column_picked(self, kind: int) -> Column:
-        """All rows on a node where Chooser has to pick whatever there is to pick."""
-        column = self._picked.get(kind)
-        if column is None:
-            milli, count, size = self._asks[kind][:, : self.count]
-            milli = np.where((milli == 0) | (milli == NEVER), milli, PICKED)
-            column = self._picked[kind] = self._column(kind, milli, np.minimum(count, 1), size)
-        return column
+    def wants(self, at: int) -> tuple[int, int]:
+        """The CPU of a row, and the scarcity of the least scarce node that it could use."""
+        cpu, least = self._wants[:, at].tolist()
+        return cpu, least
 
-    def _column(self, kind: int, milli: Ints, count: Ints, size: Ints) -> Column:
-        wants = self._cpu[: self.count], self.least_scarce[: self.count]
-        return Column(classify(milli, count, size, wants), self._kinds[kind])
-
-    def asks(self, kind: int, at: int) -> tuple[int, int, int]:
-        """Milli, count and size of a row on a kind of node, as in ``Classes``."""
-        milli, count, size = self._asks[kind][:, at].tolist()
-        return milli, count, size
+    def asks(self, kind: int, at: int) -> Ask:
+        """What a row asks of a kind of node."""
+        return self._asks[kind][at]
 
     def alone(self, kind: int, at: int) -> bool:
-        """Whether a row is a lone request of one device there that ``Chooser`` need not pick."""
+        """Whether a row is a lone request of one device there that nobody need pick."""
         return self._alone[kind][at]
 
     def rank_of(self, choice: Choice) -> int:
@@ -119,12 +113,14 @@ class Rows:
         if cluster.free_pods[node] <= 0:
             return np.full(n, keys.BLOCKED)
         memory, ephemeral = cluster.free_memory_bytes[node], cluster.free_ephemeral_bytes[node]
-        enough = memory >= self._most_memory and ephemeral >= self._most_ephemeral
-        if enough and not self._choosy:
+        little = memory < self._most_memory, ephemeral < self._most_ephemeral
+        if not (self._choosy or any(little)):
             return column
         fits = self.usable[:n, node]
-        if not enough:
-            fits = fits & (self._memory[:n] <= memory) & (self._ephemeral[:n] <= ephemeral)
+        if little[0]:
+            fits = fits & (self._memory[:n] <= memory)
+        if little[1]:
+            fits = fits & (self._ephemeral[:n] <= ephemeral)
         return np.where(fits, column, keys.BLOCKED)
 
     def admit_row(self, at: int, mirror: Store) -> None:
@@ -135,22 +131,19 @@ class Rows:
     def _reset(self, size: int) -> None:
         self.keys = np.full((size, self._nodes), keys.BLOCKED)
         self.usable = np.zeros((size, self._nodes), dtype=np.bool_)
-        self._cpu, self._memory, self._ephemeral, self.least_scarce = np.zeros(
-            (4, size), dtype=np.int64
-        )
-        self._asks = [np.zeros((3, size), dtype=np.int64) for _ in self._kinds]
+        self._memory, self._ephemeral = np.zeros((2, size), dtype=np.int64)
+        self._wants = np.zeros((2, size), dtype=np.int64)
+        self._asks: list[list[Ask]] = [[] for _ in self._kinds]
         self._alone: list[list[bool]] = [[] for _ in self._kinds]
-        self._most_memory = self._most_ephemeral = 0
+        self.most_cpu = self._most_memory = self._most_ephemeral = 0
         self._choosy = False
-        self._columns: dict[int, Column] = {}
-        self._picked: dict[int, Column] = {}
+        self._looks: dict[int, Classes] = {}
+        self._irregular: dict[int, Classes] = {}
 
     def _grow(self) -> None:
         self.keys, self.usable = _doubled(self.keys), _doubled(self.usable)
-        self._cpu, self._memory = _doubled(self._cpu), _doubled(self._memory)
-        self._ephemeral = _doubled(self._ephemeral)
-        self.least_scarce = _doubled(self.least_scarce)
-        self._asks = [_doubled(asks, axis=1) for asks in self._asks]
+        self._memory, self._ephemeral = _doubled(self._memory), _doubled(self._ephemeral)
+        self._wants = _doubled(self._wants, axis=1)
 
 
 Array = TypeVar("Array", bound=npt.NDArray[Any])

@@ -30,18 +30,25 @@ class Scoring:
         """Whether outcomes have to be described."""
         return self.packing in (Packing.FRAGMENTATION, Packing.FGD)
 
-    def fixed(self, left: Ints, size: Ints, taken: Ints) -> Ints:
-        """The part of a key that does not depend on the rest of the node.
+    def fixed(self, size: Ints | int, taken: Ints | int) -> Ints | int:
+        """The part of a key that does not depend on the node: with nothing left on the devices.
 
         Args:
-            left: milli left on the devices that the pod takes.
             size: rank of the device, for requests in MiB.
             taken: milli that the pod takes of the node.
         """
-        zero = np.zeros_like(left)
         if self.packing is Packing.SPREAD:
-            return keys.pack(size, zero, keys.MOST_LEFT - left, keys.MOST_LEFT + taken)
-        return keys.pack(size, zero, left, -taken)
+            return keys.pack(size, 0, keys.MOST_LEFT, keys.MOST_LEFT + taken)
+        return keys.pack(size, 0, 0, -taken)
+
+    def with_left(self, fixed: Ints | int, left: Ints) -> Ints:
+        """The same with so many milli left on the devices that the pod takes."""
+        found: Ints
+        if self.packing is Packing.SPREAD:
+            found = fixed - (left << keys.NODE_BITS)
+        else:
+            found = fixed + (left << keys.NODE_BITS)
+        return found
 
     def keys(
         self, load: KindLoad, described: Described | None, after: Outcomes, devices: int
@@ -89,6 +96,6 @@ def growth(load: KindLoad, described: Described, after: Outcomes, copies_percent
     use = load.usable(nodes, allowed.weight).astype(np.int64) * (100 - copies_percent)
     if copies_percent:
         use += load.used(nodes, allowed.copies).astype(np.int64) * copies_percent
-    states = len(nodes) - len(after.taken)
+    states = len(nodes) - len(after.fixed)
     found: Ints = use[after.state] - use[states:] - after.taken * UNIT
     return found

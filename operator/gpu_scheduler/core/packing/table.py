@@ -2,9 +2,14 @@
 
 Each pod kind that was asked about has a row. When a node changes its column is worked out for all
 rows at once, and remembered by the node's state: in a cluster of equal nodes most states have been
-seen before. Invariant: after ``best`` the least key of a row is what a full scan would choose.
-Called by ``scores``.
+seen before. Where nodes differ, the states that the next placements would leave are worked out
+together with one that is missing; whether they come changes no key. Invariant: after ``best`` the
+least key of a row is what a full scan would choose. Called by ``scores``.
 """
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -14,21 +19,33 @@ from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing import keys
-from gpu_scheduler.core.packing.classes import PICKED
-from gpu_scheduler.core.packing.column import Column
-from gpu_scheduler.core.packing.kinds import KindScores
+from gpu_scheduler.core.packing.column import column_of, columns_of
+from gpu_scheduler.core.packing.kinds import PICKED, KindScores
 from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.node_columns import Store
 from gpu_scheduler.core.packing.outcome import Picked
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.core.packing.row import row_keys
+from gpu_scheduler.core.packing.row import row_of
 from gpu_scheduler.core.packing.rows import Rows
 from gpu_scheduler.core.packing.scarcity import scarcity_milli
 from gpu_scheduler.core.packing.scoring import Scoring
+from gpu_scheduler.core.packing.several import UNSURE, best_fit, swapped
+from gpu_scheduler.core.packing.states import States
 
 _MOST_STATES = 20_000  # remembered columns
 _MOST_ROWS = 256  # kept between cycles
+_FEW = 500  # nodes that are scored one by one, though they may be alike
 _ROW_CHUNK = 2_000  # nodes scored together: bounds the memory of one step
+_COLUMN_CHUNK = 250
+_AHEAD = 16  # columns worked out before they are asked for, at most
+
+# Looking ahead goes on as long as two of three columns so found are asked for: each costs credit,
+# and those asked for earn more. One that is missing earns a little, so that it is tried again.
+_COST_OF_LOOKING = 2
+_COST, _EARNED, _EARNED_MISSING, _LOOK_FROM, _MOST_CREDIT = 32, 48, 1, 256, 2048
+
+# What of a node decides its keys: kind, scarcity, free milli-CPU and free milli of the devices.
+State = tuple[int, int, int, tuple[int, ...]]
 
 
 class ScoreTable:
@@ -50,7 +67,10 @@ class ScoreTable:
         self._scarce_of: list[int] = self._scarce.tolist()
         self._mirror = Store(snapshot, [kind.alike for kind in self._kinds])
         self._rows = Rows(snapshot, self._scarce, self._kinds)
-        self._columns: dict[tuple[object, ...], Ints] = {}
+        self._enough_cpu: list[int] = []  # by kind: more makes no difference to any row
+        self._columns: dict[State, Ints] = {}
+        self._foreseen: set[State] = set()  # worked out ahead, and not asked for yet
+        self._credit = 0  # for looking ahead: earned by columns that were there, spent on others
         self._seen = len(snapshot.changed)
 
     def best(self, demand: Demand, barred: Flags | None = None) -> tuple[int, Choice] | None:
@@ -82,18 +102,21 @@ class ScoreTable:
     def renew(self) -> None:
         """A new cycle begins: score what changed, and drop rows nobody asked for if many are."""
         if self._rows.trim(_MOST_ROWS):
-            self._columns.clear()
+            self._forget()
         self._catch_up()
         self._seen = 0  # the session clears the list of changes
+        self._credit = 0
 
     def _row(self, demand: Demand) -> Ints:
         self._catch_up()
         at = self._rows.at.get(demand)
         if at is None:
             at = self._rows.add(demand)
-            self._columns.clear()
+            self._forget()
             self._fill(at, demand)
-        self._rows.used.add(demand)
+        used = self._rows.used
+        used.pop(demand, None)
+        used[demand] = None
         found: Ints = self._rows.keys[at]
         return found
 
@@ -103,33 +126,142 @@ class ScoreTable:
             return
         recent = changed[self._seen :]
         self._seen = len(changed)
-        rows = self._rows
-        for node in recent if len(recent) == 1 else dict.fromkeys(recent):
+        if len(recent) == 1:
+            self._mirror.changed(recent[0])
+            self._renew(recent, fresh=True)
+            return
+        nodes = list(dict.fromkeys(recent))
+        for node in nodes:
             self._mirror.changed(node)
-            if rows.count:
-                rows.keys[: rows.count, node] = rows.admit(node, self._column(node))
+        for begin in range(0, len(nodes), _COLUMN_CHUNK):
+            chunk = nodes[begin : begin + _COLUMN_CHUNK]
+            self._prepare(chunk)
+            self._renew(chunk, fresh=False)
 
-    def _column(self, node: int) -> Ints:
-        mirror, kind = self._mirror, self._snapshot.kind[node]
-        if node in mirror.irregular:
-            return self._scored(node, self._rows.column_picked(kind))
-        state = (kind, self._scarce_of[node], mirror.of(node))
+    def _renew(self, nodes: list[int], *, fresh: bool) -> None:
+        """The keys of nodes; ``fresh``: those of all others are up to date."""
+        rows, count = self._rows, self._rows.count
+        for node in nodes if count else ():
+            rows.keys[:count, node] = rows.admit(node, self._column(node, fresh=fresh))
+
+    def _state(self, node: int) -> State:
+        kind, (cpu, free) = self._snapshot.kind[node], self._mirror.of(node)
+        enough = self._enough_cpu[kind]
+        return kind, self._scarce_of[node], cpu if cpu < enough else enough, free
+
+    def _column(self, node: int, *, fresh: bool) -> Ints:
+        """The keys of all rows on a node, whether they may go there or not."""
+        if node in self._mirror.irregular:
+            return self._column_of(node, self._state(node), irregular=True)
+        state = self._state(node)
         column = self._columns.get(state)
         if column is None:
-            if len(self._columns) >= _MOST_STATES:
-                self._columns.clear()
-            column = self._columns[state] = self._scored(node, self._rows.column(kind))
+            self._credit += _EARNED_MISSING
+            ahead = self._ahead(node) if fresh and self._credit > _LOOK_FROM else {}
+            if ahead:
+                self._work_out(ahead | {state: node})
+                self._foreseen.update(s for s in ahead if s in self._columns)
+                self._credit -= (_COST_OF_LOOKING + len(ahead)) * _COST
+            else:
+                if len(self._columns) >= _MOST_STATES:
+                    self._forget()
+                self._columns[state] = self._column_of(node, state)
+            column = self._columns[state]
+        elif state in self._foreseen:
+            self._foreseen.remove(state)
+            self._credit = min(self._credit + _EARNED, _MOST_CREDIT)
         return column
 
-    def _scored(self, node: int, column: Column) -> Ints:
-        """The keys of all pod kinds on one node, whether they may go there or not."""
-        cpu, free = self._mirror.of(node)
-        picked = [
-            placement
-            for at, row in column.look.hard
-            if (placement := self._picked(at, self._rows.demands[row], node)) is not None
-        ]
-        return column.keys(list(free), cpu, self._scarce_of[node], picked)
+    def _forget(self) -> None:
+        """All columns, because there are too many or the rows are other ones."""
+        most_cpu = self._rows.most_cpu
+        self._enough_cpu = [kind.enough_cpu + most_cpu for kind in self._kinds]
+        self._columns.clear()
+        self._foreseen.clear()
+
+    def _prepare(self, nodes: list[int]) -> None:
+        """Work out the columns of many nodes together."""
+        if not self._rows.count:
+            return
+        missing: dict[State, int | None] = {}
+        for node in nodes:
+            if node not in self._mirror.irregular and (s := self._state(node)) not in self._columns:
+                missing.setdefault(s, node)
+        self._work_out(missing)
+
+    def _ahead(self, node: int) -> dict[State, int | None]:
+        """States that come next if pods of the kinds asked for last go to their best nodes.
+
+        But for ``node``, whose keys are not known yet.
+        """
+        rows, mirror, found = self._rows, self._mirror, dict[State, int | None]()
+        last = list(islice(reversed(rows.used), _AHEAD))
+        each = min(_AHEAD // max(1, len(last)), len(self._scarce_of))
+        for demand in last:
+            at = rows.at.get(demand)
+            if at is None:
+                continue
+            row = rows.keys[at]
+            best = row.argpartition(each - 1)[:each].tolist() if each > 1 else [int(row.argmin())]
+            for n in best:
+                if n != node and row[n] != keys.BLOCKED and n not in mirror.irregular:
+                    state = self._after(at, n)
+                    if state is not None and state not in self._columns:
+                        found[state] = None
+        return found
+
+    def _after(self, at: int, node: int) -> State | None:
+        """The state of a node once a pod is there, if that can be said at once."""
+        kind, scarce, _, free = self._state(node)
+        ask, demand = self._rows.asks(kind, at), self._rows.demands[at]
+        if self._rows.alone(kind, at):
+            left = self._scoring.left_of(int(self._rows.keys[at, node]))
+            free = swapped(free, left + ask.milli, left)
+        elif ask.devices:
+            fit = best_fit(free, ask) if ask.steps else UNSURE
+            if not isinstance(fit, Picked):
+                return None
+            free = tuple(fit.free_milli)
+        cpu = self._snapshot.cluster.free_cpu_milli[node] - demand.pod_kind.cpu_milli
+        return kind, scarce, min(cpu, self._enough_cpu[kind]), free
+
+    def _work_out(self, wanted: Mapping[State, int | None]) -> None:
+        """Remember the columns of states; of nodes that are in them, or None: of no node yet."""
+        if len(self._columns) + len(wanted) > _MOST_STATES:
+            self._forget()
+        by_kind: dict[int, list[State]] = {}
+        for state in wanted:
+            by_kind.setdefault(state[0], []).append(state)
+        for kind, states in by_kind.items():
+            vague: set[int] = set()  # states of no node yet for which there is a search to do
+            search = partial(self._picked_in, [wanted[state] for state in states], vague)
+            _, scarce, cpu, free = zip(*states, strict=True)
+            batch = States(
+                np.array(free, dtype=np.int64).reshape(len(states), -1),
+                np.array(cpu, dtype=np.int64),
+                np.array(scarce, dtype=np.int64),
+            )
+            found = columns_of(self._kinds[kind], self._rows.look(kind), batch, search)
+            for number, state in enumerate(states):
+                if number not in vague:
+                    self._columns[state] = found[number]
+
+    def _picked_in(
+        self, nodes: Sequence[int | None], vague: set[int], state: int, row: int
+    ) -> Picked | None:
+        """The devices for a row in one of the states of these nodes."""
+        node = nodes[state]
+        if node is None:
+            vague.add(state)
+            return None
+        return self._picked(self._rows.demands[row], node)
+
+    def _column_of(self, node: int, state: State, *, irregular: bool = False) -> Ints:
+        """The column of one node; on irregular ones devices are picked one pod kind at a time."""
+        kind, scarce, cpu, free = state
+        look = self._rows.look(kind, irregular=irregular)
+        search = partial(self._picked_in, [node], set())
+        return column_of(self._kinds[kind], look, (free, cpu, scarce), search)
 
     def _fill(self, at: int, demand: Demand) -> None:
         """The new row, node by node of each kind."""
@@ -138,39 +270,37 @@ class ScoreTable:
         row[:] = keys.BLOCKED
         usable, regular = rows.usable[at], mirror.regular()
         for kind, members in enumerate(mirror.members):
-            asks = rows.asks(kind, at)
-            for begin in range(0, len(members), _ROW_CHUNK):
-                nodes = members[begin : begin + _ROW_CHUNK]
-                nodes = nodes[usable[nodes] & regular[nodes]]
-                hard = asks[0] == PICKED
-                picked = self._picked_on(nodes, demand) if hard else ([], [])
-                if len(nodes) and (picked[0] or not hard):
-                    scarce = np.maximum(0, self._scarce[nodes] - rows.least_scarce[at])
-                    states = (*mirror.of_many(kind, nodes), scarce)
-                    cpu_milli = demand.pod_kind.cpu_milli
-                    row[nodes] = row_keys(self._kinds[kind], asks, cpu_milli, states, picked)
+            members = members[usable[members] & regular[members]]
+            if len(members):
+                row[members] = self._row_of(at, kind, members)
         for node in np.flatnonzero(usable & ~regular).tolist():
-            row[node] = self._scored(node, rows.column_picked(self._snapshot.kind[node]))[at]
+            row[node] = self._column_of(node, self._state(node), irregular=True)[at]
         rows.admit_row(at, mirror)
 
-    def _picked_on(self, nodes: Ints, demand: Demand) -> tuple[list[Picked], list[tuple[int, int]]]:
-        """The same on regular nodes of one kind; those in the same state share the placement."""
-        known: dict[tuple[int, tuple[int, ...]], int] = {}
-        found: list[Picked] = []
-        where: list[tuple[int, int]] = []
-        for number, node in enumerate(nodes.tolist()):
-            state = self._mirror.of(node)
-            which = known.get(state)
-            if which is None:
-                placement = self._picked(0, demand, node)
-                which = known[state] = -1 if placement is None else len(found)
-                if placement is not None:
-                    found.append(placement)
-            if which >= 0:
-                where.append((number, which))
-        return found, where
+    def _row_of(self, at: int, kind: int, nodes: Ints) -> Ints:
+        """[nodes] The keys of one row on regular nodes of a kind; those in the same state share."""
+        states = States(*self._mirror.of_many(kind, nodes), self._scarce[nodes])
+        rows, ask = self._rows, self._rows.asks(kind, at)
+        if len(nodes) < _FEW and (ask.milli != PICKED or ask.steps):
+            first = like = np.arange(len(nodes))
+        else:
+            first, like = states.distinct()
+        found = np.empty(len(first), dtype=np.int64)
+        for begin in range(0, len(first), _ROW_CHUNK):
+            chunk = first[begin : begin + _ROW_CHUNK]
+            search = partial(self._picked_of, rows.demands[at], nodes[chunk].tolist())
+            found[begin : begin + _ROW_CHUNK] = row_of(
+                self._kinds[kind], ask, rows.wants(at), states.take(chunk), search
+            )
+        row: Ints = found[like]
+        return row
 
-    def _picked(self, at: int, demand: Demand, node: int) -> Picked | None:
+    def _picked_of(
+        self, demand: Demand, nodes: Sequence[int], state: int, _row: int
+    ) -> Picked | None:
+        return self._picked(demand, nodes[state])
+
+    def _picked(self, demand: Demand, node: int) -> Picked | None:
         snapshot, pod_kind = self._snapshot, demand.pod_kind
         if not pod_kind.devices or snapshot.cluster.free_cpu_milli[node] < pod_kind.cpu_milli:
             return None
@@ -181,5 +311,4 @@ class ScoreTable:
         free = snapshot.cluster.free_milli[base : snapshot.cluster.first[node + 1]]
         for _, device, milli, _ in choice.picks:
             free[device - base] -= milli
-        size = self._rows.rank_of(choice)
-        return Picked(at, free, choice.left_milli, size)
+        return Picked(free, choice.left_milli, self._rows.rank_of(choice))

@@ -1,5 +1,8 @@
 """The table of scores against a scan of all nodes by definition, for each policy."""
 
+from random import Random
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,6 +13,7 @@ from tests.unit.core.packing.mixes import PODS, mixes, pods
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import PodKind, ProjectName
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.packing.mix import Mix, mix_of
@@ -102,6 +106,40 @@ def test_the_table_names_the_node_and_the_device_that_a_scan_would(
         assert (found and (found[0], found[1].left_milli)) == expected
         if found is not None:
             snapshot.take(found[0], step, found[1].picks, TEAM)
+
+
+POD = st.sampled_from([pod for pod in PODS if not pod.where.selector])
+
+
+@settings(deadline=None, max_examples=100)
+@given(steps=st.lists(POD, max_size=60), mix=mixes(), seed=st.integers(0, 9))
+def test_looking_ahead_changes_nothing_on_nodes_that_all_differ(
+    steps: list[PodKind], mix: Mix, seed: int
+):
+    def places(look_from: int) -> list[tuple[int, Choice] | None]:
+        snapshot = Snapshot(differing(12, Random(seed)))
+        demands = {each: Demand(each, snapshot) for each in steps}
+        table, found = ScoreTable(snapshot, Packing.FRAGMENTATION, mix), []
+        with patch("gpu_scheduler.core.packing.table._LOOK_FROM", look_from):
+            for step in steps:
+                found.append(table.best(demands[step]))
+                if found[-1] is not None:
+                    snapshot.take(found[-1][0], step, found[-1][1].picks, TEAM)
+        return found
+
+    assert places(-(1 << 40)) == places(1 << 40)
+
+
+def differing(nodes: int, random: Random) -> Cluster:
+    """Nodes of which no two have the same devices free and the same CPU."""
+    builder = ClusterBuilder()
+    for n in range(nodes):
+        builder.node(f"n{n}", random.choice([2, 4]), cpu_milli=random.randrange(4000, 64_000))
+    state = builder.obj()
+    for device, usable in enumerate(state.dev_usable_mib):
+        free = random.choice([0, 1000, 500, random.randrange(1000)])
+        state.free_milli[device], state.free_mib[device] = free, free * usable // 1000
+    return state
 
 
 def best(builder: ClusterBuilder, pod: PodKind, packing: Packing, mix: Mix) -> tuple[str, str]:
