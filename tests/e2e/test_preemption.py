@@ -34,7 +34,10 @@ WORK = template(container(PROGRAM), terminationGracePeriodSeconds=30)
 
 @contextmanager
 def last_words(cluster: Running, pods: list[Json]) -> Iterator[dict[str, Future[str]]]:
-    """What pods print until they end, by index; an evicted pod's log is gone with it."""
+    """What pods print until they end, by index; an evicted pod's log is gone with it.
+
+    Where a test fails its pods are deleted, or it would wait for their last words for ever.
+    """
 
     def follow(pod: Json) -> str:
         meta = pod["metadata"]
@@ -42,7 +45,13 @@ def last_words(cluster: Running, pods: list[Json]) -> Iterator[dict[str, Future[
         return cluster.kubectl("logs", "--follow", *where, check=False).stdout
 
     with ThreadPoolExecutor(len(pods)) as threads:
-        yield {index(pod): threads.submit(follow, pod) for pod in pods}
+        try:
+            yield {index(pod): threads.submit(follow, pod) for pod in pods}
+        except BaseException:
+            for meta in (pod["metadata"] for pod in pods):
+                where = ("-n", meta["namespace"], meta["name"])
+                cluster.kubectl("delete", "pod", *where, "--grace-period=1", check=False)
+            raise
 
 
 def index(pod: Json) -> str:
@@ -65,12 +74,13 @@ def running(tenant: Tenant, job: str, pods: int) -> list[Json]:
     return sorted(answer, key=index)
 
 
-def leaving(tenant: Tenant, job: str) -> Json:
-    """Until a pod of the job is about to go; the pod."""
+def that_gave_way(tenant: Tenant, job: str, before: list[Json]) -> Json:
+    """Until one of these pods of the job is about to go, or gone; the pod as it was."""
 
     def found() -> Json | None:
-        gone = (p for p in tenant.pods(job) if p["metadata"].get("deletionTimestamp"))
-        return next(gone, None)
+        there = (p["metadata"] for p in tenant.pods(job))
+        stay = {meta["uid"] for meta in there if not meta.get("deletionTimestamp")}
+        return next((pod for pod in before if pod["metadata"]["uid"] not in stay), None)
 
     pod: Json = until(found, lambda: f"a pod of {job} gives way: {tenant.job(job)}", 60)
     return pod
@@ -100,7 +110,7 @@ def test_a_preempted_trial_runs_again_and_succeeds(operated: Running, tenant: Te
         message = tenant.wait_reason("trials", "Preempted")
         assert f"{tenant.name}/urgent" in message
         assert tenant.status("trials")["preemptedBy"] == f"{tenant.name}/urgent"
-        gone = leaving(tenant, "trials")
+        gone = that_gave_way(tenant, "trials", before)
         said = words[index(gone)].result(timeout=60)
         assert said.split("\n")[:3] == ["started", "told to stop", "cleaned up"]
         (other,) = [pod for pod in before if index(pod) != index(gone)]
@@ -231,7 +241,7 @@ def test_a_reclaimed_interactive_job_above_its_quota_runs_again_and_succeeds(
         message = tenant.wait_reason("notes", "Preempted")
         assert f"{owner.name}/own" in message
         assert tenant.status("notes")["preemptedBy"] == f"{owner.name}/own"
-        gone = leaving(tenant, "notes")
+        gone = that_gave_way(tenant, "notes", before)
         said = words[index(gone)].result(timeout=60)
         assert said.split("\n")[:3] == ["started", "told to stop", "cleaned up"]
         running(owner, "own", 1)
