@@ -18,12 +18,13 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests.perf.long_queue import LongQueue
 from tests.perf.report import planner
 from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
 from tests.unit.core.peer_builders import apart, peers, spread
 
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Plan
+from gpu_scheduler.core.model.decision import Plan, Waits
 from gpu_scheduler.core.model.peers import PodRules
 from gpu_scheduler.core.model.promises import FAIR, NOTHING
 from gpu_scheduler.core.model.request import DeviceRequest, NodeFilter, PodKind, WaitingJob
@@ -38,6 +39,7 @@ TRACE = Path(__file__).resolve().parents[1] / "fixtures" / "traces" / "openb"
 PROJECTS = projects(*(project(f"team-{i}", 10_000_000) for i in range(10)))
 GIB = 1 << 30
 CYCLES = 50  # incremental ones
+LEAST_FOLLOWED = 20  # cycles of a long queue
 
 
 @dataclass(slots=True)
@@ -198,6 +200,17 @@ SCENES: dict[str, Callable[[], Scene]] = {
     ),
 }
 
+QUEUES: dict[str, Callable[[], LongQueue]] = {
+    "160 GPUs full, 5,000 jobs wait, 1 project": lambda: LongQueue(5_000, 1),
+    "160 GPUs full, 5,000 jobs wait, 5 projects": lambda: LongQueue(5_000, 5),
+    "160 GPUs full, 50,000 jobs wait, 1 project": lambda: LongQueue(50_000, 1),
+    "160 GPUs full, 50,000 jobs wait, 5 projects": lambda: LongQueue(50_000, 5),
+    "the same, five times as much quota: room is kept": lambda: LongQueue(
+        50_000, 5, quota_milli=800_000
+    ),
+    "160 GPUs full, 1,000 jobs of 200 pods wait, 5 projects": lambda: LongQueue(1_000, 5, 200),
+}
+
 
 def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
     """CPU milliseconds of the first cycle and of the next ones, and what was decided.
@@ -205,7 +218,7 @@ def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
     With the promises that the operator gives by default.
     """
     scene, session, memory = make(), Session(), NOTHING
-    seconds, result = [], Plan((), ())
+    seconds, result = [], Plan((), Waits())
     gc.set_threshold(50_000, 20, 100)  # as the operator has it
     gc.collect()
     gc.freeze()
@@ -224,6 +237,24 @@ def measure(make: Callable[[], Scene], repeat: int) -> dict[str, float]:
         seconds.append(time.process_time() - start)
         memory = result.memory
     gc.unfreeze()
+    return _told(seconds, result)
+
+
+def follow(make: Callable[[], LongQueue], repeat: int) -> dict[str, float]:
+    """The same of a queue of which a few start in each cycle."""
+    queue, session, seconds = make(), Session(), []
+    gc.set_threshold(50_000, 20, 100)  # as the operator has it
+    gc.collect()
+    gc.freeze()
+    for _ in range(1 + repeat):
+        queue.plan(session)
+        seconds.append(queue.seconds)
+        queue.go_on()
+    gc.unfreeze()
+    return _told(seconds, queue.last)
+
+
+def _told(seconds: Sequence[float], result: Plan) -> dict[str, float]:
     median = statistics.median(seconds[1:])
     return {
         "first_ms": round(seconds[0] * 1000, 1),
@@ -258,7 +289,8 @@ def one_by_one(packing: Packing) -> dict[str, float]:
 def figures(repeat: int) -> dict[str, Any]:
     """Everything, as JSON."""
     return {
-        "cycles": {name: measure(make, repeat) for name, make in SCENES.items()},
+        "cycles": {name: measure(make, repeat) for name, make in SCENES.items()}
+        | {name: follow(make, max(repeat, LEAST_FOLLOWED)) for name, make in QUEUES.items()},
         "openb": {str(p): one_by_one(p) for p in (Packing.FRAGMENTATION, Packing.BEST_FIT)},
     }
 

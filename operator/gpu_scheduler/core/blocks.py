@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.decision import Grant, Reservation, ReservationKind
-from gpu_scheduler.core.model.request import PodUID, ProjectName, WaitingJob, WaitingPod
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName, WaitingJob, WaitingPod
 from gpu_scheduler.core.model.resources import NodeResources
 from gpu_scheduler.core.model.snapshot import Picks, Snapshot
-from gpu_scheduler.core.order import job_rank
+from gpu_scheduler.core.order import FIRST, JobRank, job_rank
 from gpu_scheduler.core.peer_masks import Peers
 from gpu_scheduler.core.placement import Placement, milli_of
 from gpu_scheduler.core.pod_group import PodGroup
@@ -170,6 +170,15 @@ class Blocks:
         if block.in_force:
             self.release(block)
         del self.by_pod[block.hold.pod]
+
+    def jobs(self) -> set[JobKey]:
+        """For whom room is kept."""
+        return {block.group.job.key for block in self.by_pod.values()}
+
+    def last_rank(self, project: ProjectName) -> JobRank:
+        """That of the last job of a project for which room is kept; before all others: none."""
+        jobs = (b.group.job for b in self.by_pod.values() if b.group.job.project == project)
+        return max(map(job_rank, jobs), default=FIRST)
 
     def of_group(self, group: PodGroup) -> list[Block]:
         """What is kept for a group."""

@@ -19,7 +19,7 @@ from gpu_scheduler.core.model.request import Project
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.placement import Placement
-from gpu_scheduler.core.pod_group import PodGroup
+from gpu_scheduler.core.pod_group import PodGroup, Sort
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.solver import Scope, Solver
 
@@ -58,12 +58,13 @@ class Consolidation:
     def _deserving(self, queue: Queue) -> Iterator[PodGroup]:
         """The first few that need several GPUs and wait, in order; one of a job."""
         asked, last = 0, ""
-        for group in queue.pending:
+        passed: set[Sort] = set()
+        for group in queue.groups(passed):
             if asked == MOST_ASKED:
                 return
-            if group.job.key == last or self._blocks.freed_for(group) or not group.startable:
-                continue
-            if sum(r.count for pod, _ in group.members for r in pod.pod_kind.devices) > 1:
+            if not group.startable or group.needs.devices <= 1:
+                passed.add(group.sort)
+            elif group.job.key != last and not self._blocks.freed_for(group):
                 last = group.job.key
                 asked += 1
                 yield group

@@ -14,8 +14,8 @@ from gpu_scheduler.core import wording
 from gpu_scheduler.core.blocks import Blocks
 from gpu_scheduler.core.fair_share_state import FairShareState
 from gpu_scheduler.core.model.promises import Memory, Promises
-from gpu_scheduler.core.model.request import PodUID, ProjectName
-from gpu_scheduler.core.pod_group import PodGroup
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.pod_group import PodGroup, Sort
 from gpu_scheduler.core.queues import Queue
 
 SHARE_BAND = 0.05  # of a fair share: less below it on average is no reason to evict
@@ -54,6 +54,7 @@ class Dues:
         self._was_owed = memory.owed
         self._behind = memory.behind(now, promises.window_seconds)
         self._owed: dict[PodUID, float] = {}
+        self._groups: dict[ProjectName, list[PodGroup]] = {}  # of those that are owed, in order
         self._shares: dict[PodUID, float] = {}  # that were asked for, and when they are overdue
         self._priorities: dict[PodUID, float] = {}  # that were asked for, and since when they wait
         self._times: dict[float, str] = {}
@@ -69,16 +70,34 @@ class Dues:
         for queue in queues:
             reserved = blocks.charged_milli[queue.project.name]  # for some of those that wait
             room = balance.inside_milli(queue.project) + reserved
-            for group in queue.pending:
+            groups = self._groups[queue.project.name] = []
+            passed: set[Sort] = set()
+            for group in queue.groups(passed):
                 milli = group.needs.least_milli
                 if room <= 0:
                     break
-                if 0 < milli <= room and group.startable:
-                    if kept and blocks.freed_for(group):
-                        continue
+                if not (0 < milli <= room and group.startable):
+                    passed.add(group.sort)
+                elif not (kept and blocks.freed_for(group)):
                     room -= milli
                     uid = group.first_uid
                     owed[uid] = was_owed(uid, now)
+                    groups.append(group)
+
+    @property
+    def any(self) -> bool:
+        """Whether anybody is told of a due."""
+        return bool(self._owed or self._shares or self._priorities)
+
+    def owed(self, queue: Queue, passed: set[Sort], kept: set[JobKey]) -> Iterable[PodGroup]:
+        """The groups of a queue to which ``guarantee`` may owe something; see ``Queue.groups``."""
+        if self.promises.strict:
+            return queue.groups(passed, kept)
+        return (
+            group
+            for group in self._groups.get(queue.project.name, ())
+            if group.sort not in passed or group.job.key in kept
+        )
 
     def guarantee(self, group: PodGroup) -> Due | None:
         """For its project's quota."""
@@ -94,7 +113,7 @@ class Dues:
         """For its project's fair share."""
         if self.promises.strict:
             return AT_ONCE
-        if not self._behind.get(group.project.name, 0.0) >= SHARE_BAND * share_milli > 0:
+        if not self.is_behind(group.project.name, share_milli):
             return None
         overdue = group.since + SHARE_OVERDUE * self.promises.window_seconds
         self._shares[group.first_uid] = overdue
@@ -111,6 +130,12 @@ class Dues:
             self.again_at = min(self.again_at, begins)
             return None
         return self._due(Due(group.since, group.since + PRIORITY_OVERDUE * patience))
+
+    def is_behind(self, name: ProjectName, share_milli: int) -> bool:
+        """Whether a project is owed its fair share: it was below it on average."""
+        if self.promises.strict:
+            return True
+        return self._behind.get(name, 0.0) >= SHARE_BAND * share_milli > 0
 
     def is_ahead(self, name: ProjectName) -> bool:
         """Whether a project was not below its fair share, on average."""

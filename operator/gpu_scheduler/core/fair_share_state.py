@@ -45,13 +45,13 @@ def shares_now(
     of_model = {(n, pool): pools.held_milli(n, pool) for pool in pools.models for n in projects}
     for queue in queues:
         name = queue.project.name
-        for group in queue.pending:
-            if group.never is not None:
+        for sort, groups in queue.counts.items():
+            if sort.never is not None:
                 continue
-            asked[name] += group.needs.least_milli
-            for demand, count in group.needs.counts.items() if pools.models else ():
+            asked[name] += groups * sort.needs.least_milli
+            for demand, count in sort.needs.counts.items() if pools.models else ():
                 if pool := pools.only(demand):
-                    of_model[name, pool] += demand.least_milli * count
+                    of_model[name, pool] += groups * demand.least_milli * count
     by_model = {
         pool: model_shares(
             pool,

@@ -10,12 +10,11 @@ import numpy as np
 
 from gpu_scheduler.core import wording
 from gpu_scheduler.core.group_words import together
-from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.decision import Reason, Verdict
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.peer_reasons import PeerExplainer
 from gpu_scheduler.core.placement import Placer, milli_of
 from gpu_scheduler.core.pod_group import Member, PodGroup
-from gpu_scheduler.core.shortage import Verdict
 
 MOST_TRIED = 32  # gangs that are placed as far as possible, for one sentence each
 

@@ -16,7 +16,7 @@ from gpu_scheduler.core.model.devices import Choice
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.placement import Placement
 from gpu_scheduler.core.pod_group import PodGroup
-from gpu_scheduler.core.queues import Queue
+from gpu_scheduler.core.queues import Queues
 from gpu_scheduler.core.reservation import Reserver
 from gpu_scheduler.core.solver import Solver
 
@@ -40,7 +40,7 @@ class KeptReservations:
     def resolve(
         self,
         holds: Sequence[Reservation],
-        queues: Iterable[Queue],
+        queues: Queues,
         budgets: Mapping[ReservationKind, Budget],
     ) -> list[PodGroup]:
         """Start what can start now, and keep room for the rest.
@@ -61,8 +61,6 @@ class KeptReservations:
             )
             if self._resolve(ward, budgets[ward.kind], charged):
                 started.append(ward.group)
-        for queue in queues if started else ():
-            queue.pending = [group for group in queue.pending if not group.assignments]
         return started
 
     def _as_before(self, ward: _Ward) -> None:
@@ -157,11 +155,11 @@ class KeptReservations:
         return {pod: node for pod, node in numbers.items() if node is not None}
 
 
-def _wards(holds: Sequence[Reservation], queues: Iterable[Queue]) -> list[_Ward]:
+def _wards(holds: Sequence[Reservation], queues: Queues) -> list[_Ward]:
     wanted = {hold.pod for hold in holds}
     groups: dict[PodUID, PodGroup] = {}
-    for queue in queues:
-        for group in queue.pending:
+    for job in {hold.job for hold in holds}:
+        for group in queues.groups_of(job):
             for pod, _ in group.members:
                 if pod.uid in wanted:
                     groups[pod.uid] = group

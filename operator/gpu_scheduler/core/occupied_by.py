@@ -65,7 +65,8 @@ def _held_by(pods: Iterable[RunningPod], about: Callable[[list[RunningPod]], str
     if not jobs:
         return ""
     ranked = sorted(jobs.items(), key=lambda item: (_first_end(item[1]), item[0]))
-    return f"; held by {wording.names([f'{job}{about(each)}' for job, each in ranked])}"
+    told = [f"{job}{about(each)}" for job, each in ranked[: wording.MOST_NAMES]]
+    return f"; held by {wording.names(told, of=len(ranked))}"
 
 
 def _first_end(pods: list[RunningPod]) -> float:

@@ -13,9 +13,10 @@ from typing import Protocol, TypeVar
 from gpu_scheduler.core.model.request import Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.snapshot import Snapshot
 
-JobRank = tuple[bool, int, float, str]
+JobRank = tuple[bool, float, float, str]
 ProjectRank = tuple[float, int, str]
 Done = TypeVar("Done")
+FIRST: JobRank = (False, -math.inf, -math.inf, "")  # before all others
 
 
 class HasProject(Protocol):

@@ -11,12 +11,12 @@ import numpy as np
 from gpu_scheduler.core import wording
 from gpu_scheduler.core.model.arrays import Flags, Ints
 from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.decision import Verdict as Answer
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodSelector, SpreadConstraint
 from gpu_scheduler.core.model.request import WaitingPod
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.peer_masks import Kind, Peers, Verdict
-from gpu_scheduler.core.shortage import Verdict as Answer
 
 _MOST_TOLD = 3  # rules in one sentence
 _MOST_CHARS = 120  # of a selector

@@ -184,7 +184,8 @@ class Placer:
         return found
 
     def start(self, group: PodGroup, placement: Placement) -> None:
-        """Put all members on the snapshot; ``places`` of the group says where."""
+        """Put all members on the snapshot; ``assignments`` of the group says where."""
+        self._session.queues.started.append(group)
         if len(placement) == 1:
             group.assignments = (self._put(group, *placement[0]),)
             return

@@ -19,17 +19,17 @@ from gpu_scheduler.core.fair_share_state import FairShareState, shares_now
 from gpu_scheduler.core.feasibility import Feasibility
 from gpu_scheduler.core.kept_reservations import KeptReservations
 from gpu_scheduler.core.model.cluster import Cluster
-from gpu_scheduler.core.model.decision import Plan, Reason, Reservation, ReservationKind, Wait
+from gpu_scheduler.core.model.decision import Plan, Reservation, ReservationKind
 from gpu_scheduler.core.model.promises import NOTHING, STRICT, Memory, Promises
-from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.model.request import Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import Roll, RunningPods
 from gpu_scheduler.core.order import FairOrder
 from gpu_scheduler.core.placement import Placer
 from gpu_scheduler.core.plan_input import PlanInput
-from gpu_scheduler.core.pod_group import PodGroup, PodGroups, Position
+from gpu_scheduler.core.pod_group import PodGroup, Position
 from gpu_scheduler.core.pools import Pools
 from gpu_scheduler.core.preemption import Preemption
-from gpu_scheduler.core.queues import Queue, queue_up
+from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.reasons import Explainer
 from gpu_scheduler.core.releasing import ReleasingResources
 from gpu_scheduler.core.reservation import Reserver
@@ -38,6 +38,7 @@ from gpu_scheduler.core.session import Session
 from gpu_scheduler.core.solver import Solver
 from gpu_scheduler.core.started import Started
 from gpu_scheduler.core.victims import Victims
+from gpu_scheduler.core.waits import Teller
 
 RESERVE_AFTER_SECONDS = 60.0
 NOBODY = Roll()
@@ -114,7 +115,7 @@ def _attempt(
     session.begin(given.cluster, given.jobs)
     snapshot, placer, pools = session.snapshot, Placer(session), Pools(session.snapshot, projects)
     feasibility = Feasibility(placer, pools)
-    queues, orphans = queue_up(projects, given.jobs, PodGroups(session.demands, feasibility))
+    queues, orphans = session.queues_of(projects).line_up(given.jobs, feasibility)
     shares = shares_now(snapshot, projects, queues, pools)
     order = FairOrder(snapshot, shares.of_all)
     within, beyond = (Budget(snapshot, pools, above=above) for above in (False, True))
@@ -126,13 +127,13 @@ def _attempt(
     reservations = Reserver(solver, blocks, within, now)
     held = KeptReservations(solver, blocks, reservations)
     budgets = {ReservationKind.FREED: beyond, ReservationKind.RESERVED: within}
-    started = held.resolve(given.holds, queues, budgets) if given.holds else []
+    started = held.resolve(given.holds, session.queues, budgets) if given.holds else []
     promised = len(started)
 
     # 3. Start groups inside their project's quota, but those that would only be in the way.
     for queue in queues:
         if queue.project.name in turns:
-            queue.hold_back(turns[queue.project.name])
+            queue.until = turns[queue.project.name]
     inside = Round(placer, blocks, order, within)
     started += inside.run(queues)
 
@@ -144,7 +145,7 @@ def _attempt(
     # 5. Let projects with a weight borrow what is left, up to their shares first: what goes
     # beyond a share while another project is below its own would be taken back.
     borrowed = [beyond]
-    if not terms.promises.strict and sum(1 for queue in queues if queue.pending) > 1:
+    if not terms.promises.strict and sum(queue.waits for queue in queues) > 1:
         borrowed.insert(0, Budget(snapshot, pools, above=True, shares_milli=shares.of_all))
     above = [Round(placer, blocks, order, each, claims) for each in borrowed]
     started += _run(above, queues)
@@ -160,7 +161,7 @@ def _attempt(
         return preemption.in_the_way
     if turns:  # those have it now
         for queue in queues:
-            queue.let_in()
+            queue.until = None
         started += _run([inside, *above], queues)
 
     # 7. Move fractional pods together, for those who need several GPUs.
@@ -178,11 +179,12 @@ def _attempt(
 
     # 9. Say why each other job waits.
     explainer = Explainer(placer, pools, feasibility, running_pods, blocks.holds())
-    waits = [wait for queue in queues for wait in _waits(queue, explainer, dues)]
+    decided = (*started, *(block.group for block in blocks.by_pod.values()))
+    waits = Teller(session.queues, explainer, dues, decided).waits(queues, orphans)
     session.note(pod.pod_kind for group in started for pod, _ in group.members)
     return Plan(
         tuple([place for group in started for place in group.assignments]),
-        tuple(waits) + _without_project(orphans),
+        waits,
         (*preemption.evicts, *moves.evicts),
         blocks.holds(),
         shares.of_all,
@@ -195,26 +197,3 @@ def _attempt(
 def _run(rounds: Iterable[Round], queues: Sequence[Queue]) -> list[PodGroup]:
     """The groups that are started, round by round."""
     return [group for each in rounds for group in each.run(queues)]
-
-
-def _waits(queue: Queue, explainer: Explainer, dues: Dues) -> list[Wait]:
-    """One wait per job: for its first group that did not start."""
-    waits: list[Wait] = []
-    last: JobKey | None = None
-    for group in queue.pending:
-        if group.job.key != last:
-            last = group.job.key
-            position = len(waits) + 1
-            reason, message = explainer.explain(group, position)
-            waits.append(Wait(last, reason, message + dues.words(group), position))
-    return waits
-
-
-def _without_project(jobs: Sequence[WaitingJob]) -> tuple[Wait, ...]:
-    positions: dict[ProjectName, int] = {}
-    waits = []
-    for job in jobs:
-        positions[job.project] = position = positions.get(job.project, 0) + 1
-        message = f"project {job.project} does not exist"
-        waits.append(Wait(job.key, Reason.INVALID, message, position))
-    return tuple(waits)

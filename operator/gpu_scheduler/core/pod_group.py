@@ -1,22 +1,19 @@
 """What waits, in groups of pods that start together: all members of a gang, or one pod.
 
-Made once per cycle for each gang and each lone pod; every step of the plan deals with groups alone.
-Groups with the same ``Needs`` fit or do not fit alike, so each sort is tried once. Whether a group
-can never start is said when it is made and carried with it. Called by ``queues``.
+Every step of the plan deals with groups alone. Groups with the same ``Needs`` fit or do not fit
+alike, those of the same ``Sort`` are told apart by nothing but their age; so each sort is tried
+once, however many wait. Made by ``runs``.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from gpu_scheduler.core.model.decision import Assignment, Reason
-from gpu_scheduler.core.model.demand import Demand, Demands
+from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.request import (
     Gang,
     PodUID,
     Project,
-    ProjectName,
     Topology,
     WaitingJob,
     WaitingPod,
@@ -27,7 +24,6 @@ Member = tuple[WaitingPod, Demand]
 Order = tuple[Member, ...]
 Signature = tuple[object, ...]
 Position = tuple[object, ...]  # in the queue of a project: smaller ones have their turn before
-_LONE = Gang(1, 1)
 
 
 @dataclass(slots=True, eq=False)
@@ -39,9 +35,14 @@ class Needs:
     counts: Mapping[Demand, int]  # members by demand, in the order of their roles
     least_milli: int  # what they cost at least, together
     exact: bool = field(init=False)  # whether they cost that wherever they land
+    devices: int = field(init=False)  # that they want, all together
 
     def __post_init__(self) -> None:
         self.exact = all(demand.exact for demand in self.counts)
+        self.devices = sum(
+            count * sum(request.count for request in demand.pod_kind.devices)
+            for demand, count in self.counts.items()
+        )
 
     @property
     def usable(self) -> bool:
@@ -56,20 +57,44 @@ class Needs:
 
 
 @dataclass(slots=True, eq=False)
+class Sort:
+    """Groups of one project that differ in nothing but their age; one object for all of them."""
+
+    needs: Needs
+    priority: int
+    time_limit_seconds: int | None
+    never: Reason | None = None
+    """Why they can never start, as far as that is so."""
+    startable: bool = False
+    """Whether they may start now: all members exist, and there are nodes that may take them."""
+
+
+@dataclass(slots=True, eq=False)
 class PodGroup:
     """Pods of one job that start together, largest first; of equal ones the most picky first."""
 
     job: WaitingJob
     project: Project
     members: Order
-    needs: Needs
+    sort: Sort
     index: int  # of its first pod among the waiting ones of the job
-    never: Reason | None = None
-    """Why it can never start, as far as that is so."""
-    startable: bool = False
-    """Whether it may start now: all members exist, and there are nodes that may take them."""
     assignments: tuple[Assignment, ...] = ()
     """Where its pods start, in the order of their indexes, once that is decided."""
+
+    @property
+    def needs(self) -> Needs:
+        """What its members ask for together."""
+        return self.sort.needs
+
+    @property
+    def never(self) -> Reason | None:
+        """See ``Sort``."""
+        return self.sort.never
+
+    @property
+    def startable(self) -> bool:
+        """See ``Sort``."""
+        return self.sort.startable
 
     @property
     def pods(self) -> Sequence[WaitingPod]:
@@ -110,83 +135,15 @@ class PodGroup:
         demands = {pod.uid: demand for pod, demand in self.members}
         by_index = [(pod, demands[pod.uid]) for pod in self.pods]
         for key in (_choice, _cpu):
-            order = _ordered(by_index, key)
+            order = ordered(by_index, key)
             uids = tuple(pod.uid for pod, _ in order)
             if uids not in tried:
                 tried.add(uids)
                 yield order
 
 
-class Judge(Protocol):
-    """Says what can never be."""
-
-    def never(self, group: PodGroup) -> Reason | None:
-        """Why a group can never start on these nodes, or in its project; None when it may."""
-
-
-class PodGroups:
-    """Makes the groups of one cycle."""
-
-    def __init__(self, demands: Demands, judge: Judge) -> None:
-        self._demands, self._judge = demands, judge
-        self._needs: dict[Signature, Needs] = {}
-        self._never: dict[tuple[Needs, ProjectName], Reason | None] = {}
-
-    def of(self, job: WaitingJob, project: Project) -> list[PodGroup]:
-        """The groups of a job, in the order of its pods."""
-        if job.gang is not None:
-            return [self._gang(job, project, job.gang)] if job.pods else []
-        found: list[PodGroup] = []
-        pod_kind = avoid = peers = None
-        for index, pod in enumerate(job.pods):
-            if pod.pod_kind is not pod_kind or pod.avoid != avoid or pod.peers is not peers:
-                pod_kind, avoid, peers = pod.pod_kind, pod.avoid, pod.peers
-                demand = self._demands.of(pod_kind)
-                needs = self._lone(pod, demand)
-                group = self._judged(PodGroup(job, project, ((pod, demand),), needs, index))
-                never, startable = group.never, group.startable
-                found.append(group)
-            else:
-                one = ((pod, demand),)
-                found.append(PodGroup(job, project, one, needs, index, never, startable))
-        return found
-
-    def _lone(self, pod: WaitingPod, demand: Demand) -> Needs:
-        signature = (id(demand), pod.avoid, id(pod.peers))
-        needs = self._needs.get(signature)
-        if needs is None:
-            needs = self._needs[signature] = Needs(
-                signature, _LONE, {demand: 1}, demand.least_milli
-            )
-        return needs
-
-    def _gang(self, job: WaitingJob, project: Project, gang: Gang) -> PodGroup:
-        members = [(pod, self._demands.of(pod.pod_kind)) for pod in job.pods]
-        counted = Counter((id(demand), pod.avoid, pod.peers) for pod, demand in members)
-        signature = (
-            frozenset(counted.items()),
-            gang.distinct,
-            gang.topology,
-            gang.nodes,
-            gang.devices,
-        )
-        needs = self._needs.get(signature)
-        if needs is None:
-            least = sum(demand.least_milli for _, demand in members)
-            counts = Counter(demand for _, demand in members)
-            needs = self._needs[signature] = Needs(signature, gang, counts, least)
-        return self._judged(PodGroup(job, project, _ordered(members, _size), needs, 0))
-
-    def _judged(self, group: PodGroup) -> PodGroup:
-        key = group.needs, group.project.name
-        if key not in self._never:
-            self._never[key] = self._judge.never(group)
-        group.never = self._never[key]
-        group.startable = group.never is None and group.complete and group.needs.usable
-        return group
-
-
-def _ordered(members: Iterable[Member], key: Callable[[Member], tuple[int, ...]]) -> Order:
+def ordered(members: Iterable[Member], key: Callable[[Member], tuple[int, ...]]) -> Order:
+    """Members by a key, but those first that want to be near others."""
     return tuple(sorted(members, key=lambda member: (_follows(member), key(member))))
 
 
@@ -196,7 +153,8 @@ def _follows(member: Member) -> bool:
     return peers is not None and peers.rules is not None and bool(peers.rules.affinity)
 
 
-def _size(member: Member) -> tuple[int, int, int, int]:
+def size(member: Member) -> tuple[int, int, int, int]:
+    """Sort key: large ones first, of equal ones the most picky."""
     pod_kind = member[1].pod_kind
     return (
         -member[1].least_milli,

@@ -20,21 +20,27 @@ from gpu_scheduler.core.model.request import JobKey, ProjectName, WaitingJob
 from gpu_scheduler.core.model.running_pods import EvictionGroup
 from gpu_scheduler.core.order import FairOrder
 from gpu_scheduler.core.placement import Placement, milli_of
-from gpu_scheduler.core.pod_group import Needs, PodGroup, Position
+from gpu_scheduler.core.pod_group import Needs, PodGroup, Position, Sort
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
 from gpu_scheduler.core.solver import Constraints, Solution, Solver
 from gpu_scheduler.core.victims import Kind, Victims, orders
 
+Groups = Callable[[Queue, set[Sort], set[JobKey]], Iterable[PodGroup]]
 Costs = dict[tuple[Needs, int, JobKey | None], float]  # seconds of work for each GPU
 NEVER = -1.0  # at no cost
 MOST_HELPED = 32  # pods per cycle; the others have their turn in the next one
 
 
 class Action(NamedTuple):
-    """One kind of help: why others have to go, what a group is owed, and the solution for it."""
+    """One kind of help.
+
+    Why others have to go, which groups of a queue may get it (see ``Queue.groups``), what one is
+    owed, and the solution for it.
+    """
 
     reason: EvictReason
+    groups: Groups
     due: Callable[[PodGroup], Due | None]
     solve: Callable[[PodGroup], Solution | None]
 
@@ -66,6 +72,7 @@ class Preemption:
         guaranteed = [
             Action(
                 EvictReason.RECLAIM,
+                dues.owed,
                 dues.guarantee,
                 lambda group, balance=balance: self._reclaim(  # type: ignore[misc]
                     group, balance, borrows=False
@@ -75,23 +82,29 @@ class Preemption:
         ]
         above = Action(
             EvictReason.RECLAIM,
+            self._behind,
             lambda group: dues.share(group, shares.shares_milli[group.project.name]),
             lambda group: self._reclaim(group, shares, borrows=True),
         )
-        waiting = [queue for queue in queues if queue.pending]
+        waiting = [queue for queue in queues if queue.waits]
         if waiting and (quotas.anyone_over() or self._solver.coming):
             dues.note_owed(waiting, shares, self._blocks)
             for action in guaranteed:
                 self._pass(waiting, order, action)
             self._pass(waiting, order, above)
-        outranked = [queue for queue in waiting if queue.pending and self._outranks(queue)]
-        higher = Action(EvictReason.PRIORITY, dues.priority, self._preempt)
+        outranked = [queue for queue in waiting if queue.waits and self._outranks(queue)]
+        higher = Action(EvictReason.PRIORITY, Queue.groups, dues.priority, self._preempt)
         self._pass(outranked, order, higher)
 
     def _outranks(self, queue: Queue) -> bool:
         """Whether what waits has a higher priority than one of its project on a node."""
-        highest = max((group.job for group in queue.pending), key=lambda job: job.priority)
+        highest = max((group.job for group in queue.firsts()), key=lambda job: job.priority)
         return self._victims.running_pods.outranks(highest)
+
+    def _behind(self, queue: Queue, passed: set[Sort], kept: set[JobKey]) -> Iterable[PodGroup]:
+        name = queue.project.name
+        is_behind = self._dues.is_behind(name, self._balance.shares_milli[name])
+        return queue.groups(passed, kept) if is_behind else ()
 
     def _pass(self, queues: Sequence[Queue], order: FairOrder, action: Action) -> None:
         """Help one group after the other, the project with the smallest share first."""
@@ -104,16 +117,19 @@ class Preemption:
     def _turns(self, queue: Queue, action: Action) -> Iterator[bool]:
         """One after the other, groups that are helped."""
         costs: Costs = {}
-        for group in tuple(queue.pending):
-            if (
-                group.startable
-                and group.needs.least_milli
-                and not self._blocks.freed_for(group)
-                and self._help(queue, group, action, costs)
-            ):
-                yield True
+        passed: set[Sort] = set()
+        kept = self._blocks.jobs()
+        for group in action.groups(queue, passed, kept):
+            if not (group.startable and group.needs.least_milli):
+                passed.add(group.sort)
+            elif not self._blocks.freed_for(group):
+                if self._help(group, action, costs):
+                    yield True
+                elif costs.get((group.needs, group.job.priority, None)) == NEVER:
+                    if group.job.key not in kept and not self._blocks.reserved_open_to(group.job):
+                        passed.add(group.sort)
 
-    def _help(self, queue: Queue, group: PodGroup, action: Action, costs: Costs) -> bool:
+    def _help(self, group: PodGroup, action: Action, costs: Costs) -> bool:
         """Decide on the solution for a group; ``costs``: what it would cost to help those alike."""
         job = group.job
         own, others = self._blocks.of_group(group), self._blocks.reserved_open_to(job)
@@ -138,7 +154,7 @@ class Preemption:
         if self._are_in_the_way(group, found.victims):
             return True
         self._evict(found.victims, group, action.reason)
-        self._promise(queue, group, found.placement, others)
+        self._promise(group, found.placement, others)
         return True
 
     def _reclaim(self, group: PodGroup, whole: FairShareState, *, borrows: bool) -> Solution | None:
@@ -231,9 +247,7 @@ class Preemption:
         balance = self._balance.of(group.needs)
         return f"{balance.stand(job.project)}, {balance.stand(victim[0].project)}"
 
-    def _promise(
-        self, queue: Queue, group: PodGroup, placement: Placement, others: Iterable[Block]
-    ) -> None:
+    def _promise(self, group: PodGroup, placement: Placement, others: Iterable[Block]) -> None:
         """Keep the room for those for whom it was made, or start them; ``others`` keep the rest."""
         self._helped += len(placement)
         for block in self._blocks.of_group(group):
@@ -245,5 +259,5 @@ class Preemption:
             for block in mine:
                 self._blocks.drop(block)
             self._placer.start(group, placement)
-            self._victims.running_pods.start(queue, group)
+            self._victims.running_pods.start(group)
         self._blocks.restore(others)

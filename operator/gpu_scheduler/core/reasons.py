@@ -6,14 +6,14 @@ changed. Groups that are alike are asked about once. Called by ``plan`` for each
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from gpu_scheduler.core import occupied_by, quota, wording
 from gpu_scheduler.core.budget import Budget, ModelBudget
 from gpu_scheduler.core.feasibility import Feasibility
 from gpu_scheduler.core.gang_shortage import GangShortage
 from gpu_scheduler.core.group_words import cost
-from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationKind
+from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationKind, Verdict
 from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPods
 from gpu_scheduler.core.model.units import gpu_from_milli
@@ -21,7 +21,7 @@ from gpu_scheduler.core.peer_reasons import PeerExplainer
 from gpu_scheduler.core.placement import Placement, Placer, milli_of
 from gpu_scheduler.core.pod_group import Member, Needs, PodGroup
 from gpu_scheduler.core.pools import Pool, Pools
-from gpu_scheduler.core.shortage import Verdict, shortage
+from gpu_scheduler.core.shortage import shortage
 from gpu_scheduler.core.unsatisfiable import missing
 
 MOST_TOLD = 3  # jobs of a project that are told who holds what they wait for
@@ -38,13 +38,15 @@ class Explainer:
         pools: Pools,
         feasibility: Feasibility,
         running_pods: RunningPods,
-        holds: Iterable[Reservation],
+        holds: Sequence[Reservation],
     ) -> None:
         self._placer, self._snapshot, self._pools = placer, placer.snapshot, pools
         self._feasibility, self._running_pods = feasibility, running_pods
         self._within = Budget(placer.snapshot, pools, above=False)
         self._beyond = Budget(placer.snapshot, pools, above=True)
         self._holds = {hold.pod: hold for hold in holds}
+        self.kept = {hold.job for hold in holds}
+        """Jobs for which room is kept."""
         self._verdicts: dict[tuple[Needs, ProjectName], Verdict] = {}
         self._shortages: dict[tuple[object, ...], Verdict] = {}
         peers = placer.peers

@@ -19,7 +19,7 @@ from gpu_scheduler.core.model.decision import ReservationKind
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.placement import Placement, running_pods_of
-from gpu_scheduler.core.pod_group import PodGroup
+from gpu_scheduler.core.pod_group import PodGroup, Sort
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
 from gpu_scheduler.core.solver import Scope, Solver
@@ -54,7 +54,7 @@ class Reserver:
         """Reserve for each project's first group that has waited long; when to look again."""
         again = NEVER
         for queue in queues:
-            group = next((each for each in queue.pending if self._deserves(each)), None)
+            group = self._first(queue)
             if group is None or self._blocks.of_group(group):
                 continue
             due = group.since + after_seconds
@@ -63,6 +63,16 @@ class Reserver:
             else:
                 self._reserve(group, self._anywhere(group))
         return None if again == NEVER else again
+
+    def _first(self, queue: Queue) -> PodGroup | None:
+        """The first in order that deserves a reservation."""
+        passed, kept = set[Sort](), self._blocks.jobs()
+        for group in queue.groups(passed, kept):
+            if self._deserves(group):
+                return group
+            if group.job.key not in kept:
+                passed.add(group.sort)
+        return None
 
     def _deserves(self, group: PodGroup) -> bool:
         """Whether a group wants GPUs, could run, and is inside its project's quota."""

@@ -1,8 +1,9 @@
 """A round over all waiting groups under one rule: inside quota first, then borrowing.
 
 The project with the smallest share goes next, one group at a time. Within a round room only
-shrinks, so of groups that are alike none is tried again once one found no place. Invariant: no
-placement takes a project past its budget. Called twice per cycle by ``plan``.
+shrinks, so of groups that are alike none is tried again once one found no place, and once that is
+so of all the rest of a long queue is not looked at. Invariant: no placement takes a project past
+its budget. Called twice per cycle by ``plan``.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,9 +13,9 @@ from gpu_scheduler.core.budget import Budget
 from gpu_scheduler.core.claims import Claims
 from gpu_scheduler.core.model.arrays import Flags
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
-from gpu_scheduler.core.order import FairOrder
+from gpu_scheduler.core.order import FairOrder, job_rank
 from gpu_scheduler.core.placement import Placer
-from gpu_scheduler.core.pod_group import Needs, PodGroup
+from gpu_scheduler.core.pod_group import Needs, PodGroup, Sort
 from gpu_scheduler.core.queues import Queue
 from gpu_scheduler.core.quota import UNBOUNDED
 
@@ -36,13 +37,8 @@ class Round:
         self._blocked: dict[Needs, tuple[PodGroup, dict[ProjectName, Project]]] = {}
 
     def run(self, queues: Sequence[Queue]) -> list[PodGroup]:
-        """Start what can start; ``pending`` of each queue keeps the rest."""
-        rests: list[list[PodGroup]] = [[] for _ in queues]
-        starts = [self._starts(q, rest) for q, rest in zip(queues, rests, strict=True)]
-        started = list(self._order.by_turns(queues, starts))
-        for queue, rest in zip(queues, rests, strict=True):
-            queue.pending = rest
-        return started
+        """Start what can start."""
+        return list(self._order.by_turns(queues, [self._starts(queue) for queue in queues]))
 
     def claim(self, claims: Claims) -> None:
         """Claim the nodes of what found no devices although its project has the room for it.
@@ -53,27 +49,36 @@ class Round:
             if any(self._budget.covers(project, needs) for project in projects.values()):
                 claims.add(self._placer.nodes_of(group))
 
-    def _starts(self, queue: Queue, rest: list[PodGroup]) -> Iterator[PodGroup]:
+    def _starts(self, queue: Queue) -> Iterator[PodGroup]:
         """The placements of one project, group by group, made when asked for."""
         stuck: set[Needs] = set()
+        passed: set[Sort] = set()  # of which the others would find no place, either
         kept_out: set[tuple[JobKey, Needs]] = set()  # of room that is kept for others
         kept, start, inside = self._blocks.by_pod, self._starter(queue), not self._budget.above
-        for group in queue.pending:
+        last = self._blocks.last_rank(queue.project.name)  # later ones find the same room open
+        for group in queue.groups(passed):
             needs, started = group.needs, False
-            if group.startable and not (kept and self._blocks.of_group(group)):
-                if needs not in stuck:
-                    started = start(group)
-                if not started and kept and (group.job.key, needs) not in kept_out:
-                    started = self._blocks.backfill(group, start, inside=inside)
-                    if not started:
-                        kept_out.add((group.job.key, needs))
-                if not started and needs not in stuck:
-                    stuck.add(needs)
-                    self._note(group)
+            if not group.startable:
+                passed.add(group.sort)
+                continue
+            if kept and self._blocks.of_group(group):
+                continue
+            if needs not in stuck:
+                started = start(group)
+            if not started and kept and (group.job.key, needs) not in kept_out:
+                started = self._blocks.backfill(group, start, inside=inside)
+                if not started:
+                    kept_out.add((group.job.key, needs))
             if started:
                 yield group
-            else:
-                rest.append(group)
+                if kept:  # with others in their places kept room may be open for more
+                    passed.clear()
+                continue
+            if needs not in stuck:
+                stuck.add(needs)
+                self._note(group)
+            if not kept or job_rank(group.job) > last:
+                passed.add(group.sort)
 
     def _starter(self, queue: Queue) -> Starter:
         """Starts a group of a queue on what is free."""

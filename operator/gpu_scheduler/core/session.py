@@ -1,4 +1,4 @@
-"""What a planner keeps between cycles: the snapshot, the demands and the scores.
+"""What a planner keeps between cycles: the snapshot, the demands, the scores and the queues.
 
 A cycle then costs what changed since the last one and not what there is. Invariant: a plan made
 with a session equals one made without, as long as the lists that say what nodes there are
@@ -7,11 +7,11 @@ Called by ``plan``; the operator and the simulator keep one.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.demand import Demands
-from gpu_scheduler.core.model.request import PodKind, WaitingJob
+from gpu_scheduler.core.model.request import PodKind, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.node_masks import NodeMasks
 from gpu_scheduler.core.packing.history import History
@@ -20,6 +20,7 @@ from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.table import ScoreTable
 from gpu_scheduler.core.peer_masks import Peers, peers_of
 from gpu_scheduler.core.possible import Possible
+from gpu_scheduler.core.queues import Queues
 from gpu_scheduler.core.topology import Domains
 
 MOST_SHAPES = 4_000  # distinct ones remembered
@@ -41,6 +42,7 @@ class Session:
         self.peers: Peers | None = None
         """The rules about other pods in this cycle; None where no pod has any."""
         self._possible: Possible | None = None
+        self.queues = Queues(self.demands, {})
 
     def begin(self, cluster: Cluster, jobs: Iterable[WaitingJob] = ()) -> None:
         """Start a cycle on this cluster; ``jobs``: those that wait."""
@@ -68,6 +70,12 @@ class Session:
         """The cluster as of this cycle; only after ``begin``."""
         assert self._snapshot is not None
         return self._snapshot
+
+    def queues_of(self, projects: Mapping[ProjectName, Project]) -> Queues:
+        """The queues as the cycle before left them, or new ones."""
+        if not self.queues.still_hold(self.demands, projects):
+            self.queues = Queues(self.demands, projects)
+        return self.queues
 
     @property
     def table(self) -> ScoreTable:

@@ -8,12 +8,10 @@ nodes.
 from typing import NamedTuple
 
 from gpu_scheduler.core import wording
-from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.decision import Reason, Verdict
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
-
-Verdict = tuple[Reason, str]
 
 
 class Stock(NamedTuple):

@@ -13,7 +13,6 @@ from gpu_scheduler.core.model.running_pods import EvictionGroup, RunningPod, Run
 from gpu_scheduler.core.order import job_rank
 from gpu_scheduler.core.placement import Placer, running_pods_of
 from gpu_scheduler.core.pod_group import PodGroup
-from gpu_scheduler.core.queues import Queue
 
 
 class Started:
@@ -54,9 +53,8 @@ class Started:
             and not self._is_leaned_on(victim)
         ]
 
-    def start(self, queue: Queue, group: PodGroup) -> None:
-        """A group of a queue was started in room that is free."""
-        queue.pending.remove(group)
+    def start(self, group: PodGroup) -> None:
+        """A group was started in room that is free."""
         self._started.append(group)
 
     def group_of(self, victim: EvictionGroup) -> PodGroup | None:

@@ -67,10 +67,10 @@ def cpu(milli: int) -> str:
     return gpu_from_milli(milli)
 
 
-def names(items: Sequence[str], separator: str = ", ") -> str:
-    """The first few of a list and how many more there are."""
+def names(items: Sequence[str], separator: str = ", ", of: int | None = None) -> str:
+    """The first few of a list and how many more there are; ``of``: how many in all."""
     shown = separator.join(items[:MOST_NAMES])
-    more = len(items) - MOST_NAMES
+    more = (len(items) if of is None else of) - MOST_NAMES
     return f"{shown} and {more} more" if more > 0 else shown
 
 

@@ -3,8 +3,8 @@ from tests.unit.builders import ClusterBuilder, job, pod_kind, project
 from gpu_scheduler.core.model.demand import Demands
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.order import job_rank, project_rank
-from gpu_scheduler.core.pod_group import PodGroup, PodGroups
-from gpu_scheduler.core.queues import queue_up
+from gpu_scheduler.core.pod_group import PodGroup
+from gpu_scheduler.core.queues import Queues
 
 S = pod_kind(500)
 
@@ -50,9 +50,9 @@ def test_queues_hold_the_pods_of_each_project_in_order():
         job("other", S, project="team-b"),
         job("orphan", S, project="gone"),
     ]
-    groups = PodGroups(Demands(Snapshot(ClusterBuilder().node("a").obj())), Anything())
-    queues, orphans = queue_up({b.name: b, a.name: a}, jobs, groups)
-    assert [[pod.name for group in q.pending for pod in group.pods] for q in queues] == [
+    demands = Demands(Snapshot(ClusterBuilder().node("a").obj()))
+    queues, orphans = Queues(demands, {b.name: b, a.name: a}).line_up(jobs, Anything())
+    assert [[pod.name for group in q.groups() for pod in group.pods] for q in queues] == [
         ["first-0", "second-0", "second-1"],
         ["other-0"],
     ]

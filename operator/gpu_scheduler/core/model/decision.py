@@ -4,9 +4,10 @@ Reasons are API: users script against them and tests assert them. What each mean
 ``api.states``; which of several a job gets, in ``runtime.states``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import overload
 
 from gpu_scheduler.core.model.promises import NOTHING, Memory
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
@@ -98,6 +99,79 @@ class Wait:
     position: int
 
 
+Verdict = tuple[Reason, str]  # and a sentence
+
+
+class Waits(Sequence[Wait]):
+    """Why jobs wait, project by project, each in its order; a ``Wait`` is made when asked for.
+
+    With every start the positions of all that wait behind it change, so of thousands of jobs only
+    what is said is kept, and those that are alike share one sentence.
+    """
+
+    __slots__ = ("_at", "_jobs", "_positions", "_verdicts")
+
+    def __init__(
+        self,
+        jobs: Sequence[JobKey] = (),
+        verdicts: Sequence[Verdict] = (),
+        positions: Sequence[int] = (),
+    ) -> None:
+        """What is said of each job, and its position within its project."""
+        self._jobs, self._verdicts, self._positions = jobs, verdicts, positions
+        self._at: dict[JobKey, int] | None = None
+
+    def of(self, job: JobKey) -> Wait | None:
+        """That of a job; None where none of its pods waits."""
+        if self._at is None:
+            self._at = {key: at for at, key in enumerate(self._jobs)}
+        at = self._at.get(job)
+        return None if at is None else self[at]
+
+    def verdicts(self) -> dict[JobKey, Verdict]:
+        """Without the positions."""
+        return dict(zip(self._jobs, self._verdicts, strict=True))
+
+    def news(self, before: Mapping[JobKey, Verdict]) -> set[JobKey]:
+        """Jobs of which another thing was said, or nothing, or is now; positions are no news.
+
+        ``before``: the ``verdicts`` of another plan.
+        """
+        said = before.get
+        found = {
+            job
+            for job, verdict in zip(self._jobs, self._verdicts, strict=True)
+            if said(job) != verdict
+        }
+        return found | (before.keys() - set(self._jobs))
+
+    def __len__(self) -> int:
+        """How many jobs wait."""
+        return len(self._jobs)
+
+    @overload
+    def __getitem__(self, at: int) -> Wait: ...
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Wait]: ...
+    def __getitem__(self, at: int | slice) -> Wait | Sequence[Wait]:
+        """By number."""
+        if isinstance(at, slice):
+            return Waits(self._jobs[at], self._verdicts[at], self._positions[at])
+        return Wait(self._jobs[at], *self._verdicts[at], self._positions[at])
+
+    def __eq__(self, other: object) -> bool:
+        """Whether the same is said of the same jobs; also compares with a tuple of waits."""
+        return isinstance(other, Waits | tuple) and tuple(self) == tuple(other)
+
+    def __hash__(self) -> int:
+        """As that of a tuple of waits."""
+        return hash(tuple(self))
+
+    def __repr__(self) -> str:
+        """The waits."""
+        return f"Waits{tuple(self)}"
+
+
 @dataclass(frozen=True, slots=True)
 class Evict:
     """Take this pod off its node so that another one fits. A sentence says why.
@@ -141,7 +215,7 @@ class Plan:
     """
 
     assignments: tuple[Assignment, ...]
-    waits: tuple[Wait, ...]
+    waits: Waits
     evicts: tuple[Evict, ...] = ()
     holds: tuple[Reservation, ...] = ()
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
