@@ -104,7 +104,13 @@ async def _lead(
     stop: asyncio.Event,
 ) -> int:
     kopf_ready, kopf_stop = asyncio.Event(), asyncio.Event()
-    listening = handlers.listen(leader.custom_resources, client, ready=kopf_ready, stop=kopf_stop)
+    listening = handlers.listen(
+        leader.custom_resources,
+        client,
+        ready=kopf_ready,
+        stop=kopf_stop,
+        listed=leader.custom_resources.listed.version,
+    )
     holding = asyncio.create_task(elector.hold(), name="lease")
     working = asyncio.create_task(leader.run(), name="operator")
     stopping = asyncio.create_task(stop.wait(), name="stop")

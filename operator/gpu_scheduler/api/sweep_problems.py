@@ -29,7 +29,7 @@ _SWEEP = "spec.sweep"
 _PARAMETERS = f"{_SWEEP}.parameters"
 
 
-def sweep_problems(name: str, spec: GPUJobSpec) -> Iterator[Problem]:
+def sweep_problems(spec: GPUJobSpec) -> Iterator[Problem]:
     """What is wrong with the sweep of a GPUJob; nothing when it has none."""
     if spec.sweep is None:
         return
@@ -40,6 +40,12 @@ def sweep_problems(name: str, spec: GPUJobSpec) -> Iterator[Problem]:
         names = spec.sweep.search().names
         yield from _name_problems(names)
         yield from _template_problems(spec, frozenset(names))
+
+
+def sweep_name_problems(name: str, spec: GPUJobSpec) -> Iterator[Problem]:
+    """What is wrong with the name of a GPUJob that is a sweep."""
+    if spec.sweep is None:
+        return
     longest = _LABEL_LENGTH - len(segment_name("", 99)) - len("-999")
     if len(name) > longest:
         yield Problem(

@@ -23,8 +23,8 @@ from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.requests import container_numbers
 from gpu_scheduler.api.roles import Role
 from gpu_scheduler.api.rule import broken
-from gpu_scheduler.api.sweep_problems import sweep_problems
-from gpu_scheduler.api.validate_gang import gang_problems
+from gpu_scheduler.api.sweep_problems import sweep_name_problems, sweep_problems
+from gpu_scheduler.api.validate_gang import gang_name_problems, gang_problems
 from gpu_scheduler.core.quantity import MOST, MOST_CPU_MILLI, cpu_milli, whole
 
 _LABEL_LENGTH = 63  # of a DNS label, and of a label's value
@@ -57,13 +57,26 @@ def readable(model: type[ApiModel], raw: object) -> Mapping[str, Any]:
 
 def problems(name: str, namespace: str, spec: GPUJobSpec) -> list[Problem]:
     """What is wrong with a GPUJob."""
+    return [*name_problems(name, spec), *spec_problems(spec)]
+
+
+def name_problems(name: str, spec: GPUJobSpec) -> list[Problem]:
+    """What is wrong with the name of a GPUJob that has this spec."""
     return [
         *_name_problems(name, 0 if spec.roles or spec.sweep else spec.total_pods),
+        *gang_name_problems(name, spec),
+        *sweep_name_problems(name, spec),
+    ]
+
+
+def spec_problems(spec: GPUJobSpec) -> list[Problem]:
+    """What is wrong with the spec of a GPUJob, whatever its name is."""
+    return [
         *broken(rules.GPU_JOB_SPEC, spec, "spec"),
         *_part_problems("spec", spec),
         *_checkpoint_problems(spec.checkpoint),
-        *gang_problems(name, spec),
-        *sweep_problems(name, spec),
+        *gang_problems(spec),
+        *sweep_problems(spec),
         *_listed_problems(spec),
     ]
 

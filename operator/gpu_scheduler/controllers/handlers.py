@@ -12,7 +12,7 @@ from typing import Any, cast
 import kopf
 
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.controllers.session import Session
+from gpu_scheduler.controllers.session import Listed, Session, never
 from gpu_scheduler.kube.transport import Transport
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.custom_resources import (
@@ -32,13 +32,14 @@ def listen(
     *,
     ready: asyncio.Event,
     stop: asyncio.Event,
+    listed: Listed = never,
 ) -> Coroutine[Any, Any, None]:
-    """Everything that kopf does for us, until ``stop`` is set.
+    """Everything that kopf does for us, until ``stop`` is set; ``listed``: see ``Session``.
 
     Once ``ready`` is set, kopf has put its own signal handlers in place of the process'.
     """
     return kopf.operator(
-        registry=registry(custom_resources, transport),
+        registry=registry(custom_resources, transport, listed),
         settings=settings(),
         clusterwide=True,
         standalone=True,
@@ -65,7 +66,9 @@ def settings() -> kopf.OperatorSettings:
     return chosen
 
 
-def registry(custom_resources: CustomResources, transport: Transport) -> kopf.OperatorRegistry:
+def registry(
+    custom_resources: CustomResources, transport: Transport, listed: Listed = never
+) -> kopf.OperatorRegistry:
     """Handlers that pass every event on to ``intake``.
 
     All of them are async although none waits: kopf runs other functions in threads, and the state
@@ -75,7 +78,7 @@ def registry(custom_resources: CustomResources, transport: Transport) -> kopf.Op
 
     @kopf.on.login(registry=handlers)
     async def login(**_: Any) -> kopf.AiohttpSession:
-        session = cast("Any", Session(transport))
+        session = cast("Any", Session(transport, listed=listed))
         return kopf.AiohttpSession(server=transport.connection.server, aiohttp_session=session)
 
     def listen_to(plural: str, changed: Callable[[Any], None], gone: Callable[..., None]) -> None:

@@ -24,7 +24,8 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.lines import LineSplitter
-from gpu_scheduler.kube.objects import ListMeta, Meta, Status
+from gpu_scheduler.kube.listing import EVENT, STATUS, UNREADABLE, parts
+from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.store import EventHandler, KubeObject, Store, T
 from gpu_scheduler.kube.transport import Param
 from gpu_scheduler.kube.unexpected import unexpected
@@ -35,19 +36,8 @@ logger = logging.getLogger(__name__)
 
 _SLICE_SECONDS = 0.05  # how long other tasks may wait while a burst is worked off
 _SLICE_OBJECTS = 64  # how often the clock is read
-_LIST_SECONDS = 30.0
 _STEADY_SECONDS = 5.0  # a watch that lived this long did not fail at once
 _ERROR_EVENTS_UNTIL_LIST = 3
-
-
-class _Page(msgspec.Struct, frozen=True):
-    metadata: ListMeta = ListMeta()
-    items: list[msgspec.Raw] | None = None
-
-
-class _Event(msgspec.Struct, frozen=True, gc=False):
-    type: str
-    object: msgspec.Raw
 
 
 class _Place(msgspec.Struct, rename="camel", frozen=True, gc=False):
@@ -66,10 +56,7 @@ class _MetadataOnly(msgspec.Struct, frozen=True, gc=False):
     metadata: _Place = _Place()
 
 
-_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-_EVENT = msgspec.json.Decoder(_Event)
 _METADATA = msgspec.json.Decoder(_MetadataOnly)
-_STATUS = msgspec.json.Decoder(Status)
 
 
 class Reflector(Generic[T]):
@@ -148,7 +135,7 @@ class Reflector(Generic[T]):
             except errors.ApiError as error:
                 asked = error.retry_after_seconds or 0.0
                 reason = str(error)
-            except _UNREADABLE as error:
+            except UNREADABLE as error:
                 reason = str(error)
             except Exception as error:
                 unexpected("reflector", self._path)
@@ -163,36 +150,38 @@ class Reflector(Generic[T]):
             await self._sleep(delay)
 
     async def _list(self) -> None:
-        first = not self.synced.is_set()
-        objects: list[T] = []
-        listed: list[Meta] = []  # beside ``objects``: told already, or unreadable
-        params = {**self._params, "limit": self._page_size}
-        self._slice_end = self._clock() + _SLICE_SECONDS
-        while True:
-            page = await self._client.get(
-                self._path, _Page, timeout_seconds=_LIST_SECONDS, **params
-            )
+        first, version = not self.synced.is_set(), ""
+        objects: dict[str, T] = {}  # by uid, as are the others
+        listed: dict[str, Meta] = {}  # beside ``objects``: told already, or unreadable
+        async for part in parts(
+            self._client, self._path, page_size=self._page_size, params=self._params
+        ):
             self._heard_at = self._clock()
-            for number, raw in enumerate(page.items or (), start=1):
+            self._slice_end = self._heard_at + _SLICE_SECONDS
+            for number, raw in enumerate(part.objects, start=1):
                 try:
                     obj = self._decoder.decode(raw)
-                except _UNREADABLE:
+                except UNREADABLE:
                     meta = self._unreadable(raw)
                     if meta is not None:
-                        listed.append(_key_of(meta))
+                        listed[meta.uid] = _key_of(meta)
                 else:
                     if first:
                         self._store.upsert(obj)
-                        listed.append(_key_of(obj.metadata))
+                        listed[obj.metadata.uid] = _key_of(obj.metadata)
                     else:
-                        objects.append(obj)
+                        objects[obj.metadata.uid] = obj
                 if number % _SLICE_OBJECTS == 0:
                     await self._let_others_run()
-            if not page.metadata.continue_:
-                break
-            params["continue"] = page.metadata.continue_
-        self._store.replace(objects, listed)
-        self._version = page.metadata.resource_version
+            for raw in part.gone:
+                meta = self._place(raw)
+                if meta is not None:
+                    self._store.remove(meta)
+                    listed.pop(meta.uid, None)
+                    objects.pop(meta.uid, None)
+            version = part.version
+        self._store.replace(objects.values(), listed.values())
+        self._version = version
         self._error_events = 0
         self.counts["list"] += 1
         self.synced.set()
@@ -220,8 +209,8 @@ class Reflector(Generic[T]):
 
     def _handle(self, line: bytes) -> None:
         try:
-            event = _EVENT.decode(line)
-        except _UNREADABLE:
+            event = EVENT.decode(line)
+        except UNREADABLE:
             self.counts["unreadable"] += 1
             logger.warning("%s: an event that is not JSON is ignored", self._path)
             return
@@ -230,33 +219,35 @@ class Reflector(Generic[T]):
             self._error_events += 1
             if self._error_events >= _ERROR_EVENTS_UNTIL_LIST:
                 self._version = ""
-            raise errors.from_status(_STATUS.decode(event.object))
+            raise errors.from_status(STATUS.decode(event.object))
         self.counts["event"] += 1
         self._error_events = 0
         if kind == "ADDED" or kind == "MODIFIED":
             try:
                 obj = self._decoder.decode(event.object)
-            except _UNREADABLE:
+            except UNREADABLE:
                 meta = self._unreadable(event.object)
             else:
                 meta = obj.metadata
                 self._store.upsert(obj)
         else:  # DELETED, BOOKMARK
-            try:
-                meta = _place_of(event.object)
-            except _UNREADABLE:
-                meta = self._unreadable(event.object)
-            else:
-                if kind == "DELETED":
-                    self._store.remove(meta)
+            meta = self._place(event.object)
+            if meta is not None and kind == "DELETED":
+                self._store.remove(meta)
         if meta is not None and meta.resource_version:
             self._version = meta.resource_version
+
+    def _place(self, raw: msgspec.Raw) -> Meta | None:
+        try:
+            return _place_of(raw)
+        except UNREADABLE:
+            return self._unreadable(raw)
 
     def _unreadable(self, raw: msgspec.Raw) -> Meta | None:
         self.counts["unreadable"] += 1
         try:
             meta = _place_of(raw)
-        except _UNREADABLE:
+        except UNREADABLE:
             logger.warning("%s: an object without readable metadata is ignored", self._path)
             return None
         logger.warning(

@@ -73,6 +73,8 @@ class Transport:
         self.connection = connection
         self.requests: Counter[tuple[str, str]] = Counter()
         """Attempts by HTTP method (or WATCH) and outcome: a status, ``broken`` or ``timeout``."""
+        self.unstreamed: set[str] = set()
+        """Collections whose lists are not streamed, or not well; see ``listing``."""
         self._fence = fence
         self._timeout_seconds, self._patient = timeout_seconds, patient
         self._user_agent = user_agent

@@ -5,23 +5,31 @@ Whatever is in the object, a record comes out: a spec that cannot be read become
 lists our own objects because a watch that lost its place can miss a deletion.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from gpu_scheduler.api import requests
 from gpu_scheduler.api.gpuclass import GPUClassSpec, GPUClassStatus
-from gpu_scheduler.api.gpujob import GPUJobSpec, GPUJobStatus
+from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec, GPUProjectStatus
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.api.validate import class_problems, problems, project_problems, read, readable
+from gpu_scheduler.api.validate import (
+    class_problems,
+    name_problems,
+    project_problems,
+    read,
+    readable,
+)
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.model.units import milli_from_gpu
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.listing import list_all
+from gpu_scheduler.kube.listing import Part, parts
+from gpu_scheduler.kube.listing import body as json_of
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.our_lists import OurLists
+from gpu_scheduler.runtime.specs import ReadSpec, Specs
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import reports_from_gpunode
 from gpu_scheduler.state.classes import ClassBook, ClassRecord, class_record, resolve_models
@@ -40,8 +48,13 @@ DevicesChanged = Callable[
 ]
 
 
-def gpujob_record(body: Body, classes: ClassBook | None = None) -> GPUJobRecord:
-    """The record of a GPUJob as the API server shows it; ``classes``: what names in it mean."""
+def gpujob_record(
+    body: Body, classes: ClassBook | None = None, specs: Specs | None = None
+) -> GPUJobRecord:
+    """The record of a GPUJob as the API server shows it.
+
+    ``classes``: what names in it mean; ``specs``: what was read before.
+    """
     meta = body["metadata"]
     record = GPUJobRecord(
         key=job_key(meta["namespace"], meta["name"]),
@@ -55,7 +68,7 @@ def gpujob_record(body: Body, classes: ClassBook | None = None) -> GPUJobRecord:
         status=readable(GPUJobStatus, body.get("status")),
     )
     try:
-        _judge(record, body, classes or ClassBook())
+        _judge(record, (specs or Specs()).read(body.get("spec") or {}), classes or ClassBook())
     except Exception as error:  # a mistake of ours about one object must not stop all others
         unexpected("intake", record.key)
         record.said = record.spec = None
@@ -63,16 +76,14 @@ def gpujob_record(body: Body, classes: ClassBook | None = None) -> GPUJobRecord:
     return record
 
 
-def _judge(record: GPUJobRecord, body: Body, classes: ClassBook) -> None:
-    spec = read(GPUJobSpec, body.get("spec") or {})
-    if isinstance(spec, tuple):
-        record.problem = str(spec[0])
+def _judge(record: GPUJobRecord, said: ReadSpec, classes: ClassBook) -> None:
+    record.problem = said.problem
+    if said.spec is None:
         return
-    if found := problems(record.name, record.namespace, spec):
+    if found := name_problems(record.name, said.spec):
         record.problem = str(found[0])
         return
-    record.said = spec
-    record.min_compute = requests.compute_capability(spec)
+    record.said, record.min_compute = said.spec, said.min_compute
     resolve_models(record, classes)
 
 
@@ -145,7 +156,8 @@ class CustomResources:
         self._devices_changed, self._node_changed = devices_changed, node_changed
         self._state, self._changed = state, changed
         self._known: dict[_Name, tuple[str, int]] = {}  # uid and resourceVersion
-        self._departed = Departed()
+        self._departed, self._specs = Departed(), Specs()
+        self.listed = OurLists()
 
     def gpujob(self, body: Body) -> None:
         """A GPUJob was added or changed; its spec is read once for each generation."""
@@ -155,7 +167,7 @@ class CustomResources:
         key = job_key(meta["namespace"], meta["name"])
         known = self._state.gpujobs.get(key)
         if known is None or (known.uid, known.generation) != (meta["uid"], _generation(body)):
-            self._state.gpujob_changed(gpujob_record(body, self._state.classes))
+            self._state.gpujob_changed(gpujob_record(body, self._state.classes, self._specs))
         elif not self._told_again(known, body):
             return
         self._changed(key)
@@ -295,13 +307,21 @@ async def resync(client: Client, custom_resources: CustomResources) -> None:
         GPUNODES: custom_resources.node,
         GPUJOBS: custom_resources.gpujob,
     }
-    listed = [(kind, await _listed(client, kind)) for kind in takes]
-    for kind, bodies in listed:
-        for body in bodies:
-            _take_in(takes[kind], body)
-    seen = {(_name(kind, b), b["metadata"]["uid"]) for kind, bodies in listed for b in bodies}
+    seen, versions = set[tuple[_Name, str]](), dict[str, str]()
+    for kind, take in takes.items():
+        path = of_group(GROUP, VERSION, kind)
+        async for part in _listed(client, path):
+            for body in map(json_of, part.objects):
+                seen.add((_name(kind, body), body["metadata"]["uid"]))
+                _take_in(take, body)
+            for body in map(json_of, part.gone):
+                name, uid = _name(kind, body), body["metadata"]["uid"]
+                seen.discard((name, uid))
+                custom_resources.gone(name, uid)
+            versions[path] = part.version
     for name, uid in known - seen:
         custom_resources.gone(name, uid)
+    custom_resources.listed.made(versions)
     custom_resources.look_at_all()
 
 
@@ -327,11 +347,12 @@ def _take_in(take: Callable[[Body], None], body: Body) -> None:
         unexpected("intake", f"{take.__name__} {place}")
 
 
-async def _listed(client: Client, plural: str) -> Sequence[Body]:
-    """All objects of a kind."""
+async def _listed(client: Client, path: str) -> AsyncIterator[Part]:
+    """All objects of a kind, in parts: thousands of them in one go would stop all others."""
     try:
-        return await list_all(client, of_group(GROUP, VERSION, plural))
+        async for part in parts(client, path):
+            yield part
     except errors.NotFound:
-        if plural != GPUCLASSES:
+        if not path.endswith(GPUCLASSES):
             raise
-        return []  # they are optional, and so is their CRD
+        # They are optional, and so is their CRD.

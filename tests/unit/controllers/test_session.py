@@ -12,6 +12,7 @@ from tests.unit.kube.until import Changes
 
 from gpu_scheduler.controllers import handlers, session
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.runtime.our_lists import OurLists
 
 GROUP = "/apis/gpu-scheduler.io/v1alpha1"
 JOBS = f"{GROUP}/gpujobs"
@@ -88,11 +89,14 @@ def _resource(plural: str, namespaced: bool) -> dict[str, Any]:
 
 
 @contextlib.asynccontextmanager
-async def listening(server: FakeServer) -> AsyncIterator[Kopf]:
+async def listening(
+    server: FakeServer, listed: session.Listed = session.never
+) -> AsyncIterator[Kopf]:
     discovery(server)
     heard, ready, stop = Heard(), asyncio.Event(), asyncio.Event()
     async with Client(server.connection, random=lambda: 0.0) as client:
-        run = handlers.listen(heard, client, ready=ready, stop=stop)  # type: ignore[arg-type]
+        intake: Any = heard
+        run = handlers.listen(intake, client, ready=ready, stop=stop, listed=listed)
         task = asyncio.create_task(run)
         try:
             yield Kopf(server, task, heard)
@@ -120,6 +124,37 @@ async def test_kopf_hears_of_what_is_there_and_of_what_changes(server: FakeServe
         server.remove(f"{JOBS}/old")
         await kopf.hears("-old")
     assert {seen.method for seen in server.seen} == {"GET"}
+
+
+async def test_what_we_have_listed_kopf_watches_and_does_not_list(server: FakeServer) -> None:
+    server.put(f"{JOBS}/old", {"spec": {}})
+    lists = OurLists()
+    async with listening(server, lists.version) as kopf:
+        await server.changes.until(lambda: any(seen.path == GROUP for seen in server.seen))
+        at = str(server.version)
+        kopf.put("since")  # after our list, and before kopf's watch
+        server.remove(f"{JOBS}/old")
+        lists.made({f"{GROUP}/{kind}": at for kind in KINDS})
+        await kopf.hears("-old")
+        assert kopf.heard.names == ["since", "-old"]
+        assert not [seen for seen in server.lists_seen() if seen.path.startswith(GROUP)]
+
+
+async def test_kopf_lists_where_our_list_is_too_old_or_there_is_none(
+    server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _hurry(monkeypatch)
+    lists = OurLists()
+    lists.made({JOBS: str(server.version)})
+    server.put(f"{JOBS}/old", {"spec": {}})
+    server.compact()
+    async with listening(server, lists.version) as kopf:
+        await kopf.hears("old")
+        await kopf.watches()
+        kopf.put("new")
+        await kopf.hears("new")
+    listed = {seen.path for seen in server.lists_seen() if seen.path.startswith(GROUP)}
+    assert listed == {f"{GROUP}/{kind}" for kind in KINDS}
 
 
 @pytest.mark.parametrize(

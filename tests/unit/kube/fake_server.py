@@ -4,7 +4,7 @@ import asyncio
 import itertools
 import ssl
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -76,6 +76,9 @@ class FakeServer:
         self.in_list: Callable[[str], None] = lambda continue_: None
         self.hold_lists = asyncio.Event()
         self.hold_lists.set()
+        self.streams = False  # lists, as servers do since 1.34
+        self.stream_answers: deque[Answer] = deque()
+        self.in_stream: Callable[[web.StreamResponse], Awaitable[None]] | None = None
         self._log: list[tuple[int, str, bytes]] = []
         self._news = asyncio.Event()
         self._watches: list[_Watch] = []
@@ -178,7 +181,14 @@ class FakeServer:
         return len(self._watches)
 
     def watches_seen(self) -> list[Seen]:
-        return [s for s in self.seen if s.query.get("watch") == "true"]
+        return [
+            s
+            for s in self.seen
+            if s.query.get("watch") == "true" and "sendInitialEvents" not in s.query
+        ]
+
+    def streams_seen(self) -> list[Seen]:
+        return [s for s in self.seen if "sendInitialEvents" in s.query]
 
     def lists_seen(self) -> list[Seen]:
         return [s for s in self.seen if "limit" in s.query]
@@ -186,8 +196,7 @@ class FakeServer:
     # -- serving -----------------------------------------------------------------------------
 
     def _event(self, kind: str, path: str, obj: Obj) -> None:
-        line = orjson.dumps({"type": kind, "object": obj}) + b"\n"
-        self._log.append((self.version, path.rsplit("/", 1)[0], line))
+        self._log.append((self.version, path.rsplit("/", 1)[0], _line(kind, obj)))
         self._news.set()
 
     async def _handle(self, request: web.Request) -> web.StreamResponse:
@@ -208,6 +217,8 @@ class FakeServer:
         self.changes.happened()
         watching = query.get("watch") == "true"
         answers = self.watch_answers if watching else self.answers
+        if "sendInitialEvents" in query:
+            answers = self.stream_answers
         told = answers.popleft() if answers else None
         if told is None:
             return await self._serve(request, query, body, watching)
@@ -230,6 +241,8 @@ class FakeServer:
         self, request: web.Request, query: dict[str, str], body: bytes, watching: bool
     ) -> web.StreamResponse:
         path = request.path
+        if "sendInitialEvents" in query:
+            return await self._stream(request, query)
         if watching:
             return await self._watch(request, query)
         if request.method == "GET":
@@ -276,6 +289,26 @@ class FakeServer:
             metadata["continue"] = f"{version}.{end}"
         return _json({"metadata": metadata, "items": matching[start:end]})
 
+    async def _stream(self, request: web.Request, query: dict[str, str]) -> web.StreamResponse:
+        asked = {"resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
+        if not self.streams or not asked.items() <= query.items() or "resourceVersion" in query:
+            return _status(422, "Invalid")
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for path, obj in sorted(self.objects.items()):
+            if path.rsplit("/", 1)[0] == request.path:
+                await response.write(_line("ADDED", obj))
+        if self.in_stream is not None:
+            await self.in_stream(response)
+        meta = {
+            "resourceVersion": str(self.version),
+            "creationTimestamp": None,
+            "annotations": {"k8s.io/initial-events-end": "true"},
+        }
+        await response.write(_line("BOOKMARK", {"kind": "Pod", "metadata": meta}))
+        await self._released.wait()
+        return response
+
     async def _watch(self, request: web.Request, query: dict[str, str]) -> web.StreamResponse:
         version = int(query["resourceVersion"])
         if version < self.oldest:
@@ -298,6 +331,10 @@ class FakeServer:
                 return response
             await news.wait()
         return response
+
+
+def _line(kind: str, obj: Obj) -> bytes:
+    return orjson.dumps({"type": kind, "object": obj}) + b"\n"
 
 
 def _json(content: Any, status: int = 200) -> web.Response:

@@ -42,7 +42,7 @@ async def test_the_first_list_is_told_page_by_page(stage: Stage) -> None:
         stage.server.put(f"{PODS}/{name}", on_node())
     hold_second_page(stage.server)
     stage.start(page_size=2)
-    await stage.server.changes.until(lambda: len(stage.server.seen) == 2)
+    await stage.server.changes.until(lambda: len(stage.server.lists_seen()) == 2)
     assert stage.handler.told == ["changed a uid-1 n1", "changed b uid-2 n1"]
     assert not stage.reflector.synced.is_set()
     stage.server.hold_lists.set()

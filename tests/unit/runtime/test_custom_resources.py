@@ -23,6 +23,7 @@ from gpu_scheduler.runtime.custom_resources import (
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.cluster_state import ClusterState
 
+GROUP = "/apis/gpu-scheduler.io/v1alpha1"
 KEY = JobKey("team-a/job")
 
 json_values = st.recursive(
@@ -164,7 +165,7 @@ def test_a_gpujob_that_breaks_our_code_is_set_aside_with_a_problem(
 
     told = Told()
     told.custom_resources.gpujob(gpujob_body())
-    monkeypatch.setattr("gpu_scheduler.runtime.custom_resources.problems", breaks)
+    monkeypatch.setattr("gpu_scheduler.runtime.custom_resources.name_problems", breaks)
     told.custom_resources.gpujob(gpujob_body(name="odd", uid="odd"))
     odd = told.state.gpujobs[JobKey("team-a/odd")]
     assert odd.problem == "spec: the operator cannot work with it (RecursionError: too deep)"
@@ -257,7 +258,7 @@ def test_our_own_status_is_compared_and_nothing_else_happens(
         reads += 1
         return read(*args)
 
-    monkeypatch.setattr("gpu_scheduler.runtime.custom_resources.read", counting)
+    monkeypatch.setattr("gpu_scheduler.runtime.specs.read", counting)
     told.custom_resources.gpujob(gpujob_body(version=1))
     assert (reads, len(told.changed), told.state.changed.is_set()) == (1, 1, True)
     told.state.take_touched()
@@ -271,7 +272,7 @@ def test_our_own_status_is_compared_and_nothing_else_happens(
     # A status that somebody else wrote is put right, still without another look at the spec.
     told.custom_resources.gpujob(gpujob_body(version=1000, status={"phase": "Running"}))
     assert (reads, len(told.changed), told.state.touched) == (1, 2, {KEY})
-    told.custom_resources.gpujob(gpujob_body(version=1001, generation=2))
+    told.custom_resources.gpujob(gpujob_body(version=1001, generation=2, gpu=0.25))
     assert (reads, len(told.changed)) == (2, 3)
 
 
@@ -412,6 +413,22 @@ async def test_a_long_list_is_read_in_pages() -> None:
 
     await resync(FakeClient(pages), told.custom_resources)  # type: ignore[arg-type]
     assert set(told.state.gpujobs) == {f"team-a/job-{number}" for number in range(1201)}
+
+
+async def test_a_resync_says_as_of_when_each_kind_was_listed_once() -> None:
+    told = Told()
+    client = FakeClient(lambda sent: {"metadata": {"resourceVersion": "77"}, "items": None})
+    await resync(client, told.custom_resources)  # type: ignore[arg-type]
+    for kind in ("gpuclasses", "gpuprojects", "gpunodes", "gpujobs"):
+        assert await told.custom_resources.listed.version(f"{GROUP}/{kind}") == "77"
+        assert await told.custom_resources.listed.version(f"{GROUP}/{kind}") == ""
+    assert await told.custom_resources.listed.version("/apis") == ""
+
+
+async def test_of_a_kind_that_is_not_installed_there_is_no_list() -> None:
+    told = Told()
+    await resync(lists(), told.custom_resources)  # type: ignore[arg-type]
+    assert await told.custom_resources.listed.version(f"{GROUP}/gpuclasses") == ""
 
 
 async def test_a_list_that_cannot_be_read_forgets_nothing() -> None:
