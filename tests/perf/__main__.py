@@ -13,13 +13,23 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import uvloop
-from tests.perf import audit, bench_gpucap, bench_planner, latency, report, scale
+from tests.perf import (
+    audit,
+    bench_gpucap,
+    bench_planner,
+    contenders,
+    latency,
+    queues,
+    report,
+    scale,
+)
 from tests.perf.bound import BoundWatch
 from tests.perf.install import cluster, say, set_qps
 from tests.perf.machine import machine
@@ -41,25 +51,35 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what was asked for and write it down."""
     options = _parser().parse_args(arguments)
     sizes = QUICK if options.quick else FULL
-    settings = Settings(options.name, sizes, tuple(options.parts), tuple(options.variants))
+    if options.rounds:
+        sizes = replace(sizes, queue_rounds=options.rounds)
+    settings = Settings(
+        options.name, sizes, tuple(options.parts), tuple(options.variants), tuple(options.scenes)
+    )
+    rivals = options.operator or [contenders.parse(str(ROOT))]
+    if not options.no_stock:
+        rivals = [*rivals, contenders.STOCK]
     # A service that is stopped should clean up like a user who presses Ctrl-C.
     signal.signal(signal.SIGTERM, _interrupt)
     result: dict[str, Any] = {}
     try:
-        measure(settings, result)
+        measure(settings, rivals, result)
     except (ClusterError, ApiError, TimeoutError, RuntimeError) as error:
         say(f"error: {type(error).__name__}: {error}")
         return _unfinished(result, 1)
     except KeyboardInterrupt:
         say("interrupted; what was started has been stopped")
         return _unfinished(result, 130)
-    paths = write(result, publish=not options.quick and settings.parts == PARTS)
+    whole = not (options.quick or options.scenes or options.rounds) and settings.parts == PARTS
+    paths = write(result, publish=whole)
     print(report.page(result))  # noqa: T201
     say("written: " + ", ".join(str(path.relative_to(ROOT)) for path in paths))
     return 0
 
 
-def measure(settings: Settings, result: dict[str, Any]) -> None:
+def measure(
+    settings: Settings, rivals: Sequence[contenders.Contender], result: dict[str, Any]
+) -> None:
     """Put all figures into ``result``, as JSON, each as soon as it is there."""
     sizes = settings.sizes
     began = datetime.now(UTC)
@@ -67,7 +87,7 @@ def measure(settings: Settings, result: dict[str, Any]) -> None:
         "date": datetime.now(UTC).strftime("%Y-%m-%d"),
         "machine": machine(),
         "settings": {
-            "command": " ".join(["python -m tests.perf", *map(shlex.quote, sys.argv[1:])]),
+            "command": " ".join(["python -m tests.perf", *map(_without_folder, sys.argv[1:])]),
             "raised_qps": RAISED_QPS,
             **{name: getattr(sizes, name) for name in sizes.__slots__},
         },
@@ -78,13 +98,17 @@ def measure(settings: Settings, result: dict[str, Any]) -> None:
     if "planner" in settings.parts:
         say("the planner alone")
         result["planner"] = bench_planner.figures(repeat=5)
-    if set(settings.parts) - {"audit", "caps", "planner"}:
+    if set(settings.parts) - {"audit", "caps", "planner", "queues"}:
         with cluster(settings.name, nodes=sizes.nodes, qps=RAISED_QPS) as running:
             uvloop.run(_on_one_control_plane(running, settings, result))
     if "audit" in settings.parts:
         name = f"{settings.name}-audit"
         with cluster(name, nodes=sizes.nodes, qps=RAISED_QPS, audit=True) as running:
             uvloop.run(_writes_by_client(running, settings, result))
+    if "queues" in settings.parts:
+        say("many jobs that wait")
+        part = result.setdefault("queues", {})
+        queues.measure(settings, rivals, part, lambda: write(result, publish=False))
     result["seconds"] = round((datetime.now(UTC) - began).total_seconds())
 
 
@@ -160,6 +184,19 @@ def write(result: dict[str, Any], *, publish: bool) -> list[Path]:
     return paths
 
 
+def _checkout(text: str) -> contenders.Contender:
+    try:
+        return contenders.parse(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+
+
+def _without_folder(argument: str) -> str:
+    """An argument as it is published: where a checkout lies on this machine is of no interest."""
+    name, equals, path = argument.rpartition("=")
+    return shlex.quote(f"{name}{equals}{Path(path).name if '/' in path else path}")
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     raise KeyboardInterrupt
 
@@ -173,6 +210,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     names = [variant.name for variant in VARIANTS]
     parser.add_argument("--variants", nargs="+", choices=names, default=[], help="only these")
+    of_queues = parser.add_argument_group("the part queues")
+    of_queues.add_argument(
+        "--operator",
+        nargs="+",
+        type=_checkout,
+        metavar="[NAME=]PATH",
+        help="checkouts whose operator and chart are measured side by side; default: this one",
+    )
+    of_queues.add_argument(
+        "--scenes", nargs="+", choices=queues.NAMES, default=[], help="only these"
+    )
+    of_queues.add_argument("--rounds", type=int, help="how often each scene is played")
+    of_queues.add_argument("--no-stock", action="store_true", help="without the stock scheduler")
     return parser
 
 

@@ -31,27 +31,53 @@ def say(text: str) -> None:
     print(f"{time.strftime('%H:%M:%S')} bench: {text}", file=sys.stderr, flush=True)  # noqa: T201
 
 
-def gpu_nodes(count: int, *, prefix: str = "gpu") -> list[Object]:
-    """Nodes with 8 GPUs, which the stock scheduler sees as nvidia.com/gpu as well."""
+def gpu_nodes(
+    count: int, *, prefix: str = "gpu", also: Mapping[str, str] | None = None
+) -> list[Object]:
+    """Nodes with 8 GPUs, which the stock scheduler sees as nvidia.com/gpu as well.
+
+    Args:
+        count: how many.
+        prefix: beginning of their names.
+        also: further resources of each node.
+    """
     nodes = fake_nodes(count, gpus=GPUS_PER_NODE, prefix=prefix)
     for node in nodes:
         status = node["status"]
         assert isinstance(status, dict)
-        resources = {**status["capacity"], "nvidia.com/gpu": str(GPUS_PER_NODE)}
+        gpus = {"nvidia.com/gpu": str(GPUS_PER_NODE)}
+        resources = {**status["capacity"], **gpus, **(also or {})}
         node["status"] = {**status, "capacity": resources, "allocatable": resources}
     return nodes
 
 
 @contextmanager
-def cluster(name: str, *, nodes: int, qps: int | None, audit: bool = False) -> Iterator[Running]:
-    """A cluster with the product installed; it is gone afterwards, whatever happens."""
+def cluster(
+    name: str,
+    *,
+    nodes: int,
+    qps: int | None,
+    audit: bool = False,
+    root: Path = ROOT,
+    also: Mapping[str, str] | None = None,
+) -> Iterator[Running]:
+    """A cluster with the product installed; it is gone afterwards, whatever happens.
+
+    Args:
+        name: of the cluster.
+        nodes: fake nodes of 8 GPUs.
+        qps: client limits of the stock controllers and scheduler; None: their own.
+        audit: whether the API server keeps an audit log.
+        root: the checkout whose chart is installed.
+        also: further resources of each node.
+    """
     say(f"cluster {name}: {nodes} nodes with {GPUS_PER_NODE} GPUs")
     # Fake kubelets may be late under load; a node that counts as lost would spoil a run.
     wanted = Settings(name, qps=qps, audit=audit, node_grace_seconds=600, owner=os.getpid())
     running = up(wanted, recreate=True)
     try:
-        running.add_nodes(gpu_nodes(nodes))
-        _install(running)
+        running.add_nodes(gpu_nodes(nodes, also=also))
+        _install(running, root)
         yield running
     finally:
         say(f"cluster {name}: stopping")
@@ -84,8 +110,8 @@ def pids(running: Running) -> Mapping[str, int]:
     return {**found, "harness": os.getpid()}
 
 
-def _install(running: Running) -> None:
-    chart = str(ROOT / "charts" / "gpu-scheduler")
+def _install(running: Running, root: Path) -> None:
+    chart = str(root / "charts" / "gpu-scheduler")
     running.helm("install", RELEASE, chart, "--namespace", RELEASE, "--create-namespace")
     running.kubectl("--namespace", RELEASE, "scale", "deployment", RELEASE, "--replicas=0")
     crds = [f"crd/{kind}.gpu-scheduler.io" for kind in _CRDS]

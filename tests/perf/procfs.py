@@ -1,4 +1,4 @@
-"""CPU seconds and memory of processes, from /proc. Linux only.
+"""CPU seconds and memory of processes and of the machine, from /proc. Linux only.
 
 CPU is user and system time of all threads; children that still run are not counted.
 """
@@ -32,6 +32,17 @@ def cpu_seconds(pid: int) -> float:
 def cpu_by_name(pids: Mapping[str, int]) -> dict[str, float]:
     """CPU seconds of several processes."""
     return {name: cpu_seconds(pid) for name, pid in pids.items()}
+
+
+def busy_seconds(text: str | None = None) -> float:
+    """CPU seconds since boot that all cores were busy, or taken away by the hypervisor.
+
+    Args:
+        text: of /proc/stat; None: it is read.
+    """
+    line = (Path("/proc/stat").read_text() if text is None else text).splitlines()[0]
+    user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, line.split()[1:9])
+    return (user + nice + system + irq + softirq + steal) / _TICKS_PER_SECOND
 
 
 def memory(pid: int) -> Memory:

@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from tests.perf import queue_report
 from tests.perf.schedulers import VARIANTS
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
@@ -63,6 +64,8 @@ def page(result: Json) -> str:
         parts.append(_latency(result["latency"]))
     if "scale" in result:
         parts.append(_scale(result["scale"]))
+    if "queues" in result:
+        parts.append(queue_report.section(result["queues"], result["settings"]))
     if "caps" in result:
         parts.append(_caps(result["caps"]))
     if "planner" in result:

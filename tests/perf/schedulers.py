@@ -104,8 +104,21 @@ async def scheduler_of(running: Running, variant: Variant, nodes: int) -> AsyncI
         running.stop_process(variant.scheduler)
 
 
-async def start_operator(running: Running, environment: Mapping[str, str]) -> Start:
-    """Start the operator and wait until it leads and has listed everything."""
+async def start_operator(
+    running: Running,
+    environment: Mapping[str, str],
+    *,
+    root: Path = ROOT,
+    seconds: float = _START_SECONDS,
+) -> Start:
+    """Start the operator and wait until it leads and has listed everything.
+
+    Args:
+        running: the cluster, to which the process then belongs.
+        environment: settings that differ from the defaults.
+        root: the checkout whose operator is run.
+        seconds: for each of the two waits.
+    """
     settings = {
         "KUBECONFIG": str(operator_kubeconfig(running)),
         "GPUSCHED_LEASE_NAMESPACE": RELEASE,
@@ -115,10 +128,10 @@ async def start_operator(running: Running, environment: Mapping[str, str]) -> St
     }
     log, offset = _log(running, OPERATOR)
     began = time.monotonic()
-    _spawn(running, OPERATOR, settings, ("gpu_scheduler.main", "operator"))
-    await _wait_for_line(running, log, offset, _LEADING)
+    _spawn(running, OPERATOR, settings, ("gpu_scheduler.main", "operator"), root)
+    await _wait_for_line(running, log, offset, _LEADING, seconds)
     leading = time.monotonic() - began
-    await _wait_for_line(running, log, offset, _SYNCED)
+    await _wait_for_line(running, log, offset, _SYNCED, seconds)
     return Start(leading, time.monotonic() - began)
 
 
@@ -130,10 +143,14 @@ async def _start_null_binder(running: Running, nodes: int) -> None:
 
 
 def _spawn(
-    running: Running, name: str, environment: Mapping[str, str], module: tuple[str, ...]
+    running: Running,
+    name: str,
+    environment: Mapping[str, str],
+    module: tuple[str, ...],
+    root: Path = ROOT,
 ) -> None:
     # The cluster's programs get a clean environment, so everything is said here.
-    path = ":".join(str(ROOT / part) for part in ("operator", "hack", "."))
+    path = ":".join(str(root / part) for part in ("operator", "hack", "."))
     assignments = [f"{key}={value}" for key, value in environment.items()]
     env = shutil.which("env") or "/usr/bin/env"
     argv = (env, f"PYTHONPATH={path}", *assignments, sys.executable, "-m", *module)
@@ -158,8 +175,10 @@ def check_alive(running: Running) -> None:
             raise RuntimeError("\n".join([f"{name} has ended:", *lines[-_LOG_LINES:]]))
 
 
-async def _wait_for_line(running: Running, log: Path, offset: int, text: str) -> None:
-    async with asyncio.timeout(_START_SECONDS):
+async def _wait_for_line(
+    running: Running, log: Path, offset: int, text: str, seconds: float = _START_SECONDS
+) -> None:
+    async with asyncio.timeout(seconds):
         while text.encode() not in _tail(log, offset):
             check_alive(running)
             await asyncio.sleep(0.01)

@@ -28,6 +28,14 @@ class Sizes:
         scale_jobs: GPUJobs of the large state.
         scale_pods_per_job: pods of each of them.
         idle_seconds: how long the idle operator is watched.
+        queue_nodes: fake nodes for jobs that wait.
+        queue_jobs: jobs of one pod that wait, and that run shortly one after the other.
+        queue_many_jobs: the same in the large setting.
+        queue_fitting_jobs: jobs of one pod that all fit.
+        queue_rounds: runs of each scene.
+        queue_wait_seconds: the longest wait for a verdict or a place.
+        queue_idle_seconds: how long the operator is watched while jobs wait.
+        queue_churn_seconds: how long the GPUs are watched while short jobs come and go.
     """
 
     nodes: int = 100
@@ -41,6 +49,14 @@ class Sizes:
     scale_jobs: int = 25
     scale_pods_per_job: int = 400
     idle_seconds: float = 20.0
+    queue_nodes: int = 20
+    queue_jobs: int = 5_000
+    queue_many_jobs: int = 50_000
+    queue_fitting_jobs: int = 400
+    queue_rounds: int = 5
+    queue_wait_seconds: float = 400.0
+    queue_idle_seconds: float = 60.0
+    queue_churn_seconds: float = 60.0
 
 
 FULL = Sizes()
@@ -55,9 +71,17 @@ QUICK = Sizes(
     scale_jobs=5,
     scale_pods_per_job=100,
     idle_seconds=5.0,
+    queue_nodes=4,
+    queue_jobs=300,
+    queue_many_jobs=1_000,
+    queue_fitting_jobs=60,
+    queue_rounds=1,
+    queue_wait_seconds=60.0,
+    queue_idle_seconds=10.0,
+    queue_churn_seconds=10.0,
 )
 
-PARTS = ("raised", "default", "latency", "scale", "audit", "caps", "planner")
+PARTS = ("raised", "default", "latency", "scale", "audit", "caps", "planner", "queues")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +92,4 @@ class Settings:
     sizes: Sizes = field(default_factory=Sizes)
     parts: tuple[str, ...] = PARTS
     variants: tuple[str, ...] = ()
+    scenes: tuple[str, ...] = ()
