@@ -69,7 +69,7 @@ def test_what_happened_before_the_compaction_is_seen_all_the_same(
         restart_api_server(site)  # its connections are gone
         for name in ("full", "goes"):
             tenant.remove(name)
-        until(lambda: len(tenant.pods()) <= 2, "the pods are gone before anybody looks", 60)
+        until(lambda: len(tenant.pods()) <= 1, "the pods are gone before anybody looks", 60)
         tenant.submit("new", gpu=0.5)
         compact(site)
         restart_api_server(site)

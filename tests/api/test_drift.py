@@ -184,10 +184,26 @@ def test_a_segment_of_a_sweep_is_put_back_when_another_follows_it(tenant: Tenant
     wait_spec(tenant, first, completions=3, parallelism=3)
 
 
-def test_a_job_that_was_edited_while_it_was_suspended_stays_so_and_says_so(tenant: Tenant) -> None:
+def suspended(tenant: Tenant) -> None:
+    """A job that ran, and has no pods."""
+    tenant.submit("drift", gpu=0.125, template=LONG)
+    tenant.wait_placed("drift")
+    assert tenant.patch("drift", suspend=True).ok
+    tenant.wait_reason("drift", "Suspended")
+    until(lambda: tenant.batch_job("drift")["spec"]["suspend"], "so is its Job")
+    until(lambda: not tenant.pods("drift"), "its pods are gone", 60)
+
+
+def test_a_suspended_job_that_never_ran_has_no_job(tenant: Tenant) -> None:
     tenant.submit("drift", gpu=0.125, suspend=True, template=LONG)
     tenant.wait_reason("drift", "Suspended")
-    until(lambda: tenant.batch_job("drift").get("spec"), "its Job is there")
+    assert tenant.admin.get(job_path(tenant, "drift")).status == 404
+    assert tenant.patch("drift", suspend=False).ok
+    tenant.wait_placed("drift")
+
+
+def test_a_job_that_was_edited_while_it_was_suspended_stays_so_and_says_so(tenant: Tenant) -> None:
+    suspended(tenant)
     change = {"spec": {"template": {"spec": {"nodeSelector": {"disk": "slow"}}}}}
     edit(tenant, "drift", change)
     assert tenant.patch("drift", suspend=False).ok
@@ -200,8 +216,7 @@ def test_a_job_that_was_edited_while_it_was_suspended_stays_so_and_says_so(tenan
 
 
 def test_a_job_that_was_suspended_and_not_edited_goes_on(tenant: Tenant) -> None:
-    tenant.submit("drift", gpu=0.125, suspend=True, template=LONG)
-    until(lambda: tenant.batch_job("drift").get("spec"), "its Job is there")
+    suspended(tenant)
     assert tenant.patch("drift", suspend=False).ok
     tenant.wait_placed("drift")
 

@@ -89,12 +89,14 @@ def test_a_project_that_goes_makes_what_was_accepted_a_mistake(admin: Caller) ->
 
 
 def test_what_has_to_wait_says_for_what_and_then_starts(team: Tenant) -> None:
-    take_all(team)
-    no_pods(team, 8)
+    team.submit("others", gpu=1, parallelism=7, type="interactive")
+    team.wait_placed("others", 7)
+    no_pods(team, 7)
     with walk(team, "job", gpu=1, template=held()) as job:
         job.to("PodsRefused")
+        team.set_project(quota=7, limit=7)
         no_pods(team, 20)
-        job.to("WaitingForGPU", "needs 1 GPU")
+        job.to("WaitingForQuota", "needs 1 GPU")
         team.remove("others")
         job.to("Starting")
     done(job)

@@ -70,14 +70,16 @@ def test_a_pod_cannot_be_created_with_an_allocation(tenant: Tenant, user: Caller
 
 def test_the_gate_of_a_waiting_pod_stays(tenant: Tenant, user: Caller, pod: Json) -> None:
     ports = [{"containerPort": 18080, "hostPort": 18080}]  # a reason for the gate path
-    tenant.submit("patient", gpu=2, template=template(container(ports=ports)))
-    tenant.wait_reason("patient", "WaitingForGPU")
+    held = template(container(ports=ports))
+    held["spec"]["schedulingGates"] = gates = [{"name": "example.com/wait"}, {"name": GATE}]
+    tenant.submit("patient", gpu=0.5, template=held)
+    tenant.wait_reason("patient", "SchedulingGated")
     (waiting,) = tenant.pods("patient")
-    assert waiting["spec"]["schedulingGates"] == [{"name": GATE}]
+    assert waiting["spec"]["schedulingGates"] == gates
     answer = user.patch(path(waiting), {"spec": {"schedulingGates": None}})
     refused(answer, f"spec.schedulingGates: {GATE}", "GPU scheduler alone")
     (still,) = tenant.pods("patient")
-    assert still["spec"]["schedulingGates"] == [{"name": GATE}]
+    assert still["spec"]["schedulingGates"] == gates
 
 
 def test_our_scheduler_does_not_go_with_a_node_of_ones_choice(tenant: Tenant, user: Caller) -> None:

@@ -62,8 +62,6 @@ MOVED_PREFIX = f"{GROUP}/moved-"
 # What kubectl logs and exec take when they are not told which container.
 DEFAULT_CONTAINER = "kubectl.kubernetes.io/default-container"
 
-# On Jobs: when their pods were allowed again, see jobs.nudge.
-TRIED_AGAIN = f"{GROUP}/tried-again"
 
 CAP_PREFIX = "GPUCAP_"  # of variables that libgpucap obeys where there is no container
 VISIBLE_DEVICES = "NVIDIA_VISIBLE_DEVICES"  # what NVIDIA's container runtime obeys

@@ -1,8 +1,9 @@
 """Whether a GPUJob can be accepted: what the CRD's rules cannot see.
 
-Looks up what the pod template refers to, chooses the write path, and lets the API server judge the
-pod by a dry run, so that a mistake is a sentence in the GPUJob's status and not a Job that never
-creates a pod. Roles are judged one by one. Called by the reconciler before it creates a Job.
+Looks up what the pod template refers to, chooses the write path, and, in a namespace in which pods
+were refused of late, lets the API server judge a pod by a dry run, so that a mistake is a sentence
+in the GPUJob's status and not a Job that never creates a pod. Roles are judged one by one. Called
+by ``accepting``, by ``missing``, and for Jobs that are made.
 """
 
 import time
@@ -29,6 +30,7 @@ from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.sweeps.core.segments import Segment
 
 _CACHE_SECONDS = 30.0
+_DOUBT_SECONDS = 600.0  # after a refusal, in which pods of its namespace are tried in advance
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,11 +80,22 @@ class Acceptance:
         self._client, self._placement, self._clock = client, placement, clock
         self._runtime_class = runtime_class
         self._exists: dict[str, tuple[float, bool]] = {}
+        self._doubted: dict[str, float] = {}  # namespaces, until when
+
+    def doubt(self, namespace: str) -> None:
+        """Pods of a namespace are refused: for a while one of each job is tried in advance."""
+        now = self._clock()
+        self._doubted = {ns: until for ns, until in self._doubted.items() if until > now}
+        self._doubted[namespace] = now + _DOUBT_SECONDS
+
+    def doubts(self, namespace: str) -> bool:
+        """Whether a pod of each job of a namespace is tried."""
+        return self._doubted.get(namespace, 0.0) > self._clock()
 
     async def judge(
         self, job: GPUJobRecord, project: ProjectName
     ) -> tuple[Accepted, ...] | Refused:
-        """Render the Jobs and try a pod of each.
+        """Render the Jobs; where pods of the namespace were refused, try a pod of each.
 
         Raises:
             ApiError: the API server could not be asked; try again.
@@ -101,23 +114,28 @@ class Acceptance:
         for accepted in rendered:
             if refused := await self._preemption(job.spec, accepted):
                 return refused
-            refused = await self._dry_run(job, job.spec, accepted)
+        if self.doubts(job.namespace):
+            refused = await self.refusal(job, project)
             if refused is not None and not refused.for_now:
+                self.doubt(job.namespace)
                 return refused
         return rendered
 
-    async def refusal(self, job: GPUJobRecord, project: ProjectName) -> str:
-        """What the API server says now to the pods of a job that was accepted; empty: yes.
+    async def refusal(self, job: GPUJobRecord, project: ProjectName) -> Refused | None:
+        """What the API server says now to the pods of a job that was accepted; None: yes.
 
         Raises:
             ApiError: the API server could not be asked.
         """
         if job.spec is None:
-            return ""
+            return None
+        for_now = None
         for accepted in await self.rendered(job, project):
-            if refused := await self._dry_run(job, job.spec, accepted):
-                return refused.message
-        return ""
+            refused = await self._dry_run(job, job.spec, accepted)
+            if refused is not None and not refused.for_now:
+                return refused
+            for_now = for_now or refused
+        return for_now
 
     def _conflict(self, spec: GPUJobSpec, part: Part) -> Refused | None:
         if part.spec.template is None:

@@ -32,6 +32,10 @@ class NotCreatableError(Exception):
     """A sentence for the user: what is in the way, and what to do about it."""
 
 
+class TemplateRefusedError(NotCreatableError):
+    """The API server finds the pods' template wrong."""
+
+
 class FoundMeta(Meta, frozen=True):
     """metadata, with who keeps the object from going."""
 
@@ -68,9 +72,50 @@ async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, A
         found = await client.get(job_path(job.namespace, name), FoundJob)
     except errors.Unprocessable as error:
         message = f"spec: the API server refuses its Job: {error.message}"
-        raise NotCreatableError(message) from error
+        raise TemplateRefusedError(message) from error
     except errors.Forbidden as error:
         raise _forbidden("Job", job, error) from error
+    return await _put_right(client, job, rendered, found)
+
+
+async def kept_by_somebody(client: Client, job: GPUJobRecord, name: str) -> None:
+    """Nothing, where a Job that is being deleted will soon be gone.
+
+    Raises:
+        NotCreatableError: somebody's finalizer keeps it.
+        ApiError: the API server could not be asked.
+    """
+    try:
+        found = await client.get(job_path(job.namespace, name), FoundJob)
+    except errors.NotFound:
+        return
+    if found.metadata.deletion_timestamp:
+        why = _kept(name, found)
+        if isinstance(why, NotCreatableError):
+            raise why
+
+
+async def found_again(client: Client, job: GPUJobRecord, rendered: Mapping[str, Any]) -> Job | None:
+    """A Job that the watch shows no more: None where it is gone, else as it should be.
+
+    Somebody may have taken the label off by which it is watched, and its pods run on. Raises what
+    ``create_job`` does.
+    """
+    path = job_path(job.namespace, rendered["metadata"]["name"])
+    try:
+        found = await client.get(path, FoundJob)
+    except errors.NotFound:
+        return None
+    owned = any(owner.uid == job.uid for owner in found.metadata.owner_references)
+    if found.metadata.deletion_timestamp or not owned:
+        return None
+    return await _put_right(client, job, rendered, found)
+
+
+async def _put_right(
+    client: Client, job: GPUJobRecord, rendered: Mapping[str, Any], found: FoundJob
+) -> Job:
+    name = rendered["metadata"]["name"]
     _ours("Job", job, name, found)
     if found.metadata.deletion_timestamp:
         raise _kept(name, found)

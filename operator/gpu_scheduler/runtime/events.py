@@ -1,7 +1,9 @@
 """Events on users' objects: what ``kubectl describe`` shows under Events.
 
 The same (object, reason, message) is written once per ten minutes, as far as the last 10,000 go;
-events are a courtesy, so one that cannot be written is dropped. Source: the core/v1 Event API.
+events are a courtesy, so one that cannot be written is dropped, and of a namespace in which
+thousands of jobs begin to wait only the first are told that nothing is wrong with them: the status
+of each says it. Source: the core/v1 Event API.
 """
 
 import asyncio
@@ -12,6 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, NoReturn
 
 from gpu_scheduler.api.names import API_VERSION
+from gpu_scheduler.core.rate_limiter import RateLimiter
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -24,6 +27,7 @@ log = logging.getLogger(__name__)
 
 _REPEAT_SECONDS = 600.0
 _REMEMBERED = 10_000
+_NORMAL_PER_SECOND, _NORMAL_AT_ONCE = 1.0, 60.0  # of a namespace
 _MOST_CHARS = 1024  # of a message, as the API server has it
 COMPONENT = "gpu-scheduler"
 
@@ -68,6 +72,7 @@ class Events:
         self._client, self._instance, self._clock = client, instance, clock
         self._queue: asyncio.Queue[tuple[Subject, str, str, str]] = asyncio.Queue(limit)
         self._said: dict[tuple[str, str, str], float] = {}
+        self._normal: RateLimiter[str] = RateLimiter(_NORMAL_PER_SECOND, _NORMAL_AT_ONCE)
 
     def say(
         self, subject: Subject, kind: Literal["Normal", "Warning"], reason: str, message: str
@@ -77,6 +82,8 @@ class Events:
             return
         key, now = (subject.uid, reason, message), self._clock()
         if now - self._said.get(key, -_REPEAT_SECONDS) < _REPEAT_SECONDS or self._queue.full():
+            return
+        if kind == "Normal" and not self._normal.spend(subject.namespace, now):
             return
         self._said.pop(key, None)
         self._said[key] = now  # the last, as the latest

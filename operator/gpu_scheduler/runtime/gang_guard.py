@@ -22,7 +22,7 @@ from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.gangs import holds
 from gpu_scheduler.state.jobs import GPUJobRecord
-from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.pods import PodRecord
 
 _CHECK_SECONDS = 1.0
 
@@ -68,7 +68,8 @@ class GangGuard:
     def check(self) -> None:
         """Release the gangs whose other members found no place in time."""
         now = self._clock()
-        stuck = {key for key in self._plan.waits if self._is_stuck(key)}
+        there = {own.owner for own in self._state.jobs.values()}  # only those can hold anything
+        stuck = {key for key in there if key in self._plan.waits and self._is_stuck(key)}
         stuck -= self._plan.expecting()
         self._since = {key: self._since.get(key, now) for key in stuck}
         why = f"no place for all pods within {self._patience:g} s"
@@ -102,9 +103,10 @@ class GangGuard:
         if job is None:
             return False
         pods = [pod for pod in self._state.records(key) if pod.uid not in self._state.leaving]
-        waiting = sum(1 for pod in pods if pod.stage is Stage.WAITING)
-        gang = self._state.gang(job)
-        return gang is not None and waiting >= gang.missing > 0 and any(map(holds, pods))
+        waiting, gang = self._state.waiting_job(key), self._state.gang(job)
+        if waiting is None or gang is None:
+            return False
+        return len(waiting.pods) >= gang.missing > 0 and any(map(holds, pods))
 
     def _gang(self, key: JobKey) -> GPUJobRecord | None:
         job = self._state.gpujobs.get(key)

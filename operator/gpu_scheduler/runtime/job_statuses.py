@@ -22,6 +22,17 @@ from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 
+# On the way to a running pod: each lasts for some milliseconds, unless something is wrong.
+_PASSING = frozenset(
+    {
+        Reason.CREATING_JOB,
+        Reason.CREATING_PODS,
+        Reason.WAITING_FOR_PLAN,
+        Reason.PLACING,
+        Reason.STARTING,
+    }
+)
+
 
 def turned_bad(before: Told, after: Told) -> list[tuple[str, str]]:
     """Reason and message of what agents warn of, as far as the status did not say so before."""
@@ -49,21 +60,27 @@ class JobStatuses:
         preemption: Preemption,
         known: Callable[[GPUJobRecord], Known],
         *,
+        numbers: Callable[[int], Iterable[JobKey]] = lambda most: (),
         finished: Callable[[JobKey], None],
         now: Callable[[], str] = utc_now,
     ) -> None:
         """``known``: what the operator's parts know of a job; ``now`` dates conditions.
 
         ``preemption`` forgets a job that has its pods again, ``finished`` is told of each job whose
-        end was written.
+        end was written; ``numbers``: some of the jobs that may wait with other numbers.
         """
         self._state, self._events, self._preemption = state, events, preemption
         self._known, self._finished, self._now = known, finished, now
+        self._numbers = numbers
         self._watched = Watched(state.agents.reports, state.nodes.sick_devices)
 
     def touched(self) -> Iterable[str]:
         """See ``Statuses``."""
         return self._state.take_touched()
+
+    def trifles(self, most: int) -> Iterable[str]:
+        """See ``Statuses``."""
+        return self._numbers(most)
 
     def uid(self, key: str) -> str | None:
         """See ``Statuses``."""
@@ -104,6 +121,10 @@ class JobStatuses:
     def is_trifle(self, patch: Told) -> bool:
         """See ``Statuses``."""
         return patch.keys() == {"queuePosition"}
+
+    def is_passing(self, after: Told) -> bool:
+        """See ``Statuses``."""
+        return after.get("phase") == Phase.PENDING and after.get("reason") in _PASSING
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """Keep it, and tell those who wait for it."""

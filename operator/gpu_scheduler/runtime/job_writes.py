@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 Rendered = Mapping[str, Any]  # a Job as JSON
 
+STAYS = "a Job stays as it is"  # why nothing is planned of a GPUJob: until it is looked at again
 _AT_ONCE = 3  # times that something is put back without delay
 _AGAIN = Backoff(1.0, 60.0)
 _QUIET_SECONDS = 120.0  # without a change by somebody else, and the struggle is over

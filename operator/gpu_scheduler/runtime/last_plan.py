@@ -1,15 +1,86 @@
 """What the last plan said: read by the status, by ``gang_guard`` and by the metrics.
 
-Written by ``planning`` alone, after each cycle.
+Written by ``planning`` alone, after each cycle. Thousands wait, and with each start the positions
+of all change: a wait is put together when it is asked for.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
-from gpu_scheduler.core.model.decision import Reservation, Wait
+from gpu_scheduler.core.model.decision import Reason, Reservation, Verdict, Wait, Waits
 from gpu_scheduler.core.model.promises import NOTHING, Memory
 from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
+from gpu_scheduler.core.wording import names
 from gpu_scheduler.runtime.aside import Aside
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.pods import Stage
+
+_MOST_REFUSALS = 2  # told of one job
+
+
+class WaitsByJob(Mapping[JobKey, Wait]):
+    """Why jobs wait, with what is known beside the plan."""
+
+    def __init__(
+        self,
+        state: ClusterState,
+        said: Waits = Waits(),  # noqa: B008 - it never changes
+        own: Mapping[JobKey, Wait] | None = None,
+        left_out: Sequence[str] = (),
+    ) -> None:
+        """What a plan said, but for those of ``own``; ``left_out``: nodes it did not look at."""
+        self._state, self._said, self._own, self._left_out = state, said, own or {}, left_out
+        self.verdicts: Mapping[JobKey, Verdict] = said.verdicts()
+        if own:
+            self.verdicts |= {key: (wait.reason, wait.message) for key, wait in own.items()}
+
+    def __getitem__(self, key: JobKey) -> Wait:
+        """That of a job."""
+        if key in self._own:
+            return self._own[key]
+        wait = self._said.of(key)
+        if wait is None:
+            raise KeyError(key)
+        return self._completed(self._in_doubt(wait) if self._left_out else wait)
+
+    def __iter__(self) -> Iterator[JobKey]:
+        """Jobs that wait."""
+        return iter(self.verdicts)
+
+    def __len__(self) -> int:
+        """How many."""
+        return len(self.verdicts)
+
+    def __contains__(self, key: object) -> bool:
+        """Whether a job waits."""
+        return key in self.verdicts
+
+    def _completed(self, wait: Wait) -> Wait:
+        """With how far the job has come, and who refused it where."""
+        message = wait.message
+        if wait.reason is Reason.WAITING_FOR_TOPOLOGY:
+            pods = [p for p in self._state.records(wait.job) if p.stage is not Stage.ENDED]
+            placed = sum(bool(pod.node) or pod.uid in self._state.assumed for pod in pods)
+            message = f"{placed} of {self._wanted(wait.job, len(pods))} pods placed; {message}"
+        said = {node: why for node, why in self._state.waiting.avoided(wait.job).items() if why}
+        if said:
+            told = [f"{node}: {why}" for node, why in sorted(said.items())[:_MOST_REFUSALS]]
+            message = f"{message}; refused on {'; '.join(told)}"
+        return wait if message is wait.message else replace(wait, message=message)
+
+    def _wanted(self, key: JobKey, pods: int) -> int:
+        """How many pods there are, with those that wait and do not exist."""
+        job = self._state.waiting_job(key)
+        made = self._state.pods
+        return pods + sum(1 for pod in job.pods if pod.uid not in made) if job is not None else pods
+
+    def _in_doubt(self, wait: Wait) -> Wait:
+        """A verdict about all nodes there are is none while some are set aside."""
+        if wait.reason is not Reason.UNSATISFIABLE:
+            return wait
+        left_out = f"not counting {names(self._left_out)}, which the scheduler has set aside"
+        message = f"{wait.message}; {left_out} (kubectl describe node)"
+        return replace(wait, reason=Reason.WAITING_FOR_RESOURCES, message=message)
 
 
 @dataclass(slots=True)
@@ -17,6 +88,7 @@ class LastPlan:
     """Its words and numbers.
 
     Attributes:
+        state: what is known beside it.
         aside: what was not planned with.
         waits: why jobs wait.
         reservations: room that is made or kept for pods.
@@ -26,6 +98,7 @@ class LastPlan:
         cycles: plans so far.
     """
 
+    state: ClusterState
     aside: Aside
     waits: Mapping[JobKey, Wait] = field(default_factory=dict)
     reservations: Mapping[PodUID, Reservation] = field(default_factory=dict)
@@ -33,7 +106,36 @@ class LastPlan:
     shares_milli: Mapping[ProjectName, int] = field(default_factory=dict)
     shares_by_model_milli: Mapping[str, Mapping[ProjectName, int]] = field(default_factory=dict)
     cycles: int = 0
+    _turn: Iterator[JobKey] = field(default_factory=lambda: iter(()))
+    _news: bool = False  # since the last turn began
 
     def expecting(self) -> set[JobKey]:
         """Jobs for which room is being made or kept."""
         return {each.job for each in self.reservations.values()}
+
+    def verdicts(self) -> Mapping[JobKey, Verdict]:
+        """Reason and sentence of each job that waits, as the plan said them."""
+        return self.waits.verdicts if isinstance(self.waits, WaitsByJob) else {}
+
+    def take(self, said: Waits, own: Mapping[JobKey, Wait], left_out: Sequence[str]) -> set[JobKey]:
+        """Take over what a plan said; the jobs that wait for another reason now, or no more."""
+        before = self.verdicts()
+        now = WaitsByJob(self.state, said, own, left_out)
+        self.waits, verdicts = now, now.verdicts
+        changed = {k for k, verdict in verdicts.items() if before.get(k) != verdict}
+        self._news |= bool(changed) or len(before) != len(verdicts)
+        other = {k for k in changed if k not in before or before[k][0] is not verdicts[k][0]}
+        return other | (before.keys() - verdicts.keys())
+
+    def numbers(self, most: int) -> list[JobKey]:
+        """The next jobs whose position or sentence may be another one: all have their turn."""
+        taken: list[JobKey] = []
+        while len(taken) < most:
+            key = next(self._turn, None)
+            if key is None and not self._news:
+                break
+            if key is None:
+                self._turn, self._news = iter(tuple(self.waits)), False
+            else:
+                taken.append(key)
+        return taken

@@ -2,9 +2,11 @@
 
 The Job controller makes the pods of a Job, and nobody sees it fail. Where pods have been missing
 for a second, the API server is asked by a dry run, which says what is so now: its sentence is the
-job's message. It is asked again by the rules for refused jobs, and at once when a ResourceQuota of
-the namespace changes; when it says yes, the Job is touched, so that its controller does not wait
-out its back-off. Fed by the status writer.
+job's message. What has a place and does not come gives it back, its Jobs become as narrow as their
+pods, and nothing more is planned of the job. It is asked again by the rules for refused jobs, and
+at once when a ResourceQuota of the namespace changes; when it says yes the job waits for its turn.
+A job that never had a pod and whose template is refused is judged like a new one. Fed by the status
+writer.
 """
 
 import logging
@@ -13,15 +15,12 @@ from typing import NoReturn
 
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.turns import Turns
-from gpu_scheduler.jobs.nudge import nudge
-from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
-from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import ResourceQuota
-from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -31,6 +30,8 @@ from gpu_scheduler.state.pods import PodRecord, Stage
 log = logging.getLogger(__name__)
 
 ASK_AFTER_SECONDS = 1.0
+PATIENCE_SECONDS = 30.0  # before devices that are kept for a pod are given back
+_REFUSED = "its pods are refused"
 _LOOK_SECONDS = 0.25
 _ASKED_AT_ONCE = 3  # jobs in a look
 # Between two questions about pods that are missing and not refused.
@@ -43,29 +44,38 @@ class MissingPods:
     def __init__(
         self,
         state: ClusterState,
-        client: Client,
         acceptance: Acceptance,
+        accepting: Accepting,
+        follow: Callable[[JobKey], None],
         *,
         clock: Callable[[], float],
-        now: Callable[[], str] = utc_now,
     ) -> None:
-        """``now``: RFC 3339, for what the Job is touched with."""
-        self._state, self._client, self._acceptance = state, client, acceptance
-        self._clock, self._now = clock, now
+        """Prepare.
+
+        Args:
+            state: what is known.
+            acceptance: asks the API server.
+            accepting: told whose template it refuses.
+            follow: look at the Jobs of a GPUJob.
+            clock: monotonic seconds.
+        """
+        self._state, self._acceptance, self._clock = state, acceptance, clock
+        self._accepting, self._follow = accepting, follow
+        self._awaited: dict[JobKey, tuple[int, float]] = {}  # how many, and since when none came
         self._refusals = Refusals(clock, self._again)
         self._ask_at: dict[JobKey, float] = {}  # jobs that miss pods, monotonic seconds
         self._asked: dict[JobKey, int] = {}  # how often they were, since they began to
-        self._refused: dict[JobKey, tuple[str, str]] = {}  # GPUJob's uid, sentence
+        self._refused: dict[JobKey, tuple[str, str, int]] = {}  # GPUJob's uid, sentence, its pods
 
     def refused(self, job: GPUJobRecord) -> str:
         """What the API server says to a job's next pod; empty: it is not known to refuse any."""
-        uid, said = self._refused.get(job.key, ("", ""))
+        uid, said, _ = self._refused.get(job.key, ("", "", 0))
         return said if uid == job.uid else ""
 
     def see(self, job: GPUJobRecord) -> None:
         """Look whether pods of a job are missing."""
         key = job.key
-        if job.deleting or not missing(self._state.jobs_of(key), self._state.records(key)):
+        if job.deleting or not self._lacks(key):
             self._found(key)
         elif key not in self._asked:
             self._asked[key] = 0
@@ -84,6 +94,7 @@ class MissingPods:
     async def check(self) -> None:
         """Ask about a few jobs whose time it is, of all namespaces in turn."""
         now = self._clock()
+        self._give_up(now)
         due: Turns[str, JobKey] = Turns()
         for key, at in self._ask_at.items():
             if at <= now:
@@ -107,36 +118,75 @@ class MissingPods:
     async def _ask(self, key: JobKey) -> None:
         job = self._state.gpujobs.get(key)
         project = self._state.projects.owner(job.namespace) if job is not None else None
-        own = list(self._state.jobs_of(key))
-        if job is None or project is None or not missing(own, self._state.records(key)):
+        if job is None or project is None or not self._lacks(key):
             return self._found(key)
         about: Hashable = (job.uid, job.generation)
         if not self._refusals.may_try(key, about):
             return None  # it comes back when it is time
         self._asked[key] = self._asked.get(key, 0) + 1
-        said = await self._acceptance.refusal(job, ProjectName(project))
+        refused = await self._acceptance.refusal(job, ProjectName(project))
         if key not in self._asked:
             return None  # it has gone, or has its pods, meanwhile
-        if said:
-            if self.refused(job) != said:
-                self._refused[key] = (job.uid, said)
-                self._state.touch(key)
-            return self._refusals.refused(key, about)
-        was_refused = self._refused.pop(key, None) is not None
-        self._refusals.accepted(key)
-        self._again(key, _ASK_AGAIN.delay_seconds(self._asked[key]))
-        if was_refused:
+        if refused is None:
+            return self._allowed(key)
+        if not refused.for_now and not any(self._state.records(key)):
+            return self._doubt(job.namespace, key)
+        if self.refused(job) != refused.message:
+            self._refused[key] = (job.uid, refused.message, self._live(key))
             self._state.touch(key)
-            await self._nudge(own)
+        self._hold_back(key)
+        self._state.withhold(key, _REFUSED, True)
+        self._follow(key)
+        return self._refusals.refused(key, about)
 
-    async def _nudge(self, own: Iterable[JobRecord]) -> None:
-        for job in own:
-            if not (job.complete or job.failure or job.suspend or job.deleting):
-                write = nudge(job.namespace, job.name, job.uid, self._now())
-                try:
-                    await send(self._client, write)
-                except (errors.NotFound, errors.Conflict, errors.Unprocessable):
-                    continue  # it is gone, or another one
+    def _doubt(self, namespace: str, *keys: JobKey) -> None:
+        """Judge these jobs anew, and all of their namespace that have no pod either."""
+        beside = (k for k in self._state.awaited.keys() if k.partition("/")[0] == namespace)
+        for key in dict.fromkeys((*keys, *beside)):
+            job = self._state.gpujobs.get(key)
+            if job is not None and not any(self._state.records(key)):
+                self._found(key)
+                self._hold_back(key)
+                self._accepting.doubt(job)
+                self._follow(key)
+
+    def _lacks(self, key: JobKey) -> bool:
+        """Whether pods of a job are missing, or would be if it were not known that they are."""
+        if key in self._refused:
+            return self._live(key) <= self._refused[key][2]
+        return missing(self._state.jobs_of(key), self._state.records(key))
+
+    def _live(self, key: JobKey) -> int:
+        return sum(1 for pod in self._state.records(key) if pod.stage is not Stage.ENDED)
+
+    def _allowed(self, key: JobKey) -> None:
+        """The API server takes a job's next pod."""
+        self._refusals.accepted(key)
+        if self._refused.pop(key, None) is None:
+            return self._again(key, _ASK_AGAIN.delay_seconds(self._asked[key]))
+        self._found(key)
+        return self._state.withhold(key, _REFUSED, False)
+
+    def _hold_back(self, key: JobKey) -> None:
+        """Nothing is awaited of a job any more: its Jobs are not to try in vain."""
+        self._state.give_back(key)
+        for own in self._state.jobs_of(key):
+            live = [p for p in self._state.pods_of(own.uid) if p.stage is not Stage.ENDED]
+            if own.parallelism > len(live) and not (own.ended or own.suspend or own.deleting):
+                self._state.narrow(own, len(live))
+
+    def _give_up(self, now: float) -> None:
+        """Places of pods that do not come, nobody knows why, are given back."""
+        before, self._awaited = self._awaited, {}
+        for key in self._state.awaited.keys():
+            count = len(self._state.awaited.of(key))
+            known, since = before.get(key, (count, now))
+            self._awaited[key] = count, now if count < known else since
+        for key, (_, since) in self._awaited.items():
+            if now - since >= PATIENCE_SECONDS:
+                log.info("%s: its pods do not come; it waits for its turn again", key)
+                self._state.give_back(key)
+                self._follow(key)
 
     def _again(self, key: JobKey, seconds: float) -> None:
         at = self._clock() + seconds
@@ -148,7 +198,7 @@ class MissingPods:
         self._asked.pop(key, None)
         self._refusals.forget(key)
         if self._refused.pop(key, None) is not None:
-            self._state.touch(key)
+            self._state.withhold(key, _REFUSED, False)
 
 
 class QuotaHandler:

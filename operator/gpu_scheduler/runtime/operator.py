@@ -1,16 +1,15 @@
 """The operator's parts, put together: everything that runs while this replica leads.
 
-Order matters: lead, see the API server accept the new term, list our own objects, list pods, nodes
-and jobs, and only then plan and write.
+Order matters: lead, see the API server accept the new term, list everything (``first_look`` says in
+which order, and why), and only then plan and write.
 Losing the Lease ends the process; the replica that takes over rebuilds everything from the API
 server. Nothing here is kept anywhere else.
 """
 
 import asyncio
-import gc
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import NoReturn
 
 from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB
@@ -24,15 +23,16 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod, ResourceQuota
 from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, RESOURCE_QUOTAS, lease
 from gpu_scheduler.kube.reflector import Reflector
-from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.accepting import Accepting
+from gpu_scheduler.runtime.arrivals import Arrivals
 from gpu_scheduler.runtime.aside import Aside, warn
 from gpu_scheduler.runtime.binder import Binder, Writing
 from gpu_scheduler.runtime.changed_nodes import ChangedNodes
 from gpu_scheduler.runtime.checkpoint_urls import CheckpointUrls
 from gpu_scheduler.runtime.checkpoints import Checkpoints
 from gpu_scheduler.runtime.class_status import ClassStatuses
-from gpu_scheduler.runtime.custom_resources import CustomResources, resync
+from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.device_events import DeviceEvents
 from gpu_scheduler.runtime.event_handlers import (
     JobHandler,
@@ -43,6 +43,7 @@ from gpu_scheduler.runtime.event_handlers import (
 from gpu_scheduler.runtime.events import Events
 from gpu_scheduler.runtime.evictor import Evictor
 from gpu_scheduler.runtime.failed_placements import FailedPlacements, Patience
+from gpu_scheduler.runtime.first_look import FirstLook
 from gpu_scheduler.runtime.gang_guard import GangGuard
 from gpu_scheduler.runtime.gang_writes import GangWrites
 from gpu_scheduler.runtime.heartbeats import Heartbeats
@@ -51,6 +52,7 @@ from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.last_plan import LastPlan
 from gpu_scheduler.runtime.losses import Losses
 from gpu_scheduler.runtime.missing import MissingPods, QuotaHandler
+from gpu_scheduler.runtime.narrowing import Narrowing
 from gpu_scheduler.runtime.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
@@ -79,6 +81,7 @@ from gpu_scheduler.sweeps.runtime.sweeping import Sweeping
 log = logging.getLogger(__name__)
 
 _WORKERS = 8  # GPUJobs worked on at once
+_FIRST_LOOK_SECONDS = 10.0  # at all GPUJobs, before the first plan
 _COURTESY_SECONDS = 1.0  # for placing writes that the API server would refuse later
 _LEASE_SILENCE_SECONDS = 30.0  # a dead watch must not make agents look dead
 
@@ -108,7 +111,7 @@ class Operator:
         )
         self.losses = Losses(self.state)
         self.evictor = Evictor(self.state, client, self.events, self.losses)
-        self.plan = LastPlan(Aside(self.state, warn(self.events), clock=clock))
+        self.plan = LastPlan(self.state, Aside(self.state, warn(self.events), clock=clock))
         self.gangs = GangGuard(
             self.state,
             self.evictor,
@@ -150,6 +153,7 @@ class Operator:
                 may_start=lambda job: (
                     self.sweeping.sweeps.may_start(job) and self.starting.may_start(job)
                 ),
+                make=self.queue.add,
             ),
             Times(settings.cycle_seconds, clock, observe_seconds=observations.cycle_seconds),
         )
@@ -186,17 +190,20 @@ class Operator:
             else None,
             clock=clock,
         )
+        accepting = Accepting(self.state, acceptance, clock=clock)
         writes = JobWrites(self.state, client, self.queue.add_after, clock=clock)
         refusals = Refusals(clock, self.queue.add_after)
         self.reconciler = Reconciler(
             self.state,
             self.queue,
-            RoleJobs(self.state, client, acceptance, writes),
-            self.sweeping.segments(acceptance, writes),
+            RoleJobs(self.state, client, acceptance, accepting, writes),
+            self.sweeping.segments(acceptance, accepting, writes),
+            accepting,
             refusals,
             Removal(self.state, client, self.queue.add_after),
         )
-        self.missing = MissingPods(self.state, client, acceptance, clock=clock)
+        self.missing = MissingPods(self.state, acceptance, accepting, self.queue.add, clock=clock)
+        self.narrowing = Narrowing(self.state, self.queue.add, clock=clock)
         self.status = StatusWriter(
             client,
             (
@@ -205,6 +212,7 @@ class Operator:
                     self.events,
                     self.preemption,
                     self._known,
+                    numbers=self.plan.numbers,
                     finished=self.queue.add,
                 ),
                 ProjectStatuses(self.state, self.plan),
@@ -230,6 +238,7 @@ class Operator:
                     self.state,
                     self.failed_placements,
                     (
+                        Arrivals(self.state, self.binder),
                         self.sweeping.trials,
                         self.node_orders,
                         self.starting,
@@ -240,6 +249,9 @@ class Operator:
                 ),
             ),
         ]
+        self.first_look = FirstLook(
+            client, self.custom_resources, self.reflectors, settings.resync_seconds
+        )
         # Not waited for: until it is known, the API server refuses what cannot be made any more.
         self.namespaces = Reflector(
             client, NAMESPACES, Namespace, NamespaceHandler(self.state, self.queue.add)
@@ -264,15 +276,9 @@ class Operator:
     async def run(self) -> NoReturn:
         """Run until something fails or the lease is lost (NotLeader)."""
         await self.term.begin()
-        await self._until_done(lambda: resync(self.client, self.custom_resources))
+        await self.first_look.ours()
         async with asyncio.TaskGroup() as group:
-            for reflector in self.reflectors:
-                group.create_task(reflector.run())
-            for reflector in self.reflectors:
-                await reflector.synced.wait()
-            # Long-lived objects are never garbage: spare the collector the walk over them.
-            gc.collect()
-            gc.freeze()
+            await self.first_look.rest(group)
             log.info(
                 "synced: %d pods, %d GPUJobs, %d projects",
                 len(self.state.pods),
@@ -284,7 +290,7 @@ class Operator:
             for _ in range(_WORKERS):
                 group.create_task(self.queue.work(self.reconciler.handle))
             group.create_task(self.binder.run())
-            group.create_task(self.planning.run())
+            group.create_task(self._plan())
             group.create_task(self.evictor.run())
             group.create_task(self.failed_placements.run())
             group.create_task(self.gangs.run())
@@ -293,6 +299,7 @@ class Operator:
             group.create_task(self.quotas.run())
             group.create_task(self.starting.run())
             group.create_task(self.missing.run())
+            group.create_task(self.narrowing.run())
             group.create_task(self.heartbeats.run())
             group.create_task(self.node_orders.run())
             group.create_task(self.overcap.run())
@@ -303,8 +310,16 @@ class Operator:
             group.create_task(self.services.run())
             group.create_task(self.status.run())
             group.create_task(self.events.run())
-            group.create_task(self._resync_for_ever())
+            group.create_task(self.first_look.run())
         raise AssertionError("the operator does not end by itself")
+
+    async def _plan(self) -> NoReturn:
+        """Plan for ever, once the jobs that wait have been let into the queue in one piece.
+
+        Else those that a worker had by chance looked at first would start first.
+        """
+        await self.queue.emptied(_FIRST_LOOK_SECONDS)
+        await self.planning.run()
 
     async def drain(self, seconds: float) -> bool:
         """Plan no more and let writes in flight end; False when some have not by then.
@@ -338,6 +353,7 @@ class Operator:
             preempted=self.preemption.of(job.key),
             cost=self.preemption.costs.of(job),
             assumed=self.state.assumed,
+            awaited=self.state.awaited.of(job.key),
             sweep=self.sweeping.judged(job),
             aside=self.plan.aside.job(job.key),
             refused=self.missing.refused(job),
@@ -345,25 +361,6 @@ class Operator:
             evicted=self.losses.of(job.key),
             trouble=self.starting.trouble,
         )
-
-    async def _resync_for_ever(self) -> NoReturn:
-        while True:
-            await asyncio.sleep(self.settings.resync_seconds)
-            await self._until_done(lambda: resync(self.client, self.custom_resources))
-
-    async def _until_done(self, work: Callable[[], Awaitable[None]]) -> None:
-        delay = 0.2
-        while True:
-            try:
-                return await work()
-            except errors.NotLeader:
-                raise
-            except errors.ApiError as error:
-                log.warning("listing our objects: %s; again in %.1f s", error, delay)
-            except Exception:
-                unexpected("resync", f"our objects (again in {delay:.1f} s)")
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, 10.0)
 
 
 def _holders(

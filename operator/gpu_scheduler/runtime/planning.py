@@ -11,8 +11,8 @@ object that makes it raise is looked for and set aside (``core.blame``), and the
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import NoReturn
 
 from gpu_scheduler.core.blame import Kind, Suspect, culprit
@@ -23,13 +23,11 @@ from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS, plan
 from gpu_scheduler.core.plan_input import PlanInput, Thinner
 from gpu_scheduler.core.session import Session
-from gpu_scheduler.core.wording import names
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binder import Binder
 from gpu_scheduler.runtime.last_plan import LastPlan
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.pods import Stage
 
 log = logging.getLogger(__name__)
 
@@ -50,6 +48,7 @@ class Rules:
         reserve_after_seconds: see ``core.plan``.
         promises: see ``core.plan``.
         may_start: whether waiting pods of a job are to be placed at all.
+        make: told of a job of which a pod that does not exist has a place.
         decide: ``core.plan``.
     """
 
@@ -58,6 +57,7 @@ class Rules:
     reserve_after_seconds: float = RESERVE_AFTER_SECONDS
     promises: Promises = STRICT
     may_start: Callable[[JobKey], bool] = lambda job: True
+    make: Callable[[JobKey], None] = lambda job: None
     decide: Callable[..., Plan] = plan
 
 
@@ -234,11 +234,17 @@ class Planning:
             try:
                 if pod is None:
                     raise RuntimeError(f"planned a pod that does not wait: {decision.pod}")
+                unmade = state.waiting.unmade(decision.pod) is not None
                 state.assume(decision)
-                self._binder.submit(decision, pod, gang=decision.job in gangs)
+                if unmade:
+                    self._rules.make(decision.job)
+                else:
+                    self._binder.submit(decision, pod, gang=decision.job in gangs)
             except Exception as error:
                 failed.add(decision.job)
-                state.forget(decision.pod, pod)
+                if state.waiting.unmade(decision.pod) is None:
+                    state.forget(decision.pod, pod)
+                state.give_back(decision.job)
                 self._set_aside(Suspect(Kind.JOB, decision.job), error, set())
         try:
             self._preemption.carry_out(result.evicts)
@@ -296,27 +302,9 @@ class Planning:
         last.memory = result.memory
         last.shares_milli, self._again_at = result.shares_milli, result.again_at
         last.shares_by_model_milli = result.shares_by_model_milli
-        waits = {wait.job: self._completed(wait) for wait in result.waits}
-        waits |= self._waits_aside(given, gone)
-        if nodes := self._aside.nodes():
-            waits = {key: _in_doubt(wait, nodes) for key, wait in waits.items()}
-        for job in last.waits.keys() | waits.keys():
-            if last.waits.get(job) != waits.get(job):
-                self._state.touch(job)
-        last.waits = waits
-
-    def _completed(self, wait: Wait) -> Wait:
-        """What is known beside the plan: how far the job has come, and who refused it where."""
-        message = wait.message
-        if wait.reason is Reason.WAITING_FOR_TOPOLOGY:
-            pods = [pod for pod in self._state.records(wait.job) if pod.stage is not Stage.ENDED]
-            placed = sum(bool(pod.node) or pod.uid in self._state.assumed for pod in pods)
-            message = f"{placed} of {len(pods)} pods placed; {message}"
-        said = {node: why for node, why in self._state.waiting.avoided(wait.job).items() if why}
-        if said:
-            told = [f"{node}: {why}" for node, why in sorted(said.items())[:_MOST_REFUSALS]]
-            message = f"{message}; refused on {'; '.join(told)}"
-        return wait if message is wait.message else replace(wait, message=message)
+        own = self._waits_aside(given, gone)
+        for job in last.take(result.waits, own, self._aside.nodes()):
+            self._state.touch(job)
 
     def _waits_aside(self, given: PlanInput, gone: set[Suspect]) -> dict[JobKey, Wait]:
         """What is said of jobs that are set aside, and of those of a project that is."""
@@ -340,12 +328,3 @@ class Planning:
                 await self._state.changed.wait()
         except TimeoutError:
             pass
-
-
-def _in_doubt(wait: Wait, nodes: Sequence[str]) -> Wait:
-    """A verdict about all nodes there are is none while some are set aside."""
-    if wait.reason is not Reason.UNSATISFIABLE:
-        return wait
-    left_out = f"not counting {names(nodes)}, which the scheduler has set aside"
-    message = f"{wait.message}; {left_out} (kubectl describe node)"
-    return replace(wait, reason=Reason.WAITING_FOR_RESOURCES, message=message)

@@ -28,6 +28,8 @@ class WorkQueue(Generic[K]):
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._failures: dict[K, int] = {}
         self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._backoff = Backoff(base_seconds, max_seconds)
 
     def __len__(self) -> int:
@@ -42,6 +44,7 @@ class WorkQueue(Generic[K]):
             self._again.add(key)
         elif key not in self._queued:
             self._queued.add(key)
+            self._idle.clear()
             self._ready.append(key)
             self._wake.set()
 
@@ -91,7 +94,16 @@ class WorkQueue(Generic[K]):
                 if key in self._again:
                     self._again.discard(key)
                     self.add(key)
+                if not (self._ready or self._active):
+                    self._idle.set()
             await asyncio.sleep(0)
+
+    async def emptied(self, seconds: float) -> None:
+        """Return once no key is ready or worked on, or after so many seconds."""
+        try:
+            await asyncio.wait_for(self._idle.wait(), seconds)
+        except TimeoutError:
+            pass
 
     def _due(self, key: K) -> None:
         self._timers.pop(key, None)

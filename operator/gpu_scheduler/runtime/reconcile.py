@@ -13,17 +13,15 @@ from typing import Protocol
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.creation import NotCreatableError, StaleJobError
+from gpu_scheduler.runtime.accepting import Accepting
+from gpu_scheduler.runtime.creation import NotCreatableError, StaleJobError, TemplateRefusedError
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.runtime.removal import Removal
-from gpu_scheduler.runtime.width import pods_at_once
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 
 log = logging.getLogger(__name__)
-
-AGAIN_SECONDS = 60.0  # before a job that is narrower than it says is looked at: GPUs may have come
 
 
 class Jobs(Protocol):
@@ -37,8 +35,8 @@ class Jobs(Protocol):
         """Suspend the Jobs that have not ended."""
         ...
 
-    async def follow(self, job: GPUJobRecord, project: ProjectName, at_once: int) -> str:
-        """Make them, or adapt them; what is wrong, empty if nothing.
+    async def follow(self, job: GPUJobRecord, project: ProjectName) -> str:
+        """Make those of which pods have places, or adapt them; what is wrong, empty if nothing.
 
         Raises:
             StaleJobError: try again soon.
@@ -60,10 +58,12 @@ class Reconciler:
         queue: WorkQueue[JobKey],
         roles: Jobs,
         sweeps: Jobs,
+        accepting: Accepting,
         refusals: Refusals,
         removal: Removal,
     ) -> None:
         """``sweeps``: the Jobs of sweeps; ``roles``: those of all other GPUJobs."""
+        self._accepting = accepting
         self._state, self._queue = state, queue
         self._roles, self._sweeps = roles, sweeps
         self._refusals, self._removal = refusals, removal
@@ -104,14 +104,16 @@ class Reconciler:
             self._refuse(job, job.unknown or self._not_charged(job, project))
             # To give GPUs back nothing has to be right.
             return await jobs.stop(job) if job.spec.suspend else None
-        about = self._about(job, project)
-        if not job.own(self._state.jobs_of(key)) and not self._refusals.may_try(key, about):
+        if self._state.vanished.get(key) and await self._removal.forget_if_gone(job):
             return None
-        at_once = pods_at_once(self._state, job, project)
-        if at_once < job.spec.parallelism:
-            self._queue.add_after(key, AGAIN_SECONDS)
+        about = self._about(job, project)
+        untried = job.problem or not job.own(self._state.jobs_of(key))
+        if untried and not self._refusals.may_try(key, about):
+            return None
         try:
-            problem = await jobs.follow(job, project, at_once)
+            problem = await jobs.follow(job, project)
+        except TemplateRefusedError as error:
+            problem = await self._accepting.explained(job, project, error)
         except NotCreatableError as error:
             problem = str(error)
         self._note_verdict(job, project, problem)
@@ -158,6 +160,7 @@ class Reconciler:
         job = self._judged(judged)
         if job is not None and job.problem != problem:
             job.problem = problem
+            self._state.give_back(job.key)
             self._state.touch(job.key)
             self._state.replan()
 

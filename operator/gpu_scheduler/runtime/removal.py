@@ -4,17 +4,24 @@ import logging
 import time
 from collections.abc import Callable
 
+import msgspec
+
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.kube.paths import of_group
+from gpu_scheduler.runtime.creation import Named
 from gpu_scheduler.runtime.custom_resources import GPUJOBS
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
 
 log = logging.getLogger(__name__)
+
+
+class _Found(msgspec.Struct, frozen=True):
+    items: tuple[Named, ...] = ()
 
 
 class Removal:
@@ -41,6 +48,21 @@ class Removal:
             if not own.deleting:
                 log.info("%s: its namespace is being deleted: deleting Job %s", key, own.name)
                 await self._delete(job_path(own.namespace, own.name), own.uid)
+
+    async def forget_if_gone(self, job: GPUJobRecord) -> bool:
+        """Whether a GPUJob is gone without a word, asked where its Jobs went: then it is forgotten.
+
+        Raises:
+            ApiError: the API server could not be asked; try again.
+        """
+        path = of_group(GROUP, VERSION, GPUJOBS, job.namespace)
+        found = await self._client.get(path, _Found, fieldSelector=f"metadata.name={job.name}")
+        if any(each.metadata.uid == job.uid for each in found.items):
+            return False
+        now = self._state.gpujobs.get(job.key)
+        if now is not None and now.uid == job.uid:
+            self._state.gpujob_gone(job.key)
+        return True
 
     async def expire(self, job: GPUJobRecord) -> None:
         """Delete a GPUJob when its end was told and its time to live has passed since.

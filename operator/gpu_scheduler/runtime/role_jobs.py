@@ -1,4 +1,7 @@
-"""The Jobs of GPUJobs that are no sweeps: one, or one for each role. Called by the reconciler."""
+"""The Jobs of GPUJobs that are no sweeps: one, or one for each role. Called by the reconciler.
+
+A Job is made when a pod of it has a place, and is as wide as its pods have places (``width``).
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -6,11 +9,14 @@ from typing import Any
 
 from gpu_scheduler.api.parts import is_distributed
 from gpu_scheduler.core.model.request import ProjectName
-from gpu_scheduler.jobs.drift import changes, wanted_sizes
+from gpu_scheduler.jobs.drift import changes
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.runtime.acceptance import Acceptance, Refused
-from gpu_scheduler.runtime.creation import create_job, create_service
-from gpu_scheduler.runtime.job_writes import JobWrites
+from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.accepting import Accepting
+from gpu_scheduler.runtime.creation import create_job, create_service, found_again, kept_by_somebody
+from gpu_scheduler.runtime.job_writes import STAYS, JobWrites
+from gpu_scheduler.runtime.width import sizes_of, told, widest
+from gpu_scheduler.state.awaited import AwaitedPod
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 
@@ -19,11 +25,16 @@ class RoleJobs:
     """``Jobs`` of the reconciler."""
 
     def __init__(
-        self, state: ClusterState, client: Client, acceptance: Acceptance, writes: JobWrites
+        self,
+        state: ClusterState,
+        client: Client,
+        acceptance: Acceptance,
+        accepting: Accepting,
+        writes: JobWrites,
     ) -> None:
-        """``acceptance`` judges and renders them, ``writes`` changes those that exist."""
-        self._state, self._client = state, client
-        self._acceptance, self._writes = acceptance, writes
+        """``acceptance`` renders them, ``accepting`` judges, ``writes`` changes those there are."""
+        self._state, self._client, self._acceptance = state, client, acceptance
+        self._accepting, self._writes = accepting, writes
 
     async def ended(self, job: GPUJobRecord) -> bool:
         """See ``Jobs``."""
@@ -44,42 +55,62 @@ class RoleJobs:
             job.own(self._state.jobs_of(job.key)), "its GPUJob is over or suspended"
         )
 
-    async def follow(self, job: GPUJobRecord, project: ProjectName, at_once: int) -> str:
+    async def follow(self, job: GPUJobRecord, project: ProjectName) -> str:
         """See ``Jobs``."""
-        own = {each.role: each for each in job.own(self._state.jobs_of(job.key))}
         if job.spec is None:
             return ""
-        if job.asks.keys() - own.keys():
-            if job.spec.suspend:
-                await self.stop(job)
-            return await self._create(job, project, at_once, own)
-        for role, size in wanted_sizes(job.spec).items():
-            width = {"parallelism": min(size["parallelism"], at_once)}
-            if not own[role].complete:
-                fields = changes(own[role], size | width)
-                rendered = partial(self._rendered, job, project, role)
-                await self._writes.change(own[role], fields, rendered)
-        return ""
+        self._state.withhold(job.key, STAYS, False)
+        refused = await self._accepting.refused(job, project)
+        await self._find_again(job, project)
+        for going in self._state.jobs_of(job.key):
+            if going.deleting:
+                await kept_by_somebody(self._client, job, going.name)
+        own = {each.role: each for each in job.own(self._state.jobs_of(job.key))}
+        missing = {r: widest(self._awaited(job, r)) for r in job.asks.keys() - own.keys()}
+        if any(missing.values()) and not refused:
+            await self._create(job, project, missing)
+        for role, each in own.items():
+            if role not in job.asks or each.complete:
+                continue
+            awaited = self._awaited(job, role)
+            wanted = sizes_of(job, each, awaited, self._state.narrowed)
+            rendered = partial(self._rendered, job, project, role)
+            if await self._writes.change(each, changes(each, wanted), rendered):
+                told(awaited, {role: wanted.get("parallelism", 0)})
+            else:
+                self._state.withhold(job.key, STAYS, True)
+        return refused
+
+    async def _find_again(self, job: GPUJobRecord, project: ProjectName) -> None:
+        """Take in Jobs that the watch shows no more although they exist."""
+        for lost in tuple(self._state.vanished.get(job.key, ())):
+            if lost.role in job.asks:
+                rendered = await self._rendered(job, project, lost.role)
+                body = {**rendered, "spec": rendered["spec"] | {"parallelism": lost.parallelism}}
+                if (found := await found_again(self._client, job, body)) is not None:
+                    self._state.job_changed(found)
+        self._state.vanished.pop(job.key, None)
+
+    def _awaited(self, job: GPUJobRecord, role: str) -> list[AwaitedPod]:
+        return [each for each in self._state.awaited.of(job.key) if each.role == role]
 
     def complaint(self, job: GPUJobRecord) -> str:
         """See ``Jobs``."""
         return self._writes.complaint(job.own(self._state.jobs_of(job.key)))
 
     async def _create(
-        self, job: GPUJobRecord, project: ProjectName, at_once: int, own: Mapping[str, Any]
-    ) -> str:
-        judged = await self._acceptance.judge(job, project)
-        if isinstance(judged, Refused):
-            return judged.message
+        self, job: GPUJobRecord, project: ProjectName, widths: Mapping[str, int]
+    ) -> None:
+        """Make the Jobs of roles whose pods have places: how many at once, by role."""
         if job.spec is not None and is_distributed(job.spec):
             await create_service(self._client, job, project)
-        for accepted in judged:
-            if accepted.role not in own:
-                spec = accepted.job["spec"]
-                width = {"parallelism": min(spec["parallelism"], at_once)}
-                body = {**accepted.job, "spec": spec | width}
+        for accepted in await self._acceptance.rendered(job, project):
+            width = widths.get(accepted.role, 0)
+            if width:
+                awaited = self._awaited(job, accepted.role)
+                body = {**accepted.job, "spec": accepted.job["spec"] | {"parallelism": width}}
                 self._state.job_changed(await create_job(self._client, job, body))
-        return ""
+                told(awaited, {accepted.role: width})
 
     async def _rendered(
         self, job: GPUJobRecord, project: ProjectName, role: str

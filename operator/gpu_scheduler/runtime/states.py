@@ -16,6 +16,7 @@ from gpu_scheduler.core.wording import names, pods
 from gpu_scheduler.runtime.counting import Counted, Failed, tried_again
 from gpu_scheduler.runtime.eviction_costs import EvictionCost
 from gpu_scheduler.runtime.preemption import Preempted
+from gpu_scheduler.state.awaited import AwaitedPod
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
@@ -34,6 +35,7 @@ class Known:
         timed_out: Of a job whose pod did not start in time: why, and when it is tried again.
         evicted: Why its pods had to leave their node, if they are not back.
         assumed: Placements that were decided and that the watch does not show yet.
+        awaited: Pods that have a place and do not exist yet.
         trouble: Why a placed pod does not start, where only its Events tell.
         sweep: What came of its trials, where it is a sweep and that is known.
         aside: Why the planner has set it aside; empty = it has not.
@@ -46,6 +48,7 @@ class Known:
     timed_out: str = ""
     evicted: str = ""
     assumed: Mapping[PodUID, Assignment] = field(default_factory=dict)
+    awaited: Sequence[AwaitedPod] = ()
     trouble: Callable[[PodRecord], Trouble | None] = lambda pod: None
     sweep: Judged | None = None
     aside: str = ""
@@ -193,10 +196,20 @@ def _no_job(facts: Facts) -> Said | None:
     if going:
         return Reason.CREATING_JOB, f"Job {going[0]} is being deleted, and then made anew"
     if not own or facts.job.asks.keys() - own.keys():
-        return Reason.CREATING_JOB, "it is being checked, then its Job is made"
+        return _next_job(facts)
     if all(job.suspend for job in facts.own if not (job.complete or job.failure)):
         return Reason.RESUMING, "spec.suspend is false again, its Job is about to be told"
     return None
+
+
+def _next_job(facts: Facts) -> Said:
+    """What is said of a GPUJob whose Jobs are not all there."""
+    if facts.job.templates is None:
+        return Reason.CREATING_JOB, "it is being checked, then its Job is made"
+    if facts.known.awaited:
+        node = facts.known.awaited[0].place.node
+        return Reason.CREATING_JOB, f"has its place on {node}; its Job is being made"
+    return Reason.WAITING_FOR_PLAN, "it is planned next"
 
 
 def _over(facts: Facts) -> Said | None:
@@ -245,6 +258,8 @@ def _retries(facts: Facts) -> Said | None:
 
 
 def _no_pods(facts: Facts) -> Said:
+    if not facts.known.awaited and not any(j.parallelism for j in facts.own if not j.complete):
+        return Reason.WAITING_FOR_PLAN, "its next pods are planned next"
     told = f"{facts.counted.succeeded} indexes succeeded; " if facts.counted.succeeded else ""
     jobs = names([job.name for job in facts.own if not job.complete])
     return Reason.CREATING_PODS, f"{told}Job {jobs} exists, its next pods are being made"

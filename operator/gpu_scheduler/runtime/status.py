@@ -138,7 +138,7 @@ def _last_words(
 
 def _unmade(job: GPUJobRecord, own: list[JobRecord], counted: Counted) -> int:
     """Pods that the job asks for and that its Jobs, narrower than it, do not make yet."""
-    if job.spec is None or not own:
+    if job.spec is None or (not own and job.templates is None):
         return 0
     left = job.spec.total_pods - counted.over
     wide = sum(j.parallelism for j in own if not (j.complete or j.failure))

@@ -2,8 +2,10 @@
 
 The first news of an object is written at once, before what others wait to say, so a verdict is
 there after the first planning cycle; what follows is gathered, and whoever waits longest is next.
-Trifles, such as another place in the queue, wait for longer, or for other news. A status that
-cannot be written is tried again. What objects of a kind have to say, its ``Statuses`` know.
+Trifles, such as another place in the queue, wait for longer, or for other news, and there are only
+so many of them a second, however many objects have some. What passes by itself within a second is
+not written. A status that cannot be written is tried again. What objects of a kind have to say, its
+``Statuses`` know.
 """
 
 import asyncio
@@ -29,6 +31,8 @@ _IN_FLIGHT = 10
 _BEGUN = 200  # at most: what is begun cannot be overtaken
 _AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
 TRIFLE_SECONDS = 10.0  # between a write and one that says nothing but trifles
+_TRIFLES = 2  # in a look: 40 a second
+PASSING_SECONDS = 1.0  # that something may last before it is written
 _REST = 10  # times as long as the preparation of a kind took, before the next one
 
 
@@ -39,6 +43,10 @@ class Statuses(Protocol):
 
     def touched(self) -> Iterable[str]:
         """Keys of those that may have something to say, since it was last asked."""
+        ...
+
+    def trifles(self, most: int) -> Iterable[str]:
+        """Keys of some that may have a trifle to say, those who wait longest first."""
         ...
 
     def uid(self, key: str) -> str | None:
@@ -63,6 +71,10 @@ class Statuses(Protocol):
 
     def is_trifle(self, patch: Told) -> bool:
         """Whether nobody needs to know this soon."""
+        ...
+
+    def is_passing(self, after: Told) -> bool:
+        """Whether what is to be said will be another thing in a moment, if all goes well."""
         ...
 
     def written(self, key: str, before: Told, after: Told) -> None:
@@ -91,7 +103,15 @@ class BookStatuses:
         """See ``Statuses``."""
         return of_group(GROUP, VERSION, self.kind, name=key, subresource="status")
 
+    def trifles(self, most: int) -> Iterable[str]:
+        """None of them is."""
+        return ()
+
     def is_trifle(self, patch: Told) -> bool:
+        """See ``Statuses``."""
+        return False
+
+    def is_passing(self, after: Told) -> bool:
         """See ``Statuses``."""
         return False
 
@@ -136,6 +156,7 @@ class StatusWriter:
         self._client, self._interval, self._clock = client, seconds, clock
         self._lines = [_Line(each) for each in kinds]
         self._written: dict[str, float] = {}  # uid -> when; the oldest first
+        self._passing: dict[str, float] = {}  # uid -> since when
         self._busy: set[str] = set()  # uids
         self._slots = asyncio.Semaphore(_IN_FLIGHT)
 
@@ -172,6 +193,7 @@ class StatusWriter:
         touched = line.statuses.touched()
         first = [key for key in touched if line.statuses.is_silent(key)]
         line.keys |= dict.fromkeys(touched)
+        line.keys |= dict.fromkeys(line.statuses.trifles(_TRIFLES))
         line.take_back(now)
         room = _BEGUN - len(self._busy) if now >= line.again_at else 0
         for key in (*first, *line.keys):
@@ -218,12 +240,20 @@ class StatusWriter:
     async def _write(self, line: _Line, key: str, uid: str) -> None:
         statuses = line.statuses
         if statuses.uid(key) != uid:
+            self._passing.pop(uid, None)
             return
         before, after = statuses.status(key)
         patch = difference(before, after)
         if not patch:
             return
-        if statuses.is_trifle(patch) and self._clock() < (at := self._trifles_from(uid)):
+        at = -inf
+        if statuses.is_passing(after):
+            at = self._passing.setdefault(uid, self._clock()) + PASSING_SECONDS
+        else:
+            self._passing.pop(uid, None)
+        if statuses.is_trifle(patch):
+            at = self._trifles_from(uid)
+        if self._clock() < at:
             return heappush(line.later, (at, key))
         self._note_write(uid)
         if not await self._patch(statuses.path(key), {"metadata": {"uid": uid}, "status": patch}):

@@ -13,9 +13,10 @@ from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.parts import parts
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.jobs.next_pod import next_pod
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.write_path import WritePath
-from gpu_scheduler.kube.objects import Container, OwnerReference, Pod, PodStatus
+from gpu_scheduler.kube.objects import OwnerReference, Pod, PodStatus
 from gpu_scheduler.simulate.cluster_objects import Body
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import INDEX
@@ -60,28 +61,16 @@ def first_indexes(job: Body) -> range:
 
 def pod_of(job: Body, index: int, suffix: str, created: str) -> Pod:
     """A pod that waits, of a Job as JSON; ``suffix`` ends its name and uid."""
-    meta = job["metadata"]
-    template = msgspec.convert(
-        {key: job["spec"]["template"].get(key) or {} for key in ("metadata", "spec")}, Pod
-    )
+    meta, pod = job["metadata"], next_pod(job, created)
     owner = OwnerReference("Job", meta["name"], meta["uid"], controller=True)
-    return Pod(
-        msgspec.structs.replace(
-            template.metadata,
-            name=f"{meta['name']}-{index}-{suffix}",
-            namespace=meta["namespace"],
-            uid=f"{meta['uid']}-{index}-{suffix}",
-            creation_timestamp=created,
-            annotations={**template.metadata.annotations, INDEX: str(index)},
-            owner_references=(owner,),
-        ),
-        msgspec.structs.replace(
-            template.spec,
-            containers=tuple(_defaulted(each) for each in template.spec.containers),
-            init_containers=tuple(_defaulted(each) for each in template.spec.init_containers),
-        ),
-        PodStatus(phase="Pending"),
+    made = msgspec.structs.replace(
+        pod.metadata,
+        name=f"{meta['name']}-{index}-{suffix}",
+        uid=f"{meta['uid']}-{index}-{suffix}",
+        annotations={**pod.metadata.annotations, INDEX: str(index)},
+        owner_references=(owner,),
     )
+    return msgspec.structs.replace(pod, metadata=made)
 
 
 def placed(pod: Pod, place: Assignment, now: str) -> Pod:
@@ -91,12 +80,4 @@ def placed(pod: Pod, place: Assignment, now: str) -> Pod:
         msgspec.structs.replace(pod.metadata, annotations={**pod.metadata.annotations, **added}),
         msgspec.structs.replace(pod.spec, node_name=place.node, scheduling_gates=()),
         PodStatus(phase="Running", start_time=now),
-    )
-
-
-def _defaulted(container: Container) -> Container:
-    resources = container.resources
-    requests = {**resources.limits, **resources.requests}
-    return msgspec.structs.replace(
-        container, resources=msgspec.structs.replace(resources, requests=requests)
     )

@@ -7,6 +7,7 @@ namespace belongs to no project, and which Jobs and pods it would get. Called by
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import TypeVar
 
 import msgspec
@@ -20,6 +21,7 @@ from gpu_scheduler.simulate.cluster_objects import Body, Objects, SimulationErro
 from gpu_scheduler.simulate.imagined import first_indexes, jobs_of, pod_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.pods import Stage
 
 T = TypeVar("T")
 NEW, AGAIN = "new", "again"  # ends of the names of pods that do not exist
@@ -128,7 +130,26 @@ def _look_at(simulated: SimulatedCluster, job: GPUJobRecord, own: set[str]) -> N
         for body in jobs_of(job, project):
             if body["metadata"]["name"] not in own:
                 _imagine(simulated, body, job.created)
+    if own:
+        _complete(simulated, job)
     return None
+
+
+def _complete(simulated: SimulatedCluster, job: GPUJobRecord) -> None:
+    """The pods that Jobs which exist would make, if all that their GPUJob asks for had a place."""
+    state, room = simulated.state, dict[str, int]()
+    for own in job.own(state.jobs_of(job.key)):
+        if own.role not in job.asks or own.ended or own.uid not in simulated.templates:
+            continue
+        live = {pod.index for pod in state.pods_of(own.uid) if pod.stage is not Stage.ENDED}
+        left = room.setdefault(own.role, job.asks[own.role].at_once) - len(live)
+        over = {*own.completed, *own.lost, *live}
+        missing = islice((index for index in own.indexes if index not in over), max(0, left))
+        for index in missing:
+            body = simulated.templates[own.uid]
+            state.pod_changed(pod_of(body, index, NEW, job.created))
+            left -= 1
+        room[own.role] = left
 
 
 def _imagine(simulated: SimulatedCluster, body: Body, created: str) -> None:

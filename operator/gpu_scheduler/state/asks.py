@@ -15,12 +15,13 @@ from gpu_scheduler.core.model.request import DeviceRequest
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """What each pod of a role asks for; ``at_once``: how many of them run at the same time."""
+    """What each pod of a role asks for; ``at_once`` of its ``pods`` run at the same time."""
 
     devices: tuple[DeviceRequest, ...]
     models: tuple[str, ...]
     at_once: int
     first_rank: int
+    pods: int = 0
 
 
 def asks_of(spec: GPUJobSpec) -> Mapping[str, Ask]:
@@ -31,6 +32,7 @@ def asks_of(spec: GPUJobSpec) -> Mapping[str, Ask]:
             requests.models(part.spec),
             part.spec.pods_at_once,
             part.first_rank,
+            part.pods,
         )
         for part in parts(spec)
     }

@@ -6,106 +6,31 @@ known of a pod is ignored. ``version`` grows with every change that could alter 
 collects the jobs whose status may have changed. Single-threaded: called from one event loop.
 """
 
-import asyncio
-from collections.abc import Iterable, Iterator, Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from operator import attrgetter
 
-from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment
-from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import Reports
+from gpu_scheduler.state.awaited import AwaitedPod
 from gpu_scheduler.state.charging import charge
-from gpu_scheduler.state.classes import ClassBook, ClassRecord, resolve_models
-from gpu_scheduler.state.gangs import gang_of
+from gpu_scheduler.state.classes import ClassRecord, resolve_models
+from gpu_scheduler.state.cluster_view import ClusterView
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, job_record
-from gpu_scheduler.state.ledger import Charge, Ledger
-from gpu_scheduler.state.moves import Moves
-from gpu_scheduler.state.neighbours import NeighbourBook
-from gpu_scheduler.state.node_book import NodeBook
-from gpu_scheduler.state.own_jobs import JobBook
 from gpu_scheduler.state.peers import peers_of
-from gpu_scheduler.state.pod_book import PodBook
 from gpu_scheduler.state.pods import PodRecord, Stage, without_stranger
-from gpu_scheduler.state.projects import ProjectBook, ProjectRecord
-from gpu_scheduler.state.running_pods import RunningPodBook, running_pod
-from gpu_scheduler.state.waiting import PendingPods
+from gpu_scheduler.state.projects import ProjectRecord
+from gpu_scheduler.state.running_pods import running_pod
 
+# What of a Job decides how many pods it makes.
+_makes = attrgetter("parallelism", "completions", "suspend", "succeeded", "failed_indexes", "ended")
 _judged = attrgetter("uid", "generation", "deleting", "problem")  # what a plan depends on
 
 
-class ClusterState:
-    """Pods, nodes, jobs and projects, and what follows from them."""
-
-    def __init__(self, holders_in: str = "", *, consolidation: bool = False) -> None:
-        """Start knowing nothing; ``holders_in``: see ``state.pods.record``."""
-        self._pods = PodBook(holders_in)
-        self._gpujobs: dict[JobKey, GPUJobRecord] = {}
-        self._assumed: dict[PodUID, Assignment] = {}
-        self._leaving: set[PodUID] = set()
-        self._terminating: set[str] = set()
-        self._touched: set[JobKey] = set()
-        self._version = 0
-        self.changed = asyncio.Event()  # wakes who plans, who clears it
-        # For others to read. What they write goes through the methods below.
-        self.pods: Mapping[PodUID, PodRecord] = self._pods.known
-        self.placeholders: Mapping[PodUID, PodRecord] = self._pods.placeholders
-        self.gpujobs: Mapping[JobKey, GPUJobRecord] = self._gpujobs
-        self.assumed: Mapping[PodUID, Assignment] = self._assumed
-        self.leaving: Set[PodUID] = self._leaving  # their eviction was decided here
-        self.terminating: Set[str] = self._terminating  # namespaces: nothing can be made there
-        self.touched: Set[JobKey] = self._touched
-        self.job_book = JobBook()
-        self.jobs: Mapping[str, JobRecord] = self.job_book.believed  # by uid
-        self.ledger = Ledger()
-        self.projects = ProjectBook()
-        self.classes = ClassBook()
-        self.nodes = NodeBook(self.ledger)
-        self.agents = self.nodes.agents
-        self.waiting = PendingPods()
-        self.running_pods = RunningPodBook(Moves(on=consolidation))
-        self._neighbours = NeighbourBook(self.projects.owner)
-
-    @property
-    def version(self) -> int:
-        """Grows with every change that could alter a plan."""
-        return self._version
-
-    # --- what the planner reads ---
-
-    def snapshot(self) -> Cluster:
-        """The cluster as it stands, assumed allocations included. Not a copy: read only."""
-        cluster = self.ledger.cluster
-        cluster.allocated_milli = self.projects.holdings(self.ledger.held_milli)
-        cluster.catalogue = self.classes.catalogue
-        self._neighbours.begin()
-        cluster.neighbours = self._neighbours
-        cluster.held_by_model = self.projects.holdings_by_model(self.ledger.held_by_model)
-        return cluster
-
-    def planner_projects(self) -> dict[ProjectName, Project]:
-        """Quotas by project."""
-        found = ((name, self.planner_project(name)) for name in self.projects.records)
-        return {name: project for name, project in found if project is not None}
-
-    def planner_project(self, name: ProjectName) -> Project | None:
-        """The quota of one project; None where it cannot be used."""
-        record = self.projects.records[name]
-        return None if record.problem else self.classes.resolve_quota(record.project)
-
-    def waiting_jobs(self) -> list[WaitingJob]:
-        """Jobs with pods that need a decision."""
-        found = (self.waiting_job(key) for key in self.waiting.keys())
-        return [job for job in found if job is not None]
-
-    def waiting_job(self, key: JobKey) -> WaitingJob | None:
-        """One of them; None when none of its pods needs a decision."""
-        job = self._gpujobs.get(key)
-        if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
-            return None
-        project = self.projects.owner(job.namespace)
-        return self.waiting.job(job, project, lambda: self.gang(job)) if project else None
+class ClusterState(ClusterView):
+    """The view, and all that changes it."""
 
     # --- watch events ---
 
@@ -176,6 +101,11 @@ class ClusterState:
         old = self.job_book.depart(uid)
         if old is None:
             return None
+        self.widen(uid)
+        if self._gpujobs.get(old.owner) is not None and not old.ended:
+            self.vanished.setdefault(old.owner, []).append(old)
+        self.give_back(old.owner)
+        self._members_changed(old.owner)
         self.replan(self.waiting.disown(uid))
         self._touched.add(old.owner)
         return old.owner
@@ -184,8 +114,10 @@ class ClusterState:
         """Take over a GPUJob's news."""
         old = self._gpujobs.get(job.key)
         self._gpujobs[job.key] = job
+        self.waiting.set_open(job.key, job.templates is not None and not self._is_over(job))
         if old is None or _judged(old) != _judged(job):
             self.waiting.forget_job(job.key)
+            self.give_back(job.key)
             self.replan()
             self._touched.add(job.key)
             for own in self.job_book.claims(job.key):
@@ -195,6 +127,10 @@ class ClusterState:
     def gpujob_gone(self, key: JobKey) -> None:
         """Forget a GPUJob."""
         self.job_book.forget(key)
+        self.withheld.pop(key, None)
+        self.vanished.pop(key, None)
+        self.waiting.set_open(key, False)
+        self.give_back(key)
         if self._gpujobs.pop(key, None) is not None:
             self.replan()
 
@@ -216,29 +152,74 @@ class ClusterState:
 
     # --- our own decisions ---
 
+    def accept(self, job: GPUJobRecord, templates: Mapping[str, Pod] | None) -> None:
+        """Plan pods of a GPUJob before they exist; ``templates``: by role, None = not any more."""
+        job.templates = templates
+        self.waiting.set_open(job.key, templates is not None and not self._is_over(job))
+        self._touched.add(job.key)
+        self.replan()
+
+    def withhold(self, key: JobKey, why: str, withheld: bool) -> None:
+        """Plan no pod of a GPUJob before it exists, as long as there is a reason not to.
+
+        ``why``: who says so; what is awaited is given back.
+        """
+        reasons = self.withheld.get(key, frozenset())
+        after = reasons | {why} if withheld else reasons - {why}
+        if after == reasons:
+            return
+        if after:
+            self.withheld[key] = after
+        else:
+            del self.withheld[key]
+        self.give_back(key)
+        self._members_changed(key)
+        self.replan()
+
+    def narrow(self, job: JobRecord, width: int) -> None:
+        """Make a Job as narrow as this; until ``widen`` nothing of its GPUJob is placed."""
+        self.narrowed[job.uid] = width
+        self.give_back(job.owner)
+        self.replan()
+
+    def widen(self, job_uid: str) -> None:
+        """A Job has become as narrow as it was to be, or does not."""
+        if self.narrowed.pop(job_uid, None) is not None:
+            self.replan()
+
     def assume(self, place: Assignment) -> None:
         """Charge a decision before its write; the pod no longer waits."""
-        pod = self.pods[place.pod]
-        need = self.waiting.resources(place.pod)
-        self._assumed[place.pod] = place
-        held = Charge(place.node, pod.namespace, *need, place.grants, pod.name)
-        self.ledger.charge_pod(place.pod, held)
-        peers = self.waiting.peers(place.pod)
-        self.replan(self._neighbours.put(place.pod, peers, place.node, ending=False))
-        self.waiting.drop(place.pod)
+        self.replan(self._decisions.assume(place, self._gpujobs.get(place.job)))
         self._members_changed(place.job)
+
+    def take_place(self, awaited: AwaitedPod, pod: PodUID) -> Assignment | None:
+        """A waiting pod takes the place of an awaited one; None where it does not fit there."""
+        job = self._gpujobs[awaited.place.job]
+        place = self._decisions.take_place(awaited, pod, job)
+        self.replan()
+        self._members_changed(job.key)
+        return place
+
+    def give_back(self, key: JobKey) -> bool:
+        """Give the places of a GPUJob's awaited pods back; False when it had none."""
+        awaited = self._decisions.of(key)
+        for uid in awaited:
+            self._decisions.take_back(uid)
+        if awaited:
+            self._members_changed(key)
+            self.replan()
+        return bool(awaited)
 
     def forget(self, uid: PodUID, pod: Pod | None) -> None:
         """Take back a decision whose write failed; ``pod`` as just read, None = gone."""
-        if self._assumed.pop(uid, None) is None:
+        if uid not in self._assumed:
             return
+        self._decisions.take_back(uid)
         self._leaving.discard(uid)
         self.replan()
         if pod is None:
             self.pod_gone(uid)
             return
-        self.ledger.release_pod(uid)
-        self._neighbours.drop(uid)
         known = self.pods.get(uid)
         if known is not None and known.version <= int(pod.metadata.resource_version or 0):
             self.pod_changed(pod)
@@ -281,32 +262,6 @@ class ClusterState:
         self._terminating ^= {name} if news else set()
         return news
 
-    def job_of(self, pod: PodRecord) -> JobKey | None:
-        """The GPUJob that a pod belongs to, as far as known."""
-        job = self.jobs.get(pod.job_uid)
-        return job.owner if job else None
-
-    def gpujob_of(self, pod: PodRecord) -> GPUJobRecord | None:
-        """The same as its record; None where that is not known."""
-        key = self.job_of(pod)
-        return self._gpujobs.get(key) if key is not None else None
-
-    def records(self, key: JobKey) -> Iterator[PodRecord]:
-        """The pods of a GPUJob."""
-        for job in self.jobs_of(key):
-            yield from self._pods.of_job(job.uid)
-
-    def gang(self, job: GPUJobRecord) -> Gang | None:
-        """The gang that a GPUJob is, as its pods stand; None when they start one by one."""
-        jobs, pods = self.jobs_of(job.key), self.records(job.key)
-        return gang_of(job.spec, jobs, pods, self._assumed.keys(), self._leaving, self.ledger)
-
-    def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
-        """The Jobs of a GPUJob; not those of an earlier one of the same name."""
-        owner = self._gpujobs.get(key)
-        known = self.job_book.of(key)
-        return [job for job in known if owner is None or job.owner_uid == owner.uid]
-
     def _judge_job(self, new: JobRecord) -> JobRecord | None:
         """Believe a Job, or not (None)."""
         old = self.jobs.get(new.uid)
@@ -320,6 +275,8 @@ class ClusterState:
             for pod in self._pods.part_strangers(new):
                 self._member_changed(pod)
                 self.replan(self.waiting.drop(pod.uid))
+        if self.waiting.is_open(new.owner):
+            self.replan(old is None or _makes(old) != _makes(new))
         self.replan(self.waiting.adopt(new))
         if old is None or old.moves != new.moves:
             self._occupy_by(new.uid)
@@ -354,6 +311,9 @@ class ClusterState:
         """Its devices may have other names now, and what is held on them with them."""
         if changed:
             self.replan()
+            self.waiting.all_changed()
+            for key in self.awaited.on(name):
+                self.give_back(key)
             for held in tuple(self.running_pods.on(name)):
                 self._occupy(self.pods[held.uid])
 
@@ -394,6 +354,7 @@ class ClusterState:
         if not changed:
             return
         self.replan()
+        self.waiting.all_changed()
         for pod in self.pods.values():
             if pod.allocation is not None:
                 self._occupy(pod)

@@ -15,7 +15,7 @@ from gpu_scheduler.api.moved import NEVER, Mark, marks
 from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.kube.objects import Job
+from gpu_scheduler.kube.objects import Job, Pod
 from gpu_scheduler.state import indexes
 from gpu_scheduler.state.asks import Ask, asks_of
 
@@ -61,6 +61,7 @@ class GPUJobRecord:
     said: GPUJobSpec | None = None
     unknown: str = ""
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on
+    templates: Mapping[str, Pod] | None = None  # the pods of each role; None until it is accepted
 
     _asks: Mapping[str, Ask] = field(default_factory=dict)
     _asked_by: GPUJobSpec | None = None  # the spec that they were worked out from

@@ -111,6 +111,24 @@ class Ledger:
         self._count(charge, -1)
         return True
 
+    def has_room(self, node: str, need: tuple[int, int, int], grants: Iterable[Grant]) -> bool:
+        """Whether that is free; ``need``: milli-CPU, and memory and ephemeral storage in bytes."""
+        c, n = self.cluster, self._node_at.get(node)
+        if n is None or c.free_pods[n] < 1:
+            return False
+        free = c.free_cpu_milli[n], c.free_memory_bytes[n], c.free_ephemeral_bytes[n]
+        if any(wanted > there for wanted, there in zip(need, free, strict=True)):
+            return False
+        milli: Counter[int] = Counter()
+        mib: Counter[int] = Counter()
+        for grant in self.resolved(node, grants):
+            d = self._device_at.get((node, grant.device))
+            if d is None or not c.dev_healthy[d]:
+                return False
+            milli[d] += grant.milli
+            mib[d] += grant.mib
+        return all(milli[d] <= c.free_milli[d] and mib[d] <= c.free_mib[d] for d in milli)
+
     def set_node(
         self, info: NodeInfo, devices: tuple[Device, ...], plugin: frozenset[str] = frozenset()
     ) -> bool:

@@ -1,11 +1,12 @@
-"""Pods that need a decision, grouped by job and ready for the planner.
+"""Pods that need a decision, made and unmade ones, grouped by job and ready for the planner.
 
 A pod may be seen before its Job, and a Job before its GPUJob: pods wait under their Job's uid until
 the owner is known. A job's tuple of pods is built when it is asked for and kept until one of them
 changes, so a cycle costs what changed and not what waits.
 """
 
-from collections.abc import Callable, Container, Iterable, Mapping
+import time
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.peers import PodPeers
@@ -18,15 +19,17 @@ from gpu_scheduler.core.model.request import (
     WaitingJob,
     WaitingPod,
 )
-from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.kube.objects import Pod, PodSpec
 from gpu_scheduler.state.asks import Ask
 from gpu_scheduler.state.failed_nodes import FailedNodes
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pod_kind import pod_kind_of, pod_resources
 from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.unmade import UnmadePod
 
 _MOST_SHAPES = 10_000
+_PlaceInLine = tuple[int, str, str]  # rank, creation time, name
 _NOTHING = Ask((), (), 0, 0)  # a Job of a role that the spec does not have
 
 
@@ -38,27 +41,58 @@ class _Entry:
     peers: PodPeers
     pod_kind: PodKind | None = None  # known once the GPUJob is
 
+    @property
+    def namespace(self) -> str:
+        """Where it is."""
+        return self.record.namespace
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.record.name
+
 
 class PendingPods:
     """Waiting pods by job, and the nodes that a job had better avoid for a while."""
 
-    def __init__(self) -> None:
-        """Start empty."""
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        """Start empty; ``now``: epoch seconds."""
+        self._now = now
         self._entries: dict[PodUID, _Entry] = {}
         self._by_job: dict[str, dict[PodUID, None]] = {}  # Job uid -> pods
         self._owner: dict[str, JobRecord] = {}  # Job uid -> the Job, where it is a GPUJob's
         self._jobs: dict[JobKey, dict[str, None]] = {}  # GPUJob -> Job uids with waiting pods
-        self._ready: dict[JobKey, WaitingJob] = {}
+        self._open: dict[JobKey, None] = {}  # GPUJobs that may have unmade pods
+        self._unmade: dict[PodUID, UnmadePod] = {}
+        self._unmade_of: dict[JobKey, tuple[PodUID, ...]] = {}
+        self._unmade_since: dict[JobKey, float] = {}  # epoch seconds
+        self._ready: dict[JobKey, WaitingJob | None] = {}
         self._failed = FailedNodes()
         self._interned: dict[PodKind, PodKind] = {}
+        self._kinds: dict[int, tuple[PodSpec, PodKind]] = {}  # by id: many share a template's
+        self._seen_as: dict[tuple[str, PodKind], PodKind] = {}
 
     def __len__(self) -> int:
-        """Pods that wait."""
+        """Pods that exist and wait."""
         return len(self._entries)
 
     def keys(self) -> Iterable[JobKey]:
-        """GPUJobs with waiting pods."""
+        """GPUJobs that may have waiting pods."""
+        return tuple(self._open | self._jobs)
+
+    def with_pods(self) -> Iterable[JobKey]:
+        """GPUJobs with waiting pods that exist."""
         return tuple(self._jobs)
+
+    def set_open(self, key: JobKey, may: bool) -> None:
+        """Note whether a GPUJob may have unmade pods."""
+        self._ready.pop(key, None)
+        if may:
+            self._open[key] = None
+        elif key in self._open:
+            del self._open[key]
+            self._unmade_since.pop(key, None)
+            self._forget_unmade(key)
 
     def put(self, record: PodRecord, pod: Pod, job: JobRecord | None) -> bool:
         """Add or renew a waiting pod; False when nothing that matters changed."""
@@ -117,21 +151,55 @@ class PendingPods:
             for uid in self._by_job.get(job_uid, ()):
                 self._entries[uid].pod_kind = None
 
+    def is_open(self, key: JobKey) -> bool:
+        """Whether a GPUJob may have unmade pods."""
+        return key in self._open
+
     def pod(self, uid: PodUID) -> Pod | None:
-        """The waiting pod as last seen."""
-        entry = self._entries.get(uid)
+        """The waiting pod as last seen; an unmade one as its Job would make it."""
+        entry = self._entries.get(uid) or self._unmade.get(uid)
         return entry.pod if entry else None
+
+    def unmade(self, uid: PodUID) -> UnmadePod | None:
+        """An unmade pod; None where that is the uid of none."""
+        return self._unmade.get(uid)
+
+    def entry(self, uid: PodUID) -> "_Entry | UnmadePod":
+        """A waiting pod, made or unmade."""
+        return self._entries.get(uid) or self._unmade[uid]
+
+    def kind(self, uid: PodUID, job: GPUJobRecord) -> PodKind:
+        """What a waiting pod asks for; an unmade one by its template alone."""
+        unmade = self._unmade.get(uid)
+        if unmade is not None:
+            spec, known = unmade.pod.spec, self._kinds.get(id(unmade.pod.spec))
+            if known is None or known[0] is not spec:
+                if len(self._kinds) > _MOST_SHAPES:
+                    self._kinds.clear()
+                found = self._kind_of(unmade.pod, job.asks[unmade.role], job)
+                known = self._kinds[id(spec)] = (spec, found)
+            return known[1]
+        return self._pod_kind(self._entries[uid], job)
 
     def resources(self, uid: PodUID) -> tuple[int, int, int]:
         """Milli-CPU, memory and ephemeral storage in bytes of a waiting pod."""
-        entry = self._entries[uid]
-        if entry.pod_kind is None:
+        entry = self.entry(uid)
+        kind = entry.pod_kind if isinstance(entry, _Entry) else None
+        if kind is None:
             return pod_resources(entry.pod)
-        return entry.pod_kind.cpu_milli, entry.pod_kind.memory_bytes, entry.pod_kind.ephemeral_bytes
+        return kind.cpu_milli, kind.memory_bytes, kind.ephemeral_bytes
 
-    def peers(self, uid: PodUID) -> PodPeers:
-        """Who a waiting pod is to rules about other pods, and its own."""
-        return self._entries[uid].peers
+    def learn(self, namespace: str, planned: PodKind, made: PodKind) -> None:
+        """What was planned as one kind became another when the API server made it.
+
+        A LimitRange, a RuntimeClass or a webhook adds to pods: the next of that kind are planned
+        as they will be.
+        """
+        if planned == made:
+            return
+        if len(self._seen_as) > _MOST_SHAPES:
+            self._seen_as.clear()
+        self._seen_as[namespace, planned] = made
 
     def avoid(self, key: JobKey, node: str, now: float, seconds: float, why: str = "") -> None:
         """Keep a job's pods off a node for a while, longer each time; ``now``: monotonic seconds.
@@ -161,39 +229,45 @@ class PendingPods:
         return self._failed.next_expiry()
 
     def members_changed(self, key: JobKey) -> None:
-        """A pod that does not wait changed: a gang depends on those as well."""
+        """A pod that does not wait changed: gangs and unmade pods depend on those as well."""
         ready = self._ready.get(key)
-        if ready is not None and ready.gang is not None:
-            del self._ready[key]
+        if key in self._open or (ready is not None and ready.gang is not None):
+            self._ready.pop(key, None)
+
+    def all_changed(self) -> None:
+        """Something changed on which any of them may depend."""
+        self._ready.clear()
 
     def job(
         self,
         job: GPUJobRecord,
         project: ProjectName,
         gang: Callable[[], Gang | None] = lambda: None,
+        unmade: Callable[[], Sequence[UnmadePod]] = lambda: (),
     ) -> WaitingJob | None:
         """The job's waiting pods in the order of their ranks, as the planner wants them.
 
-        ``gang`` is asked when the answer is not known already. Pods of an earlier GPUJob of the
-        same name, which are about to go, are not among them.
+        ``gang`` and ``unmade`` are asked when the answer is not known already. Pods of an earlier
+        GPUJob of the same name, which are about to go, are not among them.
         """
-        ready = self._ready.get(job.key)
-        if ready is not None and ready.project == project:
-            return ready
-        entries = [
-            self._entries[uid]
-            for job_uid in self._jobs.get(job.key, ())
-            if self._owner[job_uid].owner_uid == job.uid
-            for uid in self._by_job.get(job_uid, ())
-        ]
-        if not entries or job.spec is None:
-            return None
+        if job.key in self._ready:
+            ready = self._ready[job.key]
+            if ready is None or ready.project == project:
+                return ready
+        self._ready[job.key] = ready = self._made_ready(job, project, gang, unmade)
+        return ready
+
+    def _made_ready(
+        self,
+        job: GPUJobRecord,
+        project: ProjectName,
+        gang: Callable[[], Gang | None],
+        unmade: Callable[[], Sequence[UnmadePod]],
+    ) -> WaitingJob | None:
         avoided = frozenset(self._failed.of(job.key))
-        entries.sort(key=lambda e: self._place_in_line(e, job))
-        ready = WaitingJob(
-            key=job.key,
-            project=project,
-            pods=tuple(
+        found = [
+            (
+                self._place_in_line(e, job),
                 WaitingPod(
                     e.record.uid,
                     e.record.name,
@@ -202,18 +276,56 @@ class PendingPods:
                     e.since,
                     self._role(e),
                     e.peers,
-                )
-                for e in entries
-            ),
-            ruled=any(e.peers.rules is not None for e in entries),
+                ),
+            )
+            for job_uid in self._jobs.get(job.key, ())
+            if self._owner[job_uid].owner_uid == job.uid
+            for e in map(self._entries.__getitem__, self._by_job.get(job_uid, ()))
+        ]
+        found += self._without_object(job, unmade(), avoided)
+        if not found or job.spec is None:
+            return None
+        found.sort(key=lambda each: each[0])
+        pods = tuple(pod for _, pod in found)
+        return WaitingJob(
+            key=job.key,
+            project=project,
+            pods=pods,
+            ruled=any(pod.peers is not None and pod.peers.rules is not None for pod in pods),
             interactive=job.spec.type == "interactive",
             priority=job.spec.priority,
             created=job.created_seconds,
             time_limit_seconds=job.spec.time_limit_seconds,
             gang=gang(),
         )
-        self._ready[job.key] = ready
-        return ready
+
+    def _without_object(
+        self, job: GPUJobRecord, unmade: Sequence[UnmadePod], avoided: frozenset[str]
+    ) -> Iterator[tuple[_PlaceInLine, WaitingPod]]:
+        self._forget_unmade(job.key)
+        if not unmade:
+            self._unmade_since.pop(job.key, None)
+            return
+        self._unmade_of[job.key] = tuple(each.uid for each in unmade)
+        since = self._unmade_since.setdefault(
+            job.key, job.created_seconds if unmade[0].first else self._now()
+        )
+        kinds: dict[str, PodKind] = {}
+        for each in unmade:
+            self._unmade[each.uid] = each
+            if each.role not in kinds:
+                kind = self.kind(each.uid, job)
+                kinds[each.role] = self._seen_as.get((job.namespace, kind), kind)
+            kind = kinds[each.role]
+            rank = each.index + job.asks[each.role].first_rank
+            yield (
+                (rank, "", each.name),
+                WaitingPod(each.uid, each.name, kind, avoided, since, each.role, each.peers),
+            )
+
+    def _forget_unmade(self, key: JobKey) -> None:
+        for uid in self._unmade_of.pop(key, ()):
+            self._unmade.pop(uid, None)
 
     def _link(self, job: JobRecord) -> None:
         self._owner[job.uid] = job
@@ -230,7 +342,7 @@ class PendingPods:
     def _role(self, entry: _Entry) -> str:
         return self._owner[entry.record.job_uid].role
 
-    def _place_in_line(self, entry: _Entry, job: GPUJobRecord) -> tuple[int, str, str]:
+    def _place_in_line(self, entry: _Entry, job: GPUJobRecord) -> _PlaceInLine:
         ask = job.asks.get(self._role(entry))
         rank = entry.record.index + (ask.first_rank if ask is not None else 0)
         rank += self._owner[entry.record.job_uid].first_trial
@@ -239,8 +351,11 @@ class PendingPods:
     def _pod_kind(self, entry: _Entry, job: GPUJobRecord) -> PodKind:
         if entry.pod_kind is None:
             ask = job.asks.get(self._role(entry), _NOTHING)
-            pod_kind = pod_kind_of(entry.pod, ask.devices, ask.models, job.min_compute)
-            if len(self._interned) > _MOST_SHAPES:
-                self._interned.clear()  # only costs that equal pod kinds are compared by value
-            entry.pod_kind = self._interned.setdefault(pod_kind, pod_kind)
+            entry.pod_kind = self._kind_of(entry.pod, ask, job)
         return entry.pod_kind
+
+    def _kind_of(self, pod: Pod, ask: Ask, job: GPUJobRecord) -> PodKind:
+        pod_kind = pod_kind_of(pod, ask.devices, ask.models, job.min_compute)
+        if len(self._interned) > _MOST_SHAPES:
+            self._interned.clear()  # only costs that equal pod kinds are compared by value
+        return self._interned.setdefault(pod_kind, pod_kind)

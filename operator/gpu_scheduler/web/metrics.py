@@ -126,7 +126,7 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
         value=without_reason(operator.state.gpujobs.values(), time.time()),
     )
-    reasons = Counter(str(wait.reason) for wait in operator.plan.waits.values())
+    reasons = Counter(str(reason) for reason, _ in operator.plan.verdicts().values())
     pending = GaugeMetricFamily("gpusched_pending_jobs", "Waiting GPUJobs.", labels=["reason"])
     yield filled(pending, _by_one(sorted(reasons.items())))
     aside = GaugeMetricFamily(

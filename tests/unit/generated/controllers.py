@@ -60,6 +60,13 @@ def _job(server: Server, job: Obj, pods: list[Obj]) -> None:
             if pod["status"]["phase"] not in ENDED:
                 server.remove(path_of(("/api/v1/pods", meta["namespace"], pod["metadata"]["name"])))
         return
+    live = [pod for pod in pods if pod["status"]["phase"] not in ENDED]
+    # As a Job that became narrower has it: those without a node go first.
+    for pod in sorted(live, key=lambda pod: bool(pod["spec"].get("nodeName"))):
+        if len(live) <= parallelism:
+            break
+        live.remove(pod)
+        server.remove(path_of(("/api/v1/pods", meta["namespace"], pod["metadata"]["name"])))
     missing = (i for i in range(min(completions, 100)) if i not in done | active)
     for index in list(missing)[: max(0, min(parallelism, MOST_PODS) - len(active))]:
         _create(server, job, index)

@@ -74,6 +74,7 @@ class Server(Client):
         self.logs: bytes = b""
         self.told: Callable[[str, str, Obj], None] = lambda kind, collection, obj: None
         self.reorder: Callable[[list[Obj]], list[Obj]] = lambda objects: objects
+        self.streams = False  # lists
         self._fault = fault
         self._tries: Counter[str] = Counter()
         self._version = 1000
@@ -192,10 +193,17 @@ class Server(Client):
     async def watch(
         self, path: str, *, inactivity_seconds: float, **params: Any
     ) -> AsyncIterator[AsyncIterator[bytes]]:
+        if "sendInitialEvents" in params and not self.streams:
+            raise _refusal(422, "Invalid")
         yield self._events(path, params)
 
     async def _events(self, path: str, params: Any) -> AsyncIterator[bytes]:
         place = place_of(path)
+        if "sendInitialEvents" in params:
+            for obj in self._listed(place, params):
+                yield b'{"type":"ADDED","object":%s}\n' % _json(obj)
+            yield _END % (_LOG_STARTS + len(self._log))
+            return
         start = int(params["resourceVersion"]) - _LOG_STARTS
         while True:
             news, self._news = self._news, asyncio.Event() if self._news.is_set() else self._news
@@ -215,16 +223,20 @@ class Server(Client):
             if found is None:
                 raise _refusal(404, "NotFound")
             return _json(found)
-        items = [
-            obj
-            for key, obj in self.objects.items()
-            if key[0] == place.collection
-            and (not place.namespace or key[1] == place.namespace)
-            and _selected(obj["metadata"].get("labels"), params)
-        ]
-        listed = b",".join(_json(obj) for obj in self.reorder(items))
+        listed = b",".join(_json(obj) for obj in self._listed(place, params))
         at = _LOG_STARTS + len(self._log)
         return b'{"metadata":{"resourceVersion":"%d"},"items":[%s]}' % (at, listed)
+
+    def _listed(self, place: Place, params: Any) -> list[Obj]:
+        return self.reorder(
+            [
+                obj
+                for key, obj in self.objects.items()
+                if key[0] == place.collection
+                and (not place.namespace or key[1] == place.namespace)
+                and _selected(obj["metadata"].get("labels"), params)
+            ]
+        )
 
     def _later(self, method: str, place: Place, sent: Obj) -> None:
         async def arrive() -> None:
@@ -335,6 +347,10 @@ class Server(Client):
         return held
 
 
+_END = (
+    b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"%d",'
+    b'"annotations":{"k8s.io/initial-events-end":"true"}}}}\n'
+)
 _LOG_STARTS = 10_000  # versions of lists, so that a watch starts from its place in the log
 
 

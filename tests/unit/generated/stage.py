@@ -69,6 +69,8 @@ class Stage:
 
         self.server.reorder = shuffled
         self._term += 1
+        self.server.streams = self._term % 2 == 0
+        self.server.unstreamed.clear()
         self.operator = Operator(self.server, SETTINGS, Unobserved(), f"leader-{self._term}", clock)
         for part in ("planning", "preemption", "reconciler"):
             getattr(self.operator, part)._now = lambda: EPOCH + clock()

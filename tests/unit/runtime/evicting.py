@@ -15,7 +15,7 @@ from gpu_scheduler.state.cluster_state import ClusterState
 
 
 def last_plan(state: ClusterState, say: Any = lambda *what: None) -> LastPlan:
-    return LastPlan(Aside(state, say, clock=clock))
+    return LastPlan(state, Aside(state, say, clock=clock))
 
 
 class Evicting:

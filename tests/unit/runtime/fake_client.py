@@ -1,6 +1,6 @@
 """A client whose answers a test scripts: what was asked is recorded, nothing is sent."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -28,6 +28,7 @@ class FakeClient:
         self.reply = reply
         self.sent: list[Sent] = []
         self.requests: dict[tuple[str, str], int] = {}
+        self.unstreamed: Container[str] = _Everything()
 
     def of(self, method: str, ending: str = "") -> list[Sent]:
         return [s for s in self.sent if s.method == method and s.path.endswith(ending)]
@@ -80,7 +81,14 @@ class FakeClient:
 def _typed(answer: Any, wanted: type[T] | None) -> Any:
     if wanted is None or isinstance(answer, wanted):
         return answer
+    if isinstance(answer, dict):  # with what stays JSON, too
+        return msgspec.json.decode(orjson.dumps(answer), type=wanted)
     return msgspec.convert(answer, wanted, from_attributes=True)
+
+
+class _Everything:
+    def __contains__(self, path: object) -> bool:
+        return True
 
 
 CONFLICT = errors.Conflict(409, "Conflict", "told so")

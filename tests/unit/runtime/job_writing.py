@@ -4,7 +4,9 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.reconcile import Reconciler
@@ -34,10 +36,20 @@ def reconciler(
     now: Callable[[], float] = time.time,
 ) -> Reconciler:
     """One that knows no sweeps."""
-    roles = RoleJobs(
-        state, client, acceptance, job_writes(state, client, queue.add_after, clock=clock)
+    accepting, writes = (
+        Accepting(state, acceptance, clock=clock),
+        job_writes(state, client, queue.add_after, clock=clock),
     )
+    roles = RoleJobs(state, client, acceptance, accepting, writes)
     refusals = Refusals(clock, queue.add_after)
-    return Reconciler(
-        state, queue, roles, roles, refusals, Removal(state, client, queue.add_after, now)
-    )
+    removal = Removal(state, client, queue.add_after, now)
+    return Reconciler(state, queue, roles, roles, accepting, refusals, removal)
+
+
+def place_unmade(state: ClusterState, node: str = "a") -> list[JobKey]:
+    """Give each pod that is planned and does not exist a place, as the planner would; of whom."""
+    found = [(j.key, p.uid) for j in state.waiting_jobs() for p in j.pods]
+    unmade = [each for each in found if state.waiting.unmade(each[1]) is not None]
+    for key, uid in unmade:
+        state.assume(Assignment(key, uid, node, ()))
+    return [key for key, _ in unmade]

@@ -1,6 +1,6 @@
 """The writer of statuses of a test, as the operator puts it together."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from gpu_scheduler.core.model.request import JobKey
@@ -22,6 +22,7 @@ def status_writer(
     preemption: Any,
     *,
     finished: Callable[[JobKey], None],
+    numbers: Callable[[int], Iterable[JobKey]] = lambda most: (),
     seconds: float,
     clock: Callable[[], float],
     now: Callable[[], str] = utc_now,
@@ -34,6 +35,8 @@ def status_writer(
             aside=plan.aside.job(job.key),
         )
 
-    jobs = JobStatuses(state, events, preemption, known, finished=finished, now=now)
+    jobs = JobStatuses(
+        state, events, preemption, known, numbers=numbers, finished=finished, now=now
+    )
     kinds = (jobs, ProjectStatuses(state, plan, now=now), ClassStatuses(state, now=now))
     return StatusWriter(client, kinds, seconds=seconds, clock=clock)

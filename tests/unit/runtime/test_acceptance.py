@@ -29,6 +29,7 @@ class Case:
             **isolation,
             clock=lambda: self.now,
         )
+        self.acceptance.doubt(TEAM)
 
     def _reply(self, sent: Sent) -> Any:
         if sent.method == "DRYRUN":

@@ -62,7 +62,7 @@ class Server(Case):
         ({"suspend": True}, [{"suspend": False}]),
         (
             {"completions": 1, "parallelism": 1},
-            [{"completions": 5, "parallelism": 5}, {"parallelism": 2}],
+            [{"completions": 5, "parallelism": 5}, {"parallelism": 1}, {"parallelism": 2}],
         ),
         (
             {"completions": 9, "parallelism": 9},

@@ -50,9 +50,9 @@ async def test_of_very_many_different_events_the_oldest_are_no_longer_known() ->
     client = FakeClient()
     events = make(client, limit=20_000)
     for number in range(10_001):
-        events.say(JOB, "Normal", "Fragmented", f"{number} free")
-    events.say(JOB, "Normal", "Fragmented", "10000 free")  # said a moment ago
-    events.say(JOB, "Normal", "Fragmented", "0 free")  # said so long ago that it is news again
+        events.say(JOB, "Warning", "Fragmented", f"{number} free")
+    events.say(JOB, "Warning", "Fragmented", "10000 free")  # said a moment ago
+    events.say(JOB, "Warning", "Fragmented", "0 free")  # said so long ago that it is news again
     async with Running(events.run()):
         await asyncio.sleep(1)
     assert len(client.sent) == 10_002
@@ -88,3 +88,17 @@ async def test_a_closed_fence_ends_it() -> None:
     events.say(JOB, "Normal", "Late", "")
     results = await asyncio.gather(events.run(), return_exceptions=True)
     assert isinstance(results[0], errors.NotLeader)
+
+
+@virtual
+async def test_of_thousands_that_begin_to_wait_only_the_first_are_told_that_all_is_well() -> None:
+    client = FakeClient()
+    events = make(client, limit=20_000)
+    for number in range(5_000):
+        job = Subject("GPUJob", "team-a", f"job-{number}", f"uid-{number}")
+        events.say(job, "Normal", "WaitingForGPU", "no GPU is free")
+    events.say(JOB, "Warning", "Invalid", "spec.gpu: wrong")
+    async with Running(events.run()):
+        await asyncio.sleep(1)
+    reasons = [sent.body["reason"] for sent in client.sent]
+    assert len(reasons) < 100 and reasons[-1] == "Invalid"

@@ -4,17 +4,18 @@ import asyncio
 from typing import Any
 
 from tests.unit.runtime.fake_client import FakeClient, Sent
+from tests.unit.runtime.job_writing import place_unmade
 from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
-from tests.unit.state.builders import gpujob_body, make_job, make_pod
+from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 
-from gpu_scheduler.api.names import TRIED_AGAIN
-from gpu_scheduler.core.model.request import JobKey, PodUID
+from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Meta, ResourceQuota
 from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.custom_resources import CustomResources
-from gpu_scheduler.runtime.missing import MissingPods, QuotaHandler
+from gpu_scheduler.runtime.missing import PATIENCE_SECONDS, MissingPods, QuotaHandler
 from gpu_scheduler.state.cluster_state import ClusterState
 
 KEY = JobKey("team-a/job")
@@ -39,8 +40,10 @@ class Case:
         acceptance = Acceptance(
             self.client, placement="bind", runtime_class="", isolation="framework", clock=clock
         )
+        self.accepting = Accepting(self.state, acceptance, clock=clock)
+        self.followed: list[JobKey] = []
         self.missing = MissingPods(
-            self.state, self.client, acceptance, clock=clock, now=lambda: "2026-01-01T00:00:00Z"
+            self.state, acceptance, self.accepting, self.followed.append, clock=clock
         )
         self.submit()
 
@@ -116,7 +119,7 @@ async def test_what_stays_refused_is_asked_ever_more_seldom_and_told_once() -> N
 
 
 @virtual
-async def test_when_a_quota_changes_the_job_is_touched_at_once() -> None:
+async def test_when_a_quota_changes_the_job_is_asked_about_at_once() -> None:
     case = Case()
     case.answer = refusal()
     handler = QuotaHandler(case.missing.quota_changed)
@@ -130,9 +133,7 @@ async def test_when_a_quota_changes_the_job_is_touched_at_once() -> None:
         handler.changed(ResourceQuota(Meta(name="few", namespace="team-a")))
         await asyncio.sleep(1)
         assert case.see() == ""
-    (patch,) = case.client.of("PATCH", "/jobs/job")
-    assert patch.body["metadata"]["uid"] == "uid-job"
-    assert TRIED_AGAIN in patch.body["metadata"]["annotations"]
+    assert KEY not in case.state.withheld, "it waits for its turn"
 
 
 @virtual
@@ -196,3 +197,71 @@ async def test_one_namespace_full_of_them_does_not_keep_others_waiting() -> None
         await asyncio.sleep(2)
         assert case.see(JobKey("team-b/job"))
         assert case.asked() < 40
+
+
+class Placed(Case):
+    """A job of four pods that all have places; two of them have come."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.state.node_changed(make_node("a"))
+
+    async def begin(self, *, pods: int = 2) -> None:
+        self.custom_resources.gpujob(
+            gpujob_body("four", uid="gpujob-four", parallelism=4, completions=4)
+        )
+        assert await self.accepting.refused(self.state.gpujobs[FOUR], ProjectName("team-a")) == ""
+        for key in place_unmade(self.state):
+            assert key in (KEY, FOUR)
+        for each in self.state.awaited.of(FOUR):
+            each.asked = True
+        own = {"uid": "uid-four", "owner_uid": "gpujob-four"}
+        self.state.job_changed(make_job("four", **own, parallelism=4, completions=4))
+        for index in range(pods):
+            self.state.pod_changed(make_pod(f"four-{index}", job="uid-four", index=index))
+            awaited = self.state.awaited.whose_place(FOUR, "", index)
+            assert awaited is not None
+            assert self.state.take_place(awaited, PodUID(f"uid-four-{index}")) is not None
+        self.see(FOUR)
+
+
+FOUR = JobKey("team-a/four")
+
+
+@virtual
+async def test_what_is_refused_gives_its_places_back_and_its_job_becomes_narrower() -> None:
+    case = Placed()
+    case.answer = refusal(name="four")
+    await case.begin()
+    async with case.running():
+        await asyncio.sleep(2)
+    assert QUOTA in case.see(FOUR)
+    assert not case.state.awaited.of(FOUR) and len(case.state.assumed) == 2
+    assert case.state.narrowed == {"uid-four": 2} and FOUR in case.followed
+    assert case.state.waiting_job(FOUR) is None, "until it is allowed"
+
+
+@virtual
+async def test_a_template_that_is_refused_is_judged_again_with_all_that_wait_beside_it() -> None:
+    case = Placed()
+    case.answer = refusal("violates PodSecurity", "four")
+    await case.begin(pods=0)
+    async with case.running():
+        await asyncio.sleep(2)
+        assert case.state.gpujobs[FOUR].templates is None
+        project = ProjectName("team-a")
+        refused = await case.accepting.refused(case.state.gpujobs[FOUR], project)
+    assert "no pod of this template may be created: violates PodSecurity" in refused
+    assert case.see(FOUR) == "" and FOUR in case.followed
+    assert not case.state.assumed and case.state.narrowed == {"uid-four": 0}
+
+
+@virtual
+async def test_places_of_pods_that_do_not_come_nobody_knows_why_are_given_back() -> None:
+    case = Placed()
+    await case.begin()
+    async with case.running():
+        await asyncio.sleep(PATIENCE_SECONDS - 2)
+        assert len(case.state.awaited.of(FOUR)) == 2
+        await asyncio.sleep(3)
+    assert not case.state.awaited.of(FOUR)

@@ -15,7 +15,7 @@ from tests.unit.state.builders import (
 )
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
-from gpu_scheduler.core.model.decision import Assignment, Evict, EvictReason, Plan, Reason
+from gpu_scheduler.core.model.decision import Assignment, Evict, EvictReason, Plan, Reason, Waits
 from gpu_scheduler.core.model.promises import FAIR, Memory
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
@@ -175,7 +175,7 @@ async def test_those_for_whom_one_plan_evicts_nobody_have_their_turn_in_the_next
     def one_at_most(*scene: object, **rules: object) -> Plan:
         stay = [uid for uid in state.pods if uid not in state.leaving]
         evict = (Evict(uid, KEY, KEY, EvictReason.RECLAIM, "why") for uid in stay[:1])
-        return Plan((), (), tuple(evict))
+        return Plan((), Waits(), tuple(evict))
 
     case = Case(state, rules=Rules(decide=one_at_most))
     async with Running(case.planning.run()):
@@ -190,7 +190,7 @@ async def test_promises_are_passed_on_and_what_a_plan_remembers_comes_back_to_th
 
     def remembers(*scene: object, **rules: object) -> Plan:
         given.append((rules["promises"], rules["memory"]))
-        return Plan((), (), memory=Memory(at=float(len(given))))
+        return Plan((), Waits(), memory=Memory(at=float(len(given))))
 
     case = Case(make_cluster_state(make_pod()), rules=Rules(promises=FAIR, decide=remembers))
     case.planning.cycle()

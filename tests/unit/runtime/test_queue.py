@@ -188,3 +188,22 @@ async def test_a_key_whose_worker_failed_unexpectedly_is_not_held_for_ever() -> 
     async with Running(queue.work(worker)):
         await turns()
     assert worker.keys == ["a"]
+
+
+@virtual
+async def test_it_is_emptied_once_the_last_key_has_been_worked_on() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    done: list[str] = []
+
+    async def handle(key: str) -> None:
+        await asyncio.sleep(1)
+        done.append(key)
+
+    for key in "abc":
+        queue.add(key)
+    async with Running(queue.work(handle)):
+        await queue.emptied(60)
+        assert done == ["a", "b", "c"]
+        queue.add("d")
+        await queue.emptied(0.5)
+        assert done == ["a", "b", "c"], "no longer than was asked"

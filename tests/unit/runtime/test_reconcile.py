@@ -11,7 +11,7 @@ from tests.unit.runtime.fake_client import (
     UNPROCESSABLE,
     FakeClient,
 )
-from tests.unit.runtime.job_writing import reconciler
+from tests.unit.runtime.job_writing import place_unmade, reconciler
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
 
@@ -27,6 +27,7 @@ from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
 
 KEY = JobKey("team-a/job")
+THERE = {"items": [{"metadata": {"uid": "gpujob-uid"}}]}  # GPUJobs
 ENDED_AT = "2026-01-01T01:00:00Z"
 
 
@@ -36,6 +37,13 @@ class FakeAcceptance:
     def __init__(self) -> None:
         self.verdict: Any = None
         self.judged = self.rendered_times = 0
+        self.doubted: list[str] = []
+
+    def doubts(self, namespace: str) -> bool:
+        return bool(self.doubted)
+
+    def doubt(self, namespace: str) -> None:
+        self.doubted.append(namespace)
 
     async def judge(
         self, job: GPUJobRecord, project: ProjectName
@@ -53,12 +61,14 @@ class FakeAcceptance:
                 {
                     "metadata": {
                         "name": part.job_name(job.name),
+                        "namespace": job.namespace,
                         "labels": {LABEL_JOB: job.name},
                     },
                     "spec": {
                         "completions": part.pods,
                         "parallelism": part.spec.parallelism,
                         "suspend": job.spec.suspend,
+                        "template": {"spec": {}},
                     },
                 },
                 WritePath.BIND,
@@ -74,7 +84,11 @@ class Case:
         self.state.project_changed(make_project())
         self.state.gpujob_changed(make_gpujob(**spec))
         self.answers: dict[str, Any] = {"POST": make_job(version=5)}
-        self.client = FakeClient(lambda sent: self.answers.get(sent.method, {}))
+        self.client = FakeClient(
+            lambda sent: (
+                THERE if sent.path.endswith("/gpujobs") else self.answers.get(sent.method, {})
+            )
+        )
         self.acceptance = FakeAcceptance()
         self.queue: WorkQueue[JobKey] = WorkQueue()
         self.now = epoch_seconds(ENDED_AT)
@@ -88,7 +102,10 @@ class Case:
         )
 
     async def handle(self) -> None:
+        """One look at the GPUJob; another one if pods of it get their places."""
         await self.reconciler.handle(KEY)
+        if place_unmade(self.state):
+            await self.reconciler.handle(KEY)
 
     async def keys_within(self, seconds: float) -> list[float]:
         """When the key comes back, in seconds from now."""
@@ -367,7 +384,7 @@ async def test_a_job_that_was_deleted_midway_is_made_again() -> None:
     case = Case()
     case.state.job_changed(make_job(uid="old", deleting=True))
     await case.handle()
-    assert case.methods == ["POST"]
+    assert [method for method in case.methods if method != "GET"] == ["POST"]
 
 
 @pytest.mark.parametrize("phase", ["Succeeded", "Failed"])
@@ -391,3 +408,14 @@ def test_a_job_that_has_ended_is_not_patched(ended: str) -> None:
         assert case.client.sent == []
 
     run()
+
+
+@virtual
+async def test_a_gpujob_that_went_without_a_word_is_forgotten_when_its_job_goes() -> None:
+    case = Case()
+    case.state.job_changed(make_job())
+    await case.handle()
+    case.state.job_gone("job-uid")
+    case.client.reply = lambda sent: {"items": [{"metadata": {"uid": "another"}}]}
+    await case.reconciler.handle(KEY)
+    assert KEY not in case.state.gpujobs and case.client.of("POST") == []

@@ -6,25 +6,50 @@ import pytest
 from tests.unit.runtime.fake_client import UNPROCESSABLE
 from tests.unit.runtime.test_reconcile import KEY, Case
 from tests.unit.runtime.virtual_loop import virtual
-from tests.unit.state.builders import half, make_job, make_node, make_pod, make_project
+from tests.unit.state.builders import make_gpujob, make_job
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusCause, StatusDetails
 
 
 @virtual
-async def test_parallelism_and_suspend_are_followed() -> None:
-    case = Case(parallelism=3, completions=8, suspend=True)
+async def test_parallelism_is_followed_as_places_are_found() -> None:
+    case = Case(parallelism=3, completions=8)
     case.state.job_changed(make_job(parallelism=1, completions=8))
-    case.answers = {"PATCH": make_job(parallelism=3, completions=8, suspend=True, version=2)}
+    case.answers = {"PATCH": make_job(parallelism=3, completions=8, version=2)}
     await case.handle()
     await case.handle()
     (patch,) = case.client.sent
     assert patch.path == "/apis/batch/v1/namespaces/team-a/jobs/job"
-    assert patch.body == {
-        "metadata": {"uid": "job-uid"},
-        "spec": {"parallelism": 3, "suspend": True},
+    assert patch.body == {"metadata": {"uid": "job-uid"}, "spec": {"parallelism": 3}}
+
+
+@virtual
+async def test_less_parallelism_is_followed_at_once() -> None:
+    case = Case(parallelism=1, completions=8)
+    case.state.job_changed(make_job(parallelism=3, completions=8))
+    case.answers = {"PATCH": make_job(parallelism=1, completions=8, version=2)}
+    await case.handle()
+    (patch,) = case.client.sent
+    assert patch.body["spec"] == {"parallelism": 1}
+
+
+@virtual
+async def test_a_suspended_job_goes_on_as_wide_as_it_has_places() -> None:
+    case = Case(parallelism=3, completions=8, suspend=True)
+    case.state.job_changed(make_job(parallelism=2, completions=8))
+    case.answers = {
+        "PATCH": make_job(parallelism=2, completions=8, suspend=True, version=2),
+        "GET": {},
     }
+    await case.handle()
+    (patch,) = case.client.sent
+    assert patch.body["spec"] == {"suspend": True}
+    case.state.gpujob_changed(make_gpujob(parallelism=3, completions=8, generation=2))
+    await case.reconciler.handle(KEY)
+    assert case.client.of("PATCH") == [patch], "not before a pod of it has a place"
+    await case.handle()
+    assert case.client.of("PATCH")[-1].body["spec"] == {"suspend": False, "parallelism": 3}
 
 
 @virtual
@@ -33,7 +58,7 @@ async def test_nothing_is_rendered_or_asked_about_a_job_that_is_as_it_should_be(
     case.state.job_changed(make_job(parallelism=3, completions=8))
     for _ in range(3):
         await case.handle()
-    assert (case.client.sent, case.acceptance.rendered_times) == ([], 0)
+    assert (case.client.sent, case.acceptance.rendered_times) == ([], 1), "when it is accepted"
 
 
 @pytest.mark.parametrize(
@@ -113,46 +138,8 @@ def width(patch: Any) -> int:
 
 
 @virtual
-async def test_a_job_is_as_wide_as_its_project_and_the_cluster_allow_and_grows_with_them() -> None:
-    case = Case(parallelism=100_000, gpu=1)
-    case.state.node_changed(make_node("a"))
-    await case.handle()
-    (made,) = case.client.of("POST")
-    assert width(made) == 2 + 20
-    case.state.job_changed(make_job(parallelism=22, completions=100_000, version=7))
-    await case.handle()
-    assert case.client.of("PATCH") == []
-    assert await case.keys_within(61) == [60.0]
-    for number in range(30):
-        case.state.node_changed(make_node(f"more-{number}"))
-    await case.handle()
-    (grown,) = case.client.of("PATCH")
-    assert width(grown) == 62 + 31
-    case.state.project_changed(make_project(limit_milli=4000))
-    case.state.job_changed(make_job(parallelism=93, completions=100_000, version=9))
-    await case.handle()
-    assert width(case.client.of("PATCH")[-1]) == 4 + 20
-
-
-@virtual
-async def test_a_job_is_not_made_narrower_than_its_pods_that_have_a_place() -> None:
-    case = Case(parallelism=100_000, gpu=0.5)
-    case.state.node_changed(make_node("a"))
-    case.state.project_changed(make_project(limit_milli=1000))
-    case.state.job_changed(make_job(parallelism=200, completions=100_000))
-    for index in range(60):
-        case.state.pod_changed(
-            make_pod(f"job-{index}", index=index, node="a", grants=half(), phase="Running")
-        )
-    await case.handle()
-    (patch,) = case.client.of("PATCH")
-    assert width(patch) == 60
-
-
-@virtual
 async def test_a_gang_needs_all_of_its_pods() -> None:
     case = Case(parallelism=500, gpu=1, gang=True)
-    case.state.node_changed(make_node("a"))
     await case.handle()
     (made,) = [sent for sent in case.client.of("POST") if sent.path.endswith("/jobs")]
     assert width(made) == 500

@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, NOT_LEADER, FakeClient, Sent
-from tests.unit.runtime.job_writing import reconciler
-from tests.unit.runtime.test_reconcile import KEY, FakeAcceptance
+from tests.unit.runtime.job_writing import place_unmade, reconciler
+from tests.unit.runtime.test_reconcile import KEY, THERE, FakeAcceptance
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
 
@@ -33,6 +33,8 @@ class Api:
             return NOT_LEADER
         self.calls -= 1
         plural = sent.path.split("/team-a/")[1]
+        if plural == "gpujobs":
+            return THERE
         if sent.method == "GET":
             return self.objects.get(plural, NOT_FOUND)
         if sent.method == "PATCH":
@@ -72,6 +74,8 @@ class Case:
 
     async def handle(self) -> None:
         await self.reconciler.handle(KEY)
+        if place_unmade(self.state):
+            await self.reconciler.handle(KEY)
 
     @property
     def problem(self) -> str:

@@ -5,7 +5,7 @@ from collections import Counter
 from typing import Any
 
 from tests.unit.runtime.fake_client import FakeClient, Sent
-from tests.unit.runtime.job_writing import reconciler
+from tests.unit.runtime.job_writing import place_unmade, reconciler
 from tests.unit.runtime.status_writing import status_writer
 from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.test_failed_placements import FakeEvents
@@ -37,13 +37,14 @@ class Cluster:
         self.counts: Counter[str] = Counter()
         self.refusing = True
         self.client: Any = FakeClient(self._reply)
-        acceptance = Acceptance(
+        self.acceptance = acceptance = Acceptance(
             self.client,
             placement="bind",
             runtime_class="nvidia",
             isolation="framework",
             clock=clock,
         )
+        acceptance.doubt("team-a")  # pods of it were refused before
         self.reconciler = reconciler(self.state, self.client, acceptance, self.queue, clock=clock)
         planning: Any = FakePlanning()
         events: Any = FakeEvents()
@@ -92,7 +93,14 @@ class Cluster:
 
     def running(self) -> Running:
         works = [self.queue.work(self.reconciler.handle) for _ in range(WORKERS)]
-        return Running(*works, self.status.run())
+        return Running(*works, self.status.run(), self._plan())
+
+    async def _plan(self) -> None:
+        """Whatever may be planned has a place at once."""
+        while True:
+            for key in place_unmade(self.state):
+                self.queue.add(key)
+            await asyncio.sleep(0.02)
 
     async def per_minute(self) -> Counter[str]:
         self.counts.clear()

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
@@ -79,17 +80,24 @@ class Case:
         self.preemption = FakePreemption()
         self.finished: list[JobKey] = []
         self.start = clock()
+        self.numbers: Iterator[JobKey] = iter(())
         self.writer = status_writer(
             self.state,
             self.client,
             self.planning,
             self.events,
             self.preemption,
+            numbers=lambda most: list(islice(self.numbers, most)),
             finished=self.finished.append,
             seconds=INTERVAL,
             clock=clock,
             now=lambda: "2026-01-01T00:00:00Z",
         )
+
+    def waits(self, name: str = "job") -> None:
+        """The planner has a reason for this job to wait."""
+        key = JobKey(f"team-a/{name}")
+        self.planning.waits[key] = Wait(key, Reason.WAITING_FOR_GPU, "no GPU is free", 1)
 
     def written(self, path: str = JOB_PATH) -> list[Sent]:
         return [sent for sent in self.client.sent if sent.path == path]
@@ -114,6 +122,44 @@ async def test_the_first_news_are_written_at_once() -> None:
     assert write.body["metadata"] == {"uid": "gpujob-uid"}
     assert write.body["status"]["reason"] == "WaitingForGPU"
     assert len(case.written(PROJECT_PATH)) == 1
+
+
+@virtual
+async def test_what_passes_within_a_second_is_not_written() -> None:
+    case = Case()
+    async with case.running():
+        await asyncio.sleep(0.8)  # its Job and its pod are being made
+        case.pod(1)
+        await asyncio.sleep(0.2)
+    (write,) = case.written()
+    assert write.body["status"]["phase"] == "Running"
+
+
+@virtual
+async def test_what_lasts_is_written_after_a_second() -> None:
+    case = Case()
+    async with case.running():
+        await asyncio.sleep(1.2)
+    (write,) = case.written()
+    assert write.body["status"]["reason"] == "CreatingJob"
+
+
+@virtual
+async def test_however_many_have_other_numbers_only_so_many_a_second_are_looked_at() -> None:
+    case = Case()
+    for number in range(1000):
+        case.waits(f"many-{number}")
+        case.custom_resources.gpujob(gpujob_body(f"many-{number}", uid=f"many-{number}"))
+    async with case.running():
+        await asyncio.sleep(20)
+        before = len(case.client.sent)
+        for key in case.planning.waits:
+            case.planning.waits[key] = Wait(key, Reason.WAITING_FOR_GPU, "no GPU is free", 2)
+        case.numbers = iter(tuple(case.planning.waits))
+        await asyncio.sleep(10)
+        assert len(case.client.sent) - before <= 10 * 41
+        await asyncio.sleep(20)
+    assert len(case.client.sent) - before >= 1000, "all have their turn"
 
 
 @virtual
@@ -173,6 +219,7 @@ async def test_the_first_news_do_not_wait_for_thousands_of_later_ones() -> None:
     async with case.running():
         await asyncio.sleep(1)
         assert 0 < len(case.client.sent) < 1000  # ten at a time
+        case.waits("new")
         case.custom_resources.gpujob(gpujob_body("new", uid="new"))
         await asyncio.sleep(1)
         assert case.written(JOB_PATH.replace("/job/", "/new/"))
@@ -222,6 +269,7 @@ async def test_a_project_counts_a_job_that_began_to_run_although_no_share_change
 @virtual
 async def test_nothing_is_written_when_nothing_changed() -> None:
     case = Case()
+    case.waits()
     async with case.running():
         await asyncio.sleep(1)
         before = len(case.client.sent)
@@ -235,9 +283,11 @@ async def test_nothing_is_written_when_nothing_changed() -> None:
 @virtual
 async def test_a_status_that_says_it_already_is_left_alone_after_a_restart() -> None:
     case = Case()
+    case.waits()
     async with case.running():
         await asyncio.sleep(1)
     again = Case()
+    again.waits()
     status = case.written()[0].body["status"]
     again.custom_resources.gpujob(gpujob_body(version=2, status=status))
     async with again.running():
@@ -303,6 +353,7 @@ async def test_an_error_that_nobody_foresaw_concerns_one_object_only() -> None:
     case.client.reply = lambda sent: broken if sent.path == JOB_PATH else {}
     async with case.running():
         await asyncio.sleep(1)
+        case.waits("other")
         case.custom_resources.gpujob(gpujob_body("other", uid="other"))
         await asyncio.sleep(1)
     assert len(case.written(JOB_PATH.replace("/job/", "/other/"))) == 1
@@ -413,6 +464,7 @@ async def test_a_job_that_only_says_that_it_is_ours_is_told_of_once() -> None:
 @virtual
 async def test_what_an_object_was_told_is_not_kept_for_its_successor() -> None:
     case = Case()
+    case.waits()
 
     async def slow_server() -> dict[str, Any]:
         await asyncio.sleep(1)

@@ -236,6 +236,13 @@ class Sweeps:
         """Those known and not deleted."""
         return [sweep for key in tuple(self._known) if (sweep := self.of(key)) is not None]
 
+    def left(self, job: GPUJobRecord) -> int | None:
+        """Trials of a GPUJob that have not ended; None where it is no sweep."""
+        if job.spec is None or job.spec.sweep is None:
+            return None
+        sweep = self.of(job.key)
+        return max(0, sweep.completions - sweep.ended) if sweep is not None and sweep.loaded else 0
+
     def may_start(self, key: JobKey) -> bool:
         """Whether pods of a GPUJob may be placed; those of jobs that are no sweeps always may."""
         sweep = self.of(key)

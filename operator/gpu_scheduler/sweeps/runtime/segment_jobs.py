@@ -8,8 +8,8 @@ from typing import Any
 
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.runtime.acceptance import Acceptance, Refused
-from gpu_scheduler.runtime.creation import create_job
+from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.creation import create_job, found_again
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
@@ -38,11 +38,6 @@ class SegmentJobs:
         """Those of a sweep, by their first trials."""
         return sorted(job.own(self._state.jobs_of(job.key)), key=lambda own: own.first_trial)
 
-    async def refused(self, job: GPUJobRecord, project: ProjectName) -> str:
-        """Why no Job may be made for a GPUJob; empty if one may."""
-        judged = await self._acceptance.judge(job, project)
-        return judged.message if isinstance(judged, Refused) else ""
-
     async def open(
         self, job: GPUJobRecord, project: ProjectName, segment: Segment, width: int
     ) -> None:
@@ -53,6 +48,18 @@ class SegmentJobs:
         if made is not None:
             self._made(made)
         log.info("%s: trials %d to %d are open", job.key, segment.first, segment.end - 1)
+
+    async def find_again(self, job: GPUJobRecord, project: ProjectName) -> None:
+        """Take in Jobs that the watch shows no more although they exist."""
+        for lost in tuple(self._state.vanished.get(job.key, ())):
+            segment = Segment(lost.segment or 0, lost.first_trial, lost.completions)
+            rendered = await self._rendered(job, project, segment)
+            body = {**rendered, "spec": rendered["spec"] | {"parallelism": lost.parallelism}}
+            found = await found_again(self._client, job, body)
+            made = self._state.job_changed(found) if found is not None else None
+            if made is not None:
+                self._made(made)
+        self._state.vanished.pop(job.key, None)
 
     async def change(
         self, job: GPUJobRecord, project: ProjectName, own: JobRecord, fields: Mapping[str, Any]

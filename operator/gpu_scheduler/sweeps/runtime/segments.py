@@ -13,6 +13,9 @@ from typing import Any
 
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.drift import changes
+from gpu_scheduler.runtime.accepting import Accepting
+from gpu_scheduler.runtime.job_writes import STAYS
+from gpu_scheduler.runtime.width import pods_at_once, told
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment, widths
@@ -27,10 +30,15 @@ class Segments:
     """``Jobs`` of the reconciler, for sweeps."""
 
     def __init__(
-        self, state: ClusterState, jobs: SegmentJobs, loading: Loading, studies: Studies
+        self,
+        state: ClusterState,
+        jobs: SegmentJobs,
+        accepting: Accepting,
+        loading: Loading,
+        studies: Studies,
     ) -> None:
         """``jobs`` makes and writes them, ``studies`` knows whether adaptive searches can be."""
-        self._state, self._jobs = state, jobs
+        self._state, self._jobs, self._accepting = state, jobs, accepting
         self._loading, self._studies = loading, studies
 
     async def ended(self, job: GPUJobRecord) -> bool:
@@ -45,24 +53,31 @@ class Segments:
         """See ``Jobs``."""
         await self._jobs.stop(job)
 
-    async def follow(self, job: GPUJobRecord, project: ProjectName, at_once: int) -> str:
+    async def follow(self, job: GPUJobRecord, project: ProjectName) -> str:
         """Open segments and adapt those that run; see ``Jobs``."""
         sweep = await self._loading.loaded(job)
         if sweep is None or job.spec is None:
             return ""
         if refused := await self._cannot_search(sweep):
             return refused
-        existing = self._jobs.of(job)
-        wanted = _wanted(sweep, existing, job.spec.total_pods, at_once) if sweep.may_start else []
-        if wanted and not existing and (refused := await self._jobs.refused(job, project)):
+        self._state.withhold(job.key, STAYS, False)
+        if refused := await self._accepting.refused(job, project):
             return refused
-        shares = _shares(sweep, existing, wanted, at_once)
+        await self._jobs.find_again(job, project)
+        existing, awaited = self._jobs.of(job), self._state.awaited.of(job.key)
+        at_once = pods_at_once(self._state, job)
+        opens = sweep.may_start and at_once
+        wanted = _wanted(sweep, existing, job.spec.total_pods, at_once) if opens else []
+        shares = _shares(sweep, existing, wanted, at_once, job.spec.parallelism)
         for own, fields in _changes(sweep, existing, shares, suspend=job.spec.suspend):
             changed = await self._jobs.change(job, project, own, fields)
+            if not changed:
+                self._state.withhold(job.key, STAYS, True)
             if not changed and fields.get("parallelism", own.parallelism) < own.parallelism:
                 return ""  # what it does not give up, no other gets
         for segment in wanted:
             await self._jobs.open(job, project, segment, shares[segment.first])
+        told(awaited, {"": at_once})
         return ""
 
     def complaint(self, job: GPUJobRecord) -> str:
@@ -114,15 +129,22 @@ def _segment(job: JobRecord) -> Segment:
 
 
 def _shares(
-    sweep: Sweep, existing: list[JobRecord], wanted: list[Segment], parallelism: int
+    sweep: Sweep,
+    existing: list[JobRecord],
+    wanted: list[Segment],
+    parallelism: int,
+    most: int,
 ) -> dict[int, int]:
-    """How wide each Job is to be, by its first trial."""
-    open_ = [(own.first_trial, own.completions, _left(sweep, own)) for own in existing]
-    ordered = sorted(open_ + [(segment.first, segment.size, segment.size) for segment in wanted])
-    shares = widths([left for _, _, left in ordered], parallelism)
+    """How wide each Job is to be, by its first trial; ``most``: none is ever wider."""
+    open_ = [
+        (own.first_trial, own.completions, _left(sweep, own), own.parallelism) for own in existing
+    ]
+    new = [(segment.first, segment.size, segment.size, 0) for segment in wanted]
+    ordered = sorted(open_ + new)
+    shares = widths([left for _, _, left, _ in ordered], parallelism)
     return {
-        first: min(parallelism, size) if share == left else share
-        for (first, size, left), share in zip(ordered, shares, strict=True)
+        first: max(min(parallelism, size), min(width, most)) if share == left else share
+        for (first, size, left, width), share in zip(ordered, shares, strict=True)
     }
 
 

@@ -7,6 +7,7 @@ from typing import NoReturn
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.acceptance import Acceptance
+from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.settings import Settings
@@ -69,8 +70,9 @@ class Sweeping:
             terminating=state.terminating,
         )
         self._lookup = Lookup(client, self.trials)
+        state.trials_left = self.sweeps.left
 
-    def segments(self, acceptance: Acceptance, writes: JobWrites) -> Segments:
+    def segments(self, acceptance: Acceptance, accepting: Accepting, writes: JobWrites) -> Segments:
         """What makes the Jobs of sweeps."""
         jobs = SegmentJobs(
             self._state,
@@ -80,7 +82,7 @@ class Sweeping:
             made=self.trials.job_changed,
         )
         loading = Loading(self._state, self.sweeps, self.trials, self.results)
-        return Segments(self._state, jobs, loading, self._studies)
+        return Segments(self._state, jobs, accepting, loading, self._studies)
 
     def judged(self, job: GPUJobRecord) -> Judged | None:
         """A sweep as its status shows it; None where that is not known (any more)."""

@@ -267,6 +267,7 @@ class Trials:
 
     def _news(self, sweep: Sweep, could_start: bool) -> None:
         self._state.touch(sweep.key)
+        self._state.waiting.members_changed(sweep.key)
         self._changed(sweep.key)
         if sweep.may_start != could_start:
             self._state.replan()

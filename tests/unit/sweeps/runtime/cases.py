@@ -66,6 +66,7 @@ class Case:
     ) -> None:
         self.state = ClusterState()
         self.sweeps = Sweeps(self.state)
+        self.state.trials_left = self.sweeps.left
         self.now = 100.0
         self.changed: list[JobKey] = []
         self.trials = Trials(

@@ -4,8 +4,8 @@ import sys
 from typing import Any
 
 import pytest
-from tests.unit.runtime.fake_client import FakeClient, Sent
-from tests.unit.runtime.job_writing import job_writes
+from tests.unit.runtime.fake_client import NOT_FOUND, FakeClient, Sent
+from tests.unit.runtime.job_writing import job_writes, place_unmade
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.sweeps.runtime.cases import KEY, Case, segment_job
 
@@ -13,7 +13,7 @@ from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.acceptance import Accepted, Refused
-from gpu_scheduler.runtime.width import pods_at_once
+from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.segments import Segment
@@ -24,6 +24,7 @@ from gpu_scheduler.sweeps.runtime.segments import Segments
 from gpu_scheduler.sweeps.search.studies import Studies
 
 TEAM = ProjectName("team-a")
+FIRST = Segment(0, 0, 1000)
 
 
 class FakeAcceptance:
@@ -33,16 +34,19 @@ class FakeAcceptance:
         self.refused = ""
         self.judged = 0
 
+    def doubts(self, namespace: str) -> bool:
+        return False
+
     async def judge(self, job: GPUJobRecord, project: ProjectName) -> Any:
         self.judged += 1
-        return Refused(self.refused) if self.refused else ()
+        return Refused(self.refused) if self.refused else await self.rendered(job, project, FIRST)
 
     async def rendered(
         self, job: GPUJobRecord, project: ProjectName, segment: Segment
     ) -> tuple[Accepted, ...]:
-        body = {"metadata": {"name": f"job-s{segment.number}"}, "spec": {"first": segment.first}}
-        body["spec"]["completions"] = segment.size
-        return (Accepted(body, WritePath.BIND),)
+        meta = {"name": f"job-s{segment.number}", "namespace": job.namespace}
+        spec = {"first": segment.first, "completions": segment.size, "template": {"spec": {}}}
+        return (Accepted({"metadata": meta, "spec": spec}, WritePath.BIND),)
 
 
 class Making(Case):
@@ -63,10 +67,13 @@ class Making(Case):
             made=self.trials.job_changed,
         )
         loading = Loading(self.state, self.sweeps, self.trials, results)
-        self.segments = Segments(self.state, jobs, loading, Studies())
+        accepting = Accepting(self.state, self.acceptance, clock=lambda: 0.0)  # type: ignore[arg-type]
+        self.segments = Segments(self.state, jobs, accepting, loading, Studies())
 
     def _reply(self, sent: Sent) -> Any:
         self.version += 1
+        if sent.method == "GET":
+            return NOT_FOUND
         if sent.method == "POST":
             number = int(sent.body["metadata"]["name"].removeprefix("job-s"))
             spec = sent.body["spec"]
@@ -83,7 +90,10 @@ class Making(Case):
     async def follow(self) -> str:
         """One look at the GPUJob; what is wrong with it."""
         job = self.state.gpujobs[KEY]
-        return await self.segments.follow(job, TEAM, pods_at_once(self.state, job, TEAM))
+        problem = await self.segments.follow(job, TEAM)
+        if place_unmade(self.state):
+            problem = await self.segments.follow(job, TEAM)
+        return problem
 
     def end(self, *trials: int) -> None:
         """Trials end, and their Jobs count them."""
@@ -157,7 +167,7 @@ async def test_a_job_that_was_deleted_is_made_again_unless_all_its_trials_have_e
     case.state.job_gone("job-1")
     await case.follow()
     assert case.jobs == {"job-s1": (4, 4, 2), "job-s2": (8, 4, 0)}
-    methods = [sent.method for sent in case.client.sent]
+    methods = [sent.method for sent in case.client.sent if sent.method != "GET"]
     assert methods == ["PATCH", "POST"], "the one makes room before the other begins"
 
 

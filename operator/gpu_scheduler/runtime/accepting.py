@@ -1,0 +1,92 @@
+"""Whether pods of a GPUJob may be planned, asked once for each generation of it.
+
+From then on they wait in the planner's queue, with no object made for them. What only the API
+server can refuse is heard when the Job is made, or when its pods do not come. Thousands of jobs
+that are made from one template share their spec, and are rendered once in a while. Called by the
+Jobs of roles and of sweeps.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.names import segment_name
+from gpu_scheduler.api.parts import job_name
+from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.jobs.marks import own_labels
+from gpu_scheduler.jobs.next_pod import like, next_pod
+from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.runtime.acceptance import Acceptance, Refused
+from gpu_scheduler.runtime.creation import NotCreatableError
+from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.jobs import GPUJobRecord
+
+_SECONDS = 30.0  # as long as what it depends on is not looked up again
+_MOST = 200
+
+
+@dataclass(frozen=True, slots=True)
+class _Accepted:
+    spec: GPUJobSpec  # keeps its id from being another's
+    at: float
+    templates: Mapping[str, Pod]
+
+
+class Accepting:
+    """Lets GPUJobs into the queue."""
+
+    def __init__(
+        self, state: ClusterState, acceptance: Acceptance, *, clock: Callable[[], float]
+    ) -> None:
+        """``acceptance`` judges them; ``clock``: monotonic seconds."""
+        self._state, self._acceptance, self._clock = state, acceptance, clock
+        self._known: dict[tuple[str, ProjectName, int], _Accepted] = {}
+
+    async def refused(self, job: GPUJobRecord, project: ProjectName) -> str:
+        """Why pods of a GPUJob may not be planned; empty if they may, from now on.
+
+        Raises:
+            ApiError: the API server could not be asked.
+        """
+        if job.templates is not None or job.spec is None:
+            return ""
+        key = job.namespace, project, id(job.spec)
+        known = self._known.get(key)
+        if known is None or self._clock() - known.at >= _SECONDS:
+            known = None
+        if known is None or self._acceptance.doubts(job.namespace):
+            judged = await self._acceptance.judge(job, project)
+            if isinstance(judged, Refused):
+                return judged.message
+            templates = {each.role: next_pod(each.job, job.created) for each in judged}
+            if len(self._known) >= _MOST:
+                self._known.clear()
+            self._known[key] = _Accepted(job.spec, self._clock(), templates)
+        else:
+            sweep = job.spec.sweep is not None
+            templates = {
+                role: like(
+                    pod,
+                    segment_name(job.name, 0) if sweep else job_name(job.name, role),
+                    own_labels(job.name, project, role),
+                    job.created,
+                )
+                for role, pod in known.templates.items()
+            }
+        now = self._state.gpujobs.get(job.key)  # its status may be another one meanwhile
+        if now is not None and (now.uid, now.generation) == (job.uid, job.generation):
+            self._state.accept(now, templates)
+        return ""
+
+    async def explained(
+        self, job: GPUJobRecord, project: ProjectName, error: NotCreatableError
+    ) -> str:
+        """Why no Job can be made of a GPUJob, in the API server's words about one of its pods."""
+        self.doubt(job)
+        judged = await self._acceptance.judge(job, project)
+        return judged.message if isinstance(judged, Refused) else str(error)
+
+    def doubt(self, job: GPUJobRecord) -> None:
+        """The API server refuses pods of a GPUJob: it is judged again, with a pod that is tried."""
+        self._acceptance.doubt(job.namespace)
+        self._state.accept(job, None)

@@ -1,0 +1,175 @@
+"""What the operator knows of the cluster, for reading: the planner's input, and who is whose.
+
+Invariant: nothing here changes anything but caches. ``cluster_state`` keeps it up to date.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from functools import partial
+
+from gpu_scheduler.api.gpujob import Phase
+from gpu_scheduler.api.parts import is_gang
+from gpu_scheduler.core.model.cluster import Cluster
+from gpu_scheduler.core.model.decision import Assignment
+from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.quota import ceiling_milli
+from gpu_scheduler.state.classes import ClassBook
+from gpu_scheduler.state.decisions import Decisions
+from gpu_scheduler.state.gangs import gang_of
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
+from gpu_scheduler.state.ledger import Ledger
+from gpu_scheduler.state.moves import Moves
+from gpu_scheduler.state.neighbours import NeighbourBook
+from gpu_scheduler.state.node_book import NodeBook
+from gpu_scheduler.state.own_jobs import JobBook
+from gpu_scheduler.state.pod_book import PodBook
+from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.projects import ProjectBook
+from gpu_scheduler.state.running_pods import RunningPodBook
+from gpu_scheduler.state.unmade import UnmadePod, unmade_pods
+from gpu_scheduler.state.waiting import PendingPods
+from gpu_scheduler.state.window import most_unmade
+
+
+class ClusterView:
+    """Pods, nodes, jobs and projects, and what follows from them."""
+
+    def __init__(
+        self,
+        holders_in: str = "",
+        *,
+        consolidation: bool = False,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        """Start knowing nothing.
+
+        Args:
+            holders_in: see ``state.pods.record``.
+            consolidation: pods may move.
+            now: epoch seconds.
+        """
+        self._pods = PodBook(holders_in)
+        self._gpujobs: dict[JobKey, GPUJobRecord] = {}
+        self._leaving: set[PodUID] = set()
+        self._terminating: set[str] = set()
+        self._touched: set[JobKey] = set()
+        self._version = 0
+        self.changed = asyncio.Event()  # wakes who plans, who clears it
+        # For others to read. What they write goes through the methods below.
+        self.pods: Mapping[PodUID, PodRecord] = self._pods.known
+        self.placeholders: Mapping[PodUID, PodRecord] = self._pods.placeholders
+        self.gpujobs: Mapping[JobKey, GPUJobRecord] = self._gpujobs
+        self.leaving: Set[PodUID] = self._leaving  # their eviction was decided here
+        self.terminating: Set[str] = self._terminating  # namespaces: nothing can be made there
+        self.touched: Set[JobKey] = self._touched
+        self.job_book = JobBook()
+        self.jobs: Mapping[str, JobRecord] = self.job_book.believed  # by uid
+        self.ledger = Ledger()
+        self.projects = ProjectBook()
+        self.classes = ClassBook()
+        self.nodes = NodeBook(self.ledger)
+        self.agents = self.nodes.agents
+        self.waiting = PendingPods(now)
+        self.running_pods = RunningPodBook(Moves(on=consolidation))
+        self._neighbours = NeighbourBook(self.projects.owner)
+        self._decisions = Decisions(self.ledger, self._neighbours, self.waiting)
+        self._assumed = self._decisions.assumed
+        self.assumed: Mapping[PodUID, Assignment] = self._assumed
+        self.awaited = self._decisions.awaited
+        self.withheld: dict[JobKey, frozenset[str]] = {}  # no unmade pod of these is planned: why
+        self.vanished: dict[JobKey, list[JobRecord]] = {}  # Jobs that the watch shows no more
+        self.narrowed: dict[str, int] = {}  # by uid: Jobs that become as narrow as this
+        self.trials_left: Callable[[GPUJobRecord], int | None] = lambda job: None
+
+    @property
+    def version(self) -> int:
+        """Grows with every change that could alter a plan."""
+        return self._version
+
+    def snapshot(self) -> Cluster:
+        """The cluster as it stands, assumed allocations included. Not a copy: read only."""
+        cluster = self.ledger.cluster
+        cluster.allocated_milli = self.projects.holdings(self.ledger.held_milli)
+        cluster.catalogue = self.classes.catalogue
+        self._neighbours.begin()
+        cluster.neighbours = self._neighbours
+        cluster.held_by_model = self.projects.holdings_by_model(self.ledger.held_by_model)
+        return cluster
+
+    def planner_projects(self) -> dict[ProjectName, Project]:
+        """Quotas by project."""
+        found = ((name, self.planner_project(name)) for name in self.projects.records)
+        return {name: project for name, project in found if project is not None}
+
+    def planner_project(self, name: ProjectName) -> Project | None:
+        """The quota of one project; None where it cannot be used."""
+        record = self.projects.records[name]
+        return None if record.problem else self.classes.resolve_quota(record.project)
+
+    def waiting_jobs(self) -> list[WaitingJob]:
+        """Jobs with pods that need a decision."""
+        found = (self.waiting_job(key) for key in self.waiting.keys())
+        return [job for job in found if job is not None]
+
+    def waiting_job(self, key: JobKey) -> WaitingJob | None:
+        """One of them; None when none of its pods needs a decision."""
+        job = self._gpujobs.get(key)
+        if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
+            return None
+        project = self.projects.owner(job.namespace)
+        if project is None or (self.awaited.of(key) and is_gang(job.spec)):
+            return None  # a gang is placed in one piece: it has its places, and its pods come
+        if self.narrowed and any(own.uid in self.narrowed for own in self.jobs_of(key)):
+            return None  # what got a place now might be deleted with what has none
+        unmade = partial(self._unmade, job, project)
+        return self.waiting.job(job, project, lambda: self.gang(job), unmade)
+
+    def job_of(self, pod: PodRecord) -> JobKey | None:
+        """The GPUJob that a pod belongs to, as far as known."""
+        job = self.jobs.get(pod.job_uid)
+        return job.owner if job else None
+
+    def gpujob_of(self, pod: PodRecord) -> GPUJobRecord | None:
+        """The same as its record; None where that is not known."""
+        key = self.job_of(pod)
+        return self._gpujobs.get(key) if key is not None else None
+
+    def records(self, key: JobKey) -> Iterator[PodRecord]:
+        """The pods of a GPUJob."""
+        for job in self.jobs_of(key):
+            yield from self._pods.of_job(job.uid)
+
+    def pods_of(self, job_uid: str) -> Iterator[PodRecord]:
+        """The pods of a Job."""
+        return self._pods.of_job(job_uid)
+
+    def gang(self, job: GPUJobRecord) -> Gang | None:
+        """The gang that a GPUJob is, as its pods stand; None when they start one by one."""
+        jobs, pods = self.jobs_of(job.key), self.records(job.key)
+        return gang_of(job.spec, jobs, pods, self._assumed.keys(), self._leaving, self.ledger)
+
+    def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
+        """The Jobs of a GPUJob; not those of an earlier one of the same name."""
+        owner = self._gpujobs.get(key)
+        known = self.job_book.of(key)
+        return [job for job in known if owner is None or job.owner_uid == owner.uid]
+
+    def _is_over(self, job: GPUJobRecord) -> bool:
+        """Whether it makes no more pods; a sweep that has ended may get more trials."""
+        if not job.finished or job.status.get("phase") == Phase.FAILED:
+            return job.finished
+        return not self.trials_left(job)
+
+    def _unmade(self, job: GPUJobRecord, project: ProjectName) -> list[UnmadePod]:
+        if job.key in self.withheld or self._is_over(job):
+            return []
+        record = self.projects.records[project]
+        return unmade_pods(
+            job,
+            self.jobs_of(job.key),
+            self.records(job.key),
+            self.awaited.of(job.key),
+            left=self.trials_left(job),
+            most=partial(most_unmade, self.ledger.cluster, ceiling_milli(record.project)),
+        )

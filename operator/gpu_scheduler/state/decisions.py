@@ -1,0 +1,72 @@
+"""Our own decisions, charged before they are written: the pod no longer waits, it holds devices.
+
+A decision is about a pod that exists, or about an unmade one, which is awaited from then on. It
+stays charged until the watch shows the pod on its node, the pod takes the place of an awaited one,
+or it is taken back. Kept by ``state.cluster_state``.
+"""
+
+from dataclasses import replace
+
+from gpu_scheduler.core.model.decision import Assignment
+from gpu_scheduler.core.model.fit import matches
+from gpu_scheduler.core.model.request import JobKey, PodUID
+from gpu_scheduler.state.awaited import AwaitedPod, AwaitedPods
+from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.ledger import Charge, Ledger
+from gpu_scheduler.state.neighbours import NeighbourBook
+from gpu_scheduler.state.waiting import PendingPods
+
+
+class Decisions:
+    """Those under way. What returns a bool says whether rules about other pods are concerned."""
+
+    def __init__(self, ledger: Ledger, neighbours: NeighbourBook, waiting: PendingPods) -> None:
+        """Nothing was decided yet."""
+        self._ledger, self._neighbours, self._waiting = ledger, neighbours, waiting
+        self.assumed: dict[PodUID, Assignment] = {}
+        self.awaited = AwaitedPods()
+
+    def assume(self, place: Assignment, job: GPUJobRecord | None) -> bool:
+        """Charge a decision; ``job``: its GPUJob, if that is known."""
+        entry, unmade = self._waiting.entry(place.pod), self._waiting.unmade(place.pod)
+        if unmade is not None and job is not None:
+            mine = [each for each in self.awaited.of(place.job) if each.role == unmade.role]
+            width = unmade.owed + 1 + sum(1 for each in mine if not each.asked)
+            kind = self._waiting.kind(place.pod, job)
+            self.awaited.put(AwaitedPod(place, unmade.role, unmade.index, width, kind))
+        need = self._waiting.resources(place.pod)
+        self.assumed[place.pod] = place
+        held = Charge(place.node, entry.namespace, *need, place.grants, entry.name)
+        self._ledger.charge_pod(place.pod, held)
+        asked = self._neighbours.put(place.pod, entry.peers, place.node, ending=False)
+        self._waiting.drop(place.pod)
+        return asked
+
+    def take_back(self, uid: PodUID) -> bool:
+        """A decision is none any more: nothing is charged for it."""
+        place = self.assumed.pop(uid, None)
+        if place is not None:
+            self.awaited.drop(place.job, uid)
+        self._ledger.release_pod(uid)
+        return self._neighbours.drop(uid)
+
+    def take_place(self, awaited: AwaitedPod, pod: PodUID, job: GPUJobRecord) -> Assignment | None:
+        """A pod that waits takes the place of an awaited one; None where it does not fit there.
+
+        The place is nobody's then: the pod waits like any other.
+        """
+        self._waiting.learn(job.namespace, awaited.pod_kind, self._waiting.kind(pod, job))
+        self.take_back(awaited.uid)
+        place, known = replace(awaited.place, pod=pod), self._ledger.node(awaited.place.node)
+        kind = self._waiting.kind(pod, job)
+        need = self._waiting.resources(pod)
+        if known is None or known[0].closed or not matches(kind.where, known[0]):
+            return None
+        if not self._ledger.has_room(place.node, need, place.grants):
+            return None
+        self.assume(place, job)
+        return place
+
+    def of(self, key: JobKey) -> list[PodUID]:
+        """The awaited pods of a GPUJob, by the uids under which they are charged."""
+        return [each.uid for each in self.awaited.of(key)]

@@ -1,0 +1,118 @@
+"""A leader that is killed between a place and its pod forgets no job, and promises no GPU twice.
+
+Each time the process ends exactly at the write that makes or widens a Job, before it is taken or
+before its answer is heard, and another leader goes on. ``KILLS`` says how often.
+"""
+
+import asyncio
+import os
+from random import Random
+from typing import Any
+
+import pytest
+from tests.unit.generated import controllers
+from tests.unit.generated.nodes import node
+from tests.unit.generated.ours import gpujob, gpuproject
+from tests.unit.generated.server import Server, path_of
+from tests.unit.generated.stage import ROOT, Stage
+from tests.unit.runtime.virtual_loop import VirtualLoop
+
+from gpu_scheduler.api.names import HPARAMS, TRIAL
+
+KILLS = int(os.environ.get("KILLS", "200"))
+PARTS = 4
+TEAM = "team-a"
+RANDOM = {"algorithm": "random", "parameters": {"lr": {"uniform": [0, 1]}}}
+KINDS: tuple[dict[str, Any], ...] = (
+    {"gpu": 0.5},
+    {"gpu": 0.3, "parallelism": 3},
+    {"gpu": 0.5, "parallelism": 4, "gang": True},
+    {"gpu": 0.5, "parallelism": 2, "completions": 5},
+    {"gpu": 0.25, "parallelism": 3, "completions": 6, "sweep": RANDOM},
+    {"roles": [{"name": "lead", "gpu": 1}, {"name": "work", "replicas": 2, "gpu": 0.5}]},
+)
+
+
+class Deadly(Server):
+    """Whoever makes a Job, or makes it wider, gets no answer any more, once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.armed, self.takes_it = False, False
+        self.struck = asyncio.Event()
+
+    async def request(
+        self, method: str, path: str, *, params: Any = None, body: bytes | None = None, **more: Any
+    ) -> bytes:
+        of_a_job = path.startswith("/apis/batch/v1/") and method in ("POST", "PATCH")
+        if self.armed and of_a_job and b'"parallelism"' in (body or b""):
+            self.armed = False
+            if self.takes_it:
+                await super().request(method, path, params=params, body=body, **more)
+            self.struck.set()
+            await asyncio.Event().wait()
+        return await super().request(method, path, params=params, body=body, **more)
+
+
+class Kills:
+    """A node with four GPUs, and one job after the other."""
+
+    def __init__(self, random: Random) -> None:
+        self.random, self.stage = random, Stage()
+        self.server = self.stage.server = Deadly()
+        self.server.told = self.stage._told
+        for obj, path in (
+            (node("a", 4), "/api/v1/nodes/a"),
+            (gpuproject(TEAM, [TEAM], quota=4), f"{ROOT}/gpuprojects/{TEAM}"),
+        ):
+            self.server.put(path, obj)
+        self.values: dict[tuple[str, str], str] = {}  # of trials, by job and number
+
+    async def kill(self, number: int) -> None:
+        """One job, whose leader is killed on the way, from its beginning to its end."""
+        name, spec = f"job-{number}", KINDS[number % len(KINDS)]
+        path = f"{ROOT}/namespaces/{TEAM}/gpujobs/{name}"
+        self.server.struck.clear()
+        self.server.armed, self.server.takes_it = True, bool(number // len(KINDS) % 2)
+        self.server.put(path, gpujob(name, TEAM, **spec))
+        for _ in range(40):
+            await self.stage.passes(0.25)
+            if self.server.struck.is_set():
+                break
+        assert self.server.struck.is_set(), f"{spec}: no Job was made"
+        await self.stage.lead(self.random)
+        for _ in range(60):
+            await self.stage.passes(1)
+            self._look_at_trials()
+            if self.server.objects[self._key(path)].get("status", {}).get("phase") == "Succeeded":
+                break
+            for pod in self.server.of("/api/v1/pods"):
+                if pod["status"]["phase"] == "Running":
+                    controllers.finish(self.server, pod)
+        found = self.server.objects[self._key(path)]
+        assert found["status"]["phase"] == "Succeeded", (spec, found["status"])
+        self.server.remove(path)
+        await self.stage.passes(1)
+
+    def _look_at_trials(self) -> None:
+        for pod in self.server.of("/api/v1/pods"):
+            told = pod["metadata"].get("annotations") or {}
+            if HPARAMS in told:
+                key = pod["metadata"]["ownerReferences"][0]["name"], told[TRIAL]
+                assert self.values.setdefault(key, told[HPARAMS]) == told[HPARAMS], key
+
+    def _key(self, path: str) -> tuple[str, str, str]:
+        return next(key for key in self.server.objects if path_of(key) == path)
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_leader_killed_between_a_place_and_its_pod_loses_nothing(part: int) -> None:
+    async def play() -> None:
+        kills = Kills(Random(part))
+        await kills.stage.lead(kills.random)
+        for number in range(part, KILLS, PARTS):
+            await kills.kill(number)
+        await kills.stage.end()
+
+    with asyncio.Runner(loop_factory=VirtualLoop) as runner:
+        runner.run(play())
