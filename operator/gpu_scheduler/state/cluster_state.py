@@ -345,6 +345,7 @@ class ClusterState(ClusterView):
         changed = tuple(job.key for job in jobs if resolve_models(job, self.classes))
         for key in changed:
             self.waiting.forget_job(key)
+            self.give_back(key)
             for own in self.jobs_of(key):
                 self._occupy_by(own.uid)
         self._touched.update(changed)

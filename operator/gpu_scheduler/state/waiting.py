@@ -69,7 +69,8 @@ class PendingPods:
         self._ready: dict[JobKey, WaitingJob | None] = {}
         self._failed = FailedNodes()
         self._interned: dict[PodKind, PodKind] = {}
-        self._kinds: dict[int, tuple[PodSpec, PodKind]] = {}  # by id: many share a template's
+        # By id of the template's spec, which many share, for what GPUs these ask.
+        self._kinds: dict[int, tuple[PodSpec, tuple[Ask, tuple[int, int]], PodKind]] = {}
         self._seen_as: dict[tuple[str, PodKind], PodKind] = {}
 
     def __len__(self) -> int:
@@ -172,13 +173,14 @@ class PendingPods:
         """What a waiting pod asks for; an unmade one by its template alone."""
         unmade = self._unmade.get(uid)
         if unmade is not None:
-            spec, known = unmade.pod.spec, self._kinds.get(id(unmade.pod.spec))
-            if known is None or known[0] is not spec:
+            spec, ask = unmade.pod.spec, job.asks[unmade.role]
+            known = self._kinds.get(id(spec))
+            if known is None or known[0] is not spec or known[1] != (ask, job.min_compute):
                 if len(self._kinds) > _MOST_SHAPES:
                     self._kinds.clear()
-                found = self._kind_of(unmade.pod, job.asks[unmade.role], job)
-                known = self._kinds[id(spec)] = (spec, found)
-            return known[1]
+                found = self._kind_of(unmade.pod, ask, job)
+                known = self._kinds[id(spec)] = (spec, (ask, job.min_compute), found)
+            return known[2]
         return self._pod_kind(self._entries[uid], job)
 
     def resources(self, uid: PodUID) -> tuple[int, int, int]:
