@@ -31,7 +31,8 @@ class Decisions:
         entry, unmade = self._waiting.entry(place.pod), self._waiting.unmade(place.pod)
         if unmade is not None and job is not None:
             mine = [each for each in self.awaited.of(place.job) if each.role == unmade.role]
-            width = unmade.owed + 1 + sum(1 for each in mine if not each.asked)
+            untold = (each.width for each in mine if not each.asked)
+            width = 1 + max(unmade.owed, max(untold, default=0))
             kind = self._waiting.kind(place.pod, job)
             self.awaited.put(AwaitedPod(place, unmade.role, unmade.index, width, kind))
         need = self._waiting.resources(place.pod)

@@ -99,7 +99,10 @@ def unmade_pods(
             continue
         mine = [each for each in awaited if each.role == role]
         coming = sum(owed(each, len(live.get(each.uid, ()))) for each in own)
-        there = coming + going[role] + sum(1 for each in mine if not each.asked)
+        # The watch may show a Job as wide as it was asked to be before the answer has come.
+        width = sum(each.parallelism for each in own if not (each.ended or each.suspend))
+        untold = sum(1 for each in mine if not each.asked and each.width > width)
+        there = coming + going[role] + untold
         room = min(ask.at_once, _left(ask, own, left)) - there
         if room <= 0:
             continue

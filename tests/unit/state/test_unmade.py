@@ -146,6 +146,16 @@ def test_what_a_job_was_told_to_make_is_not_planned_twice() -> None:
     assert pods(state) == 1
 
 
+def test_a_job_that_is_shown_before_its_answer_comes_counts_once() -> None:
+    state = accepted(parallelism=3)
+    place(state)
+    place(state, grants=half("1"))
+    state.job_changed(make_job(parallelism=2, completions=3))
+    assert pods(state) == 1
+    place(state)
+    assert [each.width for each in state.awaited.of(KEY)] == [1, 2, 3]
+
+
 def test_a_pod_takes_the_place_that_was_kept_for_it() -> None:
     state = accepted()
     place(state)
