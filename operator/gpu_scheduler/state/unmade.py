@@ -30,7 +30,7 @@ class UnmadePod:
         uid: Under which the planner knows it; no object ever has it.
         job: Its GPUJob.
         role: Which of the GPUJob's Jobs makes it.
-        index: Of a gang's member the one that it will have; of others they count from 0.
+        index: Of a gang's member the one that it will have; others are counted.
         pod: As the Job would make it, as far as that can be known.
         peers: Who it is to rules about other pods, and its own.
         owed: Pods of its role that exist, or that Jobs make without being told.
@@ -111,7 +111,8 @@ def unmade_pods(
             indexes = islice(_missing(ask, own, live, taken), room)
         else:
             room = room if room <= SPARE else min(room, max(0, most(ask) - there))
-            indexes = islice((i for i in count() if i not in taken), room)
+            # Counted behind those that are made, so that who is planned next stays who it was.
+            indexes = islice((i for i in count(there) if i not in taken), room)
         peers = peers_of(template)
         for index in indexes:
             uid = PodUID(f"unmade/{job.uid}/{role}/{index}")

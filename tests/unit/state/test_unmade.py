@@ -156,6 +156,18 @@ def test_a_job_that_is_shown_before_its_answer_comes_counts_once() -> None:
     assert [each.width for each in state.awaited.of(KEY)] == [1, 2, 3]
 
 
+def test_who_waits_stays_the_same_while_others_come() -> None:
+    state = accepted(parallelism=2)
+    place(state)
+    (second,) = waiting(state).pods
+    state.job_changed(make_job(parallelism=1, completions=2))
+    assert [pod.uid for pod in waiting(state).pods] == [second.uid], "its Job was told of one"
+    state.pod_changed(make_pod("job-0"))
+    awaited = state.awaited.whose_place(KEY, "", 0)
+    assert awaited is not None and state.take_place(awaited, PodUID("uid-job-0")) is not None
+    assert [pod.uid for pod in waiting(state).pods] == [second.uid], "room may be kept for it"
+
+
 def test_a_pod_takes_the_place_that_was_kept_for_it() -> None:
     state = accepted()
     place(state)
