@@ -24,9 +24,9 @@ from gpu_scheduler.api.container import (
     Resources,
 )
 from gpu_scheduler.api.gpuclass import ShapeName
-from gpu_scheduler.api.model import ApiModel, ComputeCapability, rules
+from gpu_scheduler.api.model import ApiModel, ComputeCapability, rules, rules_of
 from gpu_scheduler.api.roles import Framework, Role, TopologySpec
-from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_SPEC
+from gpu_scheduler.api.rules import GPU_CONTAINER, GPU_JOB_FIELDS, GPU_JOB_SPEC
 from gpu_scheduler.api.states import described
 from gpu_scheduler.api.sweep import SweepSpec
 from gpu_scheduler.api.sweep_status import SweepStatus
@@ -85,7 +85,7 @@ class GPUContainer(ApiModel):
 class GPUJobSpec(ApiModel):
     """What is wanted."""
 
-    model_config = ConfigDict(json_schema_extra=rules(*GPU_JOB_SPEC))
+    model_config = ConfigDict(json_schema_extra=rules_of(GPU_JOB_SPEC, GPU_JOB_FIELDS))
 
     image: str | None = Field(
         None, min_length=1, max_length=1024, description="Image of the one container `main`."

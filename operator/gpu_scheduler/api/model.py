@@ -5,6 +5,7 @@ what type a field has and what it means; what values are sensible is said in ``r
 the API server) and ``validate`` (Python, for the operator).
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from decimal import Decimal
 from typing import Annotated, Any
 
@@ -22,6 +23,7 @@ from pydantic.alias_generators import to_camel
 from gpu_scheduler.api.rule import Rule
 
 JsonSchema = dict[str, JsonValue]
+RULES = "x-kubernetes-validations"
 SET: JsonSchema = {"x-kubernetes-list-type": "set"}
 """Schema of a list in which nothing stands twice."""
 
@@ -90,4 +92,15 @@ Quantity = Annotated[
 
 def rules(*each: Rule) -> JsonSchema:
     """The part of a schema that holds CEL rules; also what ``json_schema_extra`` takes."""
-    return {"x-kubernetes-validations": [dict(rule.to_json()) for rule in each]}
+    return {RULES: [dict(rule.to_json()) for rule in each]}
+
+
+def rules_of(each: Iterable[Rule], fields: Mapping[str, Rule]) -> Callable[[dict[str, Any]], None]:
+    """What ``json_schema_extra`` takes where fields have rules beside those of their types."""
+
+    def extend(schema: dict[str, Any]) -> None:
+        schema.update(rules(*each))
+        for name, rule in fields.items():
+            schema["properties"][name].update(rules(rule))
+
+    return extend

@@ -5,6 +5,7 @@ what would be right. A rule is one row, see ``Rule``; what CEL cannot see is sai
 CEL here stays within what Kubernetes 1.30 knows.
 """
 
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -117,10 +118,20 @@ def _bytes(amount: str) -> int | None:
         return None
 
 
-def _fixed(name: str) -> str:
-    """CEL: the field is what it was, also when it was absent."""
-    old, new = f"oldSelf.{name}", f"self.{name}"
-    return f"has({new}) == has({old}) && (!has({new}) || {new} == {old})"
+def _none_came_or_went(names: Iterable[str]) -> Rule:
+    """Of an update: each field is there if it was there.
+
+    Rules over the whole spec run on each write of a status, too, and each look at a field costs the
+    API server a copy of the schema of all: so what a field says is compared at the field, and
+    here comes first what settles it with the fewest looks.
+    """
+    same = {name: f"has(self.{name}) == has(oldSelf.{name})" for name in names}
+    first = "".join(f"!({each}) ? '{name}' : " for name, each in same.items())
+    return Rule(
+        f"self == oldSelf || ({' && '.join(same.values())})",
+        IMMUTABLE,
+        expression=f"({first}'it') + ' {IMMUTABLE}'",
+    )
 
 
 def _gang(spec: Any) -> bool:
@@ -318,11 +329,7 @@ GPU_JOB_SPEC = (
         ".gpuModels",
         holds=lambda spec: spec.shape is None or spec.gpu_models is None,
     ),
-    *(
-        Rule(_fixed(name), f"{name} {IMMUTABLE}", f".{name}")
-        for name in IMMUTABLE_FIELDS
-        if name != "completions"
-    ),
+    _none_came_or_went(IMMUTABLE_FIELDS),
     Rule(
         sweep_rules.COMPLETIONS_FIXED,
         f"completions {IMMUTABLE}",
@@ -333,11 +340,17 @@ GPU_JOB_SPEC = (
     *checkpoint_rules.IN_JOB,
     *sweep_rules.IN_JOB,
     Rule(
-        "has(self.completions) || has(self.sweep) || self.parallelism == oldSelf.parallelism",
+        "self.parallelism == oldSelf.parallelism || has(self.completions) || has(self.sweep)",
         PARALLELISM_FIXED,
         ".parallelism",
     ),
 )
+GPU_JOB_FIELDS = {
+    name: Rule("self == oldSelf", f"{name} {IMMUTABLE}")
+    for name in IMMUTABLE_FIELDS
+    if name != "completions"
+}
+"""By field of a GPUJob's spec."""
 
 GPU_PROJECT_SPEC = (
     Rule(

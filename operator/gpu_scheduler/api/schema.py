@@ -2,12 +2,12 @@
 
 The API server refuses what JSON Schema generators like to write: ``$defs``, null types, ``title``,
 defaults inside ``anyOf``, ``const``. References are inlined, optional fields become plain ones,
-and a description beside a reference wins over the one of its class.
+and a description beside a reference wins over the one of its class; the rules of both hold.
 """
 
 from typing import Any
 
-from gpu_scheduler.api.model import ApiModel
+from gpu_scheduler.api.model import RULES, ApiModel
 
 Schema = dict[str, Any]
 
@@ -50,12 +50,13 @@ def _flatten(schema: Schema, definitions: Schema) -> Schema:
             if len(branches) != 1:
                 raise ValueError(f"a field of a CRD has one type, not {branches}")
             inner = branches[0]
-        flat = inner | flat
+        of_both = [*inner.get(RULES, ()), *flat.get(RULES, ())]
+        flat = inner | flat | ({RULES: of_both} if of_both else {})
     return flat
 
 
 _FIRST = ("description", "type", "default", "enum")
-_LAST = ("required", "properties", "items", "additionalProperties", "x-kubernetes-validations")
+_LAST = ("required", "properties", "items", "additionalProperties", RULES)
 
 
 def _ordered(schema: Schema) -> Schema:

@@ -165,8 +165,8 @@ IN_JOB = (
 """Over a GPUJob's spec."""
 
 COMPLETIONS_FIXED = (
-    "has(self.completions) == has(oldSelf.completions) && (!has(self.completions) || "
+    "!has(self.completions) || !has(oldSelf.completions) || "
     "self.completions == oldSelf.completions || "
-    "(has(self.sweep) && self.completions > oldSelf.completions))"
+    "(has(self.sweep) && self.completions > oldSelf.completions)"
 )
 """CEL: completions are what they were, or more of a sweep."""

@@ -63,7 +63,21 @@ def settings() -> kopf.OperatorSettings:
     chosen.watching.inactivity_timeout = 600
     chosen.watching.chunk_size = 500
     chosen.queueing.exit_timeout = 0.1  # news that are not taken in are listed by the next leader
+    chosen.persistence.diffbase_storage = _NoDifferences()
     return chosen
+
+
+class _NoDifferences(kopf.DiffBaseStorage):
+    """Spares kopf two copies of each object, for handlers of differences that are not there."""
+
+    def build(self, **_: Any) -> Any:
+        return {}
+
+    def fetch(self, **_: Any) -> None:
+        return None
+
+    def store(self, **_: Any) -> None:
+        raise AssertionError("nothing is stored in objects")
 
 
 def registry(

@@ -7,6 +7,7 @@ thousands of waiting jobs must not change whenever any pod ends. Called by ``rea
 from collections.abc import Callable, Iterable
 
 from gpu_scheduler.core import wording
+from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reservation
 from gpu_scheduler.core.model.demand import Demand
 from gpu_scheduler.core.model.request import JobKey, ProjectName
@@ -56,6 +57,19 @@ def others(holds: Iterable[Reservation], demand: Demand, snapshot: Snapshot) -> 
     names = {snapshot.cluster.nodes[n].name for n in demand.usable}
     found = sorted({f"{hold.job} on {hold.node}" for hold in holds if hold.node in names})
     return f"; room is kept for {wording.names(found)}" if found else ""
+
+
+def is_open(hold: Reservation, cluster: Cluster) -> bool:
+    """Whether some of the room that is kept is free."""
+    kept = {grant.device for grant in hold.grants}
+    free = (
+        cluster.dev_id[device]
+        for n, node in enumerate(cluster.nodes)
+        if node.name == hold.node
+        for device in range(cluster.first[n], cluster.first[n + 1])
+        if cluster.free_milli[device] > 0
+    )
+    return not kept or not kept.isdisjoint(free)
 
 
 def _held_by(pods: Iterable[RunningPod], about: Callable[[list[RunningPod]], str]) -> str:

@@ -178,7 +178,8 @@ def _attempt(
     again_at = min((at for at in times if at is not None), default=None)
 
     # 9. Say why each other job waits.
-    explainer = Explainer(placer, pools, feasibility, running_pods, blocks.holds())
+    holds = blocks.holds()
+    explainer = Explainer(placer, pools, feasibility, running_pods, holds, given.cluster)
     decided = (*started, *(block.group for block in blocks.by_pod.values()))
     waits = Teller(session.queues, explainer, dues, decided).waits(queues, orphans)
     session.note(pod.pod_kind for group in started for pod, _ in group.members)
@@ -186,7 +187,7 @@ def _attempt(
         tuple([place for group in started for place in group.assignments]),
         waits,
         (*preemption.evicts, *moves.evicts),
-        blocks.holds(),
+        holds,
         shares.of_all,
         again_at,
         shares.by_model,

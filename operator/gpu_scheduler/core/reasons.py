@@ -13,6 +13,7 @@ from gpu_scheduler.core.budget import Budget, ModelBudget
 from gpu_scheduler.core.feasibility import Feasibility
 from gpu_scheduler.core.gang_shortage import GangShortage
 from gpu_scheduler.core.group_words import cost
+from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reason, Reservation, ReservationKind, Verdict
 from gpu_scheduler.core.model.request import Project, ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPods
@@ -39,7 +40,9 @@ class Explainer:
         feasibility: Feasibility,
         running_pods: RunningPods,
         holds: Sequence[Reservation],
+        cluster: Cluster,
     ) -> None:
+        """``cluster``: before the cycle."""
         self._placer, self._snapshot, self._pools = placer, placer.snapshot, pools
         self._feasibility, self._running_pods = feasibility, running_pods
         self._within = Budget(placer.snapshot, pools, above=False)
@@ -47,6 +50,9 @@ class Explainer:
         self._holds = {hold.pod: hold for hold in holds}
         self.kept = {hold.job for hold in holds}
         """Jobs for which room is kept."""
+        # Room on GPUs that are taken anyway keeps nobody out now: many need not be told of it.
+        self._open = [hold for hold in holds if occupied_by.is_open(hold, cluster)]
+        self._taken = [hold for hold in holds if hold not in self._open]
         self._verdicts: dict[tuple[Needs, ProjectName], Verdict] = {}
         self._shortages: dict[tuple[object, ...], Verdict] = {}
         peers = placer.peers
@@ -80,7 +86,7 @@ class Explainer:
         return self._of_gangs.explain(group)
 
     def _held_by(self, reason: Reason, group: PodGroup) -> str:
-        """Who holds what is waited for."""
+        """Who holds what is waited for, and for whom it is kept then."""
         (pod, demand), name = group.members[0], group.project.name
         if reason is Reason.WAITING_FOR_QUOTA:
             key: tuple[object, ...] = (name,)
@@ -89,7 +95,8 @@ class Explainer:
         elif reason in (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED, Reason.WAITING_FOR_GANG):
             key = (demand, pod.avoid)
             if key not in self._held:
-                self._held[key] = occupied_by.of_devices(
+                kept = occupied_by.others(self._taken, demand, self._snapshot)
+                self._held[key] = kept + occupied_by.of_devices(
                     demand, pod.avoid, self._snapshot, self._running_pods
                 )
         else:
@@ -208,7 +215,7 @@ class Explainer:
         key = (demand, pod.avoid)
         if key not in self._shortages:
             reason, message = shortage(demand, pod.avoid, self._snapshot)
-            kept = occupied_by.others(self._holds.values(), demand, self._snapshot)
+            kept = occupied_by.others(self._open, demand, self._snapshot)
             self._shortages[key] = reason, message + kept
         return self._shortages[key]
 

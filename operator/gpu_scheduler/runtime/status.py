@@ -11,7 +11,7 @@ from gpu_scheduler.api import states as words
 from gpu_scheduler.api.condition import ConditionType, condition
 from gpu_scheduler.api.gpujob import GPUJobStatus, Phase, Placement, PodCounts
 from gpu_scheduler.api.sweep_status import SweepStatus
-from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
 from gpu_scheduler.core.wording import memory
@@ -26,6 +26,7 @@ from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.sweeps.runtime.status import Judged
 
 _PLACEMENTS = 8
+_ABOUT = 100  # of so many places in a queue one is not told
 
 
 def gpujob_status(
@@ -94,7 +95,7 @@ def gpujob_status(
         preempted_by=by,
         evictions=known.cost.evictions or None,
         lost_gpu_seconds=round(known.cost.lost_gpu_seconds) if known.cost.evictions else None,
-        queue_position=waiting.position if waiting else None,
+        queue_position=_position(job.status.get("queuePosition"), waiting) if waiting else None,
         pods=counts,
         allocated_gpu=gpu_from_milli(milli),
         placements=[_placement(p, watched) for p in sorted(held, key=_newest)[:_PLACEMENTS]],
@@ -108,6 +109,16 @@ def gpujob_status(
         pod_summary=f"{counts.running}/{counts.succeeded}/{total}",
         node=_nodes(nodes),
     )
+
+
+def _position(told: object, waiting: Wait) -> int:
+    """Its place in the queue, or the one that was told while that is less than a hundredth off.
+
+    Each job that leaves a queue of thousands moves all that are behind it.
+    """
+    if isinstance(told, int) and _ABOUT * abs(told - waiting.position) < told:
+        return told
+    return waiting.position
 
 
 def _verdict(

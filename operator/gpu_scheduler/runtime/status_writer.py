@@ -27,7 +27,7 @@ from gpu_scheduler.state.owners import OwnerBook
 log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
-_IN_FLIGHT = 10
+_IN_FLIGHT = 32
 _BEGUN = 200  # at most: what is begun cannot be overtaken
 _AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
 TRIFLE_SECONDS = 10.0  # between a write and one that says nothing but trifles

@@ -165,6 +165,22 @@ def test_room_that_is_only_reserved_cannot_be_taken():
     assert (started(result), result.evicts) == (["first"], ())
 
 
+def test_many_are_told_for_whom_room_is_kept_only_where_it_keeps_them_out_now():
+    full = Play((2,), projects(project("a", 2000), project("b", 2000)))
+    full.now = 1000.0
+    for device in ("n0/0", "n0/1"):
+        full.place(Pod(f"old-{device[-1]}", "b", WHOLE), device)
+    full.wait(Pod("pair", "a", PAIR, created=900.0))
+    half = stream()
+    for play, says in ((full, [True, True, True, False, False]), (half, [True] * 5)):
+        play.cycle()
+        for number in range(5):
+            play.wait(Pod(f"late-{number}", "b", WHOLE, created=950.0 + number))
+        waits = {wait.job: wait.message for wait in play.plan().waits}
+        kept = ["kept for ns/pair" in waits[f"ns/late-{number}"] for number in range(5)]
+        assert kept == says, waits
+
+
 def test_what_is_reserved_is_said():
     play = stream()
     play.cycle()

@@ -287,6 +287,19 @@ def test_a_job_that_had_to_give_way_says_what_it_waits_for_now() -> None:
     assert status.queue_position == 3
 
 
+@pytest.mark.parametrize(
+    ("told", "now", "says"),
+    [(None, 5000, 5000), (3, 2, 2), (100, 99, 99), (5000, 4951, 5000), (5000, 4950, 4950)]
+    + [(1000, 1009, 1000), (1000, 1010, 1010), (1, 5000, 5000)],
+)
+def test_a_place_far_back_is_told_again_when_it_is_a_hundredth_off(
+    told: int | None, now: int, says: int
+) -> None:
+    wait = Wait(JobKey("team-a/job"), Reason.WAITING_FOR_GPU, "no room", now)
+    before = make_gpujob(status={} if told is None else {"queuePosition": told})
+    assert status_of(before, wait=wait).queue_position == says
+
+
 def test_what_a_job_can_never_get_is_said_even_after_it_gave_way() -> None:
     never = Wait(make_gpujob().key, Reason.EXCEEDS_QUOTA, "needs 4", 1)
     status = status_of(jobs=(make_job(),), pods=(make_pod(uid="next"),), wait=never, preempted=LOST)
