@@ -1,8 +1,8 @@
 """Each project's waiting groups of pods, in the order in which they are tried.
 
 Kept from cycle to cycle: a job that is the same object as in the cycle before keeps its place and
-its groups, as long as nodes and projects stay; thousands wait, and few come or go. A group waits as
-long as it has no assignments. Invariant: the queues are those that would be made anew.
+its groups, as long as nodes, projects and rules stay; thousands wait, and few come or go. A group
+waits as long as it has no assignments. Invariant: the queues are those that would be made anew.
 Called by ``plan``.
 """
 
@@ -15,11 +15,14 @@ from operator import attrgetter
 
 from gpu_scheduler.core.changes import changes
 from gpu_scheduler.core.model.demand import Demands
+from gpu_scheduler.core.model.peers import AffinityTerm
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.order import job_rank
+from gpu_scheduler.core.peer_sorts import PeerSorts
 from gpu_scheduler.core.pod_group import PodGroup, Position, Sort
 from gpu_scheduler.core.runs import Judge, Run, Runs
 
+MOST_TERMS = 1_000  # remembered, beside those in force
 MOST_SORTS = 4_000  # remembered, beside two for each job
 FEW = 100  # runs that are put in their places one by one
 NONE: frozenset[Sort] = frozenset()
@@ -116,11 +119,17 @@ def _take_out(line: list[Run], runs: Sequence[Run]) -> None:
 
 
 class Queues:
-    """The queues on some nodes and with some projects, from cycle to cycle."""
+    """The queues on some nodes, with some projects and rules, from cycle to cycle."""
 
-    def __init__(self, demands: Demands, projects: Mapping[ProjectName, Project]) -> None:
-        self._demands, self._projects = demands, dict(projects)
-        self._runs = Runs(demands)
+    def __init__(
+        self,
+        demands: Demands,
+        projects: Mapping[ProjectName, Project],
+        terms: AbstractSet[AffinityTerm] = frozenset(),
+    ) -> None:
+        """``terms``: anti-affinity of pods that are there or may come."""
+        self._demands, self._projects, self._terms = demands, dict(projects), terms
+        self._runs = Runs(demands, PeerSorts(terms))
         self._jobs: list[WaitingJob] = []
         self._orphans: dict[int, WaitingJob] = {}  # those without a project, by identity
         self._by_project: dict[ProjectName, Queue] = {}
@@ -129,9 +138,22 @@ class Queues:
         self.started: list[PodGroup] = []
         """Groups that were started since the queues were lined up."""
 
-    def still_hold(self, demands: Demands, projects: Mapping[ProjectName, Project]) -> bool:
-        """Whether what was made so far is of use with these nodes and projects."""
-        return self._whole and demands is self._demands and projects == self._projects
+    def renewed(
+        self,
+        demands: Demands,
+        projects: Mapping[ProjectName, Project],
+        terms: AbstractSet[AffinityTerm] = frozenset(),
+    ) -> "Queues":
+        """These, if what was made so far is of use with such nodes, projects and rules; or new."""
+        if (
+            self._whole
+            and demands is self._demands
+            and projects == self._projects
+            and terms <= self._terms
+        ):
+            return self
+        both = terms | self._terms  # those that went may come again, and tell apart too much
+        return Queues(demands, projects, both if len(both) <= MOST_TERMS else terms)
 
     def line_up(
         self, jobs: Sequence[WaitingJob], judge: Judge

@@ -12,6 +12,7 @@ from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.demand import Demands
 from gpu_scheduler.core.model.request import Gang, Project, WaitingJob, WaitingPod
 from gpu_scheduler.core.order import job_rank
+from gpu_scheduler.core.peer_sorts import PeerSorts
 from gpu_scheduler.core.pod_group import (
     Needs,
     PodGroup,
@@ -59,8 +60,8 @@ class Run:
 class Runs:
     """Makes them, with one object for all groups that have the same needs, or are of a sort."""
 
-    def __init__(self, demands: Demands) -> None:
-        self._demands = demands
+    def __init__(self, demands: Demands, peer_sorts: PeerSorts) -> None:
+        self._demands, self._peer_sorts = demands, peer_sorts
         self._needs: dict[Signature, Needs] = {}
         self._sorts: dict[tuple[object, ...], Sort] = {}
 
@@ -86,7 +87,7 @@ class Runs:
         self, job: WaitingJob, project: Project, pod: WaitingPod, index: int, judge: Judge
     ) -> Run:
         demand = self._demands.of(pod.pod_kind)
-        signature = (id(demand), pod.avoid, id(pod.peers))
+        signature = (id(demand), pod.avoid, self._peer_sorts.of(pod.peers))
         needs = self._needs.get(signature)
         if needs is None:
             needs = self._needs[signature] = Needs(
@@ -99,7 +100,8 @@ class Runs:
 
     def _of_gang(self, job: WaitingJob, project: Project, gang: Gang, judge: Judge) -> Run:
         members = [(pod, self._demands.of(pod.pod_kind)) for pod in job.pods]
-        counted = Counter((id(demand), pod.avoid, pod.peers) for pod, demand in members)
+        told = self._peer_sorts.of
+        counted = Counter((id(demand), pod.avoid, told(pod.peers)) for pod, demand in members)
         signature = (
             tuple(counted.items()),
             gang.distinct,

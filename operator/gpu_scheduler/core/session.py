@@ -7,10 +7,12 @@ Called by ``plan``; the operator and the simulator keep one.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.demand import Demands
+from gpu_scheduler.core.model.peers import AffinityTerm
 from gpu_scheduler.core.model.request import PodKind, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.node_masks import NodeMasks
@@ -19,6 +21,7 @@ from gpu_scheduler.core.packing.mix import Mix
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.packing.table import ScoreTable
 from gpu_scheduler.core.peer_masks import Peers, peers_of
+from gpu_scheduler.core.peer_sorts import terms_of
 from gpu_scheduler.core.possible import Possible
 from gpu_scheduler.core.queues import Queues
 from gpu_scheduler.core.topology import Domains
@@ -42,12 +45,14 @@ class Session:
         self.peers: Peers | None = None
         """The rules about other pods in this cycle; None where no pod has any."""
         self._possible: Possible | None = None
+        self._terms: AbstractSet[AffinityTerm] = frozenset()
         self.queues = Queues(self.demands, {})
 
-    def begin(self, cluster: Cluster, jobs: Iterable[WaitingJob] = ()) -> None:
+    def begin(self, cluster: Cluster, jobs: Sequence[WaitingJob] = ()) -> None:
         """Start a cycle on this cluster; ``jobs``: those that wait."""
         self._begin(cluster)
         self.peers = peers_of(self.snapshot, self.domains, self._node_masks, jobs)
+        self._terms = cluster.neighbours.bearers().keys() | terms_of(jobs)
 
     def _begin(self, cluster: Cluster) -> None:
         snapshot = self._snapshot
@@ -73,8 +78,7 @@ class Session:
 
     def queues_of(self, projects: Mapping[ProjectName, Project]) -> Queues:
         """The queues as the cycle before left them, or new ones."""
-        if not self.queues.still_hold(self.demands, projects):
-            self.queues = Queues(self.demands, projects)
+        self.queues = self.queues.renewed(self.demands, projects, self._terms)
         return self.queues
 
     @property

@@ -22,7 +22,8 @@ from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 
-# On the way to a running pod: each lasts for some milliseconds, unless something is wrong.
+# On the way to a running pod: each lasts for some milliseconds, unless something is wrong, or the
+# Job controller has much to do.
 _PASSING = frozenset(
     {
         Reason.CREATING_JOB,
@@ -124,7 +125,10 @@ class JobStatuses:
 
     def is_passing(self, after: Told) -> bool:
         """See ``Statuses``."""
-        return after.get("phase") == Phase.PENDING and after.get("reason") in _PASSING
+        reason = after.get("reason")
+        return reason == Reason.FINISHING or (
+            after.get("phase") == Phase.PENDING and reason in _PASSING
+        )
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """Keep it, and tell those who wait for it."""

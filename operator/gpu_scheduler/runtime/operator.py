@@ -220,6 +220,7 @@ class Operator:
             ),
             seconds=settings.status_seconds,
             clock=clock,
+            hurried=lambda: bool(self.state.assumed),
         )
         self.reflectors: list[Reflector[Pod] | Reflector[Node] | Reflector[Job]] = [
             Reflector(client, NODES, Node, NodeHandler(self.state)),

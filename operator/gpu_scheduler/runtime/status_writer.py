@@ -3,13 +3,15 @@
 The first news of an object is written at once, before what others wait to say, so a verdict is
 there after the first planning cycle; what follows is gathered, and whoever waits longest is next.
 Trifles, such as another place in the queue, wait for longer, or for other news, and there are only
-so many of them a second, however many objects have some. What passes by itself within a second is
-not written. A status that cannot be written is tried again. What objects of a kind have to say, its
-``Statuses`` know.
+so many of them a second, however many objects have some. What passes by itself is not written for
+some seconds, unless the object has said nothing yet. While placements are on their way few statuses
+are written at once. One that cannot be written is tried again. What objects of a kind have to say,
+its ``Statuses`` know.
 """
 
 import asyncio
 import logging
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
@@ -28,11 +30,13 @@ log = logging.getLogger(__name__)
 
 _TICK_SECONDS = 0.05
 _IN_FLIGHT = 32
+_YIELDING = 2  # of them while placements are on their way: a GPU that idles costs more than news
 _BEGUN = 200  # at most: what is begun cannot be overtaken
 _AT_A_TIME = 20  # statuses that are worked out before others have their turn: some milliseconds
 TRIFLE_SECONDS = 10.0  # between a write and one that says nothing but trifles
 _TRIFLES = 2  # in a look: 40 a second
-PASSING_SECONDS = 1.0  # that something may last before it is written
+PASSING_SECONDS = 5.0  # that something may last before it is written
+FIRST_WORDS_SECONDS = 1.0  # the same, of an object that has said nothing yet
 _REST = 10  # times as long as the preparation of a kind took, before the next one
 
 
@@ -125,14 +129,44 @@ class _Line:
     """Those of a kind that have something to say, the first first."""
 
     statuses: Statuses
-    keys: dict[str, None] = field(default_factory=dict)
-    later: list[tuple[float, str]] = field(default_factory=list)  # a heap: from when, monotonic
+    keys: dict[str, bool] = field(default_factory=dict)
+    """Whether it is also their turn to say a trifle."""
+    later: list[tuple[float, str, bool]] = field(default_factory=list)
+    """A heap: from when, in monotonic seconds."""
     again_at: float = 0.0  # monotonic seconds
 
+    def add(self, keys: Iterable[str], *, trifles: bool) -> None:
+        """These may have something to say."""
+        for key in keys:
+            self.keys[key] = self.keys.get(key, False) or trifles
+
     def take_back(self, now: float) -> None:
-        """Those whose trifles have waited long enough have something to say again."""
+        """Those who have waited long enough have something to say again."""
         while self.later and self.later[0][0] <= now:
-            self.keys[heappop(self.later)[1]] = None
+            _, key, trifles = heappop(self.later)
+            self.add([key], trifles=trifles)
+
+
+class _Slots:
+    """So many at once as may be just now; the others wait in line."""
+
+    def __init__(self, most: Callable[[], int]) -> None:
+        self._most, self._used = most, 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def __aenter__(self) -> None:
+        while self._used >= self._most():
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            await turn
+        self._used += 1
+
+    async def __aexit__(self, *_error: object) -> None:
+        self._used -= 1
+        for _ in range(min(self._most() - self._used, len(self._waiting))):
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str, Any]:
@@ -151,14 +185,18 @@ class StatusWriter:
         *,
         seconds: float,
         clock: Callable[[], float],
+        hurried: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``clock`` tells when to write, in monotonic seconds."""
+        """``clock`` tells when to write, in monotonic seconds.
+
+        ``hurried``: whether others write what is urgent now.
+        """
         self._client, self._interval, self._clock = client, seconds, clock
         self._lines = [_Line(each) for each in kinds]
         self._written: dict[str, float] = {}  # uid -> when; the oldest first
         self._passing: dict[str, float] = {}  # uid -> since when
         self._busy: set[str] = set()  # uids
-        self._slots = asyncio.Semaphore(_IN_FLIGHT)
+        self._slots = _Slots(lambda: _YIELDING if hurried() else _IN_FLIGHT)
 
     async def run(self) -> NoReturn:
         """Write for ever; ends with NotLeader when the fence closes."""
@@ -166,15 +204,15 @@ class StatusWriter:
             while True:
                 await asyncio.sleep(_TICK_SECONDS)
                 for line in self._lines:
-                    for number, key in enumerate(self._take(line), 1):
-                        group.create_task(self._once(line, key))
+                    for number, (key, trifles) in enumerate(self._take(line), 1):
+                        group.create_task(self._once(line, key, trifles))
                         if number % _AT_A_TIME == 0:
                             await asyncio.sleep(0)
         raise AssertionError("the loop does not end")
 
-    def _take(self, line: _Line) -> list[str]:
-        """Those whose turn it is; they wait in line no more."""
-        due: list[str] = []
+    def _take(self, line: _Line) -> list[tuple[str, bool]]:
+        """Those whose turn it is, and whether for trifles, too; they wait in line no more."""
+        due: list[tuple[str, bool]] = []
         now = self._clock()
         try:
             due += self._due(line, now)
@@ -185,15 +223,15 @@ class StatusWriter:
         except Exception:
             unexpected("status", f"a look at all {line.statuses.kind}")
             line.again_at = now + self._interval
-            line.keys |= dict.fromkeys(due)
+            line.keys |= dict(due)
             return []
         return due
 
-    def _due(self, line: _Line, now: float) -> Iterable[str]:
+    def _due(self, line: _Line, now: float) -> Iterable[tuple[str, bool]]:
         touched = line.statuses.touched()
         first = [key for key in touched if line.statuses.is_silent(key)]
-        line.keys |= dict.fromkeys(touched)
-        line.keys |= dict.fromkeys(line.statuses.trifles(_TRIFLES))
+        line.add(touched, trifles=False)
+        line.add(line.statuses.trifles(_TRIFLES), trifles=True)
         line.take_back(now)
         room = _BEGUN - len(self._busy) if now >= line.again_at else 0
         for key in (*first, *line.keys):
@@ -203,9 +241,8 @@ class StatusWriter:
             if uid is None:
                 line.keys.pop(key, None)
             elif key in line.keys and uid not in self._busy and self._may_write(uid):
-                del line.keys[key]
                 room -= 1
-                yield key
+                yield key, line.keys.pop(key)
 
     def _may_write(self, uid: str) -> bool:
         written = self._written.get(uid)
@@ -222,14 +259,14 @@ class StatusWriter:
         while now - self._written[oldest := next(iter(self._written))] >= kept:
             del self._written[oldest]
 
-    async def _once(self, line: _Line, key: str) -> None:
+    async def _once(self, line: _Line, key: str, trifles: bool) -> None:
         uid = line.statuses.uid(key)
         if uid is None:
             return
         self._busy.add(uid)
         try:
             async with self._slots:
-                await self._write(line, key, uid)
+                await self._write(line, key, uid, trifles)
         except errors.NotLeader:
             raise
         except Exception:  # a mistake of ours about one object must not stop all others
@@ -237,7 +274,7 @@ class StatusWriter:
         finally:
             self._busy.discard(uid)
 
-    async def _write(self, line: _Line, key: str, uid: str) -> None:
+    async def _write(self, line: _Line, key: str, uid: str, trifles: bool) -> None:
         statuses = line.statuses
         if statuses.uid(key) != uid:
             self._passing.pop(uid, None)
@@ -248,16 +285,19 @@ class StatusWriter:
             return
         at = -inf
         if statuses.is_passing(after):
-            at = self._passing.setdefault(uid, self._clock()) + PASSING_SECONDS
+            may_last = FIRST_WORDS_SECONDS if statuses.is_silent(key) else PASSING_SECONDS
+            at = self._passing.setdefault(uid, self._clock()) + may_last
         else:
             self._passing.pop(uid, None)
         if statuses.is_trifle(patch):
+            if not trifles:
+                return  # each has its turn, or else a write of one would make the next one due
             at = self._trifles_from(uid)
         if self._clock() < at:
-            return heappush(line.later, (at, key))
+            return heappush(line.later, (at, key, trifles))
         self._note_write(uid)
         if not await self._patch(statuses.path(key), {"metadata": {"uid": uid}, "status": patch}):
-            line.keys[key] = None
+            line.add([key], trifles=trifles)
         elif statuses.uid(key) == uid:  # and not another one of its name
             statuses.written(key, before, after)
 

@@ -9,7 +9,9 @@ from tests.unit.builders import ClusterBuilder, job, pod_kind, project, projects
 
 from gpu_scheduler.core.model.decision import Assignment, Reason
 from gpu_scheduler.core.model.demand import Demands
+from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers, PodRules, PodSelector
 from gpu_scheduler.core.model.request import Gang, Project, ProjectName, WaitingJob
+from gpu_scheduler.core.model.requirement import Requirement
 from gpu_scheduler.core.model.snapshot import Snapshot
 from gpu_scheduler.core.pod_group import PodGroup
 from gpu_scheduler.core.queues import FEW, Queue, Queues
@@ -83,8 +85,7 @@ def test_they_are_those_that_would_be_made_anew(played, random):
     known = demands()
     kept = Queues(known, {})
     for teams, jobs in played:
-        if not kept.still_hold(known, teams):
-            kept = Queues(known, teams)
+        kept = kept.renewed(known, teams)
         queues, orphans = kept.line_up(jobs, Counting())
         fresh = Queues(known, teams).line_up(jobs, Counting())
         assert shown(queues) == shown(fresh[0])
@@ -114,9 +115,9 @@ def test_they_hold_as_long_as_nodes_and_projects_stay():
     known = demands()
     queues = Queues(known, projects())
     queues.line_up([job("j", HALF)], Counting())
-    assert queues.still_hold(known, projects())
-    assert not queues.still_hold(demands(), projects())
-    assert not queues.still_hold(known, projects(project(quota_milli=1)))
+    assert queues.renewed(known, projects()) is queues
+    assert queues.renewed(demands(), projects()) is not queues
+    assert queues.renewed(known, projects(project(quota_milli=1))) is not queues
 
 
 def test_sorts_that_nobody_waits_for_are_not_remembered_for_ever(monkeypatch):
@@ -125,7 +126,7 @@ def test_sorts_that_nobody_waits_for_are_not_remembered_for_ever(monkeypatch):
     queues = Queues(known, projects())
     held = [
         queues.line_up([job("j", HALF, avoid=(f"n{n}",))], Counting())
-        and queues.still_hold(known, projects())
+        and queues.renewed(known, projects()) is queues
         for n in range(10)
     ]
     assert held == [True] * 7 + [False] * 3
@@ -152,7 +153,40 @@ def test_a_plan_that_raised_leaves_nothing_half_made():
     queues.line_up([job("a", HALF)], Counting())
     with pytest.raises(RuntimeError):
         queues.line_up([job("b", WHOLE)], Raising())
-    assert not queues.still_hold(known, projects())
+    assert queues.renewed(known, projects()) is not queues
+
+
+AWAY = AffinityTerm("zone", PodSelector(None, (Requirement("app", "In", ("web",)),)))
+
+
+def labelled(name: str, app: str, rules: PodRules | None = None) -> WaitingJob:
+    one = job(name, HALF)
+    peers = PodPeers("ns", (("app", app), ("job", name)), rules)
+    return replace(one, pods=tuple(replace(pod, peers=peers) for pod in one.pods))
+
+
+def test_labels_tell_pods_apart_only_where_a_rule_asks_for_them():
+    jobs = [labelled(f"j{n}", "web" if n < 2 else "train") for n in range(6)]
+    known = demands()
+    queues = Queues(known, projects())
+    (queue,) = queues.line_up(jobs, Counting())[0]
+    assert sorted(queue.counts.values()) == [6]
+    ruled = queues.renewed(known, projects(), {AWAY})
+    (queue,) = ruled.line_up(jobs, Counting())[0]
+    assert sorted(queue.counts.values()) == [1, 1, 4]
+    assert ruled.renewed(known, projects()) is ruled, "the rule may come again"
+    own = [labelled(f"near-{n}", "db", PodRules(affinity=(AWAY,))) for n in range(2)]
+    (queue,) = ruled.line_up([*jobs, *own], Counting())[0]
+    assert sorted(queue.counts.values()) == [1, 1, 1, 1, 4]
+
+
+def test_terms_that_are_gone_are_not_remembered_for_ever(monkeypatch):
+    monkeypatch.setattr("gpu_scheduler.core.queues.MOST_TERMS", 3)
+    queues = Queues(known := demands(), projects())
+    for n in range(5):
+        queues = queues.renewed(known, projects(), {replace(AWAY, bearer=f"ns-{n}")})
+    two = {replace(AWAY, bearer=f"ns-{n}") for n in (2, 4)}
+    assert queues.renewed(known, projects(), two) is not queues
 
 
 def test_sorts_can_be_passed_over_but_for_jobs_for_which_room_is_kept():

@@ -26,6 +26,7 @@ def status_writer(
     seconds: float,
     clock: Callable[[], float],
     now: Callable[[], str] = utc_now,
+    hurried: Callable[[], bool] = lambda: False,
 ) -> StatusWriter:
     def known(job: GPUJobRecord) -> Known:
         return Known(
@@ -39,4 +40,4 @@ def status_writer(
         state, events, preemption, known, numbers=numbers, finished=finished, now=now
     )
     kinds = (jobs, ProjectStatuses(state, plan, now=now), ClassStatuses(state, now=now))
-    return StatusWriter(client, kinds, seconds=seconds, clock=clock)
+    return StatusWriter(client, kinds, seconds=seconds, clock=clock, hurried=hurried)

@@ -1,7 +1,7 @@
 """When status is written: at once, then gathered, and only what changed."""
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any
 
@@ -69,7 +69,7 @@ class FakePreemption:
 
 
 class Case:
-    def __init__(self) -> None:
+    def __init__(self, *, hurried: Callable[[], bool] = lambda: False) -> None:
         self.state = ClusterState()
         self.custom_resources = CustomResources(self.state, changed=lambda key: None)
         self.custom_resources.project(project_body())
@@ -92,6 +92,7 @@ class Case:
             seconds=INTERVAL,
             clock=clock,
             now=lambda: "2026-01-01T00:00:00Z",
+            hurried=hurried,
         )
 
     def waits(self, name: str = "job") -> None:
@@ -145,6 +146,50 @@ async def test_what_lasts_is_written_after_a_second() -> None:
 
 
 @virtual
+async def test_who_has_said_something_waits_longer_with_what_passes() -> None:
+    case = Case()
+    case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 1)
+    async with case.running():
+        await asyncio.sleep(INTERVAL)
+        del case.planning.waits[KEY]
+        case.state.touch(KEY)
+        await asyncio.sleep(4.5)
+        assert len(case.written()) == 1
+        await asyncio.sleep(1)
+    assert [write.body["status"]["reason"] for write in case.written()][1:] == ["CreatingJob"]
+
+
+@virtual
+async def test_a_place_in_the_queue_is_told_in_turn_and_not_because_the_job_was_touched() -> None:
+    case = Case()
+    case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 9)
+    async with case.running():
+        for position in range(8, 0, -1):
+            await asyncio.sleep(11)
+            case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", position)
+            case.state.touch(KEY)
+    assert len(case.written()) == 1
+
+
+@pytest.mark.parametrize(("hurried", "most"), [(False, 32), (True, 2)])
+@virtual
+async def test_news_leave_the_api_server_to_placements_that_are_on_their_way(
+    hurried: bool, most: int
+) -> None:
+    case = Case(hurried=lambda: hurried)
+    case.client.reply = lambda sent: asyncio.sleep(1, {})
+    for number in range(100):
+        case.waits(f"many-{number}")
+        case.custom_resources.gpujob(gpujob_body(f"many-{number}", uid=f"many-{number}"))
+    async with case.running():
+        await asyncio.sleep(0.9)
+        assert len(case.client.sent) == most
+        hurried = False
+        await asyncio.sleep(100 / 32 + 2)
+    assert len({sent.path for sent in case.client.sent if "many-" in sent.path}) == 100
+
+
+@virtual
 async def test_however_many_have_other_numbers_only_so_many_a_second_are_looked_at() -> None:
     case = Case()
     for number in range(1000):
@@ -169,6 +214,7 @@ async def test_a_place_in_the_queue_waits_for_longer_or_for_other_news() -> None
     def waits(reason: str, position: int) -> None:
         case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, reason, position)
         case.state.touch(KEY)
+        case.numbers = iter((KEY,))
 
     waits("no GPU is free", 9)
     async with case.running():

@@ -1,0 +1,45 @@
+"""Which pods the rules about other pods tell apart: all others are alike, whatever their labels.
+
+A pod without rules that no anti-affinity in sight selects may go wherever its like may, and there
+are thousands of those, each with its job's name as a label. Kept from cycle to cycle by ``queues``.
+"""
+
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
+
+from gpu_scheduler.core.model.peers import AffinityTerm, PodPeers
+from gpu_scheduler.core.model.request import WaitingJob
+from gpu_scheduler.core.peer_index import SelectorIndex
+
+MOST_KNOWN = 20_000  # pods found without asking the rules
+
+
+class PeerSorts:
+    """Pods under some terms of anti-affinity, of pods that are there or may come."""
+
+    def __init__(self, terms: AbstractSet[AffinityTerm] = frozenset()) -> None:
+        self.terms = terms
+        self._selecting: SelectorIndex[AffinityTerm] = SelectorIndex()
+        for term in terms:
+            self._selecting.add((term.pods,), term)
+        self._known: dict[int, tuple[PodPeers, PodPeers | None]] = {}
+
+    def of(self, peers: PodPeers | None) -> PodPeers | None:
+        """The same for all pods that no rule tells apart; None: no rule concerns them."""
+        if peers is None or (not self.terms and peers.rules is None):
+            return None
+        known = self._known.get(id(peers))
+        if known is None:
+            if len(self._known) > MOST_KNOWN:
+                self._known.clear()
+            selected = any(True for _ in self._selecting.matching(peers))
+            told = peers if selected or peers.rules is not None else None
+            known = self._known[id(peers)] = peers, told  # holding it keeps its id its own
+        return known[1]
+
+
+def terms_of(jobs: Iterable[WaitingJob]) -> set[AffinityTerm]:
+    """The anti-affinity that pods would bear which wait."""
+    ruled = {id(pod.peers): pod.peers for job in jobs if job.ruled for pod in job.pods}
+    rules = (peers.rules for peers in ruled.values() if peers is not None)
+    return {term for each in rules if each is not None for term in each.bears}
