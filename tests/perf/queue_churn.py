@@ -1,9 +1,9 @@
 """Short jobs that never stop coming: how much of the GPUs nobody holds while a queue is there.
 
-Every job asks for half a GPU and runs one to five seconds, which the fake kubelets round down by up
-to one. A place is held from the binding until the pod has ended, both as a watch sees them. So what
-is lost is the way from an end to the next binding; the stock scheduler with plain Jobs of the same
-size says how much of it is the machine's. Called by ``queues``.
+Every job asks for half a GPU and runs one to five seconds, or ten times as long, which the fake
+kubelets round down by up to one. A place is held from the binding until the pod has ended, both as
+a watch sees them. So what is lost is the way from an end to the next binding; the stock scheduler
+with plain Jobs of the same size says how much of it is the machine's. Called by ``queues``.
 """
 
 import random
@@ -19,16 +19,26 @@ from tests.perf.queue_stand import Stand
 from tests.perf.settings import GPUS_PER_NODE
 
 CHURN = "churn"
-_MILLI, _RUN_SECONDS = 500, (1, 5)
+_MILLI = 500
 
 
 async def churn(stand: Stand, count: int) -> dict[str, Any]:
+    """Jobs of 1 to 5 s."""
+    return await _played(stand, count, (1, 5))
+
+
+async def turnover(stand: Stand, count: int) -> dict[str, Any]:
+    """Jobs of 10 to 50 s."""
+    return await _played(stand, count, (10, 50))
+
+
+async def _played(stand: Stand, count: int, run_seconds: tuple[int, int]) -> dict[str, Any]:
     """Apply all, and look at a window from the last apply until the queue gets short."""
     sizes, pods = stand.sizes, stand.eyes.pods
     places = sizes.queue_nodes * GPUS_PER_NODE * 1000 // _MILLI
     await stand.start()
     await stand.quiet(60.0)
-    applied = await apply(stand.client, _short(stand, count))
+    applied = await apply(stand.client, _short(stand, count, run_seconds))
     say(f"  {count} applied in {applied.last - applied.began:.1f} s")
     rate = applied.to_json()
     before, cpu, begin = await writes.read(stand.client), stand.cpu(), time.monotonic()
@@ -65,11 +75,11 @@ async def churn(stand: Stand, count: int) -> dict[str, Any]:
     return figures
 
 
-def _short(stand: Stand, count: int) -> Iterator[tuple[str, Any]]:
+def _short(stand: Stand, count: int, run_seconds: tuple[int, int]) -> Iterator[tuple[str, Any]]:
     chance = random.Random(7)  # the same jobs for all
     return (
         stand.contender.job(
-            f"{CHURN}-{number:05d}", milli=_MILLI, run_seconds=chance.randint(*_RUN_SECONDS)
+            f"{CHURN}-{number:05d}", milli=_MILLI, run_seconds=chance.randint(*run_seconds)
         )
         for number in range(count)
     )

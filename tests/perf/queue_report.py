@@ -154,8 +154,9 @@ def section(part: Json, settings: Json) -> str:
     tables = [
         (f"{few:,} jobs wait, {settings['queue_fitting_jobs']} fit", REACHED, True),
         (f"{many:,} jobs wait", MANY, False),
-        (f"{few:,} short jobs, one after the other", churn_rows("churn"), False),
-        (f"{many:,} short jobs, one after the other", churn_rows("churn-many"), False),
+        (f"{few:,} jobs of 1 to 5 s", churn_rows("churn"), False),
+        (f"{few:,} jobs of 10 to 50 s", churn_rows("turnover"), False),
+        (f"{many:,} jobs of 1 to 5 s", churn_rows("churn-many"), False),
     ]
     found = [_table(title, rows, part, names, goals) for title, rows, goals in tables]
     return "\n\n".join(

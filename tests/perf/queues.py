@@ -13,7 +13,7 @@ from typing import Any
 import uvloop
 from tests.perf.contenders import MILLI, STOCK, Contender
 from tests.perf.install import cluster, say
-from tests.perf.queue_churn import churn
+from tests.perf.queue_churn import churn, turnover
 from tests.perf.queue_figures import summary
 from tests.perf.queue_scenes import fits, waiting
 from tests.perf.queue_stand import Stand, stand
@@ -44,6 +44,7 @@ SCENES = (
     Scene("waiting", waiting, lambda sizes: sizes.queue_jobs),
     Scene("fits", fits, lambda sizes: sizes.queue_fitting_jobs, stock=True),
     Scene("churn", churn, lambda sizes: sizes.queue_jobs, stock=True),
+    Scene("turnover", turnover, lambda sizes: sizes.queue_jobs, stock=True),
     Scene("many", waiting, lambda sizes: sizes.queue_many_jobs),
     Scene("churn-many", churn, lambda sizes: sizes.queue_many_jobs),
 )
