@@ -59,17 +59,13 @@ def others(holds: Iterable[Reservation], demand: Demand, snapshot: Snapshot) -> 
     return f"; room is kept for {wording.names(found)}" if found else ""
 
 
-def is_open(hold: Reservation, cluster: Cluster) -> bool:
-    """Whether some of the room that is kept is free."""
+def is_open(hold: Reservation, cluster: Cluster, node: int | None) -> bool:
+    """Whether some of the room that is kept is free; ``node``: its number."""
     kept = {grant.device for grant in hold.grants}
-    free = (
-        cluster.dev_id[device]
-        for n, node in enumerate(cluster.nodes)
-        if node.name == hold.node
-        for device in range(cluster.first[n], cluster.first[n + 1])
-        if cluster.free_milli[device] > 0
-    )
-    return not kept or not kept.isdisjoint(free)
+    if node is None or not kept:
+        return not kept
+    devices = range(cluster.first[node], cluster.first[node + 1])
+    return any(cluster.free_milli[d] > 0 and cluster.dev_id[d] in kept for d in devices)
 
 
 def _held_by(pods: Iterable[RunningPod], about: Callable[[list[RunningPod]], str]) -> str:

@@ -51,8 +51,12 @@ class Explainer:
         self.kept = {hold.job for hold in holds}
         """Jobs for which room is kept."""
         # Room on GPUs that are taken anyway keeps nobody out now: many need not be told of it.
-        self._open = [hold for hold in holds if occupied_by.is_open(hold, cluster)]
-        self._taken = [hold for hold in holds if hold not in self._open]
+        self._open: list[Reservation] = []
+        self._taken: list[Reservation] = []
+        for hold in holds:
+            number = self._snapshot.number_of(hold.node)
+            is_open = occupied_by.is_open(hold, cluster, number)
+            (self._open if is_open else self._taken).append(hold)
         self._verdicts: dict[tuple[Needs, ProjectName], Verdict] = {}
         self._shortages: dict[tuple[object, ...], Verdict] = {}
         peers = placer.peers
