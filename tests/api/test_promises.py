@@ -132,9 +132,8 @@ def test_a_higher_priority_waits_for_a_while_and_then_no_longer(team: Team) -> N
 
 
 def oldest_seconds(tenant: Tenant, job: str) -> float:
-    """How long the pod of a job has run that started first."""
-    starts = [
-        pod["status"]["startTime"] for pod in tenant.pods(job) if "startTime" in pod["status"]
-    ]
-    first = datetime.fromisoformat(min(starts))
-    return (datetime.now(UTC) - first).total_seconds()
+    """How long the pod of a job has run that started first; 0 before any has."""
+    now = datetime.now(UTC)
+    statuses = [pod["status"] for pod in tenant.pods(job)]
+    starts = [datetime.fromisoformat(s["startTime"]) for s in statuses if "startTime" in s]
+    return max(((now - start).total_seconds() for start in starts), default=0.0)
