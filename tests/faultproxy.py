@@ -250,7 +250,10 @@ class FaultProxy:
         self._deliveries.add(delivery)
         delivery.add_done_callback(self._deliveries.discard)
         # Shielded: the server would cancel this handler, not the delivery, at its own end.
-        return await asyncio.shield(delivery)
+        try:
+            return await asyncio.shield(delivery)
+        except (aiohttp.ClientError, ConnectionError):  # the API server is away
+            return _broken(request)
 
     async def _deliver(self, request: web.Request, rule: Rule, body: bytes) -> web.StreamResponse:
         if rule.fault is Fault.DELAY_REQUEST:

@@ -31,6 +31,7 @@ class Seen:
     uid: str
     status: Mapping[str, Any]
     suspended: bool
+    pods: int  # that it wants at once
     since: float  # when it was first seen, monotonic
 
 
@@ -74,7 +75,8 @@ class Jobs:
         if (known is None or not known.status.get("phase")) and status.get("phase"):
             self.first_word_seconds.append(now - since)
         suspended = bool(body["spec"].get("suspend")) or "deletionTimestamp" in meta
-        self.seen[key] = Seen(meta["uid"], status, suspended, since)
+        pods = _wanted(body["spec"], int(status.get("pods", {}).get("succeeded", 0)))
+        self.seen[key] = Seen(meta["uid"], status, suspended, pods, since)
         promise = self._load.promises.get(key)
         if promise is not None and finished(status):
             promise.ended = True
@@ -141,9 +143,21 @@ class Jobs:
         reason = status.get("reason", "")
         if status["phase"] == "Pending" and not reason:
             return "waits without a reason"
-        if reason in _WAITING_WORDS and pods and len(held) == len(pods):
+        # It may have placed all pods that exist, and wait for room for those that are made then.
+        if reason in _WAITING_WORDS and len(held) == len(pods) >= max(1, seen.pods):
             return "says that it waits, and all its pods are placed"
         # Between two waves, or two tries, it reads Running with the reason why nothing runs.
         if status["phase"] == "Running" and not reason and pods and not any(p.holds for p in pods):
             return "says that it runs, and none of its pods is placed"
         return ""
+
+
+def _wanted(spec: Mapping[str, Any], succeeded: int) -> int:
+    """How many pods a job would have now if there were room for all."""
+    roles = spec.get("roles")
+    if roles:
+        return sum(int(role.get("replicas", 1)) for role in roles)
+    at_once = int(spec.get("parallelism", 1))
+    if "sweep" in spec and "completions" not in spec:
+        return at_once
+    return min(at_once, int(spec.get("completions", at_once)) - succeeded)

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from tests.job_kinds import JOB_KINDS
 from tests.unit.generated import controllers
 from tests.unit.generated.nodes import node
 from tests.unit.generated.ours import gpujob, gpuproject
@@ -22,15 +23,6 @@ from gpu_scheduler.api.names import HPARAMS, TRIAL
 KILLS = int(os.environ.get("KILLS", "200"))
 PARTS = 4
 TEAM = "team-a"
-RANDOM = {"algorithm": "random", "parameters": {"lr": {"uniform": [0, 1]}}}
-KINDS: tuple[dict[str, Any], ...] = (
-    {"gpu": 0.5},
-    {"gpu": 0.3, "parallelism": 3},
-    {"gpu": 0.5, "parallelism": 4, "gang": True},
-    {"gpu": 0.5, "parallelism": 2, "completions": 5},
-    {"gpu": 0.25, "parallelism": 3, "completions": 6, "sweep": RANDOM},
-    {"roles": [{"name": "lead", "gpu": 1}, {"name": "work", "replicas": 2, "gpu": 0.5}]},
-)
 
 
 class Deadly(Server):
@@ -70,10 +62,10 @@ class Kills:
 
     async def kill(self, number: int) -> None:
         """One job, whose leader is killed on the way, from its beginning to its end."""
-        name, spec = f"job-{number}", KINDS[number % len(KINDS)]
+        name, spec = f"job-{number}", JOB_KINDS[number % len(JOB_KINDS)]
         path = f"{ROOT}/namespaces/{TEAM}/gpujobs/{name}"
         self.server.struck.clear()
-        self.server.armed, self.server.takes_it = True, bool(number // len(KINDS) % 2)
+        self.server.armed, self.server.takes_it = True, bool(number // len(JOB_KINDS) % 2)
         self.server.put(path, gpujob(name, TEAM, **spec))
         for _ in range(40):
             await self.stage.passes(0.25)

@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.job_writing import place_unmade, reconciler
+from tests.unit.runtime.status_case import FakePlanning, FakePreemption
 from tests.unit.runtime.status_writing import status_writer
 from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.runtime.test_failed_placements import FakeEvents
-from tests.unit.runtime.test_status_writer import FakePlanning, FakePreemption
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import gpujob_body, make_job
 

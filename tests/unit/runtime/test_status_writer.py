@@ -1,116 +1,19 @@
 """When status is written: at once, then gathered, and only what changed."""
 
 import asyncio
-from collections.abc import Callable, Iterator
-from itertools import islice
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.runtime.fake_client import (
-    AWAY,
-    CONFLICT,
-    NOT_FOUND,
-    NOT_LEADER,
-    UNPROCESSABLE,
-    FakeClient,
-    Sent,
-)
-from tests.unit.runtime.status_writing import status_writer
-from tests.unit.runtime.test_custom_resources import project_body
-from tests.unit.runtime.test_failed_placements import FakeEvents
-from tests.unit.runtime.virtual_loop import Running, clock, virtual
-from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
+from tests.unit.runtime.fake_client import AWAY, CONFLICT, NOT_FOUND, NOT_LEADER, UNPROCESSABLE
+from tests.unit.runtime.status_case import INTERVAL, JOB_PATH, KEY, PROJECT_PATH, Case
+from tests.unit.runtime.virtual_loop import virtual
+from tests.unit.state.builders import gpujob_body
 
 from gpu_scheduler.core.model.decision import Reason, Wait
-from gpu_scheduler.core.model.request import JobKey, PodUID, ProjectName
 from gpu_scheduler.kube import errors
-from gpu_scheduler.runtime.custom_resources import CustomResources
-from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.status_writer import difference
-from gpu_scheduler.state.cluster_state import ClusterState
-
-KEY = JobKey("team-a/job")
-JOB_PATH = "/apis/gpu-scheduler.io/v1alpha1/namespaces/team-a/gpujobs/job/status"
-PROJECT_PATH = "/apis/gpu-scheduler.io/v1alpha1/gpuprojects/team-a/status"
-INTERVAL = 5.0
-
-
-class FakeAside:
-    def __init__(self) -> None:
-        self.why: dict[str, str] = {}
-
-    def job(self, key: JobKey) -> str:
-        return self.why.get(key, "")
-
-    def project(self, name: ProjectName) -> str:
-        return self.why.get(name, "")
-
-
-class FakePlanning:
-    def __init__(self) -> None:
-        self.waits: dict[JobKey, Wait] = {}
-        self.shares_milli: dict[ProjectName, int] = {}
-        self.shares_by_model_milli: dict[str, dict[ProjectName, int]] = {}
-        self.cycles = 1
-        self.aside = FakeAside()
-
-
-class FakePreemption:
-    def __init__(self) -> None:
-        self.known: dict[JobKey, Preempted] = {}
-
-    def of(self, key: JobKey) -> Preempted | None:
-        return self.known.get(key)
-
-    def forget(self, key: JobKey) -> None:
-        self.known.pop(key, None)
-
-
-class Case:
-    def __init__(self, *, hurried: Callable[[], bool] = lambda: False) -> None:
-        self.state = ClusterState()
-        self.custom_resources = CustomResources(self.state, changed=lambda key: None)
-        self.custom_resources.project(project_body())
-        self.custom_resources.gpujob(gpujob_body())
-        self.answers: Iterator[Any] | None = None
-        self.client = FakeClient(lambda sent: next(self.answers) if self.answers else {})
-        self.planning, self.events = FakePlanning(), FakeEvents()
-        self.preemption = FakePreemption()
-        self.finished: list[JobKey] = []
-        self.start = clock()
-        self.numbers: Iterator[JobKey] = iter(())
-        self.writer = status_writer(
-            self.state,
-            self.client,
-            self.planning,
-            self.events,
-            self.preemption,
-            numbers=lambda most: list(islice(self.numbers, most)),
-            finished=self.finished.append,
-            seconds=INTERVAL,
-            clock=clock,
-            now=lambda: "2026-01-01T00:00:00Z",
-            hurried=hurried,
-        )
-
-    def waits(self, name: str = "job") -> None:
-        """The planner has a reason for this job to wait."""
-        key = JobKey(f"team-a/{name}")
-        self.planning.waits[key] = Wait(key, Reason.WAITING_FOR_GPU, "no GPU is free", 1)
-
-    def written(self, path: str = JOB_PATH) -> list[Sent]:
-        return [sent for sent in self.client.sent if sent.path == path]
-
-    def running(self) -> Running:
-        return Running(self.writer.run())
-
-    def pod(self, version: int, index: int = 0) -> None:
-        self.state.job_changed(make_job())
-        self.state.pod_changed(
-            make_pod(f"job-{index}", version=version, node="a", grants=half(), phase="Running")
-        )
 
 
 @virtual
@@ -237,20 +140,6 @@ async def test_a_place_in_the_queue_waits_for_longer_or_for_other_news() -> None
 
 
 @virtual
-async def test_what_was_set_aside_says_so_in_a_condition() -> None:
-    case = Case()
-    case.planning.waits[KEY] = Wait(KEY, Reason.INVALID, "set aside: why", 1)
-    case.planning.aside.why = {KEY: "set aside: why", "team-a": "set aside: too"}
-    async with case.running():
-        await asyncio.sleep(0.2)
-    for path, why in ((JOB_PATH, "set aside: why"), (PROJECT_PATH, "set aside: too")):
-        (write,) = case.written(path)
-        told = write.body["status"]["conditions"][-1]
-        assert (told["type"], told["status"], told["message"]) == ("SetAside", "True", why)
-    assert case.written()[0].body["status"]["reason"] == "Invalid"
-
-
-@virtual
 async def test_the_first_news_do_not_wait_for_thousands_of_later_ones() -> None:
     case = Case()
 
@@ -289,27 +178,6 @@ async def test_later_news_are_gathered() -> None:
     assert second.body["status"]["pods"]["running"] == 3
     assert second.body["status"].keys() <= first.body["status"].keys() | {"node"}
     assert "project" not in second.body["status"]  # it did not change
-
-
-@virtual
-async def test_a_project_counts_a_job_that_began_to_run_although_no_share_changed() -> None:
-    case = Case()
-    case.pod(version=1)
-    case.state.pod_changed(make_pod("job-0", version=2, node="a", grants=half(), phase="Pending"))
-    async with case.running():
-        await asyncio.sleep(2 * INTERVAL)
-        version = case.state.version
-        case.pod(version=3)  # it holds what it held: no plan would be another
-        assert case.state.version == version
-        await asyncio.sleep(3 * INTERVAL)
-        assert case.written(PROJECT_PATH)[-1].body["status"]["jobs"]["running"] == 1
-        # A watch that lags may show the job as it was, and then as it is.
-        case.custom_resources.gpujob(gpujob_body(version=2, status={"phase": "Pending"}))
-        case.state.projects.touched.update(case.state.projects.records)
-        await asyncio.sleep(3 * INTERVAL)
-        case.custom_resources.gpujob(gpujob_body(version=3, status={"phase": "Running"}))
-        await asyncio.sleep(3 * INTERVAL)
-    assert case.written(PROJECT_PATH)[-1].body["status"]["jobs"]["running"] == 1
 
 
 @virtual
@@ -405,58 +273,10 @@ async def test_an_error_that_nobody_foresaw_concerns_one_object_only() -> None:
     assert len(case.written(JOB_PATH.replace("/job/", "/other/"))) == 1
 
 
-@virtual
-async def test_the_end_is_written_told_and_followed_up() -> None:
-    case = Case()
-    async with case.running():
-        await asyncio.sleep(1)
-        case.state.job_changed(make_job(version=2, ended="Complete", succeeded=1))
-        await asyncio.sleep(INTERVAL + 1)
-    assert case.written()[-1].body["status"]["phase"] == "Succeeded"
-    assert case.finished == [KEY]
-    assert ("job", "Succeeded", "every index is done") in case.events.said
+VALUES = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 2))
 
 
-@virtual
-async def test_a_reason_is_told_when_it_changes() -> None:
-    case = Case()
-    async with case.running():
-        case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "no GPU is free", 2)
-        await asyncio.sleep(1)
-        case.planning.waits[KEY] = Wait(KEY, Reason.WAITING_FOR_GPU, "one GPU is free", 1)
-        case.state.touched.add(KEY)
-        await asyncio.sleep(INTERVAL + 1)
-    assert len(case.written()) == 2
-    assert case.events.said == [("job", "WaitingForGPU", "no GPU is free")]
-
-
-@virtual
-async def test_a_project_shows_what_its_pods_hold() -> None:
-    case = Case()
-    case.state.node_changed(make_node("a"))
-    async with case.running():
-        await asyncio.sleep(1)
-        case.pod(version=1)
-        await asyncio.sleep(INTERVAL + 1)
-    assert case.written(PROJECT_PATH)[-1].body["status"]["allocatedGPU"] == "0.5"
-
-
-@virtual
-async def test_projects_wait_for_the_first_plan() -> None:
-    case = Case()
-    case.planning.cycles = 0
-    async with case.running():
-        await asyncio.sleep(1)
-        assert case.written(PROJECT_PATH) == []
-        case.planning.cycles = 1
-        await asyncio.sleep(1)
-        assert len(case.written(PROJECT_PATH)) == 1
-
-
-values = st.dictionaries(st.sampled_from("abcd"), st.integers(0, 2))
-
-
-@given(values, values)
+@given(VALUES, VALUES)
 def test_a_difference_applied_as_a_merge_patch_gives_the_new_status(
     before: dict[str, int], after: dict[str, int]
 ) -> None:
@@ -464,47 +284,6 @@ def test_a_difference_applied_as_a_merge_patch_gives_the_new_status(
     merged = {k: v for k, v in (before | patch).items() if v is not None}
     assert merged == after
     assert all(before.get(k) != v for k, v in patch.items())
-
-
-@virtual
-async def test_who_had_to_give_way_is_said_once_and_forgotten_when_its_pods_are_back() -> None:
-    case = Case()
-    case.pod(1)
-    case.preemption.known[KEY] = Preempted(JobKey("team-b/urgent"), PodUID("uid-job-0"))
-    case.planning.waits = {}
-    async with case.running():
-        await asyncio.sleep(INTERVAL)
-        status = case.written()[-1].body["status"]
-        assert (status["reason"], status["preemptedBy"]) == ("Preempted", "team-b/urgent")
-        assert case.events.said == []  # that was told when it was decided
-        case.state.pod_gone(PodUID("uid-job-0"))
-        case.state.pod_changed(
-            make_pod("job-0", uid="again", version=9, node="a", grants=half(), phase="Running")
-        )
-        await asyncio.sleep(2 * INTERVAL)
-        assert case.written()[-1].body["status"]["preemptedBy"] is None
-        assert case.preemption.known == {}
-
-
-@virtual
-async def test_a_projects_fair_share_follows_the_plan() -> None:
-    case = Case()
-    async with case.running():
-        await asyncio.sleep(1)
-        case.planning.shares_milli = {ProjectName("team-a"): 2667}
-        await asyncio.sleep(2 * INTERVAL)
-        assert case.written(PROJECT_PATH)[-1].body["status"]["fairShareGPU"] == "2.667"
-
-
-@virtual
-async def test_a_job_that_only_says_that_it_is_ours_is_told_of_once() -> None:
-    case = Case()
-    async with case.running():
-        for number in range(3):
-            case.state.job_changed(make_job(f"forged-{number}", uid=str(number), owner="job"))
-            await asyncio.sleep(2 * INTERVAL)
-    ((name, reason, message),) = case.events.said
-    assert (name, reason) == ("job", "StrangeJob") and "forged-0" in message
 
 
 @virtual
