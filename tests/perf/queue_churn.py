@@ -64,6 +64,9 @@ async def _played(stand: Stand, count: int, run_seconds: tuple[int, int]) -> dic
         "mean_seconds_held": round(sum(ran) / len(ran), 2) if ran else None,
         "writes_per_second": round(sum(written.values()) / seconds, 1),
         "counted_writes_per_second": round(sum(writes.counted(written).values()) / seconds, 1),
+        "writes_per_second_by_kind": {
+            kind: round(n / seconds, 2) for kind, n in written.most_common() if n > 0
+        },
         "cpu_percent": {name: round(100 * n / seconds, 1) for name, n in used.items()},
         "rss_mib": stand.rss_mib(),
         "ended_by_itself": stand.ended_by_itself,
