@@ -1,7 +1,15 @@
 from typing import Any
 
 from tests.perf.queue_figures import summary
-from tests.perf.queue_report import bound, idle, judged, section, span, writes_until_judged
+from tests.perf.queue_report import (
+    bound,
+    idle,
+    judged,
+    named_writes,
+    section,
+    span,
+    writes_until_judged,
+)
 
 SETTINGS = {
     "queue_nodes": 20,
@@ -54,6 +62,19 @@ def test_an_operator_that_was_not_idle_is_told_by_its_writes() -> None:
 def test_jobs_that_were_not_all_bound_have_no_time_for_the_last() -> None:
     found = summary([run("fits", "old", bound_percent=75.0, bound_seconds=None)])["fits"]["old"]
     assert bound(found) == "75 % of them"
+
+
+def test_the_writes_that_a_job_needs_are_without_those_of_others() -> None:
+    kinds = {"POST jobs": 1.0, "POST pods": 1.01, "POST pods/binding": 1.0, "POST events": 0.5}
+    theirs = kinds | {"PATCH gpujobs/status": 1.3}
+    runs = [
+        run("fits", "new", writes_per_job_when_bound_by_kind=theirs),
+        run("fits", "stock", writes_per_job_when_bound_by_kind={"POST pods": 1.0}),
+    ]
+    found = summary(runs)["fits"]
+    assert named_writes(found["new"]) == "4.31"
+    assert named_writes(found["stock"]) == "1.00"
+    assert named_writes({}) == "–"
 
 
 def test_one_run_has_no_range() -> None:
