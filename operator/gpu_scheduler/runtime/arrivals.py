@@ -26,7 +26,7 @@ class Arrivals:
         if pod.stage not in (Stage.WAITING, Stage.BLOCKED) or pod.uid in self._state.assumed:
             return
         job = self._state.gpujob_of(pod)
-        if job is None or pod.deleting or not self._state.awaited.of(job.key):
+        if job is None or pod.deleting or job.key not in self._state.awaited:
             return
         if pod.stage is Stage.BLOCKED:  # by somebody else, who knows for how long
             self._state.give_back(job.key)

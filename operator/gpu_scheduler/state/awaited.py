@@ -39,11 +39,17 @@ class AwaitedPod:
 
 
 class AwaitedPods:
-    """Those of all GPUJobs."""
+    """Those of all GPUJobs; one that comes costs the same, however many are awaited."""
 
     def __init__(self) -> None:
         """Nobody is awaited."""
         self._of: dict[JobKey, dict[PodUID, AwaitedPod]] = {}
+        self._of_role: dict[tuple[JobKey, str], dict[PodUID, AwaitedPod]] = {}
+        self._at: dict[tuple[JobKey, str, int], AwaitedPod] = {}
+
+    def __contains__(self, key: object) -> bool:
+        """Whether any pod of a GPUJob is awaited."""
+        return key in self._of
 
     def keys(self) -> Iterable[JobKey]:
         """GPUJobs with awaited pods."""
@@ -58,19 +64,39 @@ class AwaitedPods:
         here = (each.place for of in self._of.values() for each in of.values())
         return list(dict.fromkeys(place.job for place in here if place.node == node))
 
+    def untold_width(self, key: JobKey, role: str) -> int:
+        """The most of the widths that the Job of a role has not been told of; 0 = of all.
+
+        Each that is placed gets more than those before it that are untold, and a Job is told of the
+        less before the more: so the last one says it.
+        """
+        last = next(reversed(self._of_role.get((key, role), {}).values()), None)
+        return last.width if last is not None and not last.asked else 0
+
     def put(self, pod: AwaitedPod) -> None:
         """One more has a place."""
-        self._of.setdefault(pod.place.job, {})[pod.uid] = pod
+        key = pod.place.job
+        self._of.setdefault(key, {})[pod.uid] = pod
+        self._of_role.setdefault((key, pod.role), {})[pod.uid] = pod
+        self._at[key, pod.role, pod.index] = pod
 
     def drop(self, key: JobKey, uid: PodUID) -> AwaitedPod | None:
         """It is awaited no more."""
         of = self._of.get(key, {})
         found = of.pop(uid, None)
-        if found is not None and not of:
+        if found is None:
+            return None
+        if not of:
             del self._of[key]
+        of_role = self._of_role[key, found.role]
+        del of_role[uid]
+        if not of_role:
+            del self._of_role[key, found.role]
+        if self._at.get((key, found.role, found.index)) is found:
+            del self._at[key, found.role, found.index]
         return found
 
     def whose_place(self, key: JobKey, role: str, index: int) -> AwaitedPod | None:
         """Whose place a new pod takes: that of its own index, or the first of its role."""
-        mine = [each for each in self._of.get(key, {}).values() if each.role == role]
-        return next((each for each in mine if each.index == index), mine[0] if mine else None)
+        first = next(iter(self._of_role.get((key, role), {}).values()), None)
+        return self._at.get((key, role, index), first)

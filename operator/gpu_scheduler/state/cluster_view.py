@@ -118,7 +118,7 @@ class ClusterView:
         if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
             return None
         project = self.projects.owner(job.namespace)
-        if project is None or (self.awaited.of(key) and is_gang(job.spec)):
+        if project is None or (key in self.awaited and is_gang(job.spec)):
             return None  # a gang is placed in one piece: it has its places, and its pods come
         if self.narrowed and any(own.uid in self.narrowed for own in self.jobs_of(key)):
             return None  # what got a place now might be deleted with what has none

@@ -30,9 +30,7 @@ class Decisions:
         """Charge a decision; ``job``: its GPUJob, if that is known."""
         entry, unmade = self._waiting.entry(place.pod), self._waiting.unmade(place.pod)
         if unmade is not None and job is not None:
-            mine = [each for each in self.awaited.of(place.job) if each.role == unmade.role]
-            untold = (each.width for each in mine if not each.asked)
-            width = 1 + max(unmade.owed, max(untold, default=0))
+            width = 1 + max(unmade.owed, self.awaited.untold_width(place.job, unmade.role))
             kind = self._waiting.kind(place.pod, job)
             self.awaited.put(AwaitedPod(place, unmade.role, unmade.index, width, kind))
         need = self._waiting.resources(place.pod)
