@@ -49,14 +49,12 @@ HISTORIES ?= 20000
 HISTORIES_SEED ?= 1
 .PHONY: histories
 histories: setup ## Generated histories in a long setting: HISTORIES=20000 HISTORIES_SEED=1
-	@HISTORIES=$(HISTORIES) HISTORIES_SEED=$(HISTORIES_SEED) PYTHONPATH=$(CURDIR)/operator:$(CURDIR)/hack:$(CURDIR)/tools \
-	  $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_histories.py
+	@HISTORIES=$(HISTORIES) HISTORIES_SEED=$(HISTORIES_SEED) $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_histories.py
 
 KILLS ?= 200
 .PHONY: kills
 kills: setup ## A real leader killed between a place and its pod: KILLS=200 times
-	@KILLS=$(KILLS) PYTHONPATH=$(CURDIR)/operator:$(CURDIR)/hack:$(CURDIR)/tools \
-	  $(PYTHON) -m pytest -q -n0 tests/api/test_kills_between.py
+	@KILLS=$(KILLS) $(PYTHON) -m pytest -q -n0 tests/api/test_kills_between.py
 
 PLANS ?= 30000
 PLANS_SEED ?= 1

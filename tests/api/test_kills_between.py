@@ -7,7 +7,6 @@ arrived and nobody heard the answer. ``KILLS`` says how often.
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import pytest
 from tests.api import account
@@ -17,35 +16,21 @@ from tests.api.replica import QUICK_LEASE, Replica
 from tests.api.tenant import Json, Tenant, runs, template, until
 from tests.faultproxy import Fault, FaultProxy, Rule
 from tests.job_kinds import JOB_KINDS
+from tests.trial_values import TrialValues, see
 
 from cluster import Running
-from gpu_scheduler.api.names import HPARAMS, TRIAL
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 
 MOMENTS = ("never arrives", "arrives late", "is not answered")
 KILLS = int(os.environ.get("KILLS", len(JOB_KINDS) * len(MOMENTS)))
 AT_ONCE = 6  # jobs under way
-JOBS = r"^/apis/batch/v1/namespaces/[^/]+/jobs(/[^/]+)?(\?|$)"
+JOBS = r"^/apis/batch/v1/namespaces/[^/]+/jobs(/[^/]+)?$"
 
 
 @pytest.fixture
 def running() -> Iterator[Running]:
     with own_cluster("kills-between") as made:
         yield made
-
-
-@dataclass(slots=True)
-class Trials:
-    """The values of every trial that a pod ever had."""
-
-    values: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    def look(self, pods: Pods) -> None:
-        for pod in pods.values():
-            told = pod["metadata"].get("annotations") or {}
-            if HPARAMS in told:
-                key = pod["metadata"]["ownerReferences"][0]["uid"], told[TRIAL]
-                assert self.values.setdefault(key, told[HPARAMS]) == told[HPARAMS], key
 
 
 class Leaders:
@@ -82,8 +67,12 @@ class Leaders:
 def test_a_leader_killed_between_a_place_and_its_pod_loses_nothing(running: Running) -> None:
     tenant = Tenant(administrator(running)).create(quota=8)
     jobs: dict[str, Json] = {}
-    trials = Trials()
-    with FaultProxy.of(running) as proxy, PodWatch(running, check=trials.look) as watch:
+    values: TrialValues = {}
+
+    def look(pods: Pods) -> None:
+        see(pods.values(), values)
+
+    with FaultProxy.of(running) as proxy, PodWatch(running, check=look) as watch:
         leaders = Leaders(running, proxy)
         try:
             for number in range(KILLS):
@@ -96,7 +85,7 @@ def test_a_leader_killed_between_a_place_and_its_pod_loses_nothing(running: Runn
         finally:
             leaders.end()
     assert max(watch.peak.milli.values()) <= DEVICE_MILLI
-    assert len(trials.values) >= 6 * (KILLS // len(JOB_KINDS))
+    assert len(values) >= 6 * (KILLS // len(JOB_KINDS))
 
 
 def strike(leaders: Leaders, proxy: FaultProxy, moment: str) -> None:

@@ -4,8 +4,9 @@ import json
 
 from tests.api.replica import CALM_LEASE
 from tests.api.tenant import Json, Tenant, runs, template, until
+from tests.trial_values import TrialValues, see
 
-from gpu_scheduler.api.names import HPARAMS, RESULTS_KEY, TRIAL, results_name
+from gpu_scheduler.api.names import RESULTS_KEY, TRIAL, results_name
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.rows import decode
 
@@ -26,14 +27,10 @@ def says(result: str | Json, seconds: int = 1, **more: str) -> Json:
 
 
 def given(pods: list[Json]) -> dict[int, Json]:
-    """The parameters of each trial; an error when two pods of one trial had different ones."""
-    found: dict[int, Json] = {}
-    for pod in pods:
-        notes = pod["metadata"].get("annotations", {})
-        if TRIAL in notes:
-            values = json.loads(notes[HPARAMS])
-            assert found.setdefault(int(notes[TRIAL]), values) == values, pod["metadata"]["name"]
-    return found
+    """The parameters of each trial of a job; an error when two pods of one had different ones."""
+    values: TrialValues = {}
+    see(pods, values)
+    return {trial: json.loads(told) for (_, trial), told in values.items()}
 
 
 def rows(tenant: Tenant, job: str, segment: int = 0) -> dict[int, Outcome]:

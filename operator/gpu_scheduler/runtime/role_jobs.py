@@ -16,7 +16,6 @@ from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.creation import create_job, create_service, found_again, kept_by_somebody
 from gpu_scheduler.runtime.job_writes import STAYS, JobWrites
 from gpu_scheduler.runtime.width import sizes_of, told, widest
-from gpu_scheduler.state.awaited import AwaitedPod
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 
@@ -66,13 +65,15 @@ class RoleJobs:
             if going.deleting:
                 await kept_by_somebody(self._client, job, going.name)
         own = {each.role: each for each in job.own(self._state.jobs_of(job.key))}
-        missing = {r: widest(self._awaited(job, r)) for r in job.asks.keys() - own.keys()}
+        missing = {
+            r: widest(self._state.awaited.of_role(job.key, r)) for r in job.asks.keys() - own.keys()
+        }
         if any(missing.values()) and not refused:
             await self._create(job, project, missing)
         for role, each in own.items():
             if role not in job.asks or each.complete:
                 continue
-            awaited = self._awaited(job, role)
+            awaited = self._state.awaited.of_role(job.key, role)
             wanted = sizes_of(job, each, awaited, self._state.narrowed)
             rendered = partial(self._rendered, job, project, role)
             if await self._writes.change(each, changes(each, wanted), rendered):
@@ -91,9 +92,6 @@ class RoleJobs:
                     self._state.job_changed(found)
         self._state.vanished.pop(job.key, None)
 
-    def _awaited(self, job: GPUJobRecord, role: str) -> list[AwaitedPod]:
-        return [each for each in self._state.awaited.of(job.key) if each.role == role]
-
     def complaint(self, job: GPUJobRecord) -> str:
         """See ``Jobs``."""
         return self._writes.complaint(job.own(self._state.jobs_of(job.key)))
@@ -107,7 +105,7 @@ class RoleJobs:
         for accepted in await self._acceptance.rendered(job, project):
             width = widths.get(accepted.role, 0)
             if width:
-                awaited = self._awaited(job, accepted.role)
+                awaited = self._state.awaited.of_role(job.key, accepted.role)
                 body = {**accepted.job, "spec": accepted.job["spec"] | {"parallelism": width}}
                 self._state.job_changed(await create_job(self._client, job, body))
                 told(awaited, {accepted.role: width})

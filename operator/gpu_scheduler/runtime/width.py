@@ -23,13 +23,13 @@ def sizes_of(
     Args:
         job: the GPUJob.
         own: the Job as it is.
-        awaited: pods of the GPUJob that have a place and do not exist.
+        awaited: pods of the role that have a place and do not exist.
         narrowed: Jobs by uid that become as narrow as this.
     """
     assert job.spec is not None
     ask, width = job.asks[own.role], 0 if own.suspend else own.parallelism
     width = min(width, narrowed.get(own.uid, width))
-    asked = widest(each for each in awaited if each.role == own.role)
+    asked = widest(awaited)
     width = max(width, asked)
     fields: dict[str, Any] = {"completions": ask.pods, "parallelism": min(width, ask.at_once)}
     if job.spec.suspend:

@@ -43,8 +43,7 @@ class AwaitedPods:
 
     def __init__(self) -> None:
         """Nobody is awaited."""
-        self._of: dict[JobKey, dict[PodUID, AwaitedPod]] = {}
-        self._of_role: dict[tuple[JobKey, str], dict[PodUID, AwaitedPod]] = {}
+        self._of: dict[JobKey, dict[str, dict[PodUID, AwaitedPod]]] = {}  # by role
         self._at: dict[tuple[JobKey, str, int], AwaitedPod] = {}
 
     def __contains__(self, key: object) -> bool:
@@ -56,13 +55,16 @@ class AwaitedPods:
         return tuple(self._of)
 
     def of(self, key: JobKey) -> Sequence[AwaitedPod]:
-        """Those of a GPUJob, in the order in which they were placed."""
-        return tuple(self._of.get(key, {}).values())
+        """Those of a GPUJob, role by role, in the order in which they were placed."""
+        return [each for of in self._of.get(key, {}).values() for each in of.values()]
+
+    def of_role(self, key: JobKey, role: str) -> Sequence[AwaitedPod]:
+        """Those that one Job makes, or the Jobs of a sweep, in the order they were placed."""
+        return list(self._role(key, role).values())
 
     def on(self, node: str) -> list[JobKey]:
         """GPUJobs with a place on a node."""
-        here = (each.place for of in self._of.values() for each in of.values())
-        return list(dict.fromkeys(place.job for place in here if place.node == node))
+        return [key for key in self._of if any(each.place.node == node for each in self.of(key))]
 
     def untold_width(self, key: JobKey, role: str) -> int:
         """The most of the widths that the Job of a role has not been told of; 0 = of all.
@@ -70,33 +72,33 @@ class AwaitedPods:
         Each that is placed gets more than those before it that are untold, and a Job is told of the
         less before the more: so the last one says it.
         """
-        last = next(reversed(self._of_role.get((key, role), {}).values()), None)
+        last = next(reversed(self._role(key, role).values()), None)
         return last.width if last is not None and not last.asked else 0
 
     def put(self, pod: AwaitedPod) -> None:
         """One more has a place."""
         key = pod.place.job
-        self._of.setdefault(key, {})[pod.uid] = pod
-        self._of_role.setdefault((key, pod.role), {})[pod.uid] = pod
+        self._of.setdefault(key, {}).setdefault(pod.role, {})[pod.uid] = pod
         self._at[key, pod.role, pod.index] = pod
 
     def drop(self, key: JobKey, uid: PodUID) -> AwaitedPod | None:
         """It is awaited no more."""
-        of = self._of.get(key, {})
-        found = of.pop(uid, None)
+        roles = self._of.get(key, {})
+        found = next((of.pop(uid) for of in roles.values() if uid in of), None)
         if found is None:
             return None
-        if not of:
+        if not roles[found.role]:
+            del roles[found.role]
+        if not roles:
             del self._of[key]
-        of_role = self._of_role[key, found.role]
-        del of_role[uid]
-        if not of_role:
-            del self._of_role[key, found.role]
         if self._at.get((key, found.role, found.index)) is found:
             del self._at[key, found.role, found.index]
         return found
 
     def whose_place(self, key: JobKey, role: str, index: int) -> AwaitedPod | None:
         """Whose place a new pod takes: that of its own index, or the first of its role."""
-        first = next(iter(self._of_role.get((key, role), {}).values()), None)
+        first = next(iter(self._role(key, role).values()), None)
         return self._at.get((key, role, index), first)
+
+    def _role(self, key: JobKey, role: str) -> dict[PodUID, AwaitedPod]:
+        return self._of.get(key, {}).get(role, {})

@@ -11,14 +11,13 @@ from typing import Any
 
 import pytest
 from tests.job_kinds import JOB_KINDS
+from tests.trial_values import TrialValues, see
 from tests.unit.generated import controllers
 from tests.unit.generated.nodes import node
 from tests.unit.generated.ours import gpujob, gpuproject
 from tests.unit.generated.server import Server, path_of
 from tests.unit.generated.stage import ROOT, Stage
 from tests.unit.runtime.virtual_loop import VirtualLoop
-
-from gpu_scheduler.api.names import HPARAMS, TRIAL
 
 KILLS = int(os.environ.get("KILLS", "200"))
 PARTS = 4
@@ -58,7 +57,7 @@ class Kills:
             (gpuproject(TEAM, [TEAM], quota=4), f"{ROOT}/gpuprojects/{TEAM}"),
         ):
             self.server.put(path, obj)
-        self.values: dict[tuple[str, str], str] = {}  # of trials, by job and number
+        self.values: TrialValues = {}
 
     async def kill(self, number: int) -> None:
         """One job, whose leader is killed on the way, from its beginning to its end."""
@@ -75,7 +74,7 @@ class Kills:
         await self.stage.lead(self.random)
         for _ in range(60):
             await self.stage.passes(1)
-            self._look_at_trials()
+            see(self.server.of("/api/v1/pods"), self.values)
             if self.server.objects[self._key(path)].get("status", {}).get("phase") == "Succeeded":
                 break
             for pod in self.server.of("/api/v1/pods"):
@@ -85,13 +84,6 @@ class Kills:
         assert found["status"]["phase"] == "Succeeded", (spec, found["status"])
         self.server.remove(path)
         await self.stage.passes(1)
-
-    def _look_at_trials(self) -> None:
-        for pod in self.server.of("/api/v1/pods"):
-            told = pod["metadata"].get("annotations") or {}
-            if HPARAMS in told:
-                key = pod["metadata"]["ownerReferences"][0]["name"], told[TRIAL]
-                assert self.values.setdefault(key, told[HPARAMS]) == told[HPARAMS], key
 
     def _key(self, path: str) -> tuple[str, str, str]:
         return next(key for key in self.server.objects if path_of(key) == path)
