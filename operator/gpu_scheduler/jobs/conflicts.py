@@ -7,7 +7,8 @@ when a GPUJob is judged, beside ``api.validate``.
 
 import posixpath
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.api.checkpoint import Checkpoint
@@ -28,9 +29,26 @@ from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.scheduling import DEFAULT_SCHEDULER
 from gpu_scheduler.jobs.volume import mounted_at
 
-_SPEC = "spec.template.spec"
 MAX_GRACE_SECONDS = 3600
 _PLUGIN_RESOURCES = re.compile(r"nvidia\.com/(?:gpu(?:\..+)?|mig-.+)")  # not rdma and the like
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """How a user is told where something stands.
+
+    Attributes:
+        spec: path of the pod spec.
+        isolation: what says which isolation is wanted.
+        ask: how GPUs are asked for.
+    """
+
+    spec: str = "spec.template.spec"
+    isolation: str = "spec.isolation"
+    ask: str = "spec.gpu, spec.gpuMemory or spec.containers"
+
+
+OF_GPUJOBS = Where()
 
 
 def problems(
@@ -39,6 +57,7 @@ def problems(
     *,
     interposer: bool,
     checkpoint: Checkpoint | None = None,
+    where: Where = OF_GPUJOBS,
 ) -> tuple[Problem, ...]:
     """What stands in the way of rendering this template.
 
@@ -47,31 +66,32 @@ def problems(
         gpu_containers: numbers of the containers that get GPUs.
         interposer: libgpucap is put into them.
         checkpoint: of the GPUJob.
+        where: the words for whoever wrote it.
     """
-    if found := tuple(malformed(_SPEC, template_pod_spec)):
+    if found := tuple(malformed(where.spec, template_pod_spec)):
         return found
     saving = checkpoint_problems(checkpoint, template_pod_spec) if checkpoint else ()
-    return (*_problems(template_pod_spec, gpu_containers, interposer), *saving)
+    return (*_problems(template_pod_spec, gpu_containers, interposer, where), *saving)
 
 
 def _problems(
-    spec: Mapping[str, Any], gpu_containers: Collection[int], interposer: bool
+    spec: Mapping[str, Any], gpu_containers: Collection[int], interposer: bool, where: Where
 ) -> Iterator[Problem]:
     scheduler = spec.get("schedulerName")
     if scheduler and scheduler not in (SCHEDULER_NAME, DEFAULT_SCHEDULER):
         yield Problem(
-            f"{_SPEC}.schedulerName",
-            f"{scheduler} cannot place a GPUJob's pods; remove the field",
+            f"{where.spec}.schedulerName",
+            f"{scheduler} cannot place pods with shares of GPUs; remove the field",
         )
     if spec.get("nodeName"):
         yield Problem(
-            f"{_SPEC}.nodeName",
+            f"{where.spec}.nodeName",
             "the scheduler chooses the node; use nodeSelector or node affinity to narrow it",
         )
     grace = spec.get("terminationGracePeriodSeconds")
     if isinstance(grace, int | float) and grace > MAX_GRACE_SECONDS:
         yield Problem(
-            f"{_SPEC}.terminationGracePeriodSeconds",
+            f"{where.spec}.terminationGracePeriodSeconds",
             f"is {grace:g}; at most {MAX_GRACE_SECONDS} are possible: so long others wait for GPUs "
             "that the pod has to give back",
         )
@@ -81,39 +101,52 @@ def _problems(
     for index, volume in enumerate(spec.get("volumes") or ()):
         if volume.get("name") in reserved:
             yield Problem(
-                f"{_SPEC}.volumes[{index}].name", f"{volume['name']} is reserved; rename the volume"
+                f"{where.spec}.volumes[{index}].name",
+                f"{volume['name']} is reserved; rename the volume",
             )
     numbers = {id(container): number for number, container in numbered(spec)}
     for kind in ("initContainers", "containers"):
         for index, container in enumerate(spec.get(kind) or ()):
-            field = f"{_SPEC}.{kind}[{index}]"
+            field = f"{where.spec}.{kind}[{index}]"
             if interposer and container.get("name") == CAP_CONTAINER:
                 yield Problem(f"{field}.name", f"{CAP_CONTAINER} is reserved; rename the container")
-            yield from _container_problems(field, container)
+            yield from _container_problems(field, container, where)
+            for mount, name in enumerate(_names(container.get("volumeMounts"))):
+                if name in reserved:
+                    yield Problem(
+                        f"{field}.volumeMounts[{mount}].name", f"{name} is reserved; mount another"
+                    )
             if numbers.get(id(container)) in gpu_containers:
-                yield from _mount_problems(field, container, interposer)
+                yield from mount_problems(field, container, interposer, where)
 
 
-def _container_problems(field: str, container: Mapping[str, Any]) -> Iterator[Problem]:
-    yield from env_problems(f"{field}.env", [e.get("name") for e in container.get("env") or ()])
+def _names(entries: Iterable[Mapping[str, Any]] | None) -> list[object]:
+    return [entry.get("name") for entry in entries or ()]
+
+
+def _container_problems(
+    field: str, container: Mapping[str, Any], where: Where
+) -> Iterator[Problem]:
+    yield from env_problems(f"{field}.env", _names(container.get("env")))
     resources = container.get("resources") or {}
     names = {**(resources.get("requests") or {}), **(resources.get("limits") or {})}
     for name in sorted(name for name in names if _PLUGIN_RESOURCES.fullmatch(name)):
         yield Problem(
             f"{field}.resources",
             f"{name} would be handed out a second time by the device plugin; "
-            "ask for GPUs with spec.gpu, spec.gpuMemory or spec.containers",
+            f"ask for GPUs with {where.ask}",
         )
 
 
-def _mount_problems(
-    field: str, container: Mapping[str, Any], interposer: bool
+def mount_problems(
+    field: str, container: Mapping[str, Any], interposer: bool, where: Where
 ) -> Iterator[Problem]:
+    """Mounts of a container with GPUs that hide what is put there."""
     for index, mount in enumerate(container.get("volumeMounts") or ()):
         here, path = f"{field}.volumeMounts[{index}].mountPath", mounted_at(mount)
         if path is None:
             continue
-        if path == MOUNT_PATH:
+        if path == MOUNT_PATH or path.startswith(f"{MOUNT_PATH}/"):
             yield Problem(
                 here, f"{MOUNT_PATH} is reserved for the GPU limits; mount the volume elsewhere"
             )
@@ -121,17 +154,18 @@ def _mount_problems(
             yield Problem(
                 here,
                 f"{CAP_PRELOAD_PATH} is how the library that keeps the memory cap is loaded; "
-                "remove the mount, or set spec.isolation: framework and do without that library",
+                f"remove the mount, or set {where.isolation}: framework and do without that "
+                "library",
             )
         elif interposer and (path == CAP_FOLDER or path.startswith(f"{CAP_FOLDER}/")):
             yield Problem(
                 here,
                 f"{CAP_FOLDER} is reserved for the library that keeps the memory cap; mount the "
-                "volume elsewhere, or set spec.isolation: framework",
+                f"volume elsewhere, or set {where.isolation}: framework",
             )
         elif interposer and path == posixpath.dirname(CAP_FOLDER) and mount.get("readOnly"):
             yield Problem(
                 here,
                 f"{CAP_FOLDER} could not be made in a read-only {path}; mount the volume without "
-                "readOnly or elsewhere, or set spec.isolation: framework",
+                f"readOnly or elsewhere, or set {where.isolation}: framework",
             )

@@ -52,6 +52,23 @@ def test_conflict_names_the_field_and_the_way_out(case: str) -> None:
         assert way_out in problem.message
 
 
+@pytest.mark.parametrize("name", ["gpu-scheduler-cap", "gpu-scheduler-c0"])
+def test_our_volumes_are_mounted_by_nobody_else(name: str) -> None:
+    """Who may write the library's volume takes the cap away from the container beside it."""
+    mounts = [{"name": "data", "mountPath": "/d"}, {"name": name, "mountPath": "/x"}]
+    for kind in ("containers", "initContainers"):
+        spec = {"containers": [{"name": "a"}], kind: [{"name": "b", "volumeMounts": mounts}]}
+        (problem,) = problems(spec, {0}, interposer=True)
+        assert problem.field == f"spec.template.spec.{kind}[0].volumeMounts[1].name"
+        assert "mount another" in problem.message
+
+
+def test_nothing_is_mounted_over_the_file_with_the_cap() -> None:
+    spec = mounting("/etc/gpu-scheduler/memory-limit-mib", subPath="mine")
+    (problem,) = problems(spec, {0}, interposer=False)
+    assert problem.field == MOUNT
+
+
 def mounting(path: str, **more: Any) -> dict[str, Any]:
     return {"containers": [{"name": "a", "volumeMounts": [{"mountPath": path, **more}]}]}
 
