@@ -100,6 +100,31 @@ def self_test(
 
 
 @app.command()
+def render(
+    filename: Annotated[
+        list[str],
+        typer.Option("--filename", "-f", help="Manifests, YAML or JSON; - is standard input."),
+    ],
+    image: Annotated[
+        str, typer.Option(help="Image that brings the library which keeps memory caps.")
+    ] = f"gpu-scheduler:{__version__}",
+    isolation: Annotated[
+        str, typer.Option(help="Of pods that do not say: interposer or framework.")
+    ] = "interposer",
+    runtime_class: Annotated[
+        str, typer.Option(help="Of pods that name none; empty where the cluster has none.")
+    ] = "nvidia",
+) -> None:
+    """Print manifests with the pods that ask for a share of a GPU made ours; nothing is sent.
+
+    For clusters without the admission policy that does the same, and to see what it does.
+    """
+    from gpu_scheduler.manifests.command import run
+
+    raise typer.Exit(run(filename, image, isolation, runtime_class))
+
+
+@app.command()
 def simulate(
     nodes: Annotated[
         Path | None, typer.Option(help="Trace: CSV file of nodes, may be compressed with xz.")

@@ -33,6 +33,27 @@ CHECKPOINTED = f"{GROUP}/checkpointed-at"
 CHECKPOINT_URL = f"{GROUP}/checkpoint-url"
 CHECKPOINT_VOLUME = "gpu-scheduler-checkpoint"  # reserved in templates of such a job
 
+# On pods that ask for a share by themselves, see api.share_words. The first may be a label, too.
+ASK_GPU = f"{GROUP}/gpu"
+ASK_MEMORY = f"{GROUP}/gpu-memory"
+ASK_DEVICES = f"{GROUP}/gpu-devices"
+ASK_CONTAINER = f"{GROUP}/gpu-container"
+ASK_MODELS = f"{GROUP}/gpu-models"
+ASK_TYPE = f"{GROUP}/type"
+ASK_PRIORITY = f"{GROUP}/priority"
+ASK_ISOLATION = f"{GROUP}/isolation"
+ASK_TIME_LIMIT = f"{GROUP}/time-limit"
+LABEL_GANG = f"{GROUP}/gang"
+GANG_SIZE = f"{GROUP}/gang-size"
+# In the limits of their containers: integers, so that a Deployment may have them.
+RESOURCE_MILLI = f"{GROUP}/milligpu"
+RESOURCE_MIB = f"{GROUP}/gpu-mib"
+# What such a pod asked for, word for word, by the numbers of its containers. Whoever makes it ours
+# writes this; it says what is asked and never what is held.
+ASKED = f"{GROUP}/asked"
+# And this label, for people and selectors.
+LABEL_SHARE = f"{GROUP}/share"
+
 # Labels on Jobs and pods.
 LABEL_JOB = f"{GROUP}/job"
 LABEL_PROJECT = f"{GROUP}/project"

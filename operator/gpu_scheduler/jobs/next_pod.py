@@ -13,6 +13,14 @@ import msgspec
 
 from gpu_scheduler.kube.objects import Container, Meta, Pod, PodSpec, PodStatus
 
+_UNREAD = (
+    "env",
+    "volumes",
+    "volumeMounts",
+    "command",
+    "args",
+    "image",
+)  # of them no plan depends, whatever stands there
 _OF_JOBS = ("batch.kubernetes.io/job-name", "job-name")
 
 
@@ -47,7 +55,7 @@ def like(pod: Pod, job: str, labels: Mapping[str, str], created: str) -> Pod:
 
 
 def _spec(template: Mapping[str, Any]) -> PodSpec:
-    spec = {field: value for field, value in template.items() if value is not None}
+    spec = {k: v for k, v in template.items() if v is not None and k not in _UNREAD}
     for kind in ("containers", "initContainers"):
         if kind in spec:
             spec[kind] = [_readable(each) for each in spec[kind]]
@@ -69,7 +77,7 @@ def _spec(template: Mapping[str, Any]) -> PodSpec:
 def _readable(container: Any) -> Any:
     if not isinstance(container, Mapping):
         return container
-    kept = {key: value for key, value in container.items() if value is not None}
+    kept = {k: v for k, v in container.items() if v is not None and k not in _UNREAD}
     return kept | ({"resources": _amounts(kept["resources"])} if "resources" in kept else {})
 
 

@@ -5,41 +5,35 @@ container are ``void``, which the write that places the pod overrides: an alloca
 missing never means "all GPUs". Called by the runtime, once per Job and again to see a drift.
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import (
-    CAP_VOLUME,
     CONDITION_DISRUPTION,
     CONDITION_PRUNED,
     CONDITION_TIME_LIMIT,
     DEFAULT_CONTAINER,
     LABEL_FIRST_RANK,
-    MOUNT_PATH,
     RENDERED,
     RUNTIME_CLASS,
-    VOID,
-    devices_annotation,
-    files_volume,
     segment_name,
 )
-from gpu_scheduler.api.numbering import FIRST_INIT, numbered
+from gpu_scheduler.api.numbering import FIRST_INIT
 from gpu_scheduler.api.parts import Part, is_distributed, is_gang, parts
 from gpu_scheduler.api.pod_env import Env
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.api.roles import Framework
-from gpu_scheduler.core.model.request import DeviceRequest
-from gpu_scheduler.jobs import cap, checkpoint
+from gpu_scheduler.jobs import cap, checkpoint, equip
 from gpu_scheduler.jobs.distributed import peer_env, peer_framework_env
 from gpu_scheduler.jobs.drift import digest
-from gpu_scheduler.jobs.env import gpu_env, identity, void_env
-from gpu_scheduler.jobs.framework import framework_env
+from gpu_scheduler.jobs.env import identity
 from gpu_scheduler.jobs.marks import merged, own_labels
 from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.jobs.scheduling import schedule
 from gpu_scheduler.jobs.template import pod_template
-from gpu_scheduler.jobs.volume import downward_volume, mount
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.sweeps.core.segments import Segment, following
 from gpu_scheduler.sweeps.injection import fail_fast_rules, inject, segment_annotations
@@ -132,10 +126,10 @@ def _template(job: RenderInput, part: Part) -> dict[str, Any]:
     if job.spec.framework is Framework.TORCH:
         labels[LABEL_FIRST_RANK] = str(part.first_rank)
     meta["labels"] = merged(meta.get("labels"), labels)
-    void = {devices_annotation(container): VOID for container in indices}
-    meta["annotations"] = merged(meta.get("annotations"), void)
+    meta["annotations"] = merged(meta.get("annotations"), equip.void_annotations(requests))
 
-    _fill_containers(pod_spec, job, part, requests)
+    told = partial(_identity, job, part)
+    equip.fill_containers(pod_spec, requests, capped=job.cap_image is not None, told=told)
     _keep_last_words(pod_spec)
     if job.spec.checkpoint is not None:
         sweep = job.uid if job.spec.sweep is not None else ""
@@ -145,8 +139,7 @@ def _template(job: RenderInput, part: Part) -> dict[str, Any]:
         inject(pod_spec, job.spec.sweep.search().names, indices)
     if is_distributed(job.spec):
         pod_spec["subdomain"] = job.name  # the Job controller adds the host name
-    if indices and job.cap_image is not None:
-        _deliver(pod_spec, indices, job.cap_image)
+    equip.deliver(pod_spec, requests, job.cap_image)
     if len(pod_spec["containers"]) > 1 or pod_spec.get("initContainers"):
         main = indices[0] if indices and indices[0] < FIRST_INIT else 0
         name = pod_spec["containers"][main]["name"]
@@ -154,37 +147,9 @@ def _template(job: RenderInput, part: Part) -> dict[str, Any]:
     pod_spec["restartPolicy"] = "Never"  # podFailurePolicy needs it
     if job.spec.time_limit_seconds is not None:
         pod_spec["activeDeadlineSeconds"] = job.spec.time_limit_seconds
-    if indices and job.has_runtime_class and not pod_spec.get("runtimeClassName"):
-        pod_spec["runtimeClassName"] = job.runtime_class
+    equip.run_by(pod_spec, job.runtime_class if requests and job.has_runtime_class else "")
     schedule(pod_spec, job.path, has_priority_class=job.has_priority_class)
     return template
-
-
-def _fill_containers(
-    pod_spec: dict[str, Any],
-    job: RenderInput,
-    part: Part,
-    requests: tuple[DeviceRequest, ...],
-) -> None:
-    asked = {request.container: request for request in requests}
-    numbers = {id(container): number for number, container in numbered(pod_spec)}
-    for container in (*(pod_spec.get("initContainers") or ()), *pod_spec["containers"]):
-        theirs = container.get("env")
-        known = _identity(job, part, theirs)
-        index = numbers.get(id(container), -1)
-        if index not in asked:
-            container["env"] = void_env(known, theirs)
-            continue
-        ours = framework_env(asked[index], theirs, capped=job.cap_image is not None)
-        container["env"] = gpu_env(index, known, ours, theirs)
-        mounts = container.get("volumeMounts") or ()
-        kept = [m for m in mounts if m.get("mountPath") != MOUNT_PATH]
-        container["volumeMounts"] = [*kept, mount(index)]
-    if not asked:
-        return
-    names = {files_volume(index) for index in asked}
-    volumes = [v for v in pod_spec.get("volumes") or () if v.get("name") not in names]
-    pod_spec["volumes"] = [*volumes, *(downward_volume(index) for index in asked)]
 
 
 def _keep_last_words(pod_spec: dict[str, Any]) -> None:
@@ -197,22 +162,10 @@ def _keep_last_words(pod_spec: dict[str, Any]) -> None:
             container["terminationMessagePolicy"] = "FallbackToLogsOnError"
 
 
-def _identity(job: RenderInput, part: Part, theirs: list[dict[str, Any]] | None) -> Env:
+def _identity(job: RenderInput, part: Part, theirs: Sequence[Mapping[str, Any]] | None) -> Env:
     """What a container is told of its job; ``theirs``: its own variables."""
     own = identity(job.name, part.pods)
     if not is_distributed(job.spec):
         return own
     peers = peer_env(job.name, job.spec, part.role)
     return own + peers + peer_framework_env(job.name, job.spec, part.role, theirs or ())
-
-
-def _deliver(pod_spec: dict[str, Any], indices: tuple[int, ...], image: cap.CapImage) -> None:
-    containers = dict(numbered(pod_spec))
-    for slot, index in enumerate(indices):
-        theirs = containers[index]["volumeMounts"]
-        kept = [m for m in theirs if m.get("mountPath") not in cap.MOUNT_PATHS]
-        containers[index]["volumeMounts"] = [*kept, *cap.mounts(slot)]
-    first = cap.init_container(image, pod_spec, containers[indices[0]])
-    pod_spec["initContainers"] = [first, *(pod_spec.get("initContainers") or ())]
-    others = [v for v in pod_spec["volumes"] if v.get("name") != CAP_VOLUME]
-    pod_spec["volumes"] = [*others, cap.volume()]

@@ -77,6 +77,21 @@ def choose(
     return WritePath.BIND, ""
 
 
+def of_share(pod_spec: Mapping[str, Any], *, controlled: bool) -> WritePath:
+    """The path of a pod that asks by itself, judged where nothing but the pod is known.
+
+    So every claim and every required rule about other pods counts as kube-scheduler's. The kubelet
+    may turn away a pod that nobody else has looked at: without a controller nobody replaces it.
+    """
+    affinity = pod_spec.get("affinity") or {}
+    required = "requiredDuringSchedulingIgnoredDuringExecution"
+    ruled = pod_spec.get("topologySpreadConstraints") or any(
+        (affinity.get(kind) or {}).get(required) for kind in ("podAffinity", "podAntiAffinity")
+    )
+    gated = not controlled or ruled or any(_needs(pod_spec, {}))
+    return WritePath.GATE if gated else WritePath.BIND
+
+
 def _needs(spec: Mapping[str, Any], claim_needs: Mapping[str, str]) -> Iterator[str]:
     for name in claims(spec):
         if need := claim_needs.get(name, f"claim {name} does not exist yet"):

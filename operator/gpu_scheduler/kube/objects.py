@@ -64,15 +64,42 @@ class VolumeMount(_Struct, frozen=True):
     """volumeMounts[] of a container."""
 
     name: str = ""
+    mount_path: str = ""
+    sub_path: str = ""
+    read_only: bool = False
+
+
+class FieldRef(_Struct, frozen=True):
+    """fieldRef of a variable or of a file."""
+
+    field_path: str = ""
+
+
+class EnvSource(_Struct, frozen=True):
+    """valueFrom of a variable; of other sources nothing is read."""
+
+    field_ref: FieldRef | None = None
+
+
+class EnvVar(_Struct, frozen=True):
+    """env[] of a container."""
+
+    name: str = ""
+    value: str = ""
+    value_from: EnvSource | None = None
 
 
 class Container(_Struct, frozen=True):
     """A container or init container (``restart_policy`` Always makes the latter a sidecar)."""
 
     name: str = ""
+    image: str = ""
+    command: tuple[str, ...] = ()
+    args: tuple[str, ...] = ()
     resources: Resources = Resources()
     restart_policy: str = ""
     volume_mounts: tuple[VolumeMount, ...] = ()
+    env: tuple[EnvVar, ...] = ()
 
 
 class SelectorTerm(_Struct, frozen=True):
@@ -136,6 +163,27 @@ class TopologySpread(_Struct, frozen=True):
     match_label_keys: tuple[str, ...] = ()
 
 
+class DownwardFile(_Struct, frozen=True):
+    """downwardAPI.items[] of a volume."""
+
+    path: str = ""
+    field_ref: FieldRef | None = None
+
+
+class DownwardAPI(_Struct, frozen=True):
+    """downwardAPI of a volume."""
+
+    items: tuple[DownwardFile, ...] = ()
+
+
+class Volume(_Struct, frozen=True):
+    """volumes[]; of other sources than these nothing is read."""
+
+    name: str = ""
+    downward_api: DownwardAPI | None = msgspec.field(name="downwardAPI", default=None)
+    empty_dir: dict[str, Any] | None = None
+
+
 class PodSpec(_Struct, frozen=True):
     """spec of a pod."""
 
@@ -151,6 +199,8 @@ class PodSpec(_Struct, frozen=True):
     overhead: dict[str, str] = {}
     resources: Resources | None = None  # pod-level resources
     active_deadline_seconds: int | None = None
+    restart_policy: str = ""
+    volumes: tuple[Volume, ...] = ()
 
     @property
     def required_nodes(self) -> NodeSelector | None:

@@ -1,0 +1,241 @@
+"""What the words of a pod that asks for a share by itself mean (``share_words``).
+
+The same rules hold as for a GPUJob, and say the same. A pod with problems is refused where a policy
+can do so, and else waits and is told. Called by whoever makes such a pod ours, and by the state.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from gpu_scheduler.api import rules
+from gpu_scheduler.api.gpujob import Isolation, JobType
+from gpu_scheduler.api.names import (
+    ASK_CONTAINER,
+    ASK_DEVICES,
+    ASK_GPU,
+    ASK_ISOLATION,
+    ASK_MEMORY,
+    ASK_MODELS,
+    ASK_PRIORITY,
+    ASK_TIME_LIMIT,
+    ASK_TYPE,
+    ASKED,
+    GANG_SIZE,
+    LABEL_GANG,
+    RESOURCE_MIB,
+    RESOURCE_MILLI,
+)
+from gpu_scheduler.api.numbering import FIRST_INIT
+from gpu_scheduler.api.problem import Problem
+from gpu_scheduler.api.rule import broken
+from gpu_scheduler.api.share_words import EITHER, NOWHERE, Words
+from gpu_scheduler.core.model.request import DeviceRequest
+from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, MOST_MIB, milli_from_gpu
+from gpu_scheduler.core.quantity import whole
+
+MOST_CONTAINERS = 16  # of a pod that get GPUs, as of a GPUJob
+_MOST_DEVICES = 64  # of one node
+_MOST_GPUS = 1024  # of one pod
+_MOST_MODELS = 16
+_MOST_GANG = rules.MAX_GANG_PODS
+_MOST_SECONDS = 2**31 - 1
+_NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
+_AMOUNTS = {
+    ASK_GPU: "a share of one GPU (0.5), or whole GPUs (2)",
+    ASK_MEMORY: "device memory (8Gi)",
+    RESOURCE_MILLI: "thousandths of a GPU (500)",
+    RESOURCE_MIB: "MiB of device memory (8192)",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ShareRequest:
+    """What is asked for.
+
+    Attributes:
+        devices: by container, in the order of their numbers.
+        models: accepted parts of product names, lower case; empty = any.
+        type: None where the pod's restart policy decides.
+        priority: 0 to 100.
+        time_limit_seconds: None = none.
+        isolation: None = as the installation says.
+        gang: name of the group that starts together; empty = the pod is alone.
+        gang_size: how many pods that group has.
+    """
+
+    devices: tuple[DeviceRequest, ...]
+    models: tuple[str, ...] = ()
+    type: JobType | None = None
+    priority: int = 50
+    time_limit_seconds: int | None = None
+    isolation: Isolation | None = None
+    gang: str = ""
+    gang_size: int = 0
+
+
+def request_of(
+    said: Words, labels: Mapping[str, str], annotations: Mapping[str, str]
+) -> ShareRequest | tuple[Problem, ...]:
+    """What is meant, or everything that is wrong with it.
+
+    Args:
+        said: what the pod says of devices; not empty.
+        labels: of the pod.
+        annotations: of the pod.
+    """
+    found = tuple(_problems(said, labels, annotations))
+    if found:
+        return found
+    kind, isolation = annotations.get(ASK_TYPE), annotations.get(ASK_ISOLATION)
+    limit = annotations.get(ASK_TIME_LIMIT)
+    return ShareRequest(
+        devices=tuple(_devices(number, keys) for number, keys in sorted(said.items())),
+        models=_models(annotations),
+        type=None if kind is None else JobType(kind),
+        priority=int(annotations.get(ASK_PRIORITY, "50")),
+        time_limit_seconds=None if limit is None else int(limit),
+        isolation=None if isolation is None else Isolation(isolation),
+        gang=labels.get(LABEL_GANG, ""),
+        gang_size=int(annotations.get(GANG_SIZE, "0")) if LABEL_GANG in labels else 0,
+    )
+
+
+def field_of(number: int, key: str) -> str:
+    """Where a word stands: in the limits of a container, or in an annotation."""
+    if key not in (RESOURCE_MILLI, RESOURCE_MIB):
+        return _note(key)
+    kind, index = (
+        ("initContainers", number - FIRST_INIT) if number >= FIRST_INIT else ("containers", number)
+    )
+    return f"spec.{kind}[{index}].resources.limits[{key}]"
+
+
+def _note(key: str) -> str:
+    return f"metadata.annotations[{key}]"
+
+
+def _problems(
+    said: Words, labels: Mapping[str, str], annotations: Mapping[str, str]
+) -> Iterator[Problem]:
+    if len(said) > MOST_CONTAINERS:
+        yield Problem("spec.containers", f"{len(said)} ask for GPUs; at most {MOST_CONTAINERS} can")
+    for number, keys in sorted(said.items()):
+        yield from _of_container(number, keys)
+    yield from _named(annotations, ASK_TYPE, JobType)
+    yield from _named(annotations, ASK_ISOLATION, Isolation)
+    yield from _count(annotations, ASK_PRIORITY, 0, 100, "higher goes first")
+    yield from _count(annotations, ASK_TIME_LIMIT, 1, _MOST_SECONDS, "in seconds")
+    models = _models(annotations)
+    if ASK_MODELS in annotations and not 0 < len(models) <= _MOST_MODELS:
+        yield Problem(
+            _note(ASK_MODELS), f"write 1 to {_MOST_MODELS} models with commas between, like A100"
+        )
+    if LABEL_GANG in labels:
+        if GANG_SIZE not in annotations:
+            yield Problem(
+                _note(GANG_SIZE),
+                f"is missing: how many pods the gang {labels[LABEL_GANG]} has, for example 4",
+            )
+        yield from _count(annotations, GANG_SIZE, 1, _MOST_GANG, "pods that start together")
+    elif GANG_SIZE in annotations:
+        yield Problem(
+            f"metadata.labels[{LABEL_GANG}]",
+            f"is missing: {GANG_SIZE} goes with the name of a gang, which all of its pods have",
+        )
+
+
+def _of_container(number: int, keys: Mapping[str, str]) -> Iterator[Problem]:
+    if number == NOWHERE:
+        yield Problem(_note(ASK_CONTAINER), "no container of the pod has this name")
+        return
+    amounts = [key for key in _AMOUNTS if key in keys]
+    if not amounts or not keys.keys() <= {*_AMOUNTS, ASK_DEVICES}:
+        yield Problem(_note(ASKED), "is the scheduler's own; remove it and ask by its keys")
+        return
+    if len(amounts) > 1:
+        yield Problem(
+            field_of(number, amounts[1]),
+            f"asks a second time beside {amounts[0]}; say how much in one place",
+        )
+        return
+    key = amounts[0]
+    field, word = field_of(number, key), keys[key]
+    if EITHER in word and key == ASK_GPU:
+        yield Problem(
+            f"metadata.labels[{key}]", f"and the annotation say {word}; say how much in one place"
+        )
+        return
+    wrong = tuple(_of_amount(key, word, field))
+    yield from wrong
+    if ASK_DEVICES in keys:
+        yield from _count(keys, ASK_DEVICES, 1, _MOST_DEVICES, "GPUs of one node")
+        if not wrong and (key == ASK_GPU and Decimal(word) >= 1):
+            yield Problem(_note(ASK_DEVICES), f"goes with a share below 1; write {ASK_GPU}: 2")
+
+
+def _of_amount(key: str, word: str, field: str) -> Iterator[Problem]:
+    if key == ASK_MEMORY:
+        yield from broken(rules.GPU_MEMORY, word, field)
+    elif key == ASK_GPU:
+        if not _NUMBER.fullmatch(word):
+            yield Problem(field, f"{word!r} is no number; write {_AMOUNTS[key]}")
+        elif Decimal(word) > _MOST_GPUS:
+            yield Problem(field, f"at most {_MOST_GPUS} GPUs")
+        else:
+            yield from broken(rules.GPU, Decimal(word), field)
+    elif (number := _whole(word)) is None or number < 1:
+        yield Problem(field, f"{word!r} must be a whole number above 0: {_AMOUNTS[key]}")
+    elif key == RESOURCE_MIB and number > MOST_MIB:
+        yield Problem(field, f"at most {MOST_MIB}, more than any GPU has")
+    elif key == RESOURCE_MILLI and number > _MOST_GPUS * DEVICE_MILLI:
+        yield Problem(field, f"at most {_MOST_GPUS * DEVICE_MILLI}")
+    elif key == RESOURCE_MILLI and number > DEVICE_MILLI and number % DEVICE_MILLI:
+        yield Problem(field, "above 1000 only whole GPUs, such as 2000")
+
+
+def _named(
+    annotations: Mapping[str, str], key: str, names: type[JobType] | type[Isolation]
+) -> Iterator[Problem]:
+    allowed = [each.value for each in names]
+    if key in annotations and annotations[key] not in allowed:
+        yield Problem(_note(key), f"{annotations[key]!r} is unknown; write {' or '.join(allowed)}")
+
+
+def _count(
+    words: Mapping[str, str], key: str, least: int, most: int, what: str
+) -> Iterator[Problem]:
+    if key not in words:
+        return
+    number = _whole(words[key])
+    if number is None or not least <= number <= most:
+        yield Problem(
+            _note(key), f"{words[key]!r} must be a whole number, {least} to {most}: {what}"
+        )
+
+
+def _whole(word: str) -> int | None:
+    """A number that is written as people write one: digits alone."""
+    plain = word.isascii() and word.isdecimal() and len(word) <= 10
+    return int(word) if plain and (word == "0" or word[0] != "0") else None
+
+
+def _models(annotations: Mapping[str, str]) -> tuple[str, ...]:
+    parts = (part.strip().lower() for part in annotations.get(ASK_MODELS, "").split(","))
+    return tuple(dict.fromkeys(part for part in parts if part))
+
+
+def _devices(number: int, keys: Mapping[str, str]) -> DeviceRequest:
+    count = int(keys.get(ASK_DEVICES, "1"))
+    if RESOURCE_MIB in keys:
+        return DeviceRequest(number, count, 0, int(keys[RESOURCE_MIB]))
+    if ASK_MEMORY in keys:
+        return DeviceRequest(number, count, 0, -(-whole(keys[ASK_MEMORY]) // MIB))
+    if RESOURCE_MILLI in keys:
+        milli = int(keys[RESOURCE_MILLI])
+    else:
+        milli = milli_from_gpu(keys[ASK_GPU])
+    if milli >= DEVICE_MILLI:
+        return DeviceRequest(number, milli // DEVICE_MILLI, DEVICE_MILLI)
+    return DeviceRequest(number, count, milli)

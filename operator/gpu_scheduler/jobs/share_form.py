@@ -1,0 +1,147 @@
+"""Whether a pod that asks by itself has all that makes it ours, and nothing that undoes it.
+
+Where no policy is served, and whoever wrote the pod, it gets no device before this is so: variables
+from their annotations and once, files, the library from our image, and ``void`` for everybody else.
+What others add is theirs, as long as it touches none of that. Compared with what ``equip`` makes.
+Called by the operator for pods that wait.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from gpu_scheduler.api.names import (
+    ASK_ISOLATION,
+    CAP_CONTAINER,
+    CAP_PREFIX,
+    CAP_VOLUME,
+    VISIBLE_DEVICES,
+    VOID,
+    devices_annotation,
+    files_volume,
+    memory_mib_annotation,
+)
+from gpu_scheduler.api.pod_env import from_annotation
+from gpu_scheduler.api.share_request import ShareRequest
+from gpu_scheduler.jobs import cap, volume
+from gpu_scheduler.jobs.cap import CapImage
+from gpu_scheduler.jobs.conflicts import Where, mount_problems
+from gpu_scheduler.jobs.env import MEMORY_LIMIT_MIB
+from gpu_scheduler.kube.objects import Container, EnvVar, Pod, Volume, VolumeMount
+
+_NONE = EnvVar(VISIBLE_DEVICES, VOID)
+_WHERE = Where("spec", f"the annotation {ASK_ISOLATION}")
+_WAY_OUT = (
+    "; delete the pod, so that its controller makes it anew, or make it with gpu-scheduler render"
+)
+
+
+def lacks(pod: Pod, request: ShareRequest, image: CapImage | None) -> str:
+    """What a pod lacks, as a sentence; empty = nothing. ``image``: brings libgpucap; None: no."""
+    found = next(_missing(pod, request, image), "")
+    return f"{found}{_WAY_OUT}" if found else ""
+
+
+def _missing(pod: Pod, request: ShareRequest, image: CapImage | None) -> Iterator[str]:
+    slots = {each.container: slot for slot, each in enumerate(request.devices)}
+    yield from _volumes(pod, slots, image)
+    seen = set[int]()
+    delivered = False
+    for field, container in _containers(pod):
+        if container.name == CAP_CONTAINER and _is_installer(container, image):
+            delivered = True
+            continue
+        told = [entry for entry in container.env if entry.name == VISIBLE_DEVICES]
+        if len(told) != 1:
+            yield f"{field}.env: {VISIBLE_DEVICES} must stand there once: void without a GPU"
+            continue
+        if any(entry.name.startswith(CAP_PREFIX) for entry in container.env):
+            yield f"{field}.env: variables that begin with {CAP_PREFIX} are the scheduler's"
+        number = _number(told[0], slots)
+        if number is None:
+            if told[0] != _NONE:
+                yield f"{field}.env: {VISIBLE_DEVICES} must be void in a container without a GPU"
+            for mount in container.volume_mounts:
+                if mount.name == CAP_VOLUME or mount.name in map(files_volume, slots):
+                    yield f"{field}.volumeMounts: {mount.name} is for containers with a GPU"
+            continue
+        if number in seen:
+            yield f"{field}.env: another container has these GPUs already"
+        seen.add(number)
+        yield from _gpu_container(field, container, number, slots[number], image)
+    if image is not None and not delivered:
+        yield f"spec.initContainers: {CAP_CONTAINER} with image {image.name} is missing"
+    if missing := slots.keys() - seen:
+        yield f"spec.containers: none has the GPUs of number {min(missing)} in its env"
+
+
+def _gpu_container(
+    field: str, container: Container, number: int, slot: int, image: CapImage | None
+) -> Iterator[str]:
+    limit = _variable(MEMORY_LIMIT_MIB, memory_mib_annotation(number))
+    if [entry for entry in container.env if entry.name == MEMORY_LIMIT_MIB] != [limit]:
+        yield f"{field}.env: {MEMORY_LIMIT_MIB} must stand there once, from its annotation"
+    rest = list(container.volume_mounts)
+    for each in (volume.mount(number), *(cap.mounts(slot) if image is not None else ())):
+        ours = msgspec.convert(each, VolumeMount)
+        if ours not in rest:
+            yield f"{field}.volumeMounts: {ours.mount_path} is missing"
+        else:
+            rest.remove(ours)
+    if other := next((m for m in rest if m.name in (CAP_VOLUME, files_volume(number))), None):
+        yield f"{field}.volumeMounts: {other.name} is mounted a second time"
+    theirs = {"volumeMounts": [_json(mount) for mount in rest]}
+    yield from map(str, mount_problems(field, theirs, image is not None, _WHERE))
+
+
+def _volumes(pod: Pod, slots: Mapping[int, int], image: CapImage | None) -> Iterator[str]:
+    wanted = [volume.downward_volume(number) for number in slots]
+    if image is not None:
+        wanted.append(cap.volume())
+    for each in wanted:
+        if msgspec.convert(each, Volume) not in pod.spec.volumes:
+            yield f"spec.volumes: {each['name']} is missing, or is another one"
+
+
+def _containers(pod: Pod) -> Iterator[tuple[str, Container]]:
+    for kind, containers in (
+        ("initContainers", pod.spec.init_containers),
+        ("containers", pod.spec.containers),
+    ):
+        for index, container in enumerate(containers):
+            yield f"spec.{kind}[{index}]", container
+
+
+def _is_installer(container: Container, image: CapImage | None) -> bool:
+    """Whether it is ours: of any version, since a pod may wait while another is installed."""
+    if image is None:
+        return False
+    ours = msgspec.convert(cap.init_container(image, {}, {}), Container)
+    mounts = [mount for mount in container.volume_mounts if mount.name == CAP_VOLUME]
+    return (
+        _repository(container.image) == _repository(image.name)
+        and (container.command, container.args) == (ours.command, ours.args)
+        and tuple(mounts) == ours.volume_mounts
+        and [entry for entry in container.env if entry.name == VISIBLE_DEVICES] == [_NONE]
+    )
+
+
+def _repository(image: str) -> str:
+    """An image's name without tag and digest."""
+    head, slash, last = image.partition("@")[0].rpartition("/")
+    return f"{head}{slash}{last.partition(':')[0]}"
+
+
+def _number(told: EnvVar, slots: Mapping[int, int]) -> int | None:
+    """Which container of the ledger this is, by the annotation that its devices come from."""
+    sources = {_variable(VISIBLE_DEVICES, devices_annotation(number)): number for number in slots}
+    return sources.get(told)
+
+
+def _variable(name: str, annotation: str) -> EnvVar:
+    return msgspec.convert(from_annotation(name, annotation), EnvVar)
+
+
+def _json(mount: VolumeMount) -> dict[str, Any]:
+    return {"name": mount.name, "mountPath": mount.mount_path, "readOnly": mount.read_only}

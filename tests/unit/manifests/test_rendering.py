@@ -1,0 +1,101 @@
+"""``gpu-scheduler render``: pods of any kind, and the rest as it was."""
+
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from gpu_scheduler.jobs.cap import CapImage
+from gpu_scheduler.jobs.share import Installation
+from gpu_scheduler.main import app
+from gpu_scheduler.manifests.rendering import RenderError, rendered
+
+Json = dict[str, Any]
+GIVEN = Installation(CapImage("scheduler:1"))
+TEMPLATE: Json = {
+    "metadata": {"labels": {"gpu-scheduler.io/gpu": "0.5"}},
+    "spec": {"containers": [{"name": "main", "image": "x"}]},
+}
+
+
+def manifest(kind: str, **spec: Any) -> Json:
+    return {"apiVersion": "v1", "kind": kind, "metadata": {"name": "it"}, "spec": spec}
+
+
+KINDS: dict[str, tuple[Json, tuple[Any, ...]]] = {
+    "Deployment": (manifest("Deployment", template=TEMPLATE), ("spec", "template")),
+    "CronJob": (
+        manifest("CronJob", jobTemplate={"spec": {"template": TEMPLATE}}),
+        ("spec", "jobTemplate", "spec", "template"),
+    ),
+    "RayCluster": (
+        manifest("RayCluster", workerGroupSpecs=[{"replicas": 2, "template": TEMPLATE}]),
+        ("spec", "workerGroupSpecs", 0, "template"),
+    ),
+    "PyTorchJob": (
+        manifest("PyTorchJob", pytorchReplicaSpecs={"Worker": {"template": TEMPLATE}}),
+        ("spec", "pytorchReplicaSpecs", "Worker", "template"),
+    ),
+    "Pod": ({"kind": "Pod", **TEMPLATE}, ()),
+    "List": ({"kind": "List", "items": [{"kind": "Pod", **TEMPLATE}]}, ("items", 0)),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pods_are_found_wherever_they_stand(kind: str) -> None:
+    document, path = KINDS[kind]
+    found = yaml.safe_load(rendered(yaml.safe_dump(document), GIVEN))
+    for step in path:
+        found = found[step]
+    spec = found["spec"]
+    assert spec["runtimeClassName"] == "nvidia"
+    assert ("schedulingGates" in spec) is (kind in ("Pod", "List"))
+
+
+def test_what_does_not_ask_stays_as_it_was() -> None:
+    documents = [
+        manifest("Deployment", template={"spec": TEMPLATE["spec"]}),
+        {
+            "apiVersion": "gpu-scheduler.io/v1alpha1",
+            "kind": "GPUJob",
+            "spec": {"template": TEMPLATE},
+        },
+        {"kind": "ConfigMap", "data": {"a": "b"}},
+        ["no", "manifest"],
+        "text",
+    ]
+    text = rendered(yaml.safe_dump_all(documents), GIVEN)
+    assert list(yaml.safe_load_all(text)) == documents
+
+
+def test_rendering_again_changes_nothing() -> None:
+    once = rendered(yaml.safe_dump(KINDS["Deployment"][0]), GIVEN)
+    assert rendered(once, GIVEN) == once
+
+
+def test_each_problem_is_a_line_with_file_object_and_field() -> None:
+    bad = {**TEMPLATE, "metadata": {"annotations": {"gpu-scheduler.io/gpu": "1.5"}}}
+    with pytest.raises(RenderError) as error:
+        rendered(yaml.safe_dump(manifest("Deployment", template=bad)), GIVEN, "web.yaml")
+    (line,) = error.value.problems
+    assert line.startswith("web.yaml: Deployment it: spec.template.metadata.annotations[")
+    assert "whole numbers" in line
+
+
+def test_the_command(tmp_path: Any) -> None:
+    good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
+    good.write_text(yaml.safe_dump(KINDS["Deployment"][0]))
+    bad.write_text("a: [")
+    ran = CliRunner().invoke(app, ["render", "-f", str(good), "-f", str(good), "--image", "i:2"])
+    assert ran.exit_code == 0, ran.output
+    found = list(yaml.safe_load_all(ran.stdout))
+    assert len(found) == 2
+    assert found[0]["spec"]["template"]["spec"]["initContainers"][0]["image"] == "i:2"
+    ran = CliRunner().invoke(app, ["render", "-f", str(good), "-f", str(bad), "-f", "absent"])
+    assert ran.exit_code == 1
+    assert ran.stdout == ""
+    assert "bad.yaml" in ran.stderr and "absent" in ran.stderr
+    piped = CliRunner().invoke(app, ["render", "-f", "-"], input=good.read_text())
+    assert piped.exit_code == 0
+    assert CliRunner().invoke(app, ["render", "-f", "-", "--isolation", "no"]).exit_code == 2
