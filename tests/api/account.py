@@ -17,7 +17,13 @@ CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 RELEASE = "gpu-scheduler"  # also its namespace, and the account's name
 NAMESPACE = f"/api/v1/namespaces/{RELEASE}"
 IMAGE = ("example/operator", "v1")
-OF_PEOPLE = {"admission-agent.yaml", "admission-devices.yaml", "admission-sweeps.yaml"}
+OF_PEOPLE = {
+    "admission-agent.yaml",
+    "admission-devices.yaml",
+    "admission-share-requests.yaml",
+    "admission-shares.yaml",
+    "admission-sweeps.yaml",
+}
 OTHERS = ("serviceaccount", "rbac-operator", "rbac-holders", "priorityclass")
 VALUES = (
     "admission.trustedUsers={admin}",  # tests write allocations to play somebody else

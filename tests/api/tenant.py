@@ -67,6 +67,10 @@ class Tenant:
     def delete(self) -> None:
         """Remove everything and wait until its GPUs are free again."""
         self.admin.send("DELETE", f"{self._jobs}")
+        self.admin.send("DELETE", f"/apis/apps/v1/namespaces/{self.name}/deployments")
+        for pod in self.pods():
+            if "gpu-scheduler.io/share" in pod["metadata"].get("labels", {}):
+                self.admin.send("DELETE", f"{self._pods}/{pod['metadata']['name']}")
         until(lambda: not self.pods(), f"the pods of {self.name} are gone", 60)
         self.admin.send("DELETE", f"{GROUP}/gpuprojects/{self.name}")
         self.admin.send("DELETE", f"/api/v1/namespaces/{self.name}")
@@ -149,6 +153,10 @@ class Tenant:
             lambda: f"{job} has {pods} placed pods; status {json.dumps(self.status(job))}",
             seconds,
         )
+
+    @property
+    def _pods(self) -> str:
+        return f"/api/v1/namespaces/{self.name}/pods"
 
     @property
     def _jobs(self) -> str:

@@ -19,11 +19,20 @@ fraction of going through their entries, however many somebody put in.
 && dyn(object.metadata.annotations) == dyn(oldObject.metadata.annotations))
 {{- end }}
 
-{{/* Keys of our annotations that a request sets or changes; a template's default gives nothing. */}}
+{{/* Annotations with which a pod asks for a share by itself: words of its user, and what they were made into. */}}
+{{- define "gpu-scheduler.cel.asks" -}}
+['gpu', 'gpu-memory', 'gpu-devices', 'gpu-container', 'gpu-models', 'type', 'priority', 'isolation', 'time-limit', 'gang-size', 'asked']
+{{- end }}
+
+{{/*
+Keys of our annotations that a request sets or changes; a template's default gives nothing, and what a new pod
+asks for is its user's word.
+*/}}
 {{- define "gpu-scheduler.cel.written" -}}
 (has(object.metadata.annotations) && !{{ include "gpu-scheduler.cel.sameAnnotations" . }} ? object.metadata.annotations.filter(k, k.startsWith('gpu-scheduler.io/')
 && (request.operation == 'CREATE'
 ? !(object.metadata.annotations[k] == 'void' && k.matches('^gpu-scheduler[.]io/c[0-9]+-devices$'))
+&& !(k.substring(17) in {{ include "gpu-scheduler.cel.asks" . }})
 : k != 'gpu-scheduler.io/checkpointed-at' && !(has(oldObject.metadata.annotations) && k in oldObject.metadata.annotations
 && oldObject.metadata.annotations[k] == object.metadata.annotations[k]))) : [])
 {{- end }}

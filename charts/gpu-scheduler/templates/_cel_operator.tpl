@@ -40,10 +40,11 @@ heard of counts as changed.
 || (has({{ .of }}.schedulingGates) && {{ .of }}.schedulingGates.exists(g, g.name == 'gpu-scheduler.io/placement')))
 {{- end }}
 
-{{/* The pod as it was is a Job's, and waits for us or was placed by us. */}}
+{{/* The pod as it was is a Job's, or asks by itself, and waits for us or was placed by us. */}}
 {{- define "gpu-scheduler.cel.ourPod" -}}
-(has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(o, o.kind == 'Job'
-&& o.apiVersion == 'batch/v1' && has(o.controller) && o.controller)
+(((has(oldObject.metadata.ownerReferences) && oldObject.metadata.ownerReferences.exists(o, o.kind == 'Job'
+&& o.apiVersion == 'batch/v1' && has(o.controller) && o.controller))
+|| (has(oldObject.metadata.annotations) && 'gpu-scheduler.io/asked' in oldObject.metadata.annotations))
 && ({{ include "gpu-scheduler.cel.waitsForUs" (dict "of" "oldObject.spec") }}
 || (has(oldObject.metadata.annotations) && 'gpu-scheduler.io/allocation' in oldObject.metadata.annotations)))
 {{- end }}
@@ -69,10 +70,11 @@ which has a parameter and cannot look at everything, sees all of them.
 || (has(object.spec.schedulingGates) && dyn(object.spec.schedulingGates) == dyn(oldObject.spec.schedulingGates))))
 {{- end }}
 
-{{/* A pod's conditions (of .of) without those that we write. */}}
+{{/* A pod's conditions (of .of) without those that we write: of one without a node also why it has none. */}}
 {{- define "gpu-scheduler.cel.foreignConditions" -}}
 (has({{ .of }}.status.conditions) ? dyn({{ .of }}.status.conditions).filter(c, c.type != 'DisruptionTarget'
-&& !c.type.startsWith('gpu-scheduler.io/')) : [])
+&& !c.type.startsWith('gpu-scheduler.io/') && !(c.type == 'PodScheduled' && c.status == 'False'
+&& (!has(oldObject.spec.nodeName) || oldObject.spec.nodeName == ''))) : [])
 {{- end }}
 
 {{/* Why a pod failed. */}}

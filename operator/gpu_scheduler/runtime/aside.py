@@ -105,7 +105,7 @@ class Aside:
         """What of the object makes it worth another trial when it changes; None: it is gone."""
         state = self._state
         if suspect.kind is Kind.JOB:
-            job = state.gpujobs.get(JobKey(suspect.name))
+            job = state.work(JobKey(suspect.name))
             if job is not None:
                 return job.uid, job.generation
             return suspect.name if _holds_without_a_job(state, suspect.name) else None
@@ -129,8 +129,9 @@ class Aside:
         """What is said of it may have changed."""
         state = self._state
         state.replan(wake=False)
-        if suspect.kind is Kind.JOB and suspect.name in state.gpujobs:
-            state.touch(JobKey(suspect.name))
+        key = JobKey(suspect.name)
+        if suspect.kind is Kind.JOB and state.work(key) is not None:
+            state.touch(key)
 
 
 def _holds_without_a_job(state: ClusterState, key: str) -> bool:

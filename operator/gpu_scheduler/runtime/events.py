@@ -22,6 +22,7 @@ from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.pods import PodRecord
 
 log = logging.getLogger(__name__)
 
@@ -45,6 +46,11 @@ class Subject:
     def of_job(cls, job: GPUJobRecord) -> "Subject":
         """A GPUJob."""
         return cls("GPUJob", job.namespace, job.name, job.uid)
+
+    @classmethod
+    def of_pod(cls, pod: PodRecord) -> "Subject":
+        """A pod, for what concerns one without a GPUJob."""
+        return cls("Pod", pod.namespace, pod.name, pod.uid)
 
 
 class Events:
@@ -110,7 +116,7 @@ class Events:
             "kind": "Event",
             "metadata": {"name": f"{subject.name[:200]}.{secrets.token_hex(8)}"},
             "involvedObject": {
-                "apiVersion": "v1" if subject.kind == "Node" else API_VERSION,
+                "apiVersion": "v1" if subject.kind in ("Node", "Pod") else API_VERSION,
                 "kind": subject.kind,
                 "namespace": subject.namespace,
                 "name": subject.name,

@@ -76,7 +76,7 @@ class FailedPlacements:
     def check(self) -> None:
         """Evict what hangs for too long, and mark what could not be marked before."""
         now = self._clock()
-        self._state.waiting.forgive_all_but(self._state.gpujobs)
+        self._state.waiting.forget_failures(lambda key: self._state.work(key) is None)
         try:
             overbooked.relieve(self._state, self._evictor)
         except Exception:
@@ -135,8 +135,8 @@ class FailedPlacements:
         return pod.unschedulable is not None or not self._state.ledger.has_node(pod.node)
 
     def _unstick(self, pod: PodRecord) -> None:
-        if self._evictor.handles(pod.uid):
-            return
+        if self._evictor.handles(pod.uid) or (pod.share is not None and not pod.share.controlled):
+            return  # a pod that nobody makes again would be lost: its user decides
         why = pod.unschedulable.message if pod.unschedulable else "the node is gone"
         message, key = f"{pod.name} cannot start on {pod.node}: {why}", self._state.job_of(pod)
         if key is not None and not self._evictor.has_told(pod.uid):

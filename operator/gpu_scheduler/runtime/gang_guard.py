@@ -109,7 +109,7 @@ class GangGuard:
         return len(waiting.pods) >= gang.missing > 0 and any(map(holds, pods))
 
     def _gang(self, key: JobKey) -> GPUJobRecord | None:
-        job = self._state.gpujobs.get(key)
+        job = self._state.work(key)
         return job if job is not None and job.spec is not None and is_gang(job.spec) else None
 
     def _release(

@@ -11,6 +11,7 @@ from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.states import event_kind
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.custom_resources import GPUJOBS
@@ -19,6 +20,7 @@ from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.protection import Watched
 from gpu_scheduler.runtime.states import Known
 from gpu_scheduler.runtime.status import gpujob_status
+from gpu_scheduler.runtime.status_writer import merged
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 
@@ -93,10 +95,11 @@ class JobStatuses:
         job = self._state.gpujobs.get(JobKey(key))
         return job is not None and not job.status.get("phase")
 
-    def path(self, key: str) -> str:
+    def write(self, key: str, uid: str, patch: Told) -> Write:
         """See ``Statuses``."""
         job = self._state.gpujobs[JobKey(key)]
-        return of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name, "status")
+        path = of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name, "status")
+        return merged(path, uid, patch)
 
     def prepare(self) -> None:
         """Nothing: each is worked out by itself."""

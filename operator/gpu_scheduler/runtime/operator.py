@@ -12,12 +12,15 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
+from gpu_scheduler.api.gpujob import Isolation
 from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, LABEL_JOB
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.jobs.placeholder import SLEEP, PlaceholderSettings
+from gpu_scheduler.jobs.share import Installation
+from gpu_scheduler.jobs.share_form import lacks
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod, ResourceQuota
@@ -59,6 +62,7 @@ from gpu_scheduler.runtime.overcap import OverCap
 from gpu_scheduler.runtime.overdue import Overdue
 from gpu_scheduler.runtime.placeholder_pods import Keeping, PlaceholderPods
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
+from gpu_scheduler.runtime.pod_conditions import PodConditions
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.project_status import ProjectStatuses
 from gpu_scheduler.runtime.queue import WorkQueue
@@ -180,14 +184,17 @@ class Operator:
             ),
             clock=clock,
         )
+        cap_image = (
+            CapImage(settings.cap_image, settings.cap_pull_policy) if settings.cap_image else None
+        )
+        given = Installation(cap_image, Isolation(settings.isolation))
+        self.state.lacks = lambda pod, asked: lacks(pod, asked, given.image_for(asked.isolation))
         acceptance = Acceptance(
             client,
             placement=settings.placement,
             runtime_class=settings.runtime_class,
             isolation=settings.isolation,
-            cap_image=CapImage(settings.cap_image, settings.cap_pull_policy)
-            if settings.cap_image
-            else None,
+            cap_image=cap_image,
             clock=clock,
         )
         accepting = Accepting(self.state, acceptance, clock=clock)
@@ -215,6 +222,7 @@ class Operator:
                     numbers=self.plan.numbers,
                     finished=self.queue.add,
                 ),
+                PodConditions(self.state, self.events, lambda: self.plan.waits, clock=clock),
                 ProjectStatuses(self.state, self.plan),
                 ClassStatuses(self.state),
             ),

@@ -309,7 +309,7 @@ class Planning:
     def _waits_aside(self, given: PlanInput, gone: set[Suspect]) -> dict[JobKey, Wait]:
         """What is said of jobs that are set aside, and of those of a project that is."""
         keys = {JobKey(each.name) for each in gone if each.kind is Kind.JOB}
-        waits = {key: self._aside.job(key) for key in keys if key in self._state.gpujobs}
+        waits = {key: self._aside.job(key) for key in keys if self._state.work(key)}
         for job in given.jobs:
             if why := self._aside.project(job.project):
                 waits[job.key] = f"GPUProject {job.project} is {why}"

@@ -146,7 +146,7 @@ class Preemption:
 
     def _lives(self, key: JobKey, uid: str) -> bool:
         """Whether the GPUJob is still that one, and not a later one of its name."""
-        job = self._state.gpujobs.get(key)
+        job = self._state.work(key)
         return job is not None and job.uid == uid
 
     def _expire(self) -> None:
@@ -162,3 +162,6 @@ class Preemption:
         job = self._state.gpujobs.get(key)
         if job is not None:
             self._events.say(Subject.of_job(job), "Normal", reason, message)
+        elif key in self._state.groups:
+            for pod in self._state.records(key):
+                self._events.say(Subject.of_pod(pod), "Normal", reason, message)

@@ -91,6 +91,8 @@ class Starting:
 
     def observe(self, obj: Pod, pod: PodRecord) -> None:
         """A pod changed."""
+        if pod.share is not None:
+            return  # as with every other pod, who made it decides how long it may take
         if pod.stage is Stage.PLACED and pod.bound and pod.allocation and not pod.deleting:
             if pod.uid not in self._slow:
                 age = self._now() - epoch_seconds(pod.started) if pod.started else 0.0

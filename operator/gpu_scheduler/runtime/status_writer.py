@@ -20,8 +20,9 @@ from typing import Any, NoReturn, Protocol
 
 from gpu_scheduler.api.condition import Told
 from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.jobs.write import Write, send
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.client import MERGE_PATCH, Client
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.owners import OwnerBook
@@ -61,8 +62,8 @@ class Statuses(Protocol):
         """Whether its status says nothing yet; such objects go first."""
         ...
 
-    def path(self, key: str) -> str:
-        """Where its status is written."""
+    def write(self, key: str, uid: str, patch: Told) -> Write:
+        """What says it: ``patch`` is what differs of its status."""
         ...
 
     def prepare(self) -> None:
@@ -103,9 +104,10 @@ class BookStatuses:
         """All are written in one look: none has to go first."""
         return False
 
-    def path(self, key: str) -> str:
+    def write(self, key: str, uid: str, patch: Told) -> Write:
         """See ``Statuses``."""
-        return of_group(GROUP, VERSION, self.kind, name=key, subresource="status")
+        path = of_group(GROUP, VERSION, self.kind, name=key, subresource="status")
+        return merged(path, uid, patch)
 
     def trifles(self, most: int) -> Iterable[str]:
         """None of them is."""
@@ -173,6 +175,11 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> dict[str,
     """The merge patch from one status to another: null for what is no longer there."""
     keys = before.keys() | after.keys()
     return {k: after.get(k) for k in sorted(keys) if before.get(k) != after.get(k)}
+
+
+def merged(path: str, uid: str, patch: Told) -> Write:
+    """What differs of a status, put into the one that an object has; nothing of another uid."""
+    return Write("PATCH", path, {"metadata": {"uid": uid}, "status": patch}, MERGE_PATCH)
 
 
 class StatusWriter:
@@ -296,22 +303,22 @@ class StatusWriter:
         if self._clock() < at:
             return heappush(line.later, (at, key, trifles))
         self._note_write(uid)
-        if not await self._patch(statuses.path(key), {"metadata": {"uid": uid}, "status": patch}):
+        if not await self._send(statuses.write(key, uid, patch)):
             line.add([key], trifles=trifles)
         elif statuses.uid(key) == uid:  # and not another one of its name
             statuses.written(key, before, after)
 
-    async def _patch(self, path: str, body: Mapping[str, Any]) -> bool:
+    async def _send(self, write: Write) -> bool:
         try:
-            await self._client.merge_patch(path, body)
+            await send(self._client, write)
         except errors.NotLeader:
             raise
         except errors.NotFound:
             return True  # the watch brings the news
         except errors.Unprocessable as error:  # or another object of that name
-            log.error("status at %s refused: %s", path, error)
+            log.error("status at %s refused: %s", write.path, error)
             return True
         except errors.ApiError as error:
-            log.warning("status at %s not written: %s", path, error)
+            log.warning("status at %s not written: %s", write.path, error)
             return False
         return True

@@ -6,7 +6,7 @@ known of a pod is ignored. ``version`` grows with every change that could alter 
 collects the jobs whose status may have changed. Single-threaded: called from one event loop.
 """
 
-from collections.abc import Iterable, Mapping, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from operator import attrgetter
 
 from gpu_scheduler.core.model.decision import Assignment
@@ -39,8 +39,9 @@ class ClusterState(ClusterView):
         new = self._pods.read(pod)
         if new is None:
             return None
+        self._join(new, pod)
         new = without_stranger(new, self.jobs.get(new.job_uid))
-        self._member_changed(self._pods.upsert(new))
+        self._left(self._pods.upsert(new))
         if new.stage is Stage.ENDED or new.node:
             self._assumed.pop(new.uid, None)
         self.replan(charge(self.ledger, new, pod) | self._seat(new, pod))
@@ -107,7 +108,7 @@ class ClusterState(ClusterView):
         self.give_back(old.owner)
         self._members_changed(old.owner)
         self.replan(self.waiting.disown(uid))
-        self._touched.add(old.owner)
+        self.touch(old.owner)
         return old.owner
 
     def gpujob_changed(self, job: GPUJobRecord) -> None:
@@ -119,7 +120,7 @@ class ClusterState(ClusterView):
             self.waiting.forget_job(job.key)
             self.give_back(job.key)
             self.replan()
-            self._touched.add(job.key)
+            self.touch(job.key)
             for own in self.job_book.claims(job.key):
                 self._judge_job(own)
                 self._occupy_by(own.uid)
@@ -156,7 +157,7 @@ class ClusterState(ClusterView):
         """Plan pods of a GPUJob before they exist; ``templates``: by role, None = not any more."""
         job.templates = templates
         self.waiting.set_open(job.key, templates is not None and not self._is_over(job))
-        self._touched.add(job.key)
+        self.touch(job.key)
         self.replan()
 
     def withhold(self, key: JobKey, why: str, withheld: bool) -> None:
@@ -233,11 +234,19 @@ class ClusterState(ClusterView):
     def touch(self, key: JobKey) -> None:
         """A job's status may be another one, for a reason that is not kept here."""
         self._touched.add(key)
+        if self.waiting.has_pods(key):
+            self._touched_pods[key] = None
 
     def take_touched(self) -> Set[JobKey]:
         """The jobs whose status may be another one, each once."""
         taken = frozenset(self._touched)
         self._touched.clear()
+        return taken
+
+    def take_touched_pods(self) -> Sequence[JobKey]:
+        """The jobs whose waiting pods may be told something else, each once."""
+        taken = tuple(self._touched_pods)
+        self._touched_pods.clear()
         return taken
 
     def replan(self, changes: int = 1, *, wake: bool = True) -> None:
@@ -283,6 +292,28 @@ class ClusterState(ClusterView):
             self.replan(bool(new.moves or old is not None))  # who may move now is another
         return new
 
+    def _join(self, new: PodRecord, pod: Pod) -> None:
+        """Put a pod that asks by itself into its group."""
+        if new.share is None:
+            return
+        problem, request = new.share.problem, new.share.request
+        if request is not None and new.stage is Stage.WAITING:
+            problem = self.lacks(pod, request)
+        own, changed = self._shares.put(pod, new.share, problem)
+        if changed:
+            self.job_book.enter(own)
+            self.waiting.forget_job(own.owner)
+            self.replan()
+
+    def _left(self, old: PodRecord | None) -> None:
+        """A pod is gone, or is another Job's now."""
+        self._member_changed(old)
+        if old is None or old.share is None:
+            return
+        group = self._shares.drop(old.job_uid, old.uid)
+        if group is not None:
+            self.job_book.leave(group.uid)
+
     def _drop_pod(self, uid: PodUID, *, gone: bool) -> None:
         old = self._pods.drop(uid, gone=gone)
         self._assumed.pop(uid, None)
@@ -290,10 +321,10 @@ class ClusterState(ClusterView):
         self.running_pods.forget(uid)
         waited, held = self.waiting.drop(uid), self.ledger.release_pod(uid)
         self.replan(waited | held | self._neighbours.drop(uid))
-        self._member_changed(old)
+        self._left(old)
 
     def _member_changed(self, pod: PodRecord | None) -> bool:
-        """Whether it is one of a GPUJob."""
+        """Whether it is one of a GPUJob, or of a group."""
         key = self.job_of(pod) if pod is not None else None
         if key is not None:
             self._members_changed(key)
@@ -301,7 +332,7 @@ class ClusterState(ClusterView):
 
     def _members_changed(self, key: JobKey) -> None:
         self.waiting.members_changed(key)
-        self._touched.add(key)
+        self.touch(key)
 
     def _touch_pods(self, pods: Iterable[PodUID]) -> None:
         known = (self.pods[uid] for uid in pods if uid in self.pods)
@@ -327,11 +358,11 @@ class ClusterState(ClusterView):
     def _occupy(self, pod: PodRecord) -> None:
         """Tell the planner what a pod holds, or that it holds nothing."""
         held = self.ledger.held(pod.uid)
-        job, project = self.gpujob_of(pod), self.projects.owner(pod.namespace)
+        job, project = self.work_of(pod), self.projects.owner(pod.namespace)
         if held is None or not held.grants or pod.uid in self._assumed:
             self.running_pods.drop(pod.uid)
-        elif job is None:
-            self.running_pods.put(running_pod(pod, held, None, project))
+        elif job is None or pod.share is not None:
+            self.running_pods.put(running_pod(pod, held, job, project))
         else:
             self.running_pods.hold(pod, held, self.jobs[pod.job_uid], job, project)
 

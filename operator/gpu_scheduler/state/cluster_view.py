@@ -10,10 +10,12 @@ from functools import partial
 
 from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.api.parts import is_gang
+from gpu_scheduler.api.share_request import ShareRequest
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, ProjectName, WaitingJob
 from gpu_scheduler.core.quota import ceiling_milli
+from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.classes import ClassBook
 from gpu_scheduler.state.decisions import Decisions
 from gpu_scheduler.state.gangs import gang_of
@@ -27,6 +29,7 @@ from gpu_scheduler.state.pod_book import PodBook
 from gpu_scheduler.state.pods import PodRecord
 from gpu_scheduler.state.projects import ProjectBook
 from gpu_scheduler.state.running_pods import RunningPodBook
+from gpu_scheduler.state.shares import ShareGroups
 from gpu_scheduler.state.unmade import UnmadePod, unmade_pods
 from gpu_scheduler.state.waiting import PendingPods
 from gpu_scheduler.state.window import most_unmade
@@ -54,12 +57,15 @@ class ClusterView:
         self._leaving: set[PodUID] = set()
         self._terminating: set[str] = set()
         self._touched: set[JobKey] = set()
+        self._touched_pods: dict[JobKey, None] = {}  # the same, with pods that wait
         self._version = 0
         self.changed = asyncio.Event()  # wakes who plans, who clears it
         # For others to read. What they write goes through the methods below.
         self.pods: Mapping[PodUID, PodRecord] = self._pods.known
         self.placeholders: Mapping[PodUID, PodRecord] = self._pods.placeholders
         self.gpujobs: Mapping[JobKey, GPUJobRecord] = self._gpujobs
+        self._shares = ShareGroups()
+        self.groups: Mapping[JobKey, GPUJobRecord] = self._shares.records  # of pods without GPUJob
         self.leaving: Set[PodUID] = self._leaving  # their eviction was decided here
         self.terminating: Set[str] = self._terminating  # namespaces: nothing can be made there
         self.touched: Set[JobKey] = self._touched
@@ -81,6 +87,8 @@ class ClusterView:
         self.vanished: dict[JobKey, list[JobRecord]] = {}  # Jobs that the watch shows no more
         self.narrowed: dict[str, int] = {}  # by uid: Jobs that become as narrow as this
         self.trials_left: Callable[[GPUJobRecord], int | None] = lambda job: None
+        # What a pod that asks by itself lacks of what makes it ours; empty = nothing.
+        self.lacks: Callable[[Pod, ShareRequest], str] = lambda pod, asked: ""
 
     @property
     def version(self) -> int:
@@ -114,7 +122,7 @@ class ClusterView:
 
     def waiting_job(self, key: JobKey) -> WaitingJob | None:
         """One of them; None when none of its pods needs a decision."""
-        job = self._gpujobs.get(key)
+        job = self.work(key)
         if job is None or job.spec is None or job.deleting or job.spec.suspend or job.problem:
             return None
         project = self.projects.owner(job.namespace)
@@ -125,15 +133,24 @@ class ClusterView:
         unmade = partial(self._unmade, job, project)
         return self.waiting.job(job, project, lambda: self.gang(job), unmade)
 
+    def work(self, key: JobKey) -> GPUJobRecord | None:
+        """A GPUJob, or a group of pods without one."""
+        return self._gpujobs.get(key) or self.groups.get(key)
+
     def job_of(self, pod: PodRecord) -> JobKey | None:
-        """The GPUJob that a pod belongs to, as far as known."""
+        """The GPUJob that a pod belongs to, or its group, as far as known."""
         job = self.jobs.get(pod.job_uid)
         return job.owner if job else None
 
     def gpujob_of(self, pod: PodRecord) -> GPUJobRecord | None:
-        """The same as its record; None where that is not known."""
+        """The GPUJob of a pod; None where that is not known, or there is none."""
         key = self.job_of(pod)
         return self._gpujobs.get(key) if key is not None else None
+
+    def work_of(self, pod: PodRecord) -> GPUJobRecord | None:
+        """The GPUJob of a pod, or its group."""
+        key = self.job_of(pod)
+        return self.work(key) if key is not None else None
 
     def records(self, key: JobKey) -> Iterator[PodRecord]:
         """The pods of a GPUJob."""
@@ -151,7 +168,7 @@ class ClusterView:
 
     def jobs_of(self, key: JobKey) -> Iterable[JobRecord]:
         """The Jobs of a GPUJob; not those of an earlier one of the same name."""
-        owner = self._gpujobs.get(key)
+        owner = self.work(key)
         known = self.job_book.of(key)
         return [job for job in known if owner is None or job.owner_uid == owner.uid]
 
@@ -162,7 +179,7 @@ class ClusterView:
         return not self.trials_left(job)
 
     def _unmade(self, job: GPUJobRecord, project: ProjectName) -> list[UnmadePod]:
-        if job.key in self.withheld or self._is_over(job):
+        if job.templates is None or job.key in self.withheld or self._is_over(job):
             return []
         record = self.projects.records[project]
         return unmade_pods(

@@ -5,7 +5,7 @@ has its turn. What was said stays as long as the node is avoided, how often it w
 the job is there. Kept by ``waiting``.
 """
 
-from collections.abc import Container, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.request import JobKey
@@ -60,7 +60,7 @@ class FailedNodes:
         each = (e.until for failures in self._failures.values() for e in failures.values())
         return min((until for until in each if until is not None), default=None)
 
-    def forget_all_but(self, there: Container[JobKey]) -> None:
+    def forget(self, gone: Callable[[JobKey], bool]) -> None:
         """Forget jobs that are gone."""
-        for key in [key for key in self._failures if key not in there]:
+        for key in [key for key in self._failures if gone(key)]:
             del self._failures[key]

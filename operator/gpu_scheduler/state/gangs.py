@@ -40,8 +40,8 @@ def gang_of(
     placed, waiting = [], 0
     for pod in pods:
         if pod.stage is Stage.ENDED:
-            if pod.phase == "Succeeded":
-                done.add((pod.job_uid, pod.index))
+            if pod.phase == "Succeeded":  # pods without a GPUJob have no indexes
+                done.add((pod.job_uid, pod.index) if pod.share is None else (pod.uid, 0))
         elif pod.uid in leaving:
             continue
         elif pod.uid in assumed or holds(pod):

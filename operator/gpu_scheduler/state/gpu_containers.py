@@ -71,13 +71,11 @@ def gpu_containers(pod: Pod, allocation: Allocation) -> tuple[OrderedContainer, 
 def _container(pod: Pod, number: int) -> Container | None:
     """The container of a number in the ledger; None where the pod has no such one.
 
-    Sidecars are known by the volume with our files: the init containers before them are not only
-    those of the template, since our own comes first and a webhook may add others.
+    They are known by the volume with our files: a webhook may put others in front of those of the
+    template, and our own init container comes before its sidecars.
     """
-    if 0 <= number < len(pod.spec.containers):
-        return pod.spec.containers[number]
-    files = files_volume(number)
-    for container in pod.spec.init_containers if number >= FIRST_INIT else ():
+    spec, files = pod.spec, files_volume(number)
+    for container in spec.init_containers if number >= FIRST_INIT else spec.containers:
         if any(mount.name == files for mount in container.volume_mounts):
             return container
-    return None
+    return spec.containers[number] if 0 <= number < len(spec.containers) else None

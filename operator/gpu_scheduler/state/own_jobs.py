@@ -104,6 +104,15 @@ class JobBook:
         lost = (self._disbelieve(rival, f"Job {job.name} has trials of it") for rival in rivals)
         return [each for one in lost for each in one]
 
+    def enter(self, group: JobRecord) -> None:
+        """A group of pods without a GPUJob: it is nobody's claim, and always believed."""
+        self.believed[group.uid] = group
+        self._of.setdefault(group.owner, {})[group.uid] = None
+
+    def leave(self, uid: str) -> None:
+        """Such a group is no more."""
+        self._drop(uid)
+
     def depart(self, uid: str) -> JobRecord | None:
         """A Job is gone; what was known of it."""
         old = self._record(uid)

@@ -22,6 +22,7 @@ from gpu_scheduler.state import containers
 from gpu_scheduler.state.containers import Trouble
 from gpu_scheduler.state.jobs import JobRecord, epoch_seconds
 from gpu_scheduler.state.plugin import asked
+from gpu_scheduler.state.shares import Share, group_uid, share_of
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 _ENDED = {"Succeeded", "Failed"}
@@ -46,7 +47,7 @@ class PodRecord:
     namespace: str
     name: str
     version: int  # resourceVersion
-    job_uid: str  # of the controlling batch/v1 Job; empty = none
+    job_uid: str  # of the controlling batch/v1 Job, or of its group (``shares``); empty = none
     index: int
     stage: Stage
     node: str  # where it is or is pinned; empty while it waits
@@ -60,7 +61,7 @@ class PodRecord:
     started: str  # status.startTime
     disrupted: bool  # DisruptionTarget or our time-limit condition is already there
     ran: bool  # at least one container status exists
-    unschedulable: Condition | None  # kube-scheduler's verdict on an ungated pod
+    unscheduled: Condition | None  # PodScheduled, where somebody says that it is not
     plugin: tuple[str, ...]  # resources that it asks of the device plugin by itself
     holds: str = ""  # device that it holds for us against the device plugin's other customers
     report_token: str = ""  # with which a trial that runs may report
@@ -73,6 +74,13 @@ class PodRecord:
     disruption: str = ""  # why it had to leave, as DisruptionTarget says
     saved: float = 0.0  # when its work last was, epoch seconds, as somebody says; 0 = it was not
     blocked: str = ""  # what keeps it from being placed, if that is not ours
+    share: Share | None = None  # what it asks for by itself; None: it is no such pod
+
+    @property
+    def unschedulable(self) -> Condition | None:
+        """Kube-scheduler's verdict on a pod that has left its gate."""
+        told = self.unscheduled
+        return told if told is not None and told.reason == "Unschedulable" else None
 
     @property
     def meta(self) -> Meta:
@@ -142,14 +150,14 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
                 disruption = intern(_disruption(condition))
         elif condition.type == names.CONDITION_PRUNED and condition.status == "True":
             pruned = condition.last_transition_time or ""
-    stage = _stage(pod, placed=bool(node))
+    stage, share = _stage(pod, placed=bool(node)), share_of(pod)
     told = meta.annotations if stage is not Stage.ENDED else {}
     return PodRecord(
         uid=PodUID(meta.uid),
         namespace=intern(meta.namespace),
         name=meta.name,
         version=int(meta.resource_version or 0),
-        job_uid=_owner_job(pod),
+        job_uid=_owner_job(pod) if share is None else group_uid(pod, share),
         index=_index(pod),
         stage=stage,
         node=intern(node),
@@ -163,9 +171,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         started=status.start_time,
         disrupted=disrupted,
         ran=bool(status.container_statuses),
-        unschedulable=scheduled
-        if scheduled and scheduled.status == "False" and scheduled.reason == "Unschedulable"
-        else None,
+        unscheduled=scheduled if scheduled and scheduled.status == "False" else None,
         plugin=asked(pod) if allocation is None and not holds else (),
         holds=holds,
         report_token=token_of(told.get(names.REPORT_URL, "")),
@@ -178,6 +184,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         disruption=disruption,
         saved=epoch_seconds(meta.annotations.get(names.CHECKPOINTED, "")),
         blocked=_blocked(pod) if stage is Stage.BLOCKED else "",
+        share=share,
     )
 
 

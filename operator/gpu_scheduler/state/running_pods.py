@@ -23,7 +23,7 @@ MOST_REMEMBERED = 50_000  # indexes that gave way; the oldest is forgotten
 def running_pod(
     pod: PodRecord, charge: Charge, job: GPUJobRecord | None, project: ProjectName | None
 ) -> RunningPod:
-    """What the planner knows of a pod that holds devices.
+    """What the planner knows of a pod that holds devices; ``job``: its GPUJob, or its group.
 
     Nothing speaks for one that lost its job, so it is the first to go: who may edit pods can strip
     a controller reference, or delete a job and keep its pods, and what is borrowed must be had

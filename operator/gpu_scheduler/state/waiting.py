@@ -6,7 +6,7 @@ changes, so a cycle costs what changed and not what waits.
 """
 
 import time
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.peers import PodPeers
@@ -26,6 +26,7 @@ from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.peers import peers_of
 from gpu_scheduler.state.pod_kind import pod_kind_of, pod_resources
 from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.shares import Share
 from gpu_scheduler.state.unmade import UnmadePod
 
 _MOST_SHAPES = 10_000
@@ -84,6 +85,10 @@ class PendingPods:
     def with_pods(self) -> Iterable[JobKey]:
         """GPUJobs with waiting pods that exist."""
         return tuple(self._jobs)
+
+    def has_pods(self, key: JobKey) -> bool:
+        """Whether pods of a job exist and wait."""
+        return key in self._jobs
 
     def set_open(self, key: JobKey, may: bool) -> None:
         """Note whether a GPUJob may have unmade pods."""
@@ -215,9 +220,9 @@ class PendingPods:
         """The nodes that a job keeps off now, and what was said there."""
         return self._failed.of(key)
 
-    def forgive_all_but(self, there: Container[JobKey]) -> None:
-        """Forget where pods of GPUJobs failed that are gone."""
-        self._failed.forget_all_but(there)
+    def forget_failures(self, gone: Callable[[JobKey], bool]) -> None:
+        """Forget where pods of jobs failed that are gone."""
+        self._failed.forget(gone)
 
     def expire(self, now: float) -> bool:
         """Let go of avoided nodes whose time is over; True when there were any."""
@@ -352,11 +357,11 @@ class PendingPods:
 
     def _pod_kind(self, entry: _Entry, job: GPUJobRecord) -> PodKind:
         if entry.pod_kind is None:
-            ask = job.asks.get(self._role(entry), _NOTHING)
+            ask = entry.record.share or job.asks.get(self._role(entry), _NOTHING)
             entry.pod_kind = self._kind_of(entry.pod, ask, job)
         return entry.pod_kind
 
-    def _kind_of(self, pod: Pod, ask: Ask, job: GPUJobRecord) -> PodKind:
+    def _kind_of(self, pod: Pod, ask: Ask | Share, job: GPUJobRecord) -> PodKind:
         pod_kind = pod_kind_of(pod, ask.devices, ask.models, job.min_compute)
         if len(self._interned) > _MOST_SHAPES:
             self._interned.clear()  # only costs that equal pod kinds are compared by value

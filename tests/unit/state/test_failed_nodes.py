@@ -32,9 +32,9 @@ def test_what_was_said_stays_while_the_node_is_avoided_and_is_bounded() -> None:
 def test_a_job_that_is_gone_is_forgotten() -> None:
     nodes = FailedNodes()
     nodes.note(KEY, "a", 0.0, 10.0, "no")
-    nodes.forget_all_but({KEY})
+    nodes.forget(lambda key: key != KEY)
     assert nodes.of(KEY)
-    nodes.forget_all_but(set())
+    nodes.forget(lambda key: True)
     assert nodes.of(KEY) == {} and nodes.next_expiry() is None
     nodes.note(KEY, "a", 0.0, 10.0, "no")
     assert nodes.next_expiry() == 10.0

@@ -1,0 +1,240 @@
+"""Pods that ask for a share by themselves, made ours without a policy: by ``jobs.share``."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from tests.api.replica import CALM_LEASE
+from tests.api.site import Site, Team, site_on, team_on
+from tests.api.tenant import Json, Tenant, until
+
+from cluster import Running
+from gpu_scheduler.api.allocation import Allocation, parse
+from gpu_scheduler.api.names import ALLOCATION, devices_annotation, memory_mib_annotation
+from gpu_scheduler.jobs.cap import CapImage
+from gpu_scheduler.jobs.share import Installation, share
+
+IMAGE = "example/operator:v1"
+GIVEN = Installation(CapImage(IMAGE), runtime_class="")
+SETTINGS = {**CALM_LEASE, "cap_image": IMAGE, "guarantee_seconds": "2"}
+
+
+@pytest.fixture(scope="module")
+def site(control_plane: Running) -> Iterator[Site]:
+    with site_on(control_plane, SETTINGS) as site:
+        yield site
+
+
+@pytest.fixture
+def team(site: Site) -> Iterator[Team]:
+    with team_on(site) as team:
+        yield team
+
+
+def template(
+    gpu: str, *, controlled: bool = True, labels: Json | None = None, **notes: str
+) -> Json:
+    """A pod template that asks, as ``gpu-scheduler render`` prints it."""
+    keys = {f"gpu-scheduler.io/{key.replace('_', '-')}": word for key, word in notes.items()}
+    meta = {"labels": labels or {}, "annotations": {"gpu-scheduler.io/gpu": gpu} | keys}
+    spec = {"containers": [{"name": "main", "image": "example/placeholder:1"}]}
+    made = share(meta, spec, GIVEN, controlled=controlled)
+    assert made is not None
+    metadata, spec = made
+    return {"metadata": metadata, "spec": spec}
+
+
+class Web:
+    """A Deployment whose pods ask for a share."""
+
+    def __init__(self, tenant: Tenant, name: str = "web") -> None:
+        self.tenant, self.name = tenant, name
+        self._all = f"/apis/apps/v1/namespaces/{tenant.name}/deployments"
+
+    def create(self, replicas: int, gpu: str, **notes: str) -> "Web":
+        labels = {"app": self.name}
+        spec = {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": template(gpu, labels=labels, **notes),
+        }
+        answer = self.tenant.admin.create(
+            self._all, {"metadata": {"name": self.name}, "spec": spec}
+        )
+        assert answer.ok, answer
+        return self
+
+    def scale(self, replicas: int) -> None:
+        path = f"{self._all}/{self.name}"
+        assert self.tenant.admin.patch(path, {"spec": {"replicas": replicas}}).ok
+
+    def pods(self) -> list[Json]:
+        return [p for p in self.tenant.pods() if p["metadata"]["labels"].get("app") == self.name]
+
+    def delete(self) -> None:
+        assert self.tenant.admin.send("DELETE", f"{self._all}/{self.name}").ok
+        until(lambda: not self.pods(), f"the pods of {self.name} are gone", 60)
+
+
+def make_pod(tenant: Tenant, name: str, made: Json) -> None:
+    body = {**made, "metadata": {**made["metadata"], "name": name}}
+    answer = tenant.admin.create(f"/api/v1/namespaces/{tenant.name}/pods", body)
+    assert answer.ok, answer
+
+
+def allocation(pod: Json) -> Allocation | None:
+    text = pod["metadata"].get("annotations", {}).get(ALLOCATION)
+    return parse(text) if text else None
+
+
+def running(pods: list[Json]) -> list[Json]:
+    return [p for p in pods if p["status"].get("phase") == "Running" and allocation(p)]
+
+
+def unscheduled(pod: Json) -> Json:
+    """Its condition PodScheduled, where it is False."""
+    found = (c for c in pod["status"].get("conditions", ()) if c["type"] == "PodScheduled")
+    return next((c for c in found if c["status"] == "False"), {})
+
+
+def wait_told(tenant: Tenant, name: str, words: str, seconds: float = 30) -> Json:
+    """Until a waiting pod says this; its condition."""
+
+    def told() -> Any:
+        pod = next((p for p in tenant.pods() if p["metadata"]["name"] == name), None)
+        condition = unscheduled(pod) if pod else {}
+        return words in condition.get("message", "") and condition
+
+    return until(told, lambda: f"{name} says {words}: {json.dumps(tenant.pods())}", seconds)
+
+
+def wait_running(web: Web, count: int, seconds: float = 30) -> list[Json]:
+    return until(
+        lambda: len(r := running(web.pods())) == count and r,
+        lambda: f"{count} run: {json.dumps([p['status'] for p in web.pods()])}",
+        seconds,
+    )
+
+
+def test_a_deployment_shares_one_device_and_each_container_has_its_cap(team: Team) -> None:
+    tenant = team(quota=4)
+    web = Web(tenant).create(4, "0.25")
+    pods = wait_running(web, 4)
+    placed = {(a.node, g.device) for p in pods if (a := allocation(p)) for g in a.grants}
+    assert len(placed) == 1, "four quarters are one device"
+    for pod in pods:
+        notes = pod["metadata"]["annotations"]
+        assert notes[devices_annotation(0)] != "void"
+        assert int(notes[memory_mib_annotation(0)]) > 0
+        assert not unscheduled(pod)
+    until(lambda: tenant.project_status().get("allocatedGPU") == "1", "the project pays")
+    web.scale(2)
+    wait_running(web, 2)
+    until(lambda: tenant.project_status().get("allocatedGPU") == "0.5", "and less again")
+
+
+def test_who_waits_for_quota_is_told_on_the_pod_and_starts_when_there_is_room(team: Team) -> None:
+    tenant = team(quota=1, limit=1)
+    web = Web(tenant).create(2, "0.5")
+    wait_running(web, 2)
+    web.scale(3)
+    (waiting,) = until(lambda: [p for p in web.pods() if not allocation(p)], "there is a third pod")
+    name = waiting["metadata"]["name"]
+    condition = wait_told(tenant, name, "WaitingForQuota")
+    assert condition["reason"] == "WaitingForQuota", "no autoscaler buys a node for that"
+    event = tenant.wait_event(name, "WaitingForQuota")
+    assert event["involvedObject"]["kind"] == "Pod"
+    tenant.set_project(quota=2, limit=2)
+    wait_running(web, 3)
+    until(lambda: not any(map(unscheduled, web.pods())), "nobody says that it waits")
+
+
+def test_where_another_node_would_help_autoscalers_hear_of_it(team: Team) -> None:
+    tenant = team(quota=8)
+    web = Web(tenant).create(1, "8")
+    (pod,) = until(web.pods, "there is a pod")
+    condition = wait_told(tenant, pod["metadata"]["name"], "Unsatisfiable")
+    assert condition["reason"] == "Unschedulable"
+
+
+def test_a_namespace_without_a_project_is_told_so_and_starts_with_one(team: Team) -> None:
+    tenant = team()
+    web = Web(tenant).create(1, "0.5")
+    (pod,) = until(web.pods, "there is a pod")
+    wait_told(tenant, pod["metadata"]["name"], "belongs to no project")
+    assert tenant.project(tenant.name, namespaces=[tenant.name], quota=1).ok
+    wait_running(web, 1)
+
+
+def test_a_pod_that_was_written_to_look_like_ours_gets_nothing(team: Team) -> None:
+    tenant = team(quota=8)
+    bare = template("0.5")
+    without_library = {
+        "metadata": bare["metadata"],
+        "spec": {**bare["spec"], "initContainers": []},
+    }
+    make_pod(tenant, "uncapped", without_library)
+    everything = json.loads(json.dumps(bare))
+    everything["spec"]["containers"][0]["env"].append(
+        {"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}
+    )
+    make_pod(tenant, "everything", everything)
+    make_pod(tenant, "honest", bare)
+    wait_told(tenant, "uncapped", "gpu-scheduler-cap")
+    wait_told(tenant, "everything", "NVIDIA_VISIBLE_DEVICES must stand there once")
+    until(
+        lambda: [p["metadata"]["name"] for p in running(tenant.pods())] == ["honest"],
+        "only the honest one runs",
+    )
+
+
+def test_a_bare_pod_goes_through_the_gate(team: Team) -> None:
+    tenant = team(quota=8)
+    made = template("0.5", controlled=False)
+    assert made["spec"]["schedulingGates"]
+    make_pod(tenant, "notebook", made)
+    until(lambda: running(tenant.pods()), lambda: f"it runs: {tenant.pods()}")
+
+
+def test_a_gang_of_plain_pods_starts_together(team: Team) -> None:
+    tenant = team(quota=8)
+    member = template("1", labels={"gpu-scheduler.io/gang": "ring"}, gang_size="3")
+    for name in ("a", "b"):
+        make_pod(tenant, name, member)
+    wait_told(tenant, "a", "WaitingForGang")
+    assert not any(map(allocation, tenant.pods()))
+    make_pod(tenant, "c", member)
+    until(lambda: len(running(tenant.pods())) == 3, "all three run")
+
+
+def test_what_a_deployment_borrowed_it_gives_back(team: Team) -> None:
+    lender, borrower = team(quota=4), team(quota=4)
+    web = Web(borrower).create(8, "1")
+    wait_running(web, 8)
+    lender.submit("mine", gpu=1, parallelism=4, completions=4)
+    lender.wait_placed("mine", 4, 60)
+    until(lambda: len(running(web.pods())) == 4, "it keeps its quota", 60)
+    waiting = until(
+        lambda: [p["metadata"]["name"] for p in web.pods() if not allocation(p)],
+        "its controller made pods anew",
+    )
+    wait_told(borrower, waiting[0], "Waiting")
+    assert len(running(web.pods())) == 4
+
+
+def test_gpujobs_and_a_restarted_operator_know_what_they_hold(site: Site, team: Team) -> None:
+    tenant = team(quota=8)
+    web = Web(tenant).create(8, "0.5")
+    before = {p["metadata"]["uid"] for p in wait_running(web, 8)}
+    site.replica.kill()
+    site.restart()
+    tenant.submit("whole", gpu=1, parallelism=4, completions=4)
+    tenant.wait_placed("whole", 4)
+    held = [g for p in tenant.pods() if (a := allocation(p)) for g in ((a.node, a.grants),)]
+    milli: dict[tuple[str, str], int] = {}
+    for node, grants in held:
+        for grant in grants:
+            milli[node, grant.device] = milli.get((node, grant.device), 0) + grant.milli
+    assert max(milli.values()) <= 1000
+    assert {p["metadata"]["uid"] for p in running(web.pods())} == before
