@@ -172,10 +172,7 @@ class _Maker:
                     }
                 },
             ),
-            (
-                0.1,
-                {"affinity": {"podAffinity": {wishes: [{"weight": 1, "podAffinityTerm": term}]}}},
-            ),
+            (0.1, {"affinity": {"podAffinity": {wishes: [wish]}}}),
             (0.1, {"schedulingGates": [{"name": "example.com/license"}]}),
             (0.05, {"schedulingGates": [{"name": "gpu-scheduler.io/placement"}]}),
             (0.2, {"securityContext": {"runAsUser": self.random.choice((0, 1000))}}),

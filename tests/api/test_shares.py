@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from gpu_scheduler.api.names import ALLOCATION, devices_annotation, memory_mib_a
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation, share
 
+CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 IMAGE = "example/operator:v1"
 GIVEN = Installation(CapImage(IMAGE), runtime_class="")
 SETTINGS = {**CALM_LEASE, "cap_image": IMAGE, "guarantee_seconds": "2"}
@@ -238,3 +240,73 @@ def test_gpujobs_and_a_restarted_operator_know_what_they_hold(site: Site, team: 
             milli[node, grant.device] = milli.get((node, grant.device), 0) + grant.milli
     assert max(milli.values()) <= 1000
     assert {p["metadata"]["uid"] for p in running(web.pods())} == before
+
+
+@pytest.fixture(scope="module")
+def policies(site: Site) -> Iterator[None]:
+    """The chart's policies that make pods ours, for an operator of that image."""
+    served = "admissionregistration.k8s.io/v1/MutatingAdmissionPolicy"
+    shown = site.running.helm(
+        *("template", "shares", str(CHART), "-n", "gpu-scheduler", "--api-versions", served),
+        *("--show-only", "templates/admission-shares.yaml"),
+        *("--show-only", "templates/admission-share-requests.yaml"),
+        *("--set", "scheduling.runtimeClass=", "--set", f"isolation.image={IMAGE}"),
+    ).stdout
+    site.running.kubectl("apply", "-f", "-", input=shown)
+    probe = {"generateName": "p-", "labels": {"gpu-scheduler.io/gpu": "x"}}
+    body = {"metadata": probe, "spec": {"containers": [{"name": "main", "image": "x"}]}}
+    path = "/api/v1/namespaces/default/pods?dryRun=All"
+    try:
+        until(
+            lambda: "must be a share" in site.admin.create(path, body).message,
+            "they are in force",
+        )
+        yield
+    finally:
+        site.running.kubectl("delete", "-f", "-", input=shown)
+
+
+def asking(**limits: object) -> Json:
+    """A template as its user writes it: by a label, or in its limits."""
+    container: Json = {"name": "main", "image": "example/placeholder:1"}
+    labels = {"app": "it"} if limits else {"app": "it", "gpu-scheduler.io/gpu": "0.5"}
+    if limits:
+        container["resources"] = {"limits": {f"gpu-scheduler.io/{k}": v for k, v in limits.items()}}
+    return {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+
+
+@pytest.mark.usefixtures("policies")
+def test_a_label_or_a_limit_is_enough_whoever_makes_the_pods(team: Team) -> None:
+    tenant = team(quota=8)
+    selector = {"matchLabels": {"app": "it"}}
+    never = asking()
+    never["spec"]["restartPolicy"] = "Never"
+    apps, batch = (f"/apis/{group}/namespaces/{tenant.name}" for group in ("apps/v1", "batch/v1"))
+    for path, name, spec in (
+        (f"{apps}/deployments", "web", {"replicas": 2, "selector": selector, "template": asking()}),
+        (
+            f"{apps}/statefulsets",
+            "notebook",
+            {"serviceName": "n", "selector": selector, "template": asking(milligpu=500)},
+        ),
+        (f"{batch}/jobs", "batch", {"template": never}),
+    ):
+        answer = tenant.admin.create(path, {"metadata": {"name": name}, "spec": spec})
+        assert answer.ok, answer
+    make_pod(tenant, "bare", asking(**{"gpu-mib": 4096}))
+    found = until(
+        lambda: len(r := running(tenant.pods())) == 5 and r,
+        lambda: f"five run: {json.dumps([p['status'] for p in tenant.pods()])}",
+    )
+    assert {p["metadata"]["name"].split("-")[0] for p in found} == {
+        "web",
+        "notebook",
+        "batch",
+        "bare",
+    }
+    for pod in found:
+        assert pod["metadata"]["annotations"][devices_annotation(0)] != "void"
+    for kind in ("statefulsets", "jobs"):
+        name = {"statefulsets": "notebook", "jobs": "batch"}[kind]
+        base = apps if kind == "statefulsets" else batch
+        assert tenant.admin.send("DELETE", f"{base}/{kind}/{name}?propagationPolicy=Background").ok
