@@ -310,3 +310,30 @@ def test_a_label_or_a_limit_is_enough_whoever_makes_the_pods(team: Team) -> None
         name = {"statefulsets": "notebook", "jobs": "batch"}[kind]
         base = apps if kind == "statefulsets" else batch
         assert tenant.admin.send("DELETE", f"{base}/{kind}/{name}?propagationPolicy=Background").ok
+
+
+@pytest.mark.usefixtures("policies")
+def test_a_resource_quota_counts_what_is_bound_by_us(team: Team) -> None:
+    """Behind the gate our units are taken out of the limits: no node has them."""
+    tenant = team(quota=8)
+    quota = {"hard": {"requests.gpu-scheduler.io/milligpu": "500"}}
+    path = f"/api/v1/namespaces/{tenant.name}"
+    body = {"metadata": {"name": "gpus"}, "spec": quota}
+    assert tenant.admin.create(f"{path}/resourcequotas", body).ok
+    made = asking(milligpu=500)
+    owner = {"apiVersion": "v1", "kind": "Node", "name": "n", "uid": "u", "controller": True}
+    bound = {**made, "metadata": {**made["metadata"], "ownerReferences": [owner]}}
+    until(
+        lambda: tenant.admin.get(f"{path}/resourcequotas/gpus").body["status"].get("used"),
+        "the quota is known",
+    )
+
+    def create(name: str, body: Json) -> str:
+        named = {**body, "metadata": {**body["metadata"], "name": name}}
+        return tenant.admin.create(f"{path}/pods?dryRun=All", named).message
+
+    over = {**bound, "spec": asking(milligpu=600)["spec"]}
+    assert create("fits", bound) == ""
+    assert "exceeded quota" in create("over", over)
+    gated = {**over, "metadata": made["metadata"]}
+    assert create("gated", gated) == ""

@@ -1,5 +1,6 @@
 """``gpu-scheduler render``: pods of any kind, and the rest as it was."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from gpu_scheduler.main import app
 from gpu_scheduler.manifests.rendering import RenderError, rendered
 
 Json = dict[str, Any]
+ANY_POD = Path(__file__).parents[3] / "examples" / "any-pod"
 GIVEN = Installation(CapImage("scheduler:1"))
 TEMPLATE: Json = {
     "metadata": {"labels": {"gpu-scheduler.io/gpu": "0.5"}},
@@ -99,3 +101,11 @@ def test_the_command(tmp_path: Any) -> None:
     piped = CliRunner().invoke(app, ["render", "-f", "-"], input=good.read_text())
     assert piped.exit_code == 0
     assert CliRunner().invoke(app, ["render", "-f", "-", "--isolation", "no"]).exit_code == 2
+
+
+@pytest.mark.parametrize("path", sorted(ANY_POD.glob("*.yaml")), ids=lambda path: path.stem)
+def test_every_example_asks_and_can_be_made(path: Path) -> None:
+    found = list(yaml.safe_load_all(rendered(path.read_text(), GIVEN, path.name)))
+    assert found
+    for document in found:
+        assert "gpu-scheduler.io/asked" in yaml.safe_dump(document)
