@@ -1,10 +1,12 @@
 """The operator's own writes pass, made here by its own code, from the Job to the placement."""
 
+from typing import Any
+
 import pytest
 from msgspec import convert
-from tests.api.admission.objects import PROJECT, pods, wait_until
+from tests.api.admission.objects import PROJECT, pod, pods, wait_until
 from tests.api.admission.test_stolen_operator_token import JOBS, gpujob, rendered, told
-from tests.api.caller import Caller
+from tests.api.caller import Answer, Caller
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import TERM
@@ -12,6 +14,7 @@ from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.place import Pin, place
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.write_path import WritePath
+from gpu_scheduler.kube.client import STRATEGIC_MERGE_PATCH
 from gpu_scheduler.kube.objects import Pod
 
 
@@ -64,6 +67,33 @@ def test_the_operators_own_writes_pass_from_the_job_to_the_placement(
     assert placed["metadata"]["annotations"]["gpu-scheduler.io/c0-devices"] == "GPU-0"
     assert placed["metadata"]["annotations"][TERM] == term
     assert "schedulingGates" not in placed["spec"]
+
+
+def test_it_says_why_a_pod_waits_and_nothing_of_one_that_does_not(
+    operator: Caller, admin: Caller, editor: Caller
+) -> None:
+    """Of a pod that asks by itself and waits; not that it is scheduled, nor of others' pods."""
+    asks = pod(PROJECT, annotations={"gpu-scheduler.io/gpu": "0.5"})
+    del asks["spec"]["containers"][0]["env"]
+    plain = pod(PROJECT)
+    for body in (asks, plain):
+        assert (answer := editor.create(pods(PROJECT), body)).ok, answer.message
+
+    def says(body: dict[str, Any], condition: str, status: str) -> Answer:
+        told = {"type": condition, "status": status, "reason": "WaitingForQuota"}
+        path = pods(PROJECT, f"{body['metadata']['name']}/status")
+        change = {"status": {"conditions": [told]}}
+        return operator.send("PATCH", path, change, STRATEGIC_MERGE_PATCH)
+
+    assert (answer := says(asks, "PodScheduled", "False")).ok, answer.message
+    refused = [
+        says(asks, "PodScheduled", "True"),
+        says(asks, "Ready", "False"),
+        says(plain, "PodScheduled", "False"),
+    ]
+    assert [answer.status for answer in refused] == [403] * 3
+    for body in (asks, plain):
+        admin.send("DELETE", pods(PROJECT, body["metadata"]["name"]))
 
 
 def test_it_deletes_jobs_of_gpujobs_alone(operator: Caller, admin: Caller, editor: Caller) -> None:
