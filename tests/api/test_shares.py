@@ -1,11 +1,15 @@
 """Pods that ask for a share by themselves, made ours without a policy: by ``jobs.share``."""
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
+from tests.api.pod_watch import PodWatch
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team, site_on, team_on
 from tests.api.tenant import Json, Tenant, until
@@ -13,11 +17,14 @@ from tests.api.tenant import Json, Tenant, until
 from cluster import Running
 from gpu_scheduler.api.allocation import Allocation, parse
 from gpu_scheduler.api.names import ALLOCATION, devices_annotation, memory_mib_annotation
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation, share
 
 CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 IMAGE = "example/operator:v1"
+LAST = 4, 4, 2  # pods of each, which fit wherever those before them went
+KILLS = int(os.environ.get("KILLS", "5"))
 GIVEN = Installation(CapImage(IMAGE), runtime_class="")
 SETTINGS = {**CALM_LEASE, "cap_image": IMAGE, "guarantee_seconds": "2"}
 
@@ -337,3 +344,24 @@ def test_a_resource_quota_counts_what_is_bound_by_us(team: Team) -> None:
     assert "exceeded quota" in create("over", over)
     gated = {**over, "metadata": made["metadata"]}
     assert create("gated", gated) == ""
+
+
+def test_a_leader_killed_while_deployments_scale_promises_no_gpu_twice(
+    site: Site, team: Team
+) -> None:
+    tenant, random = team(quota=8), Random(5)
+    webs = [Web(tenant, f"web-{n}").create(2, gpu) for n, gpu in enumerate(("0.5", "0.3", "1"))]
+    with PodWatch(site.running, tenant.name) as watch:
+        for _ in range(KILLS):
+            for web in webs:
+                web.scale(random.randint(0, 8))
+            time.sleep(random.uniform(0, 0.5))  # at another moment each time
+            site.replica.kill()
+            random.choice(webs).scale(random.randint(0, 8))
+            site.restart()
+        for web, replicas in zip(webs, LAST, strict=True):
+            web.scale(replicas)
+        for web, replicas in zip(webs, LAST, strict=True):
+            wait_running(web, replicas, 60)
+    assert max(watch.peak.milli.values()) <= DEVICE_MILLI
+    assert watch.peak.placements > len(webs)

@@ -18,6 +18,7 @@ from gpu_scheduler.core.model.units import DEVICE_MILLI, gpu_from_milli
 from gpu_scheduler.core.pools import by_length, pool_of
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.pods import Stage
 
 SharesByModel = Mapping[str, Mapping[ProjectName, int]]
 NO_SHARES: SharesByModel = {}
@@ -26,7 +27,10 @@ NO_WAITS: Mapping[JobKey, Wait] = {}
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """By project: milli-GPU held, jobs with pods that wait and can start, how many jobs run."""
+    """By project: milli-GPU held, jobs with pods that wait and can start, how many run.
+
+    A pod without a GPUJob, or a gang of such, counts as a job.
+    """
 
     allocated_milli: Mapping[ProjectName, int]
     waiting: Mapping[ProjectName, Sequence[WaitingJob]]
@@ -90,6 +94,10 @@ def survey(
             owner = state.projects.owner(record.namespace)
             if owner is not None:
                 running[owner] += 1
+    for key, group in state.groups.items():
+        owner = state.projects.owner(group.namespace)
+        if owner is not None and any(pod.stage is Stage.RUNNING for pod in state.records(key)):
+            running[owner] += 1
     return Overview(
         cluster.allocated_milli,
         waiting,

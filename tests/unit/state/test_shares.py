@@ -6,8 +6,15 @@ import msgspec
 from tests.unit.state.builders import half, make_assignment, make_node, make_pod, make_project
 
 from gpu_scheduler.api.names import ASK_PRIORITY, ASK_TYPE, ASKED, GANG_SIZE, LABEL_GANG
-from gpu_scheduler.core.model.request import DeviceRequest, JobKey, PodUID, WaitingJob
+from gpu_scheduler.core.model.request import (
+    DeviceRequest,
+    JobKey,
+    PodUID,
+    ProjectName,
+    WaitingJob,
+)
 from gpu_scheduler.kube.objects import OwnerReference, Pod
+from gpu_scheduler.runtime.overview import survey
 from gpu_scheduler.state.cluster_state import ClusterState
 
 HALF = {ASKED: "0:gpu-scheduler.io/gpu=0.5"}
@@ -172,3 +179,12 @@ def test_who_waits_is_to_be_told() -> None:
     known.pod_changed(asking())
     assert known.take_touched_pods() == (WEB,)
     assert known.take_touched_pods() == ()
+
+
+def test_projects_count_them_as_jobs() -> None:
+    known = state()
+    known.pod_changed(asking("web-1", node="a", grants=half(), phase="Running", version=2))
+    known.pod_changed(asking("web-2"))
+    seen = survey(known)
+    assert dict(seen.running) == {"team-a": 1}
+    assert [job.key for job in seen.waiting[ProjectName("team-a")]] == ["team-a/pod web-2"]
