@@ -58,9 +58,8 @@ class PodConditions:
         """See ``Statuses``: those that still wait after a while."""
         now = self._clock()
         for key in self._state.take_touched_pods():
-            for pod in self._state.records(key):
-                if pod.stage is Stage.WAITING:
-                    self._due.setdefault(pod.uid, now + WAITS_SECONDS)
+            for waiting in self._state.waiting.uids(key):
+                self._due.setdefault(waiting, now + WAITS_SECONDS)
         due: list[str] = []
         for uid, at in self._due.items():
             if at > now:

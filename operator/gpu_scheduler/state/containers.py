@@ -36,6 +36,7 @@ _HINTS = {
     127: "no such program",
 }
 _DEADLINE = "DeadlineExceeded"
+_SIGNALS = frozenset(signal.valid_signals())  # asked anew it makes an enum of each
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +137,7 @@ def _ending(ended: Terminated) -> str:
     """How a container ended: 'ended with exit code 137 (OOMKilled, SIGKILL): last words'."""
     notes = [ended.reason] if ended.reason not in ("", "Error") else []
     number = ended.signal or (ended.exit_code - 128 if ended.exit_code > 128 else 0)
-    if number in signal.valid_signals():
+    if number in _SIGNALS:
         notes.append(_signal(number))
     elif ended.exit_code in _HINTS:
         notes.append(_HINTS[ended.exit_code])

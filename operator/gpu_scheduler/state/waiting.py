@@ -86,6 +86,10 @@ class PendingPods:
         """GPUJobs with waiting pods that exist."""
         return tuple(self._jobs)
 
+    def uids(self, key: JobKey) -> list[PodUID]:
+        """The pods of a job that exist and wait."""
+        return [uid for job in self._jobs.get(key, ()) for uid in self._by_job.get(job, ())]
+
     def has_pods(self, key: JobKey) -> bool:
         """Whether pods of a job exist and wait."""
         return key in self._jobs
