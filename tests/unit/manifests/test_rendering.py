@@ -103,7 +103,7 @@ def test_the_command(tmp_path: Any) -> None:
     assert CliRunner().invoke(app, ["render", "-f", "-", "--isolation", "no"]).exit_code == 2
 
 
-@pytest.mark.parametrize("path", sorted(ANY_POD.glob("*.yaml")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(ANY_POD.glob("*.yml")), ids=lambda path: path.stem)
 def test_every_example_asks_and_can_be_made(path: Path) -> None:
     found = list(yaml.safe_load_all(rendered(path.read_text(), GIVEN, path.name)))
     assert found
