@@ -38,7 +38,6 @@ TRIFLE_SECONDS = 10.0  # between a write and one that says nothing but trifles
 _TRIFLES = 2  # in a look: 40 a second
 PASSING_SECONDS = 5.0  # that something may last before it is written
 FIRST_WORDS_SECONDS = 1.0  # the same, of an object that has said nothing yet
-_LOOK_AGAIN_SECONDS = 0.25  # at one object: a look at a job costs as much as it has pods
 _REST = 10  # times as long as the preparation of a kind took, before the next one
 
 
@@ -203,7 +202,6 @@ class StatusWriter:
         self._lines = [_Line(each) for each in kinds]
         self._written: dict[str, float] = {}  # uid -> when; the oldest first
         self._passing: dict[str, float] = {}  # uid -> since when
-        self._looked: dict[str, float] = {}  # uid -> when; the oldest first
         self._busy: set[str] = set()  # uids
         self._slots = _Slots(lambda: _YIELDING if hurried() else _IN_FLIGHT)
 
@@ -254,21 +252,19 @@ class StatusWriter:
                 yield key, line.keys.pop(key)
 
     def _may_write(self, uid: str) -> bool:
-        now, written = self._clock(), self._written.get(uid)
-        if now - self._looked.get(uid, -inf) < _LOOK_AGAIN_SECONDS:
-            return False
-        return written is None or now - written >= self._interval
+        written = self._written.get(uid)
+        return written is None or self._clock() - written >= self._interval
 
     def _trifles_from(self, uid: str) -> float:
         return self._written.get(uid, -inf) + TRIFLE_SECONDS
 
-    def _note(self, when: dict[str, float], uid: str, kept: float) -> None:
-        """Note that it is so now, and forget what was so before as many seconds as count."""
+    def _note_write(self, uid: str) -> None:
         now = self._clock()
-        when.pop(uid, None)
-        when[uid] = now
-        while now - when[oldest := next(iter(when))] >= kept:
-            del when[oldest]
+        self._written.pop(uid, None)
+        self._written[uid] = now
+        kept = max(self._interval, TRIFLE_SECONDS)
+        while now - self._written[oldest := next(iter(self._written))] >= kept:
+            del self._written[oldest]
 
     async def _once(self, line: _Line, key: str, trifles: bool) -> None:
         uid = line.statuses.uid(key)
@@ -290,7 +286,6 @@ class StatusWriter:
         if statuses.uid(key) != uid:
             self._passing.pop(uid, None)
             return
-        self._note(self._looked, uid, _LOOK_AGAIN_SECONDS)
         before, after = statuses.status(key)
         patch = difference(before, after)
         if not patch:
@@ -307,7 +302,7 @@ class StatusWriter:
             at = self._trifles_from(uid)
         if self._clock() < at:
             return heappush(line.later, (at, key, trifles))
-        self._note(self._written, uid, max(self._interval, TRIFLE_SECONDS))
+        self._note_write(uid)
         if not await self._send(statuses.write(key, uid, patch)):
             line.add([key], trifles=trifles)
         elif statuses.uid(key) == uid:  # and not another one of its name

@@ -12,7 +12,6 @@ from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import gpujob_body
 
 from gpu_scheduler.core.model.decision import Reason, Wait
-from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.status_writer import difference
 
@@ -47,26 +46,6 @@ async def test_what_lasts_is_written_after_a_second() -> None:
         await asyncio.sleep(1.2)
     (write,) = case.written()
     assert write.body["status"]["reason"] == "CreatingJob"
-
-
-@virtual
-async def test_a_job_that_changes_all_the_time_is_looked_at_four_times_a_second() -> None:
-    """A look costs as much as the job has pods, and each of them touches it."""
-
-    class Waits(dict[JobKey, Wait]):
-        looks = 0
-
-        def get(self, *args: Any) -> Any:
-            Waits.looks += 1
-            return super().get(*args)
-
-    case = Case()
-    case.planning.waits = Waits()
-    async with case.running():
-        for _ in range(20):
-            case.state.touch(KEY)
-            await asyncio.sleep(0.05)
-    assert 0 < Waits.looks <= 5
 
 
 @virtual
