@@ -138,11 +138,6 @@ false
 (has(p.hostPort) && p.hostPort > 0) || (has(object.spec.hostNetwork) && object.spec.hostNetwork))))
 {{- end }}
 
-{{/* A JSON patch: .path and .value, both in CEL. */}}
-{{- define "gpu-scheduler.cel.add" -}}
-JSONPatch{op: "add", path: {{ .path }}, value: {{ .value }}}
-{{- end }}
-
 {{/* A variable with the value of an annotation (.of, in CEL) of container n. */}}
 {{- define "gpu-scheduler.cel.fromAnnotation" -}}
 dyn({"name": dyn("{{ .name }}"), "valueFrom": dyn({"fieldRef": dyn({"fieldPath": "metadata.annotations['gpu-scheduler.io/c" + string(n) + "-{{ .of }}']"})})})

@@ -13,14 +13,8 @@ import msgspec
 
 from gpu_scheduler.kube.objects import Container, Meta, Pod, PodSpec, PodStatus
 
-_UNREAD = (
-    "env",
-    "volumes",
-    "volumeMounts",
-    "command",
-    "args",
-    "image",
-)  # of them no plan depends, whatever stands there
+# On these no plan depends, whatever stands there.
+_UNREAD = ("env", "volumes", "volumeMounts", "command", "args", "image")
 _OF_JOBS = ("batch.kubernetes.io/job-name", "job-name")
 
 
