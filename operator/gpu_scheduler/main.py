@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Protocol, TypeVar
 import typer
 
 from gpu_scheduler import __version__
+from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.sweeps.commands.app import app as sweep_app
 
 if TYPE_CHECKING:
@@ -114,6 +115,10 @@ def render(
     runtime_class: Annotated[
         str, typer.Option(help="Of pods that name none; empty where the cluster has none.")
     ] = "nvidia",
+    compat: Annotated[
+        Compat | None,
+        typer.Option(help="Whose keys the pods may ask with beside ours, as their namespace says."),
+    ] = None,
 ) -> None:
     """Print manifests with the pods that ask for a share of a GPU made ours; nothing is sent.
 
@@ -121,7 +126,7 @@ def render(
     """
     from gpu_scheduler.manifests.command import run
 
-    raise typer.Exit(run(filename, image, isolation, runtime_class))
+    raise typer.Exit(run(filename, image, isolation, runtime_class, compat))
 
 
 @app.command()

@@ -1,5 +1,6 @@
 """Generated pods that ask for a share by themselves, honest and odd, and some that do not ask."""
 
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
@@ -24,14 +25,17 @@ _ODD_PATHS = (
 _NAMES = ("a", "b", "c", "d")
 
 
-def generated(random: Random, *, odd: bool, asks: bool = True) -> Json:
-    """A pod as its user writes it; ``odd``: something in it may be refused."""
-    return _Maker(random, odd, asks).pod()
+def generated(random: Random, *, odd: bool, asks: bool = True, compat: str = "") -> Json:
+    """A pod as its user writes it; ``odd``: something in it may be refused.
+
+    ``compat``: with another scheduler's keys, too, as in a namespace with this label.
+    """
+    return _Maker(random, odd, asks, compat).pod()
 
 
 class _Maker:
-    def __init__(self, random: Random, odd: bool, asks: bool) -> None:
-        self.random, self.odd, self.asks = random, odd, asks
+    def __init__(self, random: Random, odd: bool, asks: bool, compat: str) -> None:
+        self.random, self.odd, self.asks, self.compat = random, odd, asks, compat
 
     def maybe(self, chance: float) -> bool:
         return self.random.random() < chance
@@ -48,8 +52,11 @@ class _Maker:
         inits = [self.init(number) for number in range(self.random.choice((0, 0, 1, 2)))]
         labels: Json = {"app": "x"} if self.maybe(0.5) else {}
         notes: Json = {"other/note": "y"} if self.maybe(0.3) else {}
-        if self.asks:
+        if self.asks and (not self.compat or self.maybe(0.2)):
             self.ask(labels, notes, containers, inits)
+        elif self.compat:
+            self.ask_as_others(notes, containers, inits)
+        self.say_more(labels, notes)
         meta: Json = {"generateName": "p-"}
         if labels:
             meta["labels"] = labels
@@ -77,17 +84,52 @@ class _Maker:
             notes[f"{GROUP}/gpu-memory"] = self.one(_MEMORIES, _ODD_MEMORIES)
         if way == "limits" or self.strange():
             sidecars = [each for each in inits if each.get("restartPolicy") == "Always"]
-            some = self.random.sample(
-                [*containers, *sidecars], self.random.randint(1, len(containers))
-            )
-            for each in some:
-                limits = each.setdefault("resources", {}).setdefault("limits", {})
+            for limits in self.some_limits([*containers, *sidecars], len(containers)):
                 if self.maybe(0.7) or self.strange():
                     limits[f"{GROUP}/milligpu"] = self.one(_MILLI, _ODD_MILLI)
                 else:
                     limits[f"{GROUP}/gpu-mib"] = self.one((8192, 100, "2048"), (0,))
                 if self.strange():
                     limits[f"{GROUP}/gpu-mib"] = 5
+
+    def some_limits(self, containers: list[Json], most: int) -> Iterator[Json]:
+        for each in self.random.sample(containers, self.random.randint(1, most)):
+            yield each.setdefault("resources", {}).setdefault("limits", {})
+
+    def ask_as_others(self, notes: Json, containers: list[Json], inits: list[Json]) -> None:
+        if self.compat == "kai" and self.maybe(0.7):
+            key = self.random.choice(("gpu-fraction", "gpu-memory"))
+            for each in {key, *(("gpu-fraction", "gpu-memory") if self.strange(0.1) else ())}:
+                share = each == "gpu-fraction"
+                usual = ("0.5", "0.25") if share else ("2500", "512")
+                notes[each] = self.one(usual, _ODD_SHARES if share else ("8Gi", "0"))
+            if self.maybe(0.2):
+                notes["gpu-fraction-num-devices"] = self.one(("2", "1"), ("0", "x"))
+            if self.maybe(0.2):
+                names = tuple(each["name"] for each in containers)
+                notes["gpu-fraction-container-name"] = self.one(names, ("nobody",))
+            if not self.strange(0.1):
+                return
+        sidecars = [each for each in inits if each.get("restartPolicy") == "Always"]
+        for limits in self.some_limits([*containers, *sidecars], len(containers)):
+            limits["nvidia.com/gpu"] = self.one((1, 2, "1", 0), (65, "1k"))
+            if self.compat != "hami":
+                continue
+            if self.maybe(0.4):
+                limits["nvidia.com/gpumem"] = self.one((3000, "2048", "3k"), (0, 20000000))
+            if self.maybe(0.4):
+                limits["nvidia.com/gpumem-percentage"] = self.one((50, 100, 1), (0, 101))
+            if self.maybe(0.3):
+                limits["nvidia.com/gpucores"] = self.one((0, 30, 100), (101,))
+            if self.maybe(0.2):
+                del limits["nvidia.com/gpu"]
+        if self.maybe(0.2):
+            first = containers[0].setdefault("resources", {})
+            first["requests"] = {**first.get("requests", {}), **first.get("limits", {})}
+        if self.strange(0.1):
+            limits["gpu-scheduler.io/milligpu"] = 100
+
+    def say_more(self, labels: Json, notes: Json) -> None:
         more = {
             "gpu-devices": (("2",), ("0", "65", "x"), 0.05),
             "priority": (("0", "50", "100"), ("101", "-1", "01", "x"), 0.2),
@@ -104,6 +146,13 @@ class _Maker:
             labels[f"{GROUP}/gang"] = "ring"
         if (f"{GROUP}/gang" in labels) is not self.strange():
             notes[f"{GROUP}/gang-size"] = self.one(("4",), ("0", "x", "1001"))
+        if self.maybe(0.1):
+            labels["kueue.x-k8s.io/pod-group-name"] = "group"
+        if self.maybe(0.1):
+            notes["kueue.x-k8s.io/pod-group-total-count"] = self.one(("3",), ("0", "x"))
+        if self.maybe(0.05):
+            labels["leaderworkerset.sigs.k8s.io/group-key"] = "a1b2"
+            notes["leaderworkerset.sigs.k8s.io/size"] = self.one(("2",), ("", "-1"))
 
     def container(self, name: str) -> Json:
         made: Json = {"name": name, "image": "example:1"}
@@ -185,8 +234,11 @@ class _Maker:
         for chance, part in some:
             if self.maybe(chance):
                 spec |= part
+        theirs = {"hami": ("hami-scheduler",), "kai": ("kai-scheduler", "runai-scheduler")}
+        if self.compat in theirs and self.maybe(0.3):
+            spec["schedulerName"] = self.random.choice(theirs[self.compat])
         if self.strange(0.03):
-            spec["schedulerName"] = "volcano"
+            spec["schedulerName"] = self.random.choice(("volcano", "kai-scheduler"))
         if self.strange(0.03):
             spec["terminationGracePeriodSeconds"] = 4000
         if self.strange(0.02):

@@ -16,6 +16,7 @@ from tests.api.share_pods import generated
 from tests.api.tenant import Json, until
 
 from cluster import Running, Settings, down, up
+from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation, share
 from gpu_scheduler.jobs.share_form import lacks
@@ -23,7 +24,8 @@ from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.shares import share_of
 
 CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
-PODS = "/api/v1/namespaces/default/pods?dryRun=All"
+NAMESPACES = "/api/v1/namespaces"
+PODS = f"{NAMESPACES}/default/pods?dryRun=All"
 GIVEN = Installation(CapImage("gpu-scheduler:0.1.0", "IfNotPresent"))
 HONEST, ODD, PLAIN = 1200, 800, 400
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
@@ -39,8 +41,13 @@ def prepare(running: Running) -> None:
     for name in ("nvidia", "other"):
         body = {"metadata": {"name": name}, "handler": name}
         assert admin.create("/apis/node.k8s.io/v1/runtimeclasses", body).ok
+    for compat in Compat:  # one that opts in, named as what it opts in to
+        labels = {"gpu-scheduler.io/compat": str(compat)}
+        body = {"metadata": {"name": str(compat), "labels": labels}}
+        assert admin.create(NAMESPACES, body).ok
     running.helm("install", "gpu-scheduler", str(CHART), "-n", "default")
-    until(lambda: made(admin, pod()).ok, "there is an account")
+    for namespace in ("default", *Compat):
+        until(lambda name=namespace: made(admin, pod(), name).ok, "there is an account")
     in_force(admin)
 
 
@@ -73,9 +80,9 @@ def pod(notes: Json | None = None, **spec: object) -> Json:
     return {"metadata": meta, "spec": {"containers": containers, **spec}}
 
 
-def made(admin: Caller, body: Json) -> Answer:
+def made(admin: Caller, body: Json, namespace: str = "default") -> Answer:
     """What the API server would make of a pod."""
-    return admin.create(PODS, body)
+    return admin.create(f"{NAMESPACES}/{namespace}/pods?dryRun=All", body)
 
 
 def plain(answer: Answer) -> Json:
@@ -102,10 +109,10 @@ def tokens_last(node: Json, key: str) -> None:
     node[key] = [*others, *({**each, "name": "token"} for each in tokens)]
 
 
-def expected(body: Json) -> Json | list[str] | None:
+def expected(body: Json, compat: Compat | None = None) -> Json | list[str] | None:
     """The pod as the function makes it, or what is wrong with it; None: it does not ask."""
     owners = body["metadata"].get("ownerReferences", ())
-    found = share(body["metadata"], body["spec"], GIVEN, controlled=bool(owners))
+    found = share(body["metadata"], body["spec"], GIVEN, controlled=bool(owners), compat=compat)
     if found is None:
         return None
     if not isinstance(found[0], dict):
@@ -126,16 +133,17 @@ def difference(one: object, other: object, path: str = "") -> str:
     return "" if one == other else f"{path}: {json.dumps(one)} is not {json.dumps(other)}"
 
 
-def compare(admin: Caller, body: Json) -> str:
+def compare(admin: Caller, body: Json, compat: Compat | None = None) -> str:
     """What the API server and the function see differently; empty = nothing."""
-    answer, wanted = made(admin, body), expected(body)
+    namespace = compat or "default"
+    answer, wanted = made(admin, body, namespace), expected(body, compat)
     if wanted is None:
         return "" if answer.ok else f"refused: {answer.message}"
     if isinstance(wanted, list):
         return "" if not answer.ok else f"taken, and {wanted}"
     if not answer.ok:
         return f"refused: {answer.message}"
-    by_function = made(admin, wanted)
+    by_function = made(admin, wanted, namespace)
     if not by_function.ok:
         return f"what the function made is refused: {by_function.message}"
     return difference(plain(answer), plain(by_function))
@@ -146,10 +154,11 @@ def test_the_policy_does_what_the_function_does(admin: Caller, odd: bool, count:
     random = Random(17)
     refused = 0
     for number in range(count):
-        body = generated(random, odd=odd)
-        found = compare(admin, body)
-        assert not found, f"{number}: {found}\n{json.dumps(body)}"
-        refused += isinstance(expected(body), list)
+        compat = random.choice((None, None, *Compat))
+        body = generated(random, odd=odd, compat=compat or "")
+        found = compare(admin, body, compat)
+        assert not found, f"{number} {compat}: {found}\n{json.dumps(body)}"
+        refused += isinstance(expected(body, compat), list)
     assert (refused == 0) is (not odd)
 
 

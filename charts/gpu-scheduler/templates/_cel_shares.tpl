@@ -3,35 +3,96 @@ CEL of the policies for pods that ask for a share by themselves. They do what jo
 the two. Definitions are expressions over `object`; N is a container's number, from 64 on an init container's.
 */}}
 
-{{/* Amounts in the limits of containers. */}}
-{{- define "gpu-scheduler.cel.amounts" -}}
+{{/*
+Keys with which pods ask (api/share_keys.py): our own, and another scheduler's where the namespace's label says so. The
+conditions of policies do not know the namespace: they ask for any of them.
+*/}}
+{{- define "gpu-scheduler.cel.compat" -}}
+(has(namespaceObject.metadata.labels) ? namespaceObject.metadata.labels[?'gpu-scheduler.io/compat'].orValue('') : '')
+{{- end }}
+{{- define "gpu-scheduler.cel.ownLimits" -}}
 ['gpu-scheduler.io/milligpu', 'gpu-scheduler.io/gpu-mib']
 {{- end }}
-
-{{/* Whether a container c says how much it wants. */}}
-{{- define "gpu-scheduler.cel.limited" -}}
-(has(c.resources) && has(c.resources.limits) && {{ include "gpu-scheduler.cel.amounts" . }}.exists(k, k in c.resources.limits))
+{{- define "gpu-scheduler.cel.peersLimits" -}}
+(variables.compat == 'hami' ? ['nvidia.com/gpu', 'nvidia.com/gpumem', 'nvidia.com/gpumem-percentage', 'nvidia.com/gpucores'] :
+variables.compat in ['kai', 'nvidia'] ? ['nvidia.com/gpu'] : [])
+{{- end }}
+{{- define "gpu-scheduler.cel.anyLimit" -}}
+k.matches('^(gpu-scheduler[.]io/(milligpu|gpu-mib)|nvidia[.]com/gpu(mem|mem-percentage|cores)?)$')
 {{- end }}
 
-{{/* Whether the pod says how much one of its containers wants. */}}
-{{- define "gpu-scheduler.cel.noted" -}}
+{{/* Keys of the pod, by form: names a container, a share, memory, devices. */}}
+{{- define "gpu-scheduler.cel.forms" -}}
+([['gpu-scheduler.io/gpu-container', 'gpu-scheduler.io/gpu', 'gpu-scheduler.io/gpu-memory', 'gpu-scheduler.io/gpu-devices']]
++ (variables.compat == 'kai' ? [['gpu-fraction-container-name', 'gpu-fraction', 'gpu-memory', 'gpu-fraction-num-devices']] : []))
+{{- end }}
+
+{{/* Whether a form f is used; only ours may be a label. */}}
+{{- define "gpu-scheduler.cel.isUsed" -}}
+(f[1] in variables.notes || f[2] in variables.notes || (f[1] == 'gpu-scheduler.io/gpu' && f[1] in variables.tags))
+{{- end }}
+
+{{/* What the limits of a container c say: keys; of another scheduler's none where it wants no GPU. */}}
+{{- define "gpu-scheduler.cel.limitsOf" -}}
+(!(has(c.resources) && has(c.resources.limits)) ? [] : variables.limits.filter(k, k in c.resources.limits
+&& (k.startsWith('gpu-scheduler.io/') || !('nvidia.com/gpu' in c.resources.limits)
+|| quantity(string(c.resources.limits['nvidia.com/gpu'])).compareTo(quantity('0')) != 0)))
+{{- end }}
+
+{{/* Whether a pod says something that asks for GPUs here or elsewhere. */}}
+{{- define "gpu-scheduler.cel.mayAsk" -}}
 ((has(object.metadata.labels) && 'gpu-scheduler.io/gpu' in object.metadata.labels)
-|| (has(object.metadata.annotations) && ('gpu-scheduler.io/gpu' in object.metadata.annotations
-|| 'gpu-scheduler.io/gpu-memory' in object.metadata.annotations)))
+|| (has(object.metadata.annotations) && ['gpu-scheduler.io/gpu', 'gpu-scheduler.io/gpu-memory', 'gpu-fraction', 'gpu-memory'].exists(k,
+k in object.metadata.annotations))
+|| object.spec.containers.exists(c, has(c.resources) && has(c.resources.limits)
+&& c.resources.limits.exists(k, {{ include "gpu-scheduler.cel.anyLimit" . }}))
+|| (has(object.spec.initContainers) && object.spec.initContainers.exists(c, has(c.restartPolicy)
+&& c.restartPolicy == 'Always' && has(c.resources) && has(c.resources.limits)
+&& c.resources.limits.exists(k, {{ include "gpu-scheduler.cel.anyLimit" . }}))))
+{{- end }}
+
+{{/* What policies know of a pod by name, before they ask whether it asks. */}}
+{{- define "gpu-scheduler.cel.reading" }}
+- name: compat
+  expression: >-
+    {{ include "gpu-scheduler.cel.compat" . }}
+- name: notes
+  expression: "has(object.metadata.annotations) ? object.metadata.annotations : {}"
+- name: tags
+  expression: "has(object.metadata.labels) ? object.metadata.labels : {}"
+- name: inits
+  expression: "has(object.spec.initContainers) ? object.spec.initContainers : []"
+- name: ours
+  expression: >-
+    {{ include "gpu-scheduler.cel.isOurs" . | nindent 4 | trim }}
+- name: limits
+  expression: >-
+    {{ include "gpu-scheduler.cel.ownLimits" . }} + {{ include "gpu-scheduler.cel.peersLimits" . | nindent 4 | trim }}
+- name: used
+  expression: >-
+    {{ include "gpu-scheduler.cel.forms" . | nindent 4 | trim }}.filter(f, {{ include "gpu-scheduler.cel.isUsed" . }})
+- name: sidecars
+  expression: >-
+    lists.range(variables.inits.size()).filter(i, has(variables.inits[i].restartPolicy)
+    && variables.inits[i].restartPolicy == 'Always')
+- name: places
+  expression: >-
+    variables.used.map(f, (!(f[0] in variables.notes) ? [0] :
+    lists.range(object.spec.containers.size()).filter(i, object.spec.containers[i].name == variables.notes[f[0]])
+    + variables.sidecars.filter(i, variables.inits[i].name == variables.notes[f[0]]).map(i, i + 64) + [-1])[0])
+- name: limited
+  expression: >-
+    lists.range(object.spec.containers.size()).filter(i, [object.spec.containers[i]].exists(c,
+    {{ include "gpu-scheduler.cel.limitsOf" . | nindent 4 | trim }} != []))
+    + variables.sidecars.filter(i, [variables.inits[i]].exists(c,
+    {{ include "gpu-scheduler.cel.limitsOf" . | nindent 4 | trim }} != [])).map(i, i + 64)
+- name: asks
+  expression: "!variables.ours && (variables.used != [] || variables.limited != [])"
 {{- end }}
 
 {{/* Whether it was made ours before: by somebody who rendered it, or in another round of admission. */}}
 {{- define "gpu-scheduler.cel.isOurs" -}}
 (has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.matches('^gpu-scheduler[.]io/c[0-9]+-devices$')))
-{{- end }}
-
-{{/* Whether a pod asks and is not ours yet. */}}
-{{- define "gpu-scheduler.cel.asksForAShare" -}}
-(({{ include "gpu-scheduler.cel.noted" . }}
-|| object.spec.containers.exists(c, {{ include "gpu-scheduler.cel.limited" . }})
-|| (has(object.spec.initContainers) && object.spec.initContainers.exists(c, has(c.restartPolicy)
-&& c.restartPolicy == 'Always' && {{ include "gpu-scheduler.cel.limited" . }})))
-&& !{{ include "gpu-scheduler.cel.isOurs" . }})
 {{- end }}
 
 {{/* All containers in one list. */}}
@@ -76,16 +137,19 @@ m.name.matches('^gpu-scheduler-c[0-9]+$')
 {{ include "gpu-scheduler.cel.everyContainer" . }}.filter(c, c.name == 'gpu-scheduler-cap').map(c, c.name) : []))
 {{- end }}
 
-{{/* Names of containers that ask the device plugin. */}}
+{{/* Names of containers that ask the device plugin for what is not taken from it. */}}
 {{- define "gpu-scheduler.cel.asksThePlugin" -}}
-{{ include "gpu-scheduler.cel.everyContainer" . }}.filter(c, has(c.resources) && has(c.resources.limits)
-&& c.resources.limits.exists(k, k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$'))).map(c, c.name)
+(object.spec.containers.filter(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k,
+k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$') && !(k in variables.limits))).map(c, c.name)
++ variables.inits.filter(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k,
+k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$') && !(k in variables.limits && has(c.restartPolicy) && c.restartPolicy == 'Always'))).map(c, c.name))
 {{- end }}
 
-{{/* Whether somebody else is to place it. */}}
+{{/* Whether somebody else is to place it, whom the namespace does not leave. */}}
 {{- define "gpu-scheduler.cel.isPlacedByOthers" -}}
 ((has(object.spec.nodeName) && object.spec.nodeName != '') || (has(object.spec.schedulerName)
-&& !(object.spec.schedulerName in ['', 'default-scheduler', 'gpu-scheduler'])))
+&& !(object.spec.schedulerName in ['', 'default-scheduler', 'gpu-scheduler']
++ (variables.compat == 'hami' ? ['hami-scheduler'] : variables.compat == 'kai' ? ['kai-scheduler', 'runai-scheduler'] : []))))
 {{- end }}
 
 {{/* Whether it may take too long to end. */}}
@@ -93,22 +157,13 @@ m.name.matches('^gpu-scheduler-c[0-9]+$')
 (has(object.spec.terminationGracePeriodSeconds) && object.spec.terminationGracePeriodSeconds > 3600)
 {{- end }}
 
-{{/* Whether it names a container that it does not have. */}}
-{{- define "gpu-scheduler.cel.namesNobody" -}}
-({{ include "gpu-scheduler.cel.noted" . }} && has(object.metadata.annotations)
-&& 'gpu-scheduler.io/gpu-container' in object.metadata.annotations
-&& !object.spec.containers.exists(c, c.name == object.metadata.annotations['gpu-scheduler.io/gpu-container'])
-&& !(has(object.spec.initContainers) && object.spec.initContainers.exists(c, has(c.restartPolicy) && c.restartPolicy == 'Always'
-&& c.name == object.metadata.annotations['gpu-scheduler.io/gpu-container'])))
-{{- end }}
-
 {{/* Whether a pod can be made ours: what is in the way is said by the policy that refuses it. */}}
 {{- define "gpu-scheduler.cel.canBeOurs" -}}
 (!{{ include "gpu-scheduler.cel.isTooLarge" . }} && !{{ include "gpu-scheduler.cel.isPlacedByOthers" . }}
-&& !{{ include "gpu-scheduler.cel.endsLate" . }} && !{{ include "gpu-scheduler.cel.namesNobody" . }}
+&& !{{ include "gpu-scheduler.cel.endsLate" . }} && !(-1 in variables.places)
 && {{ include "gpu-scheduler.cel.setsReserved" . }} == [] && {{ include "gpu-scheduler.cel.mountsReserved" . }} == []
 && {{ include "gpu-scheduler.cel.namesReserved" . }} == [] && {{ include "gpu-scheduler.cel.asksThePlugin" . }} == []
-&& !(has(object.metadata.annotations) && 'gpu-scheduler.io/asked' in object.metadata.annotations))
+&& !('gpu-scheduler.io/asked' in variables.notes))
 {{- end }}
 
 {{/* Whether libgpucap is put into it. */}}
@@ -155,8 +210,8 @@ dyn({"name": dyn("gpu-scheduler-cap"), "mountPath": dyn("{{ .path }}"), "subPath
 
 {{/*
 Rules about what a pod asks for. Each holds of values that are bound to names: its own annotations (.notes), labels
-(.tags), the annotation `asked` and what it says, container by container (.parts) and by key. The condition of the
-policy and its validations use the same ones.
+(.tags), the annotation `asked` and what it says, container by container (.parts) and by unit, as words `key=value`. The
+condition of the policy and its validations use the same ones.
 */}}
 {{- define "gpu-scheduler.cel.ruleReadable" -}}
 {{ .asked }}.matches('^[0-9]+:[^=,:;]+=[^=,;]*(,[^=,:;]+=[^=,;]*)*(;[0-9]+:[^=,:;]+=[^=,;]*(,[^=,:;]+=[^=,;]*)*)*$')
@@ -164,35 +219,64 @@ policy and its validations use the same ones.
 {{- define "gpu-scheduler.cel.partsOf" -}}
 {{ .asked }}.split(';').map(p, p.split(':')[1].split(','))
 {{- end }}
+{{- define "gpu-scheduler.cel.keysOf" -}}
+{{- get (dict
+  "shares" "gpu-scheduler[.]io/gpu|gpu-fraction"
+  "memories" "gpu-scheduler[.]io/gpu-memory"
+  "counts" "gpu-scheduler[.]io/gpu-devices|gpu-fraction-num-devices"
+  "millis" "gpu-scheduler[.]io/milligpu"
+  "mibs" "gpu-scheduler[.]io/gpu-mib|nvidia[.]com/gpumem|gpu-memory"
+  "percents" "nvidia[.]com/gpumem-percentage"
+  "wholes" "nvidia[.]com/gpu"
+  "cores" "nvidia[.]com/gpucores") . }}
+{{- end }}
 {{- define "gpu-scheduler.cel.said" -}}
-{{ .parts }}.map(p, p.filter(w, w.startsWith('gpu-scheduler.io/{{ .key }}=')).map(w, w.substring({{ add 18 (len .key) }}))).flatten()
+{{ .parts }}.map(p, p.filter(w, w.matches('^({{ include "gpu-scheduler.cel.keysOf" .unit }})='))).flatten()
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleOneWay" -}}
-{{ .parts }}.all(p, p.filter(w, w.matches('^gpu-scheduler[.]io/(gpu|gpu-memory|milligpu|gpu-mib)=')).size() == 1
-&& p.all(w, w.matches('^gpu-scheduler[.]io/(gpu|gpu-memory|milligpu|gpu-mib|gpu-devices)=')))
+{{ .parts }}.all(p, p.all(w, w.matches('^nvidia[.]com/gpu(mem|mem-percentage|cores)?=')) || (
+p.filter(w, w.matches('^(gpu-scheduler[.]io/(gpu|gpu-memory|milligpu|gpu-mib)|gpu-fraction|gpu-memory)=')).size() == 1
+&& p.all(w, w.matches('^(gpu-scheduler[.]io/(gpu|gpu-memory|milligpu|gpu-mib|gpu-devices)|gpu-fraction|gpu-memory|gpu-fraction-num-devices)='))))
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleContainers" -}}
 {{ .parts }}.size() <= 16
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleOnePlace" -}}
-!{{ .shares }}.exists(g, g.contains('|'))
+!{{ .shares }}.exists(w, w.startsWith('gpu-scheduler.io/gpu=') && w.contains('|'))
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleShare" -}}
-{{ .shares }}.all(g, g.contains('|') || (g.matches('^[0-9]{1,9}([.][0-9]{1,9})?$') && double(g) > 0.0 && double(g) <= 1024.0
+{{ .shares }}.all(w, (w.startsWith('gpu-scheduler.io/gpu=') && w.contains('|')) || [w.split('=')[1]].all(g,
+g.matches('^[0-9]{1,9}([.][0-9]{1,9})?$') && double(g) > 0.0 && double(g) <= 1024.0
 && (double(g) > 1.0 ? g.matches('^[0-9]+([.]0+)?$') : g.matches('^[0-9]+([.][0-9]{1,3}0*)?$'))))
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleMemory" -}}
-{{ .memories }}.all(m, isQuantity(m) && quantity(m).compareTo(quantity('1Mi')) >= 0 && quantity(m).compareTo(quantity('16Ti')) <= 0)
+{{ .memories }}.map(w, w.split('=')[1]).all(m, isQuantity(m) && quantity(m).compareTo(quantity('1Mi')) >= 0
+&& quantity(m).compareTo(quantity('16Ti')) <= 0)
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleDevices" -}}
-({{ .counts }} == [] || ({{ .counts }}.all(n, n.matches('^[1-9][0-9]?$') && int(n) <= 64)
-&& {{ .shares }}.all(g, !g.matches('^[0-9]{1,9}([.][0-9]{1,9})?$') || double(g) < 1.0)))
+({{ .counts }} == [] || ({{ .counts }}.map(w, w.split('=')[1]).all(n, n.matches('^[1-9][0-9]?$') && int(n) <= 64)
+&& {{ .parts }}.filter(p, p.exists(w, w.matches('^({{ include "gpu-scheduler.cel.keysOf" "counts" }})='))).all(p,
+p.filter(w, w.matches('^({{ include "gpu-scheduler.cel.keysOf" "shares" }})=')).map(w, w.split('=')[1]).all(g,
+!g.matches('^[0-9]{1,9}([.][0-9]{1,9})?$') || double(g) < 1.0))))
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleMilli" -}}
-{{ .millis }}.all(n, n.matches('^[1-9][0-9]{0,6}$') && (int(n) <= 1000 || (int(n) % 1000 == 0 && int(n) <= 1024000)))
+{{ .millis }}.map(w, w.split('=')[1]).all(n, n.matches('^[1-9][0-9]{0,6}$') && (int(n) <= 1000 || (int(n) % 1000 == 0 && int(n) <= 1024000)))
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleMib" -}}
-{{ .mibs }}.all(n, n.matches('^[1-9][0-9]{0,7}$') && int(n) <= 16777216)
+{{ .mibs }}.map(w, w.split('=')[1]).all(n, n.matches('^[1-9][0-9]{0,7}$') && int(n) <= 16777216)
+{{- end }}
+{{- define "gpu-scheduler.cel.rulePercent" -}}
+{{ .percents }}.all(w, w.matches('=([1-9][0-9]?|100)$'))
+{{- end }}
+{{- define "gpu-scheduler.cel.ruleCores" -}}
+{{ .cores }}.all(w, w.matches('=(0|[1-9][0-9]?|100)$'))
+{{- end }}
+{{- define "gpu-scheduler.cel.ruleWhole" -}}
+{{ .wholes }}.all(w, w.matches('=([1-9]|[1-5][0-9]|6[0-4])$'))
+{{- end }}
+{{/* Words of a unit as a sentence begins with them: where they stand, and what they say. */}}
+{{- define "gpu-scheduler.cel.told" -}}
+{{ .words }}.map(w, '{{ .place }}[' + w.split('=')[0] + ']: "' + w.split('=')[1] + '"').join(', ')
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleType" -}}
 {{ .notes }}[?'gpu-scheduler.io/type'].orValue('training') in ['training', 'interactive']
@@ -212,13 +296,15 @@ policy and its validations use the same ones.
 all.size() > 0 && all.size() <= 16))
 {{- end }}
 {{- define "gpu-scheduler.cel.ruleGang" -}}
-('gpu-scheduler.io/gang' in {{ .tags }} ? {{ .notes }}[?'gpu-scheduler.io/gang-size'].orValue('').matches('^([1-9][0-9]{0,2}|1000)$')
-: !('gpu-scheduler.io/gang-size' in {{ .notes }}))
+(('gpu-scheduler.io/gang' in {{ .tags }}) == ('gpu-scheduler.io/gang-size' in {{ .notes }})
+&& [['gpu-scheduler.io/gang', 'gpu-scheduler.io/gang-size'], ['kueue.x-k8s.io/pod-group-name', 'kueue.x-k8s.io/pod-group-total-count'],
+['leaderworkerset.sigs.k8s.io/group-key', 'leaderworkerset.sigs.k8s.io/size']].all(g, !(g[0] in {{ .tags }} && g[1] in {{ .notes }})
+|| {{ .notes }}[g[1]].matches('^([1-9][0-9]{0,2}|1000)$')))
 {{- end }}
 
 {{/* Whether what a pod of ours asks for can be meant: all rules, in an expression that needs no variables. */}}
 {{- define "gpu-scheduler.cel.canBeMeant" -}}
-{{- $all := dict "asked" "asked" "parts" "parts" "notes" "notes" "tags" "tags" "shares" "shares" "memories" "memories" "counts" "counts" "millis" "millis" "mibs" "mibs" }}
+{{- $all := dict "asked" "asked" "parts" "parts" "notes" "notes" "tags" "tags" }}
 [has(object.metadata.annotations) ? object.metadata.annotations : {}].all(notes, [has(object.metadata.labels) ? object.metadata.labels : {}].all(tags,
 {{- range $rule := list "Type" "Isolation" "Priority" "TimeLimit" "Models" "Gang" }}
 {{ include (printf "gpu-scheduler.cel.rule%s" $rule) $all }} &&
@@ -226,10 +312,8 @@ all.size() > 0 && all.size() <= 16))
 [notes[?'gpu-scheduler.io/asked'].orValue('')].all(asked, {{ include "gpu-scheduler.cel.ruleReadable" $all }}
 && [{{ include "gpu-scheduler.cel.partsOf" $all }}].all(parts,
 {{ include "gpu-scheduler.cel.ruleOneWay" $all }} && {{ include "gpu-scheduler.cel.ruleContainers" $all }}
-&& [{{ include "gpu-scheduler.cel.said" (set $all "key" "gpu") }}].all(shares,
-{{ include "gpu-scheduler.cel.ruleOnePlace" $all }} && {{ include "gpu-scheduler.cel.ruleShare" $all }}
-&& [{{ include "gpu-scheduler.cel.said" (set $all "key" "gpu-devices") }}].all(counts, {{ include "gpu-scheduler.cel.ruleDevices" $all }}))
-&& [{{ include "gpu-scheduler.cel.said" (set $all "key" "gpu-memory") }}].all(memories, {{ include "gpu-scheduler.cel.ruleMemory" $all }})
-&& [{{ include "gpu-scheduler.cel.said" (set $all "key" "milligpu") }}].all(millis, {{ include "gpu-scheduler.cel.ruleMilli" $all }})
-&& [{{ include "gpu-scheduler.cel.said" (set $all "key" "gpu-mib") }}].all(mibs, {{ include "gpu-scheduler.cel.ruleMib" $all }})))))
+{{- range $unit, $rules := dict "shares" (list "OnePlace" "Share") "counts" (list "Devices") "memories" (list "Memory") "millis" (list "Milli") "mibs" (list "Mib") "percents" (list "Percent") "cores" (list "Cores") "wholes" (list "Whole") }}
+&& [{{ include "gpu-scheduler.cel.said" (merge (dict "unit" $unit) $all) }}].all({{ $unit }}
+{{- range $rule := $rules }}{{ if eq $rule (first $rules) }},{{ else }} &&{{ end }} {{ include (printf "gpu-scheduler.cel.rule%s" $rule) (merge (dict $unit $unit) $all) }}{{ end }})
+{{- end }}))))
 {{- end }}

@@ -45,6 +45,8 @@ ASK_ISOLATION = f"{GROUP}/isolation"
 ASK_TIME_LIMIT = f"{GROUP}/time-limit"
 LABEL_GANG = f"{GROUP}/gang"
 GANG_SIZE = f"{GROUP}/gang-size"
+# On namespaces: pods there may ask with another scheduler's keys as well, see api.share_keys.
+COMPAT = f"{GROUP}/compat"
 # In the limits of their containers: integers, so that a Deployment may have them.
 RESOURCE_MILLI = f"{GROUP}/milligpu"
 RESOURCE_MIB = f"{GROUP}/gpu-mib"

@@ -13,10 +13,8 @@ from gpu_scheduler.api import rules
 from gpu_scheduler.api.gpujob import Isolation, JobType
 from gpu_scheduler.api.names import (
     ASK_CONTAINER,
-    ASK_DEVICES,
     ASK_GPU,
     ASK_ISOLATION,
-    ASK_MEMORY,
     ASK_MODELS,
     ASK_PRIORITY,
     ASK_TIME_LIMIT,
@@ -24,12 +22,24 @@ from gpu_scheduler.api.names import (
     ASKED,
     GANG_SIZE,
     LABEL_GANG,
-    RESOURCE_MIB,
-    RESOURCE_MILLI,
 )
 from gpu_scheduler.api.numbering import FIRST_INIT
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.rule import broken
+from gpu_scheduler.api.share_keys import (
+    GANGS,
+    GPUS,
+    HAMI_CORES,
+    HAMI_MEMORY,
+    HAMI_PERCENT,
+    KAI_CONTAINER,
+    KAI_MEMORY,
+    KAI_SHARE,
+    LIMITS,
+    PEER_LIMITS,
+    UNITS,
+    Unit,
+)
 from gpu_scheduler.api.share_words import EITHER, NOWHERE, Words
 from gpu_scheduler.core.model.request import DeviceRequest
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB, MOST_MIB, milli_from_gpu
@@ -43,10 +53,11 @@ _MOST_GANG = rules.MAX_GANG_PODS
 _MOST_SECONDS = 2**31 - 1
 _NUMBER = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 _AMOUNTS = {
-    ASK_GPU: "a share of one GPU (0.5), or whole GPUs (2)",
-    ASK_MEMORY: "device memory (8Gi)",
-    RESOURCE_MILLI: "thousandths of a GPU (500)",
-    RESOURCE_MIB: "MiB of device memory (8192)",
+    Unit.SHARE: "a share of one GPU (0.5), or whole GPUs (2)",
+    Unit.MEMORY: "device memory (8Gi)",
+    Unit.MILLI: "thousandths of a GPU (500)",
+    Unit.MIB: "MiB of device memory (8192)",
+    Unit.PERCENT: "per cent of a GPU, 1 to 100 (50)",
 }
 
 
@@ -63,6 +74,7 @@ class ShareRequest:
         isolation: None = as the installation says.
         gang: name of the group that starts together; empty = the pod is alone.
         gang_size: how many pods that group has.
+        unenforced: keys that were taken and hold nobody to anything.
     """
 
     devices: tuple[DeviceRequest, ...]
@@ -73,6 +85,7 @@ class ShareRequest:
     isolation: Isolation | None = None
     gang: str = ""
     gang_size: int = 0
+    unenforced: tuple[str, ...] = ()
 
 
 def request_of(
@@ -90,6 +103,7 @@ def request_of(
         return found
     kind, isolation = annotations.get(ASK_TYPE), annotations.get(ASK_ISOLATION)
     limit = annotations.get(ASK_TIME_LIMIT)
+    gang, size = _gang(labels, annotations)
     return ShareRequest(
         devices=tuple(_devices(number, keys) for number, keys in sorted(said.items())),
         models=_models(annotations),
@@ -97,14 +111,15 @@ def request_of(
         priority=int(annotations.get(ASK_PRIORITY, "50")),
         time_limit_seconds=None if limit is None else int(limit),
         isolation=None if isolation is None else Isolation(isolation),
-        gang=labels.get(LABEL_GANG, ""),
-        gang_size=int(annotations.get(GANG_SIZE, "0")) if LABEL_GANG in labels else 0,
+        gang=gang,
+        gang_size=size,
+        unenforced=tuple(sorted({key for keys in said.values() for key in keys} & {HAMI_CORES})),
     )
 
 
 def field_of(number: int, key: str) -> str:
     """Where a word stands: in the limits of a container, or in an annotation."""
-    if key not in (RESOURCE_MILLI, RESOURCE_MIB):
+    if key not in LIMITS:
         return _note(key)
     kind, index = (
         ("initContainers", number - FIRST_INIT) if number >= FIRST_INIT else ("containers", number)
@@ -132,26 +147,36 @@ def _problems(
         yield Problem(
             _note(ASK_MODELS), f"write 1 to {_MOST_MODELS} models with commas between, like A100"
         )
-    if LABEL_GANG in labels:
-        if GANG_SIZE not in annotations:
-            yield Problem(
-                _note(GANG_SIZE),
-                f"is missing: how many pods the gang {labels[LABEL_GANG]} has, for example 4",
-            )
-        yield from _count(annotations, GANG_SIZE, 1, _MOST_GANG, "pods that start together")
-    elif GANG_SIZE in annotations:
+    if LABEL_GANG in labels and GANG_SIZE not in annotations:
+        yield Problem(
+            _note(GANG_SIZE),
+            f"is missing: how many pods the gang {labels[LABEL_GANG]} has, for example 4",
+        )
+    if GANG_SIZE in annotations and LABEL_GANG not in labels:
         yield Problem(
             f"metadata.labels[{LABEL_GANG}]",
             f"is missing: {GANG_SIZE} goes with the name of a gang, which all of its pods have",
         )
+    for label, size in GANGS:
+        if label in labels:
+            yield from _count(annotations, size, 1, _MOST_GANG, "pods that start together")
+
+
+def _gang(labels: Mapping[str, str], annotations: Mapping[str, str]) -> tuple[str, int]:
+    """The gang that a pod is of, and its size; empty and 0: of none."""
+    for label, size in GANGS:
+        if label in labels and size in annotations:
+            return labels[label], int(annotations[size])
+    return "", 0
 
 
 def _of_container(number: int, keys: Mapping[str, str]) -> Iterator[Problem]:
     if number == NOWHERE:
-        yield Problem(_note(ASK_CONTAINER), "no container of the pod has this name")
+        theirs = keys.keys() & {KAI_SHARE, KAI_MEMORY}
+        field = KAI_CONTAINER if theirs else ASK_CONTAINER
+        yield Problem(_note(field), "no container of the pod has this name")
         return
-    amounts = [key for key in _AMOUNTS if key in keys]
-    if not amounts or not keys.keys() <= {*_AMOUNTS, ASK_DEVICES}:
+    if not keys.keys() <= UNITS.keys() or not (amounts := _amounts(keys)):
         yield Problem(_note(ASKED), "is the scheduler's own; remove it and ask by its keys")
         return
     if len(amounts) > 1:
@@ -161,37 +186,57 @@ def _of_container(number: int, keys: Mapping[str, str]) -> Iterator[Problem]:
         )
         return
     key = amounts[0]
-    field, word = field_of(number, key), keys[key]
-    if EITHER in word and key == ASK_GPU:
+    if EITHER in keys[key] and key == ASK_GPU:
         yield Problem(
-            f"metadata.labels[{key}]", f"and the annotation say {word}; say how much in one place"
+            f"metadata.labels[{key}]",
+            f"and the annotation say {keys[key]}; say how much in one place",
         )
         return
-    wrong = tuple(_of_amount(key, word, field))
-    yield from wrong
-    if ASK_DEVICES in keys:
-        yield from _count(keys, ASK_DEVICES, 1, _MOST_DEVICES, "GPUs of one node")
-        if not wrong and (key == ASK_GPU and Decimal(word) >= 1):
-            yield Problem(_note(ASK_DEVICES), f"goes with a share below 1; write {ASK_GPU}: 2")
+    for each, word in keys.items():
+        yield from _of_word(each, word, field_of(number, each))
+    whole_gpus = UNITS[key] is Unit.SHARE and _NUMBER.fullmatch(keys[key])
+    if whole_gpus and Decimal(keys[key]) >= 1 and (devices := _devices_key(keys)):
+        yield Problem(_note(devices), f"goes with a share below 1; write {key}: 2")
 
 
-def _of_amount(key: str, word: str, field: str) -> Iterator[Problem]:
-    if key == ASK_MEMORY:
+def _amounts(keys: Mapping[str, str]) -> list[str]:
+    """The keys that say how much; where there is more than one, not all can be meant.
+
+    Of a container's limits for another scheduler one does: its memory in MiB before its per cents,
+    as there, and whole GPUs where there is neither.
+    """
+    theirs = [key for key in (HAMI_MEMORY, HAMI_PERCENT, GPUS, HAMI_CORES) if key in keys]
+    return [key for key in keys if UNITS[key] in _AMOUNTS and key not in PEER_LIMITS] + theirs[:1]
+
+
+def _devices_key(keys: Mapping[str, str]) -> str:
+    return next((key for key in keys if UNITS[key] is Unit.DEVICES), "")
+
+
+def _of_word(key: str, word: str, field: str) -> Iterator[Problem]:
+    unit, number = UNITS[key], _whole(word)
+    if unit is Unit.MEMORY:
         yield from broken(rules.GPU_MEMORY, word, field)
-    elif key == ASK_GPU:
+    elif unit is Unit.SHARE:
         if not _NUMBER.fullmatch(word):
-            yield Problem(field, f"{word!r} is no number; write {_AMOUNTS[key]}")
+            yield Problem(field, f"{word!r} is no number; write {_AMOUNTS[unit]}")
         elif Decimal(word) > _MOST_GPUS:
             yield Problem(field, f"at most {_MOST_GPUS} GPUs")
         else:
             yield from broken(rules.GPU, Decimal(word), field)
-    elif (number := _whole(word)) is None or number < 1:
-        yield Problem(field, f"{word!r} must be a whole number above 0: {_AMOUNTS[key]}")
-    elif key == RESOURCE_MIB and number > MOST_MIB:
+    elif unit in (Unit.DEVICES, Unit.GPUS):
+        yield from _within(field, word, 1, _MOST_DEVICES, "GPUs of one node")
+    elif unit is Unit.PERCENT:
+        yield from _within(field, word, 1, 100, _AMOUNTS[unit])
+    elif unit is Unit.CORES:
+        yield from _within(field, word, 0, 100, "per cent of a GPU's time")
+    elif number is None or number < 1:
+        yield Problem(field, f"{word!r} must be a whole number above 0: {_AMOUNTS[unit]}")
+    elif unit is Unit.MIB and number > MOST_MIB:
         yield Problem(field, f"at most {MOST_MIB}, more than any GPU has")
-    elif key == RESOURCE_MILLI and number > _MOST_GPUS * DEVICE_MILLI:
+    elif unit is Unit.MILLI and number > _MOST_GPUS * DEVICE_MILLI:
         yield Problem(field, f"at most {_MOST_GPUS * DEVICE_MILLI}")
-    elif key == RESOURCE_MILLI and number > DEVICE_MILLI and number % DEVICE_MILLI:
+    elif unit is Unit.MILLI and number > DEVICE_MILLI and number % DEVICE_MILLI:
         yield Problem(field, "above 1000 only whole GPUs, such as 2000")
 
 
@@ -206,13 +251,14 @@ def _named(
 def _count(
     words: Mapping[str, str], key: str, least: int, most: int, what: str
 ) -> Iterator[Problem]:
-    if key not in words:
-        return
-    number = _whole(words[key])
+    if key in words:
+        yield from _within(_note(key), words[key], least, most, what)
+
+
+def _within(field: str, word: str, least: int, most: int, what: str) -> Iterator[Problem]:
+    number = _whole(word)
     if number is None or not least <= number <= most:
-        yield Problem(
-            _note(key), f"{words[key]!r} must be a whole number, {least} to {most}: {what}"
-        )
+        yield Problem(field, f"{word!r} must be a whole number, {least} to {most}: {what}")
 
 
 def _whole(word: str) -> int | None:
@@ -227,15 +273,18 @@ def _models(annotations: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _devices(number: int, keys: Mapping[str, str]) -> DeviceRequest:
-    count = int(keys.get(ASK_DEVICES, "1"))
-    if RESOURCE_MIB in keys:
-        return DeviceRequest(number, count, 0, int(keys[RESOURCE_MIB]))
-    if ASK_MEMORY in keys:
-        return DeviceRequest(number, count, 0, -(-whole(keys[ASK_MEMORY]) // MIB))
-    if RESOURCE_MILLI in keys:
-        milli = int(keys[RESOURCE_MILLI])
-    else:
-        milli = milli_from_gpu(keys[ASK_GPU])
+    key = _amounts(keys)[0]
+    unit, word = UNITS[key], keys[key]
+    count = int(keys.get(_devices_key(keys) or GPUS, "1"))
+    if unit is Unit.MIB:
+        return DeviceRequest(number, count, 0, int(word))
+    if unit is Unit.MEMORY:
+        return DeviceRequest(number, count, 0, -(-whole(word) // MIB))
+    if unit is Unit.PERCENT:
+        return DeviceRequest(number, count, int(word) * DEVICE_MILLI // 100)
+    if unit in (Unit.GPUS, Unit.CORES):
+        return DeviceRequest(number, count, DEVICE_MILLI)
+    milli = int(word) if unit is Unit.MILLI else milli_from_gpu(word)
     if milli >= DEVICE_MILLI:
         return DeviceRequest(number, milli // DEVICE_MILLI, DEVICE_MILLI)
     return DeviceRequest(number, count, milli)

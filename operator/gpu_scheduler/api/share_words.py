@@ -1,55 +1,50 @@
 """The words with which a pod asks for a share of a GPU by itself, without a GPUJob.
 
-They stand in a label, in annotations or in the limits of containers. What was said is copied, word
-for word and by the numbers of the containers (``numbering``), into one annotation, from which
-``share_request`` reads what is meant: so limits that nobody else may see can be taken out. Called
-by ``jobs.share``; the admission policy of the chart does the same (docs/adr/0049).
+They stand in a label, in annotations or in the limits of containers (``share_keys``). What was said
+is copied, word for word and by the numbers of the containers (``numbering``), into one annotation,
+from which ``share_request`` reads what is meant: so limits that nobody else may see can be taken
+out. Called by ``jobs.share``; the admission policy of the chart does the same (docs/adr/0049).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
-from gpu_scheduler.api.names import (
-    ASK_CONTAINER,
-    ASK_DEVICES,
-    ASK_GPU,
-    ASK_MEMORY,
-    RESOURCE_MIB,
-    RESOURCE_MILLI,
-)
 from gpu_scheduler.api.numbering import numbered
+from gpu_scheduler.api.share_keys import GPUS, PEER_LIMITS, Compat, PodKeys, forms
 from gpu_scheduler.core.quantity import parse
 
 Words = Mapping[int, Mapping[str, str]]
 """By the number of the container: what is said, by key."""
 
-AMOUNTS = (ASK_GPU, ASK_MEMORY)  # of a pod, any of which makes it ask
-OF_POD = (*AMOUNTS, ASK_DEVICES)
-OF_CONTAINER = (RESOURCE_MILLI, RESOURCE_MIB)  # limits
 NOWHERE = -1  # number of a container that the pod names and does not have
 EITHER = "|"  # between what a label says and what an annotation says of the same
 
 
-def words(labels: Mapping[str, str], annotations: Mapping[str, str], spec: Any) -> Words:
+def words(
+    labels: Mapping[str, str],
+    annotations: Mapping[str, str],
+    spec: Any,
+    compat: Compat | None = None,
+) -> Words:
     """What a pod says; nothing where it does not ask.
 
     Args:
         labels: of the pod.
         annotations: of the pod.
         spec: the pod's spec as JSON, before anything was done to it.
+        compat: what the namespace says of other schedulers' keys.
     """
+    known = forms(compat)
     found: dict[int, dict[str, str]] = {}
+    for form in known:
+        if form.pod is not None and (said := _of_pod(form.pod, labels, annotations)):
+            number = _number(annotations.get(form.pod.container), spec)
+            found.setdefault(number, {}).update(said)
+    keys = tuple(key for form in known for key in form.limits)
     for number, container in numbered(spec):
         limits = (container.get("resources") or {}).get("limits") or {}
-        if said := {key: _integer(limits[key]) for key in OF_CONTAINER if key in limits}:
-            found[number] = said
-    if any(key in annotations for key in AMOUNTS) or ASK_GPU in labels:
-        said = {key: annotations[key] for key in OF_POD if key in annotations}
-        if ASK_GPU in labels:
-            both = dict.fromkeys((labels[ASK_GPU], said.get(ASK_GPU, labels[ASK_GPU])))
-            said[ASK_GPU] = EITHER.join(both)
-        number = _number(annotations.get(ASK_CONTAINER), spec)
-        found[number] = {key: said[key] for key in OF_POD if key in said} | found.get(number, {})
+        if said := dict(_of_container(keys, limits)):
+            found.setdefault(number, {}).update(said)
     return dict(sorted(found.items()))
 
 
@@ -82,6 +77,27 @@ def _pair(text: str) -> tuple[str, str]:
     if not equals:
         raise ValueError(f"{text!r} is no key with its word")
     return key, word
+
+
+def _of_pod(
+    keys: PodKeys, labels: Mapping[str, str], annotations: Mapping[str, str]
+) -> dict[str, str]:
+    said = dict[str, str]()
+    for key in keys.amounts:
+        places = (labels, annotations) if key == keys.label else (annotations,)
+        if told := dict.fromkeys(place[key] for place in places if key in place):
+            said[key] = EITHER.join(told)
+    if said and keys.devices in annotations:
+        said[keys.devices] = annotations[keys.devices]
+    return said
+
+
+def _of_container(keys: tuple[str, ...], limits: Mapping[str, object]) -> Iterator[tuple[str, str]]:
+    """What its limits say; of other schedulers' keys nothing where it wants no GPU (0)."""
+    none = GPUS in limits and _integer(limits[GPUS]) == "0"
+    for key in keys:
+        if key in limits and not (none and key in PEER_LIMITS):
+            yield key, _integer(limits[key])
 
 
 def _number(name: str | None, spec: Any) -> int:

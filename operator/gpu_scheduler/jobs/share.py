@@ -6,7 +6,7 @@ pod that it would not have made (docs/adr/0049).
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -17,13 +17,12 @@ from gpu_scheduler.api.names import (
     ASK_ISOLATION,
     ASKED,
     LABEL_SHARE,
-    RESOURCE_MIB,
-    RESOURCE_MILLI,
     RUNTIME_CLASS,
     VISIBLE_DEVICES,
 )
 from gpu_scheduler.api.numbering import FIRST_INIT, numbered
 from gpu_scheduler.api.problem import Problem
+from gpu_scheduler.api.share_keys import OWN, PEERS, Compat
 from gpu_scheduler.api.share_request import ShareRequest, request_of
 from gpu_scheduler.api.share_words import words, written
 from gpu_scheduler.jobs import conflicts, equip
@@ -66,6 +65,7 @@ def share(
     given: Installation,
     *,
     controlled: bool,
+    compat: Compat | None = None,
 ) -> tuple[dict[str, Any], dict[str, Any]] | tuple[Problem, ...] | None:
     """Metadata and spec of the pod as ours; None where it does not ask, or is ours already.
 
@@ -74,6 +74,7 @@ def share(
         pod_spec: its spec as JSON. Neither is changed.
         given: the installation.
         controlled: a controller replaces the pod when it fails.
+        compat: what its namespace says of other schedulers' keys.
 
     Returns:
         Or everything that is wrong with it.
@@ -83,7 +84,7 @@ def share(
         return None
     if found := tuple(malformed("spec", pod_spec)):
         return found
-    said = words(labels, annotations, pod_spec)
+    said = words(labels, annotations, pod_spec, compat)
     if not said:
         return None
     request = request_of(said, labels, annotations)
@@ -91,10 +92,12 @@ def share(
     wrong = [] if isinstance(request, ShareRequest) else [*request]
     if ASKED in annotations:
         wrong.append(Problem(f"metadata.annotations[{ASKED}]", "is the scheduler's own; remove it"))
-    wrong += _problems(pod_spec, image)
+    spec, meta = deepcopy(dict(pod_spec)), deepcopy(dict(metadata))
+    if compat is not None:
+        _leave(spec, compat)
+    wrong += _problems(spec, image)
     if isinstance(request, tuple) or wrong:
         return tuple(wrong)
-    spec, meta = deepcopy(dict(pod_spec)), deepcopy(dict(metadata))
     path = of_share(spec, controlled=controlled)
     equip.fill_containers(spec, request.devices, capped=True)
     equip.deliver(spec, request.devices, image)
@@ -103,7 +106,7 @@ def share(
     if request.time_limit_seconds is not None and "activeDeadlineSeconds" not in spec:
         spec["activeDeadlineSeconds"] = request.time_limit_seconds
     if path is WritePath.GATE:
-        _take_out(spec)
+        _take_out(spec, OWN.limits)
     meta["labels"] = {**labels, LABEL_SHARE: "true"}
     own = {ASKED: written(said)} | equip.void_annotations(request.devices)
     meta["annotations"] = {**annotations, **own}
@@ -152,10 +155,18 @@ def _problems(spec: Mapping[str, Any], image: CapImage | None) -> list[Problem]:
     return found
 
 
-def _take_out(spec: dict[str, Any]) -> None:
-    """Of limits what no node has: kube-scheduler would look for it."""
-    for container in (*(spec.get("initContainers") or ()), *spec["containers"]):
+def _leave(spec: dict[str, Any], compat: Compat) -> None:
+    """Take the pod from another scheduler: what was said to that one is ours to read."""
+    peer = PEERS[compat]
+    if spec.get("schedulerName") in peer.schedulers:
+        del spec["schedulerName"]
+    _take_out(spec, peer.limits)
+
+
+def _take_out(spec: Mapping[str, Any], keys: Collection[str]) -> None:
+    """Of limits what no node has, or what somebody else would give: kube-scheduler looks for it."""
+    for _, container in numbered(spec):
         resources = container.get("resources") or {}
         for kind in ("limits", "requests"):
-            for key in (RESOURCE_MILLI, RESOURCE_MIB):
+            for key in keys:
                 (resources.get(kind) or {}).pop(key, None)

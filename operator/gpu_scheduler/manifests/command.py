@@ -7,12 +7,15 @@ from pathlib import Path
 import typer
 
 from gpu_scheduler.api.gpujob import Isolation
+from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation
 from gpu_scheduler.manifests.rendering import RenderError, rendered
 
 
-def run(filenames: list[str], image: str, isolation: str, runtime_class: str) -> int:
+def run(
+    filenames: list[str], image: str, isolation: str, runtime_class: str, compat: Compat | None
+) -> int:
     """Print the manifests; 1 and a line for each problem where some cannot be made."""
     try:
         given = Installation(CapImage(image), Isolation(isolation), runtime_class)
@@ -22,7 +25,7 @@ def run(filenames: list[str], image: str, isolation: str, runtime_class: str) ->
     found, wrong = list[str](), list[str]()
     for source, text in _read(filenames, wrong):
         try:
-            found.append(rendered(text, given, source))
+            found.append(rendered(text, given, source, compat))
         except RenderError as error:
             wrong += error.problems
     if wrong:

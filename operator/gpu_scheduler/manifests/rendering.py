@@ -11,6 +11,7 @@ import yaml
 
 from gpu_scheduler.api.names import API_VERSION
 from gpu_scheduler.api.problem import Problem
+from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.jobs.share import Installation, share
 from gpu_scheduler.manifests.templates import templates
 
@@ -24,13 +25,14 @@ class RenderError(Exception):
         super().__init__("\n".join(self.problems))
 
 
-def rendered(text: str, given: Installation, source: str = "") -> str:
+def rendered(text: str, given: Installation, source: str = "", compat: Compat | None = None) -> str:
     """The manifests of a text, YAML or JSON, as YAML.
 
     Args:
         text: documents; what is no manifest is passed on.
         given: what the pods are made for.
         source: name of the text, for messages.
+        compat: whose keys they may ask with beside ours.
 
     Raises:
         RenderError: the text cannot be read, or what pods ask for cannot be meant.
@@ -39,13 +41,15 @@ def rendered(text: str, given: Installation, source: str = "") -> str:
         documents = [each for each in yaml.safe_load_all(text) if each is not None]
     except yaml.YAMLError as error:
         raise RenderError([f"{source}: {' '.join(str(error).split())}"]) from None
-    wrong = [f"{source}: {each}" for document in documents for each in _render(document, given)]
+    wrong = [
+        f"{source}: {each}" for document in documents for each in _render(document, given, compat)
+    ]
     if wrong:
         raise RenderError(wrong)
     return yaml.safe_dump_all(documents, sort_keys=False, default_flow_style=False)
 
 
-def _render(document: Any, given: Installation) -> Iterator[str]:
+def _render(document: Any, given: Installation, compat: Compat | None) -> Iterator[str]:
     """Change a document; what is wrong with it."""
     if isinstance(document, dict) and document.get("apiVersion") == API_VERSION:
         return
@@ -54,7 +58,13 @@ def _render(document: Any, given: Installation) -> Iterator[str]:
         if not isinstance(body.get("metadata") or {}, dict):
             yield _said(document, found.field, Problem("metadata", "must be an object"))
             continue
-        made = share(body.get("metadata") or {}, body["spec"], given, controlled=found.controlled)
+        made = share(
+            body.get("metadata") or {},
+            body["spec"],
+            given,
+            controlled=found.controlled,
+            compat=compat,
+        )
         if made is None:
             continue
         if isinstance(made[0], Problem):

@@ -12,6 +12,7 @@ from functools import lru_cache
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.gpujob import GPUJobSpec, JobType
+from gpu_scheduler.api.share_keys import GANGS
 from gpu_scheduler.api.share_request import ShareRequest, request_of
 from gpu_scheduler.api.share_words import read
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey, PodUID
@@ -25,7 +26,7 @@ _ANNOTATIONS = (
     names.ASK_PRIORITY,
     names.ASK_ISOLATION,
     names.ASK_TIME_LIMIT,
-    names.GANG_SIZE,
+    *(size for _, size in GANGS),
 )
 
 
@@ -68,16 +69,17 @@ def share_of(pod: Pod) -> Share | None:
     if asked is None:
         return None
     said = tuple((key, notes[key]) for key in _ANNOTATIONS if key in notes)
-    gang = pod.metadata.labels.get(names.LABEL_GANG)
+    tags = pod.metadata.labels
+    gangs = tuple((label, tags[label]) for label, _ in GANGS if label in tags)
     controlled = any(owner.controller for owner in pod.metadata.owner_references)
-    return _share(asked, said, gang, pod.spec.restart_policy, controlled)
+    return _share(asked, said, gangs, pod.spec.restart_policy, controlled)
 
 
 @lru_cache(maxsize=4096)  # pods of one template say the same
 def _share(
     asked: str,
     said: tuple[tuple[str, str], ...],
-    gang: str | None,
+    gangs: tuple[tuple[str, str], ...],
     restart_policy: str,
     controlled: bool,
 ) -> Share:
@@ -87,8 +89,7 @@ def _share(
     except ValueError as error:
         problem = f"metadata.annotations[{names.ASKED}]: {error}"
         return Share(None, problem, forever, controlled)
-    labels = {names.LABEL_GANG: gang} if gang is not None else {}
-    request = request_of(found, labels, dict(said))
+    request = request_of(found, dict(gangs), dict(said))
     if isinstance(request, tuple):
         return Share(None, "; ".join(map(str, request)), forever, controlled)
     kind = request.type
