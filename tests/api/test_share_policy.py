@@ -167,6 +167,9 @@ def test_pods_that_do_not_ask_are_as_if_there_were_no_policy(running: Running) -
     random = Random(23)
     bodies = [generated(random, odd=True, asks=False) for _ in range(PLAIN)]
     bodies.append(pod({"gpu-fraction": "0.5", "gpu-scheduler.io/priority": "80"}))
+    peers = (generated(random, odd=True, compat=random.choice([*Compat])) for _ in range(PLAIN))
+    bodies += [body for body in peers if expected(body) is None]
+    assert len(bodies) > PLAIN * 1.3, "other schedulers' keys mean nothing where nobody opts in"
     with_policies = [made(admin, body) for body in bodies]
     with without_policies(admin):
         for body, before in zip(bodies, with_policies, strict=True):
@@ -197,6 +200,76 @@ def without_policies(admin: Caller) -> Iterator[None]:
             body["metadata"] = {"name": body["metadata"]["name"]}
             assert admin.create(kinds[path], body).ok
         in_force(admin)
+
+
+def test_a_pod_that_does_not_ask_is_not_judged_where_others_keys_count(admin: Caller) -> None:
+    none = [{"name": "c", "image": "x", "resources": {"limits": {"nvidia.com/gpu": 0}}}]
+    for compat in Compat:
+        answer = made(admin, pod({"gpu-scheduler.io/type": "odd"}, containers=none), compat)
+        assert answer.ok, answer
+        assert "asked" not in str(answer.body)
+
+
+THEIRS: dict[str, tuple[Compat, Json, str]] = {
+    "two schedulers": (
+        Compat.HAMI,
+        pod(
+            schedulerName="kai-scheduler",
+            containers=[
+                {"name": "c", "image": "x", "resources": {"limits": {"nvidia.com/gpumem": 9}}}
+            ],
+        ),
+        "spec.schedulerName",
+    ),
+    "two ways": (
+        Compat.KAI,
+        pod({"gpu-fraction": "0.5", "gpu-memory": "2000"}),
+        "say how much in one place",
+    ),
+    "no number": (
+        Compat.KAI,
+        pod({"gpu-fraction": "half"}),
+        'metadata.annotations[gpu-fraction]: "half" must be a share',
+    ),
+    "a quantity": (Compat.KAI, pod({"gpu-memory": "8Gi"}), '[gpu-memory]: "8Gi" must be MiB'),
+    "unknown container": (
+        Compat.KAI,
+        pod({"gpu-fraction": "0.5", "gpu-fraction-container-name": "x"}),
+        "[gpu-fraction-container-name]: no container",
+    ),
+    "per cent": (
+        Compat.HAMI,
+        pod(
+            containers=[
+                {
+                    "name": "c",
+                    "image": "x",
+                    "resources": {"limits": {"nvidia.com/gpumem-percentage": 101}},
+                }
+            ],
+        ),
+        '[nvidia.com/gpumem-percentage]: "101" must be per cent',
+    ),
+    "another of the device plugin's": (
+        Compat.NVIDIA,
+        pod(
+            HALF,
+            containers=[
+                {"name": "c", "image": "x", "resources": {"limits": {"nvidia.com/mig-1g.5gb": 1}}}
+            ],
+        ),
+        "asks the device plugin",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", THEIRS)
+def test_what_others_keys_cannot_mean_is_refused_with_their_names(admin: Caller, case: str) -> None:
+    compat, body, words = THEIRS[case]
+    answer = made(admin, body, compat)
+    assert not answer.ok
+    assert words in answer.message
+    assert "Policy 'gpu-scheduler-share-requests'" in answer.message, "not a failure of another"
 
 
 REFUSED: dict[str, tuple[Json, str]] = {

@@ -17,6 +17,7 @@ from tests.api.tenant import Json, Tenant, until
 from cluster import Running
 from gpu_scheduler.api.allocation import Allocation, parse
 from gpu_scheduler.api.names import ALLOCATION, devices_annotation, memory_mib_annotation
+from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation, share
@@ -47,8 +48,15 @@ def template(
     """A pod template that asks, as ``gpu-scheduler render`` prints it."""
     keys = {f"gpu-scheduler.io/{key.replace('_', '-')}": word for key, word in notes.items()}
     meta = {"labels": labels or {}, "annotations": {"gpu-scheduler.io/gpu": gpu} | keys}
-    spec = {"containers": [{"name": "main", "image": "example/placeholder:1"}]}
-    made = share(meta, spec, GIVEN, controlled=controlled)
+    return made_ours(meta, {}, controlled=controlled)
+
+
+def made_ours(
+    meta: Json, limits: Json, *, controlled: bool = True, compat: Compat | None = None
+) -> Json:
+    """A pod template that asks for GPUs in one way or another, made ours."""
+    main = {"name": "main", "image": "example/placeholder:1", "resources": {"limits": limits}}
+    made = share(meta, {"containers": [main]}, GIVEN, controlled=controlled, compat=compat)
     assert made is not None
     metadata, spec = made
     return {"metadata": metadata, "spec": spec}
@@ -365,3 +373,36 @@ def test_a_leader_killed_while_deployments_scale_promises_no_gpu_twice(
             wait_running(web, replicas, 60)
     assert max(watch.peak.milli.values()) <= DEVICE_MILLI
     assert watch.peak.placements > len(webs)
+
+
+def test_what_another_scheduler_was_asked_is_given_here(team: Team) -> None:
+    tenant = team(quota=4)
+    hami = made_ours(
+        {}, {"nvidia.com/gpu": 2, "nvidia.com/gpumem": 3000}, controlled=False, compat=Compat.HAMI
+    )
+    kai = made_ours(
+        {"annotations": {"gpu-fraction": "0.5"}}, {}, controlled=False, compat=Compat.KAI
+    )
+    make_pod(tenant, "hami", hami)
+    make_pod(tenant, "kai", kai)
+    pods = until(lambda: len(r := running(tenant.pods())) == 2 and r, "both run", 30)
+    notes = {p["metadata"]["name"]: p["metadata"]["annotations"] for p in pods}
+    assert notes["hami"][memory_mib_annotation(0)] == "3000"
+    assert len(notes["hami"][devices_annotation(0)].split(",")) == 2
+    (grant,) = parse(notes["kai"][ALLOCATION]).grants
+    assert grant.milli == 500
+
+
+def test_a_group_of_a_leader_and_workers_starts_together(team: Team) -> None:
+    tenant = team(quota=4)
+    prefix = "leaderworkerset.sigs.k8s.io"
+    labels, notes = {f"{prefix}/group-key": "a1b2"}, {f"{prefix}/size": "2"}
+    one = made_ours(
+        {"labels": labels, "annotations": {**notes, "gpu-scheduler.io/gpu": "0.5"}},
+        {},
+        controlled=False,
+    )
+    make_pod(tenant, "leader", one)
+    wait_told(tenant, "leader", "1 of 2")
+    make_pod(tenant, "worker", one)
+    until(lambda: len(running(tenant.pods())) == 2, "they run", 30)

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpu_scheduler.api.gpujob import Isolation, JobType
-from gpu_scheduler.api.names import GROUP
+from gpu_scheduler.api.names import GANG_SIZE, GROUP, LABEL_GANG
 from gpu_scheduler.api.problem import Problem
+from gpu_scheduler.api.share_keys import GANGS, Compat
 from gpu_scheduler.api.share_request import ShareRequest, request_of
 from gpu_scheduler.api.share_words import NOWHERE, read, words, written
 from gpu_scheduler.core.model.request import DeviceRequest
@@ -235,6 +236,172 @@ def test_odd_words_are_answered_with_their_field_and_the_way_out(case: str) -> N
     (problem,) = found
     assert problem.field.endswith(field)
     assert way_out in problem.message
+
+
+def asked_there(
+    compat: Compat, notes: dict[str, str], pod: Any = ONE
+) -> ShareRequest | tuple[Problem, ...]:
+    """What is meant in a namespace that opts in."""
+    said = words({}, notes, pod, compat)
+    assert NOWHERE in said or read(written(said)) == said
+    return request_of(said, {}, notes) if said else ()
+
+
+GPUS, MEM, PERCENT, CORES = (
+    f"nvidia.com/gpu{each}" for each in ("", "mem", "mem-percentage", "cores")
+)
+THEIRS: dict[str, tuple[Compat, dict[str, str], Any, tuple[DeviceRequest, ...]]] = {
+    "whole GPUs": (Compat.NVIDIA, {}, spec({GPUS: 2}), (DeviceRequest(0, 2, 1000),)),
+    "HAMi's memory": (
+        Compat.HAMI,
+        {},
+        spec({GPUS: "2", MEM: "3k", CORES: 30}),
+        (DeviceRequest(0, 2, 0, 3000),),
+    ),
+    "HAMi's memory alone": (Compat.HAMI, {}, spec({MEM: 512}), (DeviceRequest(0, 1, 0, 512),)),
+    "HAMi's per cent": (Compat.HAMI, {}, spec({GPUS: 1, PERCENT: 50}), (DeviceRequest(0, 1, 500),)),
+    "HAMi's hundred per cent": (
+        Compat.HAMI,
+        {},
+        spec({PERCENT: 100}),
+        (DeviceRequest(0, 1, 1000),),
+    ),
+    "memory before per cent": (
+        Compat.HAMI,
+        {},
+        spec({GPUS: 1, MEM: 512, PERCENT: 50}),
+        (DeviceRequest(0, 1, 0, 512),),
+    ),
+    "HAMi's cores alone": (Compat.HAMI, {}, spec({CORES: 10}), (DeviceRequest(0, 1, 1000),)),
+    "HAMi, container by container": (
+        Compat.HAMI,
+        {},
+        spec({MEM: 512}, {GPUS: 0}, {}, init=({PERCENT: 10},)),
+        (DeviceRequest(0, 1, 0, 512), DeviceRequest(64, 1, 100)),
+    ),
+    "KAI's fraction": (Compat.KAI, {"gpu-fraction": "0.5"}, ONE, (DeviceRequest(0, 1, 500),)),
+    "KAI's memory on two": (
+        Compat.KAI,
+        {"gpu-memory": "2500", "gpu-fraction-num-devices": "2"},
+        ONE,
+        (DeviceRequest(0, 2, 0, 2500),),
+    ),
+    "KAI's container": (
+        Compat.KAI,
+        {"gpu-fraction": "0.25", "gpu-fraction-container-name": "c1"},
+        spec({}, {}),
+        (DeviceRequest(1, 1, 250),),
+    ),
+    "ours beside it": (
+        Compat.KAI,
+        {"gpu-fraction": "0.25", f"{GROUP}/gpu": "0.5", f"{GROUP}/gpu-container": "c1"},
+        spec({}, {}),
+        (DeviceRequest(0, 1, 250), DeviceRequest(1, 1, 500)),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", THEIRS)
+def test_other_schedulers_keys_are_read_where_the_namespace_says_so(case: str) -> None:
+    compat, notes, pod, wanted = THEIRS[case]
+    found = asked_there(compat, notes, pod)
+    assert isinstance(found, ShareRequest), found
+    assert found.devices == wanted
+    ours = any(key.startswith(GROUP) for key in notes)
+    assert ours or words({}, notes, pod) == {}, "and nowhere else"
+
+
+def test_what_nobody_is_held_to_is_known() -> None:
+    found = asked_there(Compat.HAMI, {}, spec({MEM: 512, CORES: 30}))
+    assert isinstance(found, ShareRequest) and found.unenforced == (CORES,)
+
+
+def test_one_that_wants_none_of_their_gpus_asks_for_nothing() -> None:
+    assert words({}, {}, spec({GPUS: 0, MEM: 512}), Compat.HAMI) == {}
+    assert words({}, {}, spec({GPUS: "0"}), Compat.NVIDIA) == {}
+    assert words({}, {"gpu-fraction": "0.5"}, spec({MEM: 512}), Compat.NVIDIA) == {}
+
+
+REFUSED_THERE: dict[str, tuple[Compat, dict[str, str], Any, str, str]] = {
+    "no memory": (Compat.HAMI, {}, spec({MEM: 0}), f"limits[{MEM}]", "above 0"),
+    "too many per cent": (Compat.HAMI, {}, spec({PERCENT: 101}), f"limits[{PERCENT}]", "1 to 100"),
+    "too many cores": (Compat.HAMI, {}, spec({MEM: 9, CORES: 101}), f"limits[{CORES}]", "0 to 100"),
+    "too many GPUs": (Compat.NVIDIA, {}, spec({GPUS: 65}), f"limits[{GPUS}]", "1 to 64"),
+    "half a GPU": (Compat.NVIDIA, {}, spec({GPUS: "500m"}), f"limits[{GPUS}]", "whole number"),
+    "ours and theirs": (
+        Compat.HAMI,
+        {},
+        spec({MEM: 512, MILLI: 500}),
+        f"limits[{MEM}]",
+        "in one place",
+    ),
+    "a fraction and a whole": (
+        Compat.KAI,
+        {"gpu-fraction": "0.5"},
+        spec({GPUS: 1}),
+        f"limits[{GPUS}]",
+        "in one place",
+    ),
+    "fraction and memory": (
+        Compat.KAI,
+        {"gpu-fraction": "0.5", "gpu-memory": "9"},
+        ONE,
+        "annotations[gpu-memory]",
+        "in one place",
+    ),
+    "a quantity": (
+        Compat.KAI,
+        {"gpu-memory": "8Gi"},
+        ONE,
+        "annotations[gpu-memory]",
+        "MiB",
+    ),
+    "a fraction in words": (
+        Compat.KAI,
+        {"gpu-fraction": "half"},
+        ONE,
+        "annotations[gpu-fraction]",
+        "0.5",
+    ),
+    "devices of whole GPUs": (
+        Compat.KAI,
+        {"gpu-fraction": "1", "gpu-fraction-num-devices": "2"},
+        ONE,
+        "annotations[gpu-fraction-num-devices]",
+        "share below 1",
+    ),
+    "unknown container": (
+        Compat.KAI,
+        {"gpu-fraction": "0.5", "gpu-fraction-container-name": "x"},
+        ONE,
+        "annotations[gpu-fraction-container-name]",
+        "no container",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED_THERE)
+def test_their_odd_words_are_answered_with_their_field_too(case: str) -> None:
+    compat, notes, pod, field, way_out = REFUSED_THERE[case]
+    found = asked_there(compat, notes, pod)
+    assert isinstance(found, tuple) and len(found) == 1, found
+    assert found[0].field.endswith(field)
+    assert way_out in found[0].message
+
+
+@pytest.mark.parametrize(("label", "size"), GANGS[1:])
+def test_gangs_of_others_are_gangs_where_name_and_size_are_there(label: str, size: str) -> None:
+    said = words({}, {f"{GROUP}/gpu": "1"}, ONE)
+    found = request_of(said, {label: "ring"}, {size: "4"})
+    assert isinstance(found, ShareRequest) and (found.gang, found.gang_size) == ("ring", 4)
+    for tags, notes in (({label: "ring"}, {}), ({}, {size: "4"}), ({}, {size: "x"})):
+        alone = request_of(said, tags, notes)
+        assert isinstance(alone, ShareRequest) and alone.gang == ""
+    wrong = request_of(said, {label: "ring"}, {size: "0"})
+    assert isinstance(wrong, tuple) and size in wrong[0].field
+    ours = {LABEL_GANG: "own", label: "ring"}, {GANG_SIZE: "2", size: "4"}
+    first = request_of(said, *ours)
+    assert isinstance(first, ShareRequest) and (first.gang, first.gang_size) == ("own", 2)
 
 
 @given(

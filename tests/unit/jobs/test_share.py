@@ -15,6 +15,7 @@ from gpu_scheduler.api.names import (
     devices_annotation,
 )
 from gpu_scheduler.api.problem import Problem
+from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation, share
 
@@ -120,6 +121,46 @@ def test_one_that_does_not_ask_or_is_ours_already_is_left_alone() -> None:
     assert share({}, pod(), GIVEN, controlled=True) is None
     meta, spec = made(HALF, pod())
     assert share(meta, spec, GIVEN, controlled=True) is None
+
+
+def from_hami(**more: Any) -> Json:
+    limits = {"nvidia.com/gpu": 1, "nvidia.com/gpumem": 3000, "cpu": 1}
+    spec = pod("main", "other", schedulerName="hami-scheduler", **more)
+    spec["containers"][0]["resources"] = {"limits": limits, "requests": dict(limits)}
+    spec["containers"][1]["resources"] = {"limits": {"nvidia.com/gpu": 0}}
+    return spec
+
+
+def test_in_a_namespace_that_opts_in_another_schedulers_pod_is_ours() -> None:
+    before = from_hami()
+    found = share({}, before, GIVEN, controlled=True, compat=Compat.HAMI)
+    assert before == from_hami(), "its input is the caller's"
+    assert found is not None
+    meta, spec = found
+    assert isinstance(meta, dict) and isinstance(spec, dict)
+    assert meta["annotations"][ASKED] == "0:nvidia.com/gpu=1,nvidia.com/gpumem=3000"
+    assert spec["schedulerName"] == SCHEDULER_NAME
+    assert spec["containers"][0]["resources"] == {"limits": {"cpu": 1}, "requests": {"cpu": 1}}
+    assert spec["containers"][1]["resources"] == {"limits": {}}
+    assert share(meta, spec, GIVEN, controlled=True, compat=Compat.HAMI) is None
+
+
+def test_elsewhere_their_keys_are_theirs() -> None:
+    for compat in (None, Compat.KAI):
+        spec = from_hami()
+        del spec["containers"][0]["resources"]["limits"]["nvidia.com/gpu"]
+        assert share({}, spec, GIVEN, controlled=True, compat=compat) is None
+    meta = {"annotations": {"gpu-fraction": "0.5", "gpu-memory": "2000"}}
+    for compat in (None, Compat.HAMI, Compat.NVIDIA):
+        assert share(meta, pod(), GIVEN, controlled=True, compat=compat) is None
+
+
+def test_an_init_container_that_ends_has_no_share() -> None:
+    first = {"name": "first", "resources": {"limits": {"nvidia.com/gpu": 1}}}
+    found = share({}, from_hami(initContainers=[first]), GIVEN, controlled=True, compat=Compat.HAMI)
+    assert found is not None
+    (problem,) = found
+    assert isinstance(problem, Problem) and problem.field == "spec.initContainers[0].resources"
 
 
 REFUSED: dict[str, tuple[Json, str]] = {

@@ -7,6 +7,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from gpu_scheduler.api.names import COMPAT
+from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation
 from gpu_scheduler.main import app
@@ -105,7 +107,20 @@ def test_the_command(tmp_path: Any) -> None:
 
 @pytest.mark.parametrize("path", sorted(ANY_POD.glob("*.yml")), ids=lambda path: path.stem)
 def test_every_example_asks_and_can_be_made(path: Path) -> None:
-    found = list(yaml.safe_load_all(rendered(path.read_text(), GIVEN, path.name)))
+    documents = list(yaml.safe_load_all(path.read_text()))
+    namespaces = [each for each in documents if each["kind"] == "Namespace"]
+    compat = [Compat(each["metadata"]["labels"][COMPAT]) for each in namespaces]
+    text = rendered(path.read_text(), GIVEN, path.name, compat[0] if compat else None)
+    found = [each for each in yaml.safe_load_all(text) if each not in namespaces]
     assert found
     for document in found:
         assert "gpu-scheduler.io/asked" in yaml.safe_dump(document)
+
+
+def test_the_command_reads_other_schedulers_keys_where_it_is_told() -> None:
+    text = (ANY_POD / "hami.yml").read_text()
+    plain = CliRunner().invoke(app, ["render", "-f", "-"], input=text)
+    assert plain.exit_code == 0 and "asked" not in plain.stdout
+    told = CliRunner().invoke(app, ["render", "-f", "-", "--compat", "hami"], input=text)
+    assert told.exit_code == 0 and "nvidia.com/gpumem=3000" in told.stdout
+    assert CliRunner().invoke(app, ["render", "-f", "-", "--compat", "x"]).exit_code == 2
