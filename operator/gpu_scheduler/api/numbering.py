@@ -20,6 +20,15 @@ def numbered(pod_spec: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, Any]]
             yield number, container
 
 
+def with_fields(
+    pod_spec: Mapping[str, Any], path: str = "spec"
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """All containers of a pod spec in good form, each with its field; ``path``: of the spec."""
+    for kind in ("initContainers", "containers"):
+        for index, container in enumerate(pod_spec.get(kind) or ()):
+            yield f"{path}.{kind}[{index}]", container
+
+
 def passing(pod_spec: Mapping[str, Any]) -> frozenset[str]:
     """Names of the init containers that end before the others start."""
     init = (container for _, container in _each(pod_spec.get("initContainers"), FIRST_INIT))

@@ -21,7 +21,7 @@ from gpu_scheduler.api.names import (
     SCHEDULER_NAME,
     files_volume,
 )
-from gpu_scheduler.api.numbering import numbered
+from gpu_scheduler.api.numbering import numbered, with_fields
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.validate import env_problems
 from gpu_scheduler.jobs.checkpoint import problems as checkpoint_problems
@@ -105,19 +105,17 @@ def _problems(
                 f"{volume['name']} is reserved; rename the volume",
             )
     numbers = {id(container): number for number, container in numbered(spec)}
-    for kind in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            field = f"{where.spec}.{kind}[{index}]"
-            if interposer and container.get("name") == CAP_CONTAINER:
-                yield Problem(f"{field}.name", f"{CAP_CONTAINER} is reserved; rename the container")
-            yield from _container_problems(field, container, where)
-            for mount, name in enumerate(_names(container.get("volumeMounts"))):
-                if name in reserved:
-                    yield Problem(
-                        f"{field}.volumeMounts[{mount}].name", f"{name} is reserved; mount another"
-                    )
-            if numbers.get(id(container)) in gpu_containers:
-                yield from mount_problems(field, container, interposer, where)
+    for field, container in with_fields(spec, where.spec):
+        if interposer and container.get("name") == CAP_CONTAINER:
+            yield Problem(f"{field}.name", f"{CAP_CONTAINER} is reserved; rename the container")
+        yield from _container_problems(field, container, where)
+        for mount, name in enumerate(_names(container.get("volumeMounts"))):
+            if name in reserved:
+                yield Problem(
+                    f"{field}.volumeMounts[{mount}].name", f"{name} is reserved; mount another"
+                )
+        if numbers.get(id(container)) in gpu_containers:
+            yield from mount_problems(field, container, interposer, where)
 
 
 def _names(entries: Iterable[Mapping[str, Any]] | None) -> list[object]:

@@ -12,14 +12,14 @@ from typing import Any
 
 from gpu_scheduler.core.model.peers import MOST_RULES, NAMESPACE_NAME, PER_POD_LABELS
 
-_REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
+REQUIRED = "requiredDuringSchedulingIgnoredDuringExecution"
 
 
 def beyond_the_planner(spec: Mapping[str, Any]) -> Iterator[str]:
     """What of the rules of a pod spec asks for the gate path; the form is not judged here."""
     affinity = _object(spec.get("affinity"))
     for kind in ("podAffinity", "podAntiAffinity"):
-        terms = _objects(_object(affinity.get(kind)).get(_REQUIRED))
+        terms = _objects(_object(affinity.get(kind)).get(REQUIRED))
         yield from _each(f"affinity.{kind}", terms)
     spread = _objects(spec.get("topologySpreadConstraints"))
     yield from _each("topologySpreadConstraints", spread)

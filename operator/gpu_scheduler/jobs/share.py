@@ -6,7 +6,7 @@ pod that it would not have made (docs/adr/0049).
 """
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Mapping
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +20,7 @@ from gpu_scheduler.api.names import (
     RUNTIME_CLASS,
     VISIBLE_DEVICES,
 )
-from gpu_scheduler.api.numbering import FIRST_INIT, numbered
+from gpu_scheduler.api.numbering import FIRST_INIT, numbered, with_fields
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.share_keys import OWN, PEERS, Compat
 from gpu_scheduler.api.share_request import ShareRequest, request_of
@@ -113,17 +113,10 @@ def share(
     return meta, spec
 
 
-def _everyone(spec: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """All containers, with their fields."""
-    for kind in ("initContainers", "containers"):
-        for index, container in enumerate(spec.get(kind) or ()):
-            yield f"spec.{kind}[{index}]", container
-
-
 def _problems(spec: Mapping[str, Any], image: CapImage | None) -> list[Problem]:
     """What is in the way: of all containers the same is asked, as a policy does not tell them."""
     where = conflicts.Where("spec", f"the annotation {ASK_ISOLATION}", ASK_GPU)
-    capped, everyone = image is not None, list(_everyone(spec))
+    capped, everyone = image is not None, list(with_fields(spec))
     found = [*conflicts.problems(spec, _NUMBERS, interposer=capped, where=where)]
     numbered_ones = {id(container) for _, container in numbered(spec)}
     for field, container in everyone:

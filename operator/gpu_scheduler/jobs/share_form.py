@@ -7,6 +7,7 @@ Called by the operator for pods that wait.
 """
 
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -83,8 +84,7 @@ def _gpu_container(
     if [entry for entry in container.env if entry.name == MEMORY_LIMIT_MIB] != [limit]:
         yield f"{field}.env: {MEMORY_LIMIT_MIB} must stand there once, from its annotation"
     rest = list(container.volume_mounts)
-    for each in (volume.mount(number), *(cap.mounts(slot) if image is not None else ())):
-        ours = msgspec.convert(each, VolumeMount)
+    for ours in _mounts(number, slot, image is not None):
         if ours not in rest:
             yield f"{field}.volumeMounts: {ours.mount_path} is missing"
         else:
@@ -96,12 +96,32 @@ def _gpu_container(
 
 
 def _volumes(pod: Pod, slots: Mapping[int, int], image: CapImage | None) -> Iterator[str]:
-    wanted = [volume.downward_volume(number) for number in slots]
-    if image is not None:
-        wanted.append(cap.volume())
-    for each in wanted:
-        if msgspec.convert(each, Volume) not in pod.spec.volumes:
-            yield f"spec.volumes: {each['name']} is missing, or is another one"
+    for ours in _wanted_volumes(tuple(slots), image is not None):
+        if ours not in pod.spec.volumes:
+            yield f"spec.volumes: {ours.name} is missing, or is another one"
+
+
+# Parts that equip makes, typed as those of pods: the same of every pod, looked at in each event.
+@lru_cache(maxsize=64)
+def _wanted_volumes(numbers: tuple[int, ...], capped: bool) -> tuple[Volume, ...]:
+    wanted = [*map(volume.downward_volume, numbers), *((cap.volume(),) if capped else ())]
+    return tuple(msgspec.convert(each, Volume) for each in wanted)
+
+
+@lru_cache(maxsize=64)
+def _mounts(number: int, slot: int, capped: bool) -> tuple[VolumeMount, ...]:
+    wanted = (volume.mount(number), *(cap.mounts(slot) if capped else ()))
+    return tuple(msgspec.convert(each, VolumeMount) for each in wanted)
+
+
+@lru_cache(maxsize=64)
+def _variable(name: str, annotation: str) -> EnvVar:
+    return msgspec.convert(from_annotation(name, annotation), EnvVar)
+
+
+@lru_cache(maxsize=4)
+def _installer(image: CapImage) -> Container:
+    return msgspec.convert(cap.init_container(image, {}, {}), Container)
 
 
 def _containers(pod: Pod) -> Iterator[tuple[str, Container]]:
@@ -117,7 +137,7 @@ def _is_installer(container: Container, image: CapImage | None) -> bool:
     """Whether it is ours: of any version, since a pod may wait while another is installed."""
     if image is None:
         return False
-    ours = msgspec.convert(cap.init_container(image, {}, {}), Container)
+    ours = _installer(image)
     mounts = [mount for mount in container.volume_mounts if mount.name == CAP_VOLUME]
     return (
         _repository(container.image) == _repository(image.name)
@@ -137,10 +157,6 @@ def _number(told: EnvVar, slots: Mapping[int, int]) -> int | None:
     """Which container of the ledger this is, by the annotation that its devices come from."""
     sources = {_variable(VISIBLE_DEVICES, devices_annotation(number)): number for number in slots}
     return sources.get(told)
-
-
-def _variable(name: str, annotation: str) -> EnvVar:
-    return msgspec.convert(from_annotation(name, annotation), EnvVar)
 
 
 def _json(mount: VolumeMount) -> dict[str, Any]:

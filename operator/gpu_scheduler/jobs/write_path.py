@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from typing import Any
 
-from gpu_scheduler.jobs.peer_rules import beyond_the_planner
+from gpu_scheduler.jobs.peer_rules import REQUIRED, beyond_the_planner
 
 # Inline volumes that kube-scheduler keeps from being used twice at once.
 _EXCLUSIVE = ("gcePersistentDisk", "awsElasticBlockStore", "iscsi", "rbd")
@@ -84,9 +84,8 @@ def of_share(pod_spec: Mapping[str, Any], *, controlled: bool) -> WritePath:
     may turn away a pod that nobody else has looked at: without a controller nobody replaces it.
     """
     affinity = pod_spec.get("affinity") or {}
-    required = "requiredDuringSchedulingIgnoredDuringExecution"
     ruled = pod_spec.get("topologySpreadConstraints") or any(
-        (affinity.get(kind) or {}).get(required) for kind in ("podAffinity", "podAntiAffinity")
+        (affinity.get(kind) or {}).get(REQUIRED) for kind in ("podAffinity", "podAntiAffinity")
     )
     gated = not controlled or ruled or any(_needs(pod_spec, {}))
     return WritePath.GATE if gated else WritePath.BIND
