@@ -44,7 +44,7 @@ def prepare(running: Running) -> None:
     for compat in Compat:  # one that opts in, named as what it opts in to
         labels = {"gpu-scheduler.io/compat": str(compat)}
         body = {"metadata": {"name": str(compat), "labels": labels}}
-        assert admin.create(NAMESPACES, body).ok
+        until(lambda: admin.create(NAMESPACES, body).ok, "it is not judged")
     running.helm("install", "gpu-scheduler", str(CHART), "-n", "default")
     for namespace in ("default", *Compat):
         until(lambda name=namespace: made(admin, pod(), name).ok, "there is an account")
@@ -57,6 +57,8 @@ def in_force(admin: Caller) -> None:
     until(lambda: not made(admin, pod({"gpu-scheduler.io/gpu": "x"})).ok, "and judged")
     odd = pod(HALF, schedulerName="volcano")
     until(lambda: "remove the field" in made(admin, odd).message, "also those that are not")
+    namespace = {"metadata": {"name": "x", "labels": {"gpu-scheduler.io/compat": "x"}}}
+    until(lambda: not admin.create(f"{NAMESPACES}?dryRun=All", namespace).ok, "and namespaces")
 
 
 @pytest.fixture(scope="module")
@@ -187,6 +189,7 @@ def without_policies(admin: Caller) -> Iterator[None]:
         for kind, name in (
             ("mutatingadmissionpolicybindings", "gpu-scheduler-shares"),
             ("validatingadmissionpolicybindings", "gpu-scheduler-share-requests"),
+            ("validatingadmissionpolicybindings", "gpu-scheduler-compat"),
         )
     }
     saved = {path: admin.get(path).body for path in kinds}
@@ -317,6 +320,19 @@ REFUSED: dict[str, tuple[Json, str]] = {
         "[gpu-scheduler.io/asked]",
     ),
 }
+
+
+def test_a_namespace_opts_in_to_what_there_is(admin: Caller) -> None:
+    body = {"metadata": {"name": "odd", "labels": {"gpu-scheduler.io/compat": "volcano"}}}
+    answer = admin.create(f"{NAMESPACES}?dryRun=All", body)
+    assert not answer.ok and "write hami, kai" in answer.message
+    with without_policies(admin):
+        until(lambda: admin.create(NAMESPACES, body).ok, "it is not judged")
+    path = f"{NAMESPACES}/odd"
+    assert admin.patch(path, {"metadata": {"labels": {"other": "x"}}}).ok, "it can be changed"
+    assert not admin.patch(path, {"metadata": {"labels": {"gpu-scheduler.io/compat": "x"}}}).ok
+    assert made(admin, pod({"gpu-fraction": "0.5"}), "odd").ok, "and means nothing"
+    assert admin.send("DELETE", path).ok, "and can go"
 
 
 @pytest.mark.parametrize("case", REFUSED)
