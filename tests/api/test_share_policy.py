@@ -44,7 +44,7 @@ def prepare(running: Running) -> None:
     for compat in Compat:  # one that opts in, named as what it opts in to
         labels = {"gpu-scheduler.io/compat": str(compat)}
         body = {"metadata": {"name": str(compat), "labels": labels}}
-        until(lambda: admin.create(NAMESPACES, body).ok, "it is not judged")
+        assert admin.create(NAMESPACES, body).ok
     running.helm("install", "gpu-scheduler", str(CHART), "-n", "default")
     for namespace in ("default", *Compat):
         until(lambda name=namespace: made(admin, pod(), name).ok, "there is an account")
