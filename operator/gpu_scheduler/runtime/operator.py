@@ -62,6 +62,7 @@ from gpu_scheduler.runtime.overdue import Overdue
 from gpu_scheduler.runtime.placeholder_pods import holder_pods
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.runtime.pod_conditions import PodConditions
+from gpu_scheduler.runtime.pod_warnings import PodWarnings
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.project_status import ProjectStatuses
 from gpu_scheduler.runtime.queue import WorkQueue
@@ -227,6 +228,7 @@ class Operator:
                     finished=self.queue.add,
                 ),
                 PodConditions(self.state, self.events, lambda: self.plan.waits, clock=clock),
+                PodWarnings(self.state, self.events),
                 ProjectStatuses(self.state, self.plan),
                 ClassStatuses(self.state),
             ),

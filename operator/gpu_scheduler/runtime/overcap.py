@@ -82,7 +82,7 @@ class OverCap:
         return (record.over_cap_policy if record else "") or DEFAULT
 
     def _excesses(self) -> Iterator[tuple[PodRecord, Report, bool]]:
-        """Each excess of a GPUJob's pod that is on that node, and whether its agent is alive."""
+        """Each excess of a pod of ours that is on that node, and whether its agent is alive."""
         agents = self._state.agents
         for node, uid, report in agents.over_cap():
             pod = self._state.pods.get(uid)
@@ -95,5 +95,12 @@ class OverCap:
         what = report.message or f"container {report.container} is above its memory cap"
         message = f"{pod.name} on {pod.node}: {what}; {why}"
         if not pod.deleting:
-            told = Told("over_cap", "OverCapEvicted", f"{message}; it starts again")
+            again = "it starts again"
+            if pod.share is not None:
+                again = (
+                    "its controller makes another"
+                    if pod.share.controlled
+                    else "nobody makes it again"
+                )
+            told = Told("over_cap", "OverCapEvicted", f"{message}; {again}")
             self._evictor.evict(Eviction(pod, told))

@@ -52,6 +52,8 @@ class ClusterState(ClusterView):
         else:
             self.replan(self.waiting.drop(new.uid))
         self._member_changed(new)
+        if new.share is not None and (new.warnings or self.agents.reports(new)):
+            self._reported[new.uid] = None
         return new
 
     def pod_gone(self, uid: PodUID) -> None:
@@ -245,8 +247,12 @@ class ClusterState(ClusterView):
 
     def take_touched_pods(self) -> Sequence[JobKey]:
         """The jobs whose waiting pods may be told something else, each once."""
-        taken = tuple(self._touched_pods)
-        self._touched_pods.clear()
+        taken, self._touched_pods = tuple(self._touched_pods), {}
+        return taken
+
+    def take_reported(self) -> Sequence[PodUID]:
+        """Pods that ask by themselves of which agents may say something else, each once."""
+        taken, self._reported = tuple(self._reported), {}
         return taken
 
     def replan(self, changes: int = 1, *, wake: bool = True) -> None:
@@ -335,8 +341,9 @@ class ClusterState(ClusterView):
         self.touch(key)
 
     def _touch_pods(self, pods: Iterable[PodUID]) -> None:
-        known = (self.pods[uid] for uid in pods if uid in self.pods)
+        known = [self.pods[uid] for uid in pods if uid in self.pods]
         self._touched.update(key for key in map(self.job_of, known) if key is not None)
+        self._reported.update((pod.uid, None) for pod in known if pod.share is not None)
 
     def _node_refreshed(self, name: str, changed: bool) -> None:
         """Its devices may have other names now, and what is held on them with them."""
