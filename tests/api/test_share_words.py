@@ -2,11 +2,12 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from tests.api.agent import NODE, Agent, wait_event
 from tests.api.site import Site, Team, site_on, team_on
-from tests.api.tenant import Json, Tenant, until
+from tests.api.tenant import Json, Tenant, held, until
 from tests.api.test_shares import (
     SETTINGS,
     Web,
@@ -16,6 +17,7 @@ from tests.api.test_shares import (
     template,
     wait_running,
 )
+from tests.api.test_simulate import Simulator
 
 from cluster import Running
 
@@ -50,14 +52,14 @@ def test_a_bound_pod_has_an_event_that_says_where_it_went_and_what_it_got(team: 
     tenant.submit("job", gpu=0.5)
     tenant.wait_placed("job")
     for pod in pods:
-        name, held = pod["metadata"]["name"], allocation(pod)
-        assert held is not None
-        (grant,) = held.grants
+        name, got = pod["metadata"]["name"], allocation(pod)
+        assert got is not None
+        (grant,) = got.grants
         event = tenant.wait_event(name, "Scheduled")
         assert (event["type"], event["count"]) == ("Normal", 1)
         assert event["involvedObject"]["uid"] == pod["metadata"]["uid"]
         assert event["message"] == (
-            f"Successfully assigned {tenant.name}/{name} to {held.node}: "
+            f"Successfully assigned {tenant.name}/{name} to {got.node}: "
             f"0.5 of device {grant.device} ({grant.mib} MiB)"
         )
     (job,) = tenant.pods("job")
@@ -126,11 +128,11 @@ def test_a_pod_whose_library_is_not_in_force_or_whose_device_falls_ill_says_so(
 ) -> None:
     tenant = team(quota=8)
     pod = on_the_agents_node(tenant)
-    held = allocation(pod)
-    assert held is not None
+    got = allocation(pod)
+    assert got is not None
     agent.sees(pod, "unprotected", message="container main runs without the library")
     until(lambda: warning(tenant, pod, PROTECTED).get("reason") == "Unprotected", "it says so")
-    device = int(held.grants[0].device.removeprefix("GPU-r0-"))
+    device = int(got.grants[0].device.removeprefix("GPU-r0-"))
     agent.troubles = {device: {"healthy": False, "message": "XID 79"}}
     agent.report()
     told = until(lambda: warning(tenant, pod, HEALTHY), "it says that, too")
@@ -143,3 +145,39 @@ def test_a_pod_whose_library_is_not_in_force_or_whose_device_falls_ill_says_so(
         lambda: not warning(tenant, pod, PROTECTED) and not warning(tenant, pod, HEALTHY),
         "all is well again",
     )
+
+
+# --- what is counted, and what a simulation sees ---
+
+
+def test_the_project_counts_what_runs_waits_and_is_borrowed(team: Team) -> None:
+    tenant = team(quota=1, limit=2)
+    wait_running(Web(tenant).create(5, "0.5"), 4)
+    status = until(
+        lambda: (s := tenant.project_status()).get("jobs") == {"running": 4, "pending": 1} and s,
+        lambda: f"four run, one waits: {tenant.project_status()}",
+    )
+    assert (status["allocatedGPU"], status["borrowedGPU"], status["pendingGPU"]) == (
+        "2",
+        "1",
+        "0.5",
+    )
+
+
+def test_a_simulation_sees_those_that_run_and_those_that_wait(
+    site: Site, team: Team, tmp_path: Path
+) -> None:
+    tenant = team(quota=8)
+    wait_running(Web(tenant).create(6, "1"), 6)
+    Web(tenant, "late").create(2, "2")
+    simulate = Simulator(site.running, tmp_path)
+    until(lambda: held(tenant) == 8, lambda: f"one of them fits: {tenant.project_status()}")
+    said = simulate.json()
+    mine = [each for each in said["projects"] if each["name"] == tenant.name]
+    assert [(each["allocatedBefore"], each["allocatedAfter"]) for each in mine] == [("8", "8")]
+    (wait,) = (each for each in said["waits"] if each["project"] == tenant.name)
+    assert wait["reason"] in ("WaitingForGPU", "WaitingForQuota")
+    more = simulate.json("--remove", "node/r7525-0")
+    again = [each["pod"] for each in more["starts"] if each["project"] == tenant.name]
+    assert again == [], "nothing is free elsewhere"
+    assert len([each for each in more["waits"] if each["project"] == tenant.name]) > 1

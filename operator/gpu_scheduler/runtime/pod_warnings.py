@@ -40,7 +40,7 @@ class PodWarnings:
 
     def touched(self) -> Iterable[str]:
         """See ``Statuses``: those that have something to say, or take back."""
-        pods = (self._state.pods.get(uid) for uid in self._state.take_reported())
+        pods = (self._state.pods.get(uid) for uid in self._state.agents.take_news())
         return [
             pod.uid for pod in pods if pod is not None and (pod.warnings or self._warnings(pod))
         ]

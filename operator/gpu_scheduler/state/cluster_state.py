@@ -52,8 +52,6 @@ class ClusterState(ClusterView):
         else:
             self.replan(self.waiting.drop(new.uid))
         self._member_changed(new)
-        if new.share is not None and (new.warnings or self.agents.reports(new)):
-            self._reported[new.uid] = None
         return new
 
     def pod_gone(self, uid: PodUID) -> None:
@@ -250,11 +248,6 @@ class ClusterState(ClusterView):
         taken, self._touched_pods = tuple(self._touched_pods), {}
         return taken
 
-    def take_reported(self) -> Sequence[PodUID]:
-        """Pods that ask by themselves of which agents may say something else, each once."""
-        taken, self._reported = tuple(self._reported), {}
-        return taken
-
     def replan(self, changes: int = 1, *, wake: bool = True) -> None:
         """The next plan may be another one; ``wake``: False while a plan is under way."""
         self._version += changes
@@ -302,6 +295,11 @@ class ClusterState(ClusterView):
         """Put a pod that asks by itself into its group."""
         if new.share is None:
             return
+        old = self.pods.get(new.uid)
+        if old is None or old.stage is not new.stage:
+            self.projects.touch(new.namespace)  # it counts those that run
+        if new.warnings or self.agents.reports(new):
+            self.agents.note_news([new.uid])
         problem, request = new.share.problem, new.share.request
         if request is not None and new.stage is Stage.WAITING:
             problem = self.lacks(pod, request)
@@ -343,7 +341,7 @@ class ClusterState(ClusterView):
     def _touch_pods(self, pods: Iterable[PodUID]) -> None:
         known = [self.pods[uid] for uid in pods if uid in self.pods]
         self._touched.update(key for key in map(self.job_of, known) if key is not None)
-        self._reported.update((pod.uid, None) for pod in known if pod.share is not None)
+        self.agents.note_news(pod.uid for pod in known)
 
     def _node_refreshed(self, name: str, changed: bool) -> None:
         """Its devices may have other names now, and what is held on them with them."""

@@ -58,7 +58,6 @@ class ClusterView:
         self._terminating: set[str] = set()
         self._touched: set[JobKey] = set()
         self._touched_pods: dict[JobKey, None] = {}  # the same, with pods that wait
-        self._reported: dict[PodUID, None] = {}  # pods that ask by themselves, with an agent's news
         self._version = 0
         self.changed = asyncio.Event()  # wakes who plans, who clears it
         # For others to read. What they write goes through the methods below.

@@ -1,4 +1,4 @@
-"""What agents warn of, on pods that ask by themselves: when it comes, what it says, when it goes."""
+"""What agents warn of, on pods that ask by themselves: when it comes, what it says, its end."""
 
 from typing import Any
 
