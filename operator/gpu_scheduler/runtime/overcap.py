@@ -14,7 +14,7 @@ from typing import NoReturn
 from gpu_scheduler.api.gpuproject import OverCapPolicy
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told
+from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told, and_then
 from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.state.agents import Report
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -95,12 +95,6 @@ class OverCap:
         what = report.message or f"container {report.container} is above its memory cap"
         message = f"{pod.name} on {pod.node}: {what}; {why}"
         if not pod.deleting:
-            again = "it starts again"
-            if pod.share is not None:
-                again = (
-                    "its controller makes another"
-                    if pod.share.controlled
-                    else "nobody makes it again"
-                )
-            told = Told("over_cap", "OverCapEvicted", f"{message}; {again}")
+            message = f"{message}; {and_then(pod, 'it starts again')}"
+            told = Told("over_cap", "OverCapEvicted", message)
             self._evictor.evict(Eviction(pod, told))

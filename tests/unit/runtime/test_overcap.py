@@ -109,7 +109,7 @@ async def test_a_report_evicts_nobody_unless_its_agent_is_known_to_be_alive() ->
 
 @pytest.mark.parametrize(
     ("controller", "then"),
-    [("ReplicaSet", "its controller makes another"), ("", "nobody makes it again")],
+    [("ReplicaSet", "it starts again"), ("", "nobody makes it again")],
 )
 def test_of_a_pod_that_asks_by_itself_it_says_who_makes_it_again(
     controller: str, then: str
