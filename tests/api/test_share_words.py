@@ -16,6 +16,7 @@ from tests.api.test_shares import (
     running,
     template,
     wait_running,
+    wait_told,
 )
 from tests.api.test_simulate import Simulator
 
@@ -145,6 +146,21 @@ def test_a_pod_whose_library_is_not_in_force_or_whose_device_falls_ill_says_so(
         lambda: not warning(tenant, pod, PROTECTED) and not warning(tenant, pod, HEALTHY),
         "all is well again",
     )
+
+
+# --- names ---
+
+
+def test_who_holds_what_a_pod_waits_for_is_called_by_who_made_it(team: Team) -> None:
+    tenant = team(quota=8, limit=8)
+    wait_running(Web(tenant).create(7, "1"), 7)
+    make_pod(tenant, "notebook", template("1", controlled=False))
+    wait_runs(tenant, "notebook")
+    late = Web(tenant, "late").create(1, "1")
+    (waiting,) = until(late.pods, "its controller made it")
+    told = wait_told(tenant, waiting["metadata"]["name"], "held by")["message"]
+    assert f"{tenant.name}/deployment web" in told and f"{tenant.name}/pod notebook" in told
+    assert told.count("deployment web") == 1 and "web-" not in told
 
 
 # --- what is counted, and what a simulation sees ---

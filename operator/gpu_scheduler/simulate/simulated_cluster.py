@@ -35,12 +35,14 @@ class SimulatedCluster:
         state: as the operator would know it.
         templates: Jobs as JSON by uid, for pods that come again.
         shares: pods that ask by themselves and that a controller makes again.
+        names: what groups of such pods are called, of those that are gone, too.
         stopped: GPUJobs and such pods that no plan looks at, and why.
     """
 
     state: ClusterState
     templates: dict[str, Body] = field(default_factory=dict)
     shares: dict[PodUID, Pod] = field(default_factory=dict)
+    names: dict[JobKey, str] = field(default_factory=dict)
     stopped: list[Wait] = field(default_factory=list)
 
     def restart(self, uid: PodUID, now: str) -> None:
@@ -60,8 +62,16 @@ class SimulatedCluster:
     def see(self, pod: Pod) -> None:
         """A pod is there."""
         known = self.state.pod_changed(pod)
-        if known is not None and known.share is not None and known.share.controlled:
+        key = self.state.job_of(known) if known is not None else None
+        if known is None or key is None or known.share is None:
+            return
+        self.names[key] = self.state.name_of(key)
+        if known.share.controlled:
             self.shares[known.uid] = pod
+
+    def name_of(self, key: JobKey) -> str:
+        """What a GPUJob, or a group of pods without one, is called."""
+        return self.names.get(key, key)
 
 
 def scene_of(

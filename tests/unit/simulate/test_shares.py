@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.simulate.test_what_if import What, as_json, cluster, gpujob, nodes, project
+from tests.unit.simulate.test_what_if import What, as_json, cluster, gpujob, nodes, project, running
 from tests.unit.state.builders import half
 from tests.unit.state.test_shares import asking
 
@@ -55,7 +55,7 @@ def test_why_they_would_wait_is_told(what: What) -> None:
     assert [wait["reason"] for wait in report.waits] == ["ExceedsQuota"]
     report = what(cluster(share("lost", namespace="nowhere")))
     assert "belongs to no project" in report.waits[0]["message"]
-    assert "nowhere/pod lost: Invalid" in table(report)
+    assert "nowhere/replicaset web: Invalid" in table(report)
 
 
 def test_what_the_operator_said_of_one_that_is_not_as_it_must_be_still_holds(what: What) -> None:
@@ -79,7 +79,7 @@ def test_what_gives_way_is_made_again_by_its_controller_and_else_is_gone(what: W
     report = what(cluster(*four(TRAINS)), urgent, promises=STRICT)
     assert len(report.gives_way) == 2 and len(report.starts) == 1
     assert len(report.waits) == 2
-    assert all(each["job"].endswith("-again") for each in report.waits)
+    assert {each["job"] for each in report.waits} == {"team-a/replicaset web"}
     bare = four(TRAINS, controller="")
     report = what(cluster(*bare), urgent, promises=STRICT)
     assert len(report.gives_way) == 2 and report.waits == []
@@ -110,3 +110,35 @@ def test_a_gang_of_them_starts_as_one(what: What) -> None:
     assert report.starts == []
     (wait,) = report.waits
     assert (wait["job"], wait["reason"]) == ("team-a/gang ring", "WaitingForGang")
+
+
+def test_they_are_called_by_who_made_them_and_several_of_one_are_one_line(what: What) -> None:
+    def of_a_deployment(pod: dict[str, Any]) -> dict[str, Any]:
+        pod["metadata"]["ownerReferences"][0]["name"] = "web-5d4f8"
+        return pod
+
+    made = {"labels": {"pod-template-hash": "5d4f8"}}
+    pods = [of_a_deployment(pod) for pod in four(TRAINS, **made)]
+    report = what(cluster(*pods), gpujob("urgent", gpu=2, priority=90), promises=STRICT)
+    assert {each["job"] for each in report.gives_way} == {"team-a/deployment web"}
+    assert "its priority is 90, that of team-a/deployment web 50" in report.gives_way[0]["message"]
+    assert [each["job"] for each in report.waits] == ["team-a/deployment web"] * 2
+    shown = table(report)
+    assert "  team-a/deployment web: WaitingForGPU, number 1 of project team-a, 2 pods" in shown
+    assert shown.count("team-a/deployment web: ") == 1
+
+    urgent = {"gpu-scheduler.io/priority": "90"}
+    pods = [of_a_deployment(share("web-1", WHOLE, urgent, **made))]
+    report = what(cluster(*pods, *running(priority=10)), promises=STRICT)
+    (gone,) = report.gives_way
+    assert gone["for"] == "team-a/deployment web"
+    assert "to team-a/deployment web: its priority is 90" in gone["message"]
+
+
+def test_a_gang_of_them_that_gives_way_is_called_a_gang_once(what: What) -> None:
+    members = four(TRAINS, {GANG_SIZE: "4"}, labels={LABEL_GANG: "ring"})
+    report = what(cluster(*members), gpujob("urgent", gpu=2, priority=90), promises=STRICT)
+    said = [each["message"] for each in report.gives_way]
+    assert len(said) == 4
+    for each in said:
+        assert each.startswith("team-a/gang ring gives 4 GPUs of its 4 pods to team-a/urgent: ")
