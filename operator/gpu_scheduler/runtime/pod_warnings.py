@@ -40,10 +40,8 @@ class PodWarnings:
 
     def touched(self) -> Iterable[str]:
         """See ``Statuses``: those that have something to say, or take back."""
-        pods = (self._state.pods.get(uid) for uid in self._state.agents.take_news())
-        return [
-            pod.uid for pod in pods if pod is not None and (pod.warnings or self._warnings(pod))
-        ]
+        pods = map(self._ours, self._state.agents.take_news())
+        return [pod.uid for pod in pods if pod and (pod.warnings or self._warnings(pod))]
 
     def trifles(self, most: int) -> Iterable[str]:
         """See ``Statuses``: none is."""
@@ -51,8 +49,7 @@ class PodWarnings:
 
     def uid(self, key: str) -> str | None:
         """See ``Statuses``."""
-        pod = self._state.pods.get(PodUID(key))
-        return key if pod is not None and pod.stage is not Stage.ENDED else None
+        return key if self._ours(PodUID(key)) is not None else None
 
     def is_silent(self, key: str) -> bool:
         """See ``Statuses``: none goes before others."""
@@ -106,10 +103,16 @@ class PodWarnings:
             if before.get(kind) != said:
                 self._events.say(Subject.of_pod(pod), "Warning", said["reason"], said["message"])
 
+    def _ours(self, uid: PodUID) -> PodRecord | None:
+        """A pod that asks by itself and has its place; of others we may take nothing away."""
+        pod = self._state.pods.get(uid)
+        if pod is None or pod.share is None or pod.allocation is None:
+            return None
+        return pod if pod.stage is not Stage.ENDED else None
+
     def _warnings(self, pod: PodRecord) -> dict[str, Mapping[str, str]]:
-        held = [pod] if pod.allocation is not None and pod.share is not None else []
         return {
             f"{GROUP}/{kind}": {"reason": reason, "message": clip(message, _MOST_CHARS)}
-            for kind, holds, reason, message in protection.conditions(held, self._watched, {})
+            for kind, holds, reason, message in protection.conditions([pod], self._watched, {})
             if not holds
         }

@@ -136,6 +136,17 @@ def test_other_pods_are_told_of_elsewhere() -> None:
     assert case.due() == []
 
 
+def test_what_somebody_wrote_on_a_pod_that_is_not_ours_stays() -> None:
+    """The API server would refuse that we take it away, again and again."""
+    forged = bad(PROTECTED, "OverCap", "so I say")
+    case = Case()
+    case.state.pod_changed(asking("theirs", node="a", conditions=(forged,), phase="Running"))
+    case.state.pod_changed(make_pod(job=None, node="a", conditions=(forged,), phase="Running"))
+    case.state.gpunode_gone("a")
+    assert case.due() == []
+    assert case.warnings.uid("uid-theirs") is case.warnings.uid("uid-job-0") is None
+
+
 def test_a_pod_that_is_gone_or_has_ended_is_no_business_of_this() -> None:
     case = Case(OVER)
     case.pod(phase="Failed", ran=True)
