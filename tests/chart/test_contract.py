@@ -121,6 +121,13 @@ def test_no_runtime_class_can_be_said(render: Render) -> None:
     assert env["GPUSCHED_RUNTIME_CLASS"] == ""
 
 
+@pytest.mark.parametrize("word", ["true", "false"])
+def test_whether_placed_pods_get_an_event_can_be_said(render: Render, word: str) -> None:
+    env = operator_env(render(f"shares.scheduledEvents={word}"))
+    assert {e["name"]: e.get("value") for e in env}["GPUSCHED_SCHEDULED_EVENTS"] == word
+    assert load({"GPUSCHED_SCHEDULED_EVENTS": word}).scheduled_events is (word == "true")
+
+
 def test_names_are_those_that_the_operator_knows(objects: list[Object]) -> None:
     (priority,) = of_kind(objects, "PriorityClass")
     assert priority["metadata"]["name"] == names.PRIORITY_CLASS

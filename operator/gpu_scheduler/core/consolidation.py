@@ -200,11 +200,12 @@ class Consolidation:
 
     def _decide(self, group: PodGroup, placement: Placement, moves: list[Move]) -> None:
         job, nodes = group.job, self._snapshot.cluster.nodes
+        name = self._snapshot.cluster.name_of(job.key)
         needs = f"{wording.gpus(group.needs.least_milli)} in {wording.pods(len(group.members))}"
         for pod, node, _ in moves:
             where = nodes[node].name if nodes[node].name != pod.node else "another GPU there"
             fits = f"{pod.name} moves from {pod.node} and fits on {where}"
-            message = f"{fits}: {job.key} needs {needs}"
+            message = f"{fits}: {name} needs {needs}"
             self.evicts.append(Evict(pod.uid, pod.job, job.key, EvictReason.CONSOLIDATE, message))
         for pod, _, _ in moves:
             self._releasing.add(pod)

@@ -10,7 +10,7 @@ from gpu_scheduler.core import wording
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Reservation
 from gpu_scheduler.core.model.demand import Demand
-from gpu_scheduler.core.model.request import JobKey, ProjectName
+from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.core.model.running_pods import RunningPod, RunningPods
 from gpu_scheduler.core.model.snapshot import Snapshot
 
@@ -35,13 +35,13 @@ def of_devices(
             for pod in running_pods.on(node)
             if any(grant.device in would_do for grant in pod.grants)
         ]
-    return _held_by(found, _until)
+    return _held_by(found, _until, cluster)
 
 
-def of_project(project: ProjectName, running_pods: RunningPods) -> str:
+def of_project(project: ProjectName, running_pods: RunningPods, cluster: Cluster) -> str:
     """The jobs that hold a project's share: 'held by a/x (2), a/y (0.5, until … at the latest)'."""
     pods = [pod for pod in running_pods.of(project) if pod.grants]
-    return _held_by(pods, _part)
+    return _held_by(pods, _part, cluster)
 
 
 def until(start: float | None) -> str:
@@ -54,8 +54,10 @@ def others(holds: Iterable[Reservation], demand: Demand, snapshot: Snapshot) -> 
     holds = tuple(holds)
     if not holds:
         return ""
-    names = {snapshot.cluster.nodes[n].name for n in demand.usable}
-    found = sorted({f"{hold.job} on {hold.node}" for hold in holds if hold.node in names})
+    cluster = snapshot.cluster
+    names = {cluster.nodes[n].name for n in demand.usable}
+    kept = (hold for hold in holds if hold.node in names)
+    found = sorted({f"{cluster.name_of(hold.job)} on {hold.node}" for hold in kept})
     return f"; room is kept for {wording.names(found)}" if found else ""
 
 
@@ -68,10 +70,12 @@ def is_open(hold: Reservation, cluster: Cluster, node: int | None) -> bool:
     return any(cluster.free_milli[d] > 0 and cluster.dev_id[d] in kept for d in devices)
 
 
-def _held_by(pods: Iterable[RunningPod], about: Callable[[list[RunningPod]], str]) -> str:
-    jobs: dict[JobKey, list[RunningPod]] = {}
+def _held_by(
+    pods: Iterable[RunningPod], about: Callable[[list[RunningPod]], str], cluster: Cluster
+) -> str:
+    jobs: dict[str, list[RunningPod]] = {}
     for pod in pods:
-        jobs.setdefault(pod.job, []).append(pod)
+        jobs.setdefault(cluster.name_of(pod.job), []).append(pod)
     if not jobs:
         return ""
     ranked = sorted(jobs.items(), key=lambda item: (_first_end(item[1]), item[0]))

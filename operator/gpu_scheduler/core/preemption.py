@@ -234,16 +234,18 @@ class Preemption:
         self, victims: Sequence[EvictionGroup], group: PodGroup, reason: EvictReason
     ) -> None:
         """Decide that these go."""
+        name_of = self._placer.snapshot.cluster.name_of
         for victim in victims:
             why = self._why(group, victim, reason) + self._victims.loss(victim)
-            self.evicts += orders(victim, group.job.key, reason, why)
+            self.evicts += orders(victim, group.job.key, reason, why, name_of)
         for victim in victims:
             self._victims.evict(victim)
 
     def _why(self, group: PodGroup, victim: EvictionGroup, reason: EvictReason) -> str:
         job: WaitingJob = group.job
         if reason is EvictReason.PRIORITY:
-            return f"its priority is {job.priority}, that of {victim[0].job} {victim[0].priority}"
+            other = self._placer.snapshot.cluster.name_of(victim[0].job)
+            return f"its priority is {job.priority}, that of {other} {victim[0].priority}"
         balance = self._balance.of(group.needs)
         return f"{balance.stand(job.project)}, {balance.stand(victim[0].project)}"
 

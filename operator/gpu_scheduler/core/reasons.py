@@ -95,7 +95,9 @@ class Explainer:
         if reason is Reason.WAITING_FOR_QUOTA:
             key: tuple[object, ...] = (name,)
             if key not in self._held:
-                self._held[key] = occupied_by.of_project(name, self._running_pods)
+                self._held[key] = occupied_by.of_project(
+                    name, self._running_pods, self._snapshot.cluster
+                )
         elif reason in (Reason.WAITING_FOR_GPU, Reason.FRAGMENTED, Reason.WAITING_FOR_GANG):
             key = (demand, pod.avoid)
             if key not in self._held:

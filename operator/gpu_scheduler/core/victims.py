@@ -6,7 +6,7 @@ matter of order and fit. Pods that leave already, or cannot be evicted at presen
 and who was chosen once in a cycle is not chosen again. Called by ``preemption``.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from math import inf
 from typing import NamedTuple
 
@@ -206,13 +206,21 @@ def milli_of(victim: EvictionGroup) -> int:
     return sum([pod.milli for pod in victim])
 
 
-def orders(victim: EvictionGroup, to: JobKey, reason: EvictReason, why: str) -> list[Evict]:
-    """All of a victim are to go, for a job."""
+def orders(
+    victim: EvictionGroup,
+    to: JobKey,
+    reason: EvictReason,
+    why: str,
+    name_of: Callable[[JobKey], str],
+) -> list[Evict]:
+    """All of a victim are to go, for a job; ``name_of``: what jobs are called."""
     first = victim[0]
     what = f"{first.name} gives {wording.gpus(first.milli)} on {first.node}"
     if first.gang:
         total = wording.gpus(milli_of(victim))
-        what = f"gang {first.job} gives {total} of its {wording.pods(len(victim))}"
-    message = f"{what} to {to}: {why}"
+        name = name_of(first.job)
+        gang = name if " " in name else f"gang {name}"  # one without a GPUJob says what it is
+        what = f"{gang} gives {total} of its {wording.pods(len(victim))}"
+    message = f"{what} to {name_of(to)}: {why}"
     found = sorted(victim, key=lambda pod: pod.uid)
     return [Evict(p.uid, p.job, to, reason, message, whole_job=p.gang) for p in found]

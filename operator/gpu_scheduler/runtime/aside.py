@@ -122,8 +122,11 @@ class Aside:
             record = state.projects.records.get(ProjectName(suspect.name))
             uid = record.uid if record is not None else ""
             return Subject("GPUProject", "", suspect.name, uid)
-        job = state.gpujobs.get(JobKey(suspect.name))
-        return Subject.of_job(job) if job is not None else None
+        key = JobKey(suspect.name)
+        job = state.gpujobs.get(key)
+        if job is not None or key not in state.groups or state.waiting.has_pods(key):
+            return Subject.of_job(job) if job is not None else None  # who waits says it anyway
+        return Subject.of_pod(next(state.records(key)))
 
     def _touch(self, suspect: Suspect) -> None:
         """What is said of it may have changed."""

@@ -66,12 +66,14 @@ class Writing:
         pin: how a pod is tied to its node.
         more: what a placement sets beside the allocation.
         observe_seconds: told how long each write took.
+        placed: told of each pod that was placed, as it was before.
     """
 
     concurrency: int
     pin: Pin
     more: More | None = None
     observe_seconds: Callable[[float], None] = lambda seconds: None
+    placed: Callable[[Assignment, Pod], None] = lambda decision, pod: None
 
 
 class Binder:
@@ -190,7 +192,7 @@ class Binder:
                 unknown=error.maybe_applied,
                 again=isinstance(error, errors.Conflict) and not last,
             )
-        self._placed(decision)
+        self._placed(decision, pod)
         return None
 
     def _write(self, decision: Assignment, pod: Pod) -> Write:
@@ -253,7 +255,7 @@ class Binder:
             seen = self._state.pod_changed(now)
             if decision.pod not in self._state.assumed:
                 if self._state.pods[decision.pod].node:
-                    self._placed(decision)
+                    self._placed(decision, pod)
                 else:
                     self.results["gone"] += 1
                     self._not_placed(decision, "gone")
@@ -290,8 +292,9 @@ class Binder:
         self._state.forget(decision.pod, pod)
         self._not_placed(decision, result)
 
-    def _placed(self, decision: Assignment) -> None:
+    def _placed(self, decision: Assignment, pod: Pod) -> None:
         self.results["placed"] += 1
+        self._how.placed(decision, pod)
         gang = self._gangs.writes.of(decision.job)
         if gang is None:
             return

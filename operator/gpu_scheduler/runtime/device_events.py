@@ -1,13 +1,12 @@
 """Events when a device falls ill or is used past us: on its GPUNode, and on jobs that share it.
 
-Jobs learn of illness by their condition; strangers on a device are no fault of the job's and no
-condition, but whoever sits beside one should know. Each change is told once; what an operator
-finds when it starts is no change. Called by the intake.
+Jobs, and pods without one, learn of illness by their condition; strangers on a device are no fault
+of theirs and no condition, but whoever sits beside one should know. Each change is told once; what
+an operator finds when it starts is no change. Called by the intake.
 """
 
 from collections.abc import Iterator
 
-from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -55,20 +54,19 @@ class DeviceEvents:
             message = f"{device.id} of {node} {device.trouble}; it takes no new pods"
         self._events.say(Subject("GPUNode", "", node, uid), "Warning", reason, message)
         if reason == FOREIGN:
-            for key in self._holders(node, device):
-                job = self._state.gpujobs[key]
-                subject = Subject.of_job(job)
+            for subject in self._holders(node, device):
                 self._events.say(subject, "Warning", reason, message)
 
-    def _holders(self, node: str, device: Device) -> list[JobKey]:
-        """GPUJobs with a pod on the device."""
-        found: dict[JobKey, None] = {}
+    def _holders(self, node: str, device: Device) -> list[Subject]:
+        """GPUJobs with a pod on the device, and pods without one."""
+        found: dict[Subject, None] = {}
         for pod in self._state.pods.values():
             if pod.node != node or pod.stage is Stage.ENDED or pod.allocation is None:
                 continue
             held = self._state.ledger.resolved(node, pod.allocation.grants)
-            key = self._state.job_of(pod)
-            ours = any(g.device == device.id for g in held)
-            if ours and key is not None and key in self._state.gpujobs:
-                found[key] = None
+            if not any(g.device == device.id for g in held):
+                continue
+            job = self._state.gpujob_of(pod)
+            if job is not None or pod.share is not None:
+                found[Subject.of_job(job) if job is not None else Subject.of_pod(pod)] = None
         return list(found)

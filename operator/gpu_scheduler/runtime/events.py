@@ -100,17 +100,28 @@ class Events:
     async def run(self) -> NoReturn:
         """Write events for ever."""
         while True:
-            subject, kind, reason, message = await self._queue.get()
-            try:
-                await self._write(subject, kind, reason, message)
-            except errors.NotLeader:
-                raise
-            except Exception:
-                unexpected("events", f"{reason} on {subject.kind} {subject.name}")
+            await self.write(*await self._queue.get())
 
-    async def _write(self, subject: Subject, kind: str, reason: str, message: str) -> None:
+    async def write(
+        self, subject: Subject, kind: str, reason: str, message: str, *, at: str = ""
+    ) -> None:
+        """Write one now, for whoever keeps a queue of their own; dropped where that fails.
+
+        ``at``: when it happened, RFC 3339; by default now.
+        """
+        if subject.namespace in self._terminating:
+            return
+        try:
+            await self._write(subject, kind, reason, message, at or utc_now())
+        except errors.NotLeader:
+            raise
+        except Exception:
+            unexpected("events", f"{reason} on {subject.kind} {subject.name}")
+
+    async def _write(
+        self, subject: Subject, kind: str, reason: str, message: str, now: str
+    ) -> None:
         namespace = subject.namespace or "default"
-        now = utc_now()
         body = {
             "apiVersion": "v1",
             "kind": "Event",

@@ -77,6 +77,12 @@ class Eviction:
     gave_up: Callable[[], None] = _nothing
 
 
+def and_then(pod: PodRecord, made_again: str) -> str:
+    """What becomes of a pod that goes: ``made_again``, where somebody does that."""
+    alone = pod.share is not None and not pod.share.controlled
+    return "nobody makes it again" if alone else made_again
+
+
 class Evictor:
     """Sends evictions and marks."""
 

@@ -17,10 +17,11 @@ from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.jobs.evict import mark_disrupted, mark_time_limit
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime import overbooked
-from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told
+from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told, and_then
 from gpu_scheduler.runtime.gang_guard import GangGuard
 from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.containers import time_limit
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord, Stage
 
@@ -103,7 +104,7 @@ class FailedPlacements:
         if pod.disrupted:
             return self._learn(key, pod)
         if pod.reason == _DEADLINE:
-            message = "the pod ran longer than spec.timeLimitSeconds"
+            message = f"the pod ran longer than {time_limit(asks=pod.share is not None)}"
             mark = mark_time_limit(pod.meta, message, now)
             self._evictor.mark(pod, mark, "time_limit")
         elif not pod.ran and not pod.deleting:
@@ -112,8 +113,9 @@ class FailedPlacements:
             if self._evictor.is_news(pod):
                 why = f"{pod.name}: {message}"
                 refused = f"the kubelet refused {pod.name}: {pod.message or reason}"
+                then = and_then(pod, "placing it elsewhere")
                 self._avoid(key, pod.node, refused)
-                self._evictor.warn(pod, "PodRejected", f"{why}; placing it elsewhere")
+                self._evictor.warn(pod, "PodRejected", f"{why}; {then}")
                 self._gangs.member_lost(pod, why)
                 self._evictor.losses.lost(pod, why)
             mark = mark_disrupted(pod.meta, reason, message, now)

@@ -31,6 +31,7 @@ from gpu_scheduler.state.gpu_containers import (
     gpu_containers,
 )
 from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.shares import group_name
 
 log = logging.getLogger(__name__)
 
@@ -128,6 +129,8 @@ class NodeOrders:
         held = gpu_containers(pod, record.allocation) if record.allocation else ()
         kinds = {owner.kind for owner in pod.metadata.owner_references if owner.controller}
         job = pod.metadata.labels.get(LABEL_JOB, "")
+        if record.share is not None:
+            job = group_name(pod, record.share).partition("/")[2]
         added = ephemeral_containers(pod) if held else {}
         new = _OnNode(record.node, job, held, bool(kinds & _DAEMONS), added)
         if known is not None and known.node != new.node:

@@ -18,7 +18,6 @@ from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.place import Pin
-from gpu_scheduler.jobs.placeholder import SLEEP, PlaceholderSettings
 from gpu_scheduler.jobs.share import Installation
 from gpu_scheduler.jobs.share_form import lacks
 from gpu_scheduler.kube import errors
@@ -60,9 +59,10 @@ from gpu_scheduler.runtime.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
 from gpu_scheduler.runtime.overdue import Overdue
-from gpu_scheduler.runtime.placeholder_pods import Keeping, PlaceholderPods
+from gpu_scheduler.runtime.placeholder_pods import holder_pods
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.runtime.pod_conditions import PodConditions
+from gpu_scheduler.runtime.pod_warnings import PodWarnings
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.runtime.project_status import ProjectStatuses
 from gpu_scheduler.runtime.queue import WorkQueue
@@ -70,6 +70,7 @@ from gpu_scheduler.runtime.reconcile import Reconciler
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.runtime.removal import Removal
 from gpu_scheduler.runtime.role_jobs import RoleJobs
+from gpu_scheduler.runtime.scheduled_events import ScheduledEvents
 from gpu_scheduler.runtime.services import Services
 from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.runtime.starting import Starting
@@ -137,11 +138,15 @@ class Operator:
         self.overdue = Overdue(self.state, client)
         self.sweeping = Sweeping(self.state, client, self.queue, settings, clock=clock)
         report_url = settings.report_url if settings.report_port else ""
+        self.scheduled_events = ScheduledEvents(
+            self.events, lambda: self.binder.idle, on=settings.scheduled_events
+        )
         how = Writing(
             settings.write_concurrency,
             Pin(settings.pin),
             more=CheckpointUrls(self.state, self.sweeping.start, report_url),
             observe_seconds=observations.bind_seconds,
+            placed=self.scheduled_events.placed,
         )
         self.binder = Binder(self.state, client, self.term, self.gangs, how, clock=clock)
         self.planning = Planning(
@@ -173,7 +178,7 @@ class Operator:
         self.pruning = Pruning(self.state, client, self.evictor, self.events, clock=clock)
         self.reports = Reports(self.state, self.sweeping.sweeps, self.pruning, clock)
         self.checkpoints = Checkpoints(self.state, client, clock=clock)
-        self.holders = _holders(self.state, client, settings, clock)
+        self.holders = holder_pods(self.state, client, settings, clock)
         self.node_orders = NodeOrders(
             self.state,
             client,
@@ -223,6 +228,7 @@ class Operator:
                     finished=self.queue.add,
                 ),
                 PodConditions(self.state, self.events, lambda: self.plan.waits, clock=clock),
+                PodWarnings(self.state, self.events),
                 ProjectStatuses(self.state, self.plan),
                 ClassStatuses(self.state),
             ),
@@ -319,6 +325,7 @@ class Operator:
             group.create_task(self.services.run())
             group.create_task(self.status.run())
             group.create_task(self.events.run())
+            group.create_task(self.scheduled_events.run())
             group.create_task(self.first_look.run())
         raise AssertionError("the operator does not end by itself")
 
@@ -370,28 +377,3 @@ class Operator:
             evicted=self.losses.of(job.key),
             trouble=self.starting.trouble,
         )
-
-
-def _holders(
-    state: ClusterState, client: Client, settings: Settings, clock: Callable[[], float]
-) -> PlaceholderPods:
-    common = PlaceholderSettings(
-        namespace=settings.lease_namespace,
-        image=settings.holders_image,
-        command=SLEEP if settings.holders_sleep else (),
-        pull_policy=settings.holders_pull_policy,
-        pull_secrets=tuple(filter(None, settings.holders_pull_secrets.split(","))),
-        priority_class=settings.holders_priority_class,
-    )
-    return PlaceholderPods(
-        state,
-        client,
-        common,
-        Keeping(
-            enabled=settings.holders != "off",
-            whole_nodes=settings.holders == "nodes",
-            keep_seconds=settings.holders_keep_seconds,
-            owner=settings.holders_owner,
-        ),
-        clock=clock,
-    )

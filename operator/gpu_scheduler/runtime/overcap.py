@@ -14,7 +14,7 @@ from typing import NoReturn
 from gpu_scheduler.api.gpuproject import OverCapPolicy
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told
+from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told, and_then
 from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.state.agents import Report
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -82,7 +82,7 @@ class OverCap:
         return (record.over_cap_policy if record else "") or DEFAULT
 
     def _excesses(self) -> Iterator[tuple[PodRecord, Report, bool]]:
-        """Each excess of a GPUJob's pod that is on that node, and whether its agent is alive."""
+        """Each excess of a pod of ours that is on that node, and whether its agent is alive."""
         agents = self._state.agents
         for node, uid, report in agents.over_cap():
             pod = self._state.pods.get(uid)
@@ -95,5 +95,6 @@ class OverCap:
         what = report.message or f"container {report.container} is above its memory cap"
         message = f"{pod.name} on {pod.node}: {what}; {why}"
         if not pod.deleting:
-            told = Told("over_cap", "OverCapEvicted", f"{message}; it starts again")
+            message = f"{message}; {and_then(pod, 'it starts again')}"
+            told = Told("over_cap", "OverCapEvicted", message)
             self._evictor.evict(Eviction(pod, told))

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import NoReturn
 
-from gpu_scheduler.jobs.placeholder import PlaceholderSettings, holder
+from gpu_scheduler.jobs.placeholder import SLEEP, PlaceholderSettings, holder
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
@@ -20,6 +20,7 @@ from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.poll import poll_for_ever
+from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.placeholders import Slot, changes, needed
 from gpu_scheduler.state.pods import PodRecord, Stage
@@ -186,3 +187,29 @@ class PlaceholderPods:
         name, uid = found.metadata.name, found.metadata.uid
         self._owner = OwnerReference("Deployment", name, uid, controller=True)
         return self._owner
+
+
+def holder_pods(
+    state: ClusterState, client: Client, settings: Settings, clock: Callable[[], float]
+) -> PlaceholderPods:
+    """What the settings say of them; ``clock``: monotonic seconds."""
+    common = PlaceholderSettings(
+        namespace=settings.lease_namespace,
+        image=settings.holders_image,
+        command=SLEEP if settings.holders_sleep else (),
+        pull_policy=settings.holders_pull_policy,
+        pull_secrets=tuple(filter(None, settings.holders_pull_secrets.split(","))),
+        priority_class=settings.holders_priority_class,
+    )
+    return PlaceholderPods(
+        state,
+        client,
+        common,
+        Keeping(
+            enabled=settings.holders != "off",
+            whole_nodes=settings.holders == "nodes",
+            keep_seconds=settings.holders_keep_seconds,
+            owner=settings.holders_owner,
+        ),
+        clock=clock,
+    )

@@ -40,7 +40,7 @@ SPARED_SECONDS = 300.0
 class Preempted:
     """Why a job's pods had to go, the latest time."""
 
-    by: JobKey
+    by: str
     pod: PodUID
 
 
@@ -91,7 +91,7 @@ class Preemption:
         if decision.reason is not EvictReason.CONSOLIDATE:
             self._state.running_pods.gave_way(pod, decision.beneficiary)
         own = self._state.jobs.get(pod.job_uid)
-        why = Preempted(decision.beneficiary, pod.uid)
+        why = Preempted(self._state.name_of(decision.beneficiary), pod.uid)
         self._preempted[decision.job] = (own.owner_uid if own is not None else "", why)
         log.info("%s: evicting for another job: %s", decision.reason, decision.message)
         if decision.job in gangs:

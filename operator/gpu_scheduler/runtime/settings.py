@@ -100,6 +100,9 @@ class Settings(BaseModel):
         5.0, ge=0.05, description="Least time between writes of the results of 1,000 trials."
     )
     resync_seconds: float = Field(300.0, ge=1, description="Full re-list of our own objects.")
+    scheduled_events: bool = Field(
+        True, description="An Event Scheduled for each pod that asks by itself and is bound."
+    )
     write_concurrency: int = Field(50, ge=1, le=1000, description="Placing writes in flight.")
     identity: str = Field("", description="Name in the Lease; default: the pod's name.")
 

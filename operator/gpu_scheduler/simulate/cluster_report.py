@@ -84,18 +84,18 @@ def report(
         starts=_starts(simulated, outcome),
         gives_way=[
             {
-                "job": str(decision.job),
+                "job": simulated.name_of(decision.job),
                 "pod": pod.name,
                 "node": pod.node,
-                "for": str(decision.beneficiary),
+                "for": simulated.name_of(decision.beneficiary),
                 "reason": str(decision.reason),
-                "message": _why(pod, decision),
+                "message": _why(simulated, pod, decision),
             }
             for pod, decision, _ in outcome.gives_way
         ],
         waits=[
             {
-                "job": str(wait.job),
+                "job": simulated.name_of(wait.job),
                 "project": _project(simulated, wait.job),
                 "reason": str(wait.reason),
                 "message": wait.message,
@@ -110,10 +110,11 @@ def report(
     )
 
 
-def _why(gone: PodRecord, decision: Evict) -> str:
+def _why(simulated: SimulatedCluster, gone: PodRecord, decision: Evict) -> str:
     if gone.uid == decision.pod:
         return decision.message
-    return f"{gone.name} goes with the other pods of its gang, for {decision.beneficiary}"
+    to = simulated.name_of(decision.beneficiary)
+    return f"{gone.name} goes with the other pods of its gang, for {to}"
 
 
 def _starts(simulated: SimulatedCluster, outcome: Outcome) -> list[dict[str, Any]]:
@@ -127,7 +128,7 @@ def _starts(simulated: SimulatedCluster, outcome: Outcome) -> list[dict[str, Any
     }
     return [
         {
-            "job": str(place.job),
+            "job": simulated.name_of(place.job),
             "project": _project(simulated, place.job),
             "pod": pod,
             "node": place.node,

@@ -5,7 +5,7 @@ Equal rows are one row with a count. Called by ``cluster_command``.
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any
 
 from gpu_scheduler.core import wording
@@ -86,12 +86,16 @@ def _gives_way(pods: Sequence[dict[str, Any]]) -> Iterator[str]:
 
 
 def _waits(report: Report) -> Iterator[str]:
-    for each in _asked_first(report, report.waits)[:_MOST_ROWS]:
-        position = each["queuePosition"]
-        place = f", number {position} of project {each['project']}" if position else ""
-        yield f"  {each['job']}: {each['reason']}{place}"
-        yield from _wrapped(each["message"], _INDENT)
-    yield from _more(len(report.waits))
+    alike: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for each in _asked_first(report, report.waits):
+        alike.setdefault((each["job"], each["reason"]), []).append(each)
+    for (job, reason), found in islice(alike.items(), _MOST_ROWS):
+        position = found[0]["queuePosition"]
+        place = f", number {position} of project {found[0]['project']}" if position else ""
+        count = f", {wording.pods(len(found))}" if len(found) > 1 else ""
+        yield f"  {job}: {reason}{place}{count}"
+        yield from _wrapped(found[0]["message"], _INDENT)
+    yield from _more(len(alike))
 
 
 def _projects(report: Report) -> Iterator[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.parts import parts
 from gpu_scheduler.core.model.decision import Assignment
@@ -16,7 +17,14 @@ from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.next_pod import next_pod
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.write_path import WritePath
-from gpu_scheduler.kube.objects import OwnerReference, Pod, PodStatus
+from gpu_scheduler.kube.objects import (
+    Affinity,
+    NodeSelector,
+    OwnerReference,
+    Pod,
+    PodStatus,
+    Required,
+)
 from gpu_scheduler.simulate.cluster_objects import Body
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import INDEX
@@ -71,6 +79,46 @@ def pod_of(job: Body, index: int, suffix: str, created: str) -> Pod:
         owner_references=(owner,),
     )
     return msgspec.structs.replace(pod, metadata=made)
+
+
+def again(pod: Pod, suffix: str, created: str) -> Pod:
+    """The pod that the controller of one that goes makes in its place; it waits.
+
+    ``suffix`` ends its name and uid.
+    """
+    meta, spec = pod.metadata, pod.spec
+    kept = {key: word for key, word in meta.annotations.items() if key != names.ALLOCATION}
+    made = msgspec.structs.replace(
+        meta,
+        name=f"{meta.name}-{suffix}",
+        uid=f"{meta.uid}-{suffix}",
+        annotations=kept,
+        creation_timestamp=created,
+        deletion_timestamp="",
+    )
+    released = meta.labels.get(names.LABEL_PATH) == WritePath.GATE
+    waits = msgspec.structs.replace(
+        spec,
+        node_name="",
+        scheduler_name=names.SCHEDULER_NAME,
+        affinity=_unpinned(spec.affinity) if released else spec.affinity,
+    )
+    return Pod(made, waits, PodStatus(phase="Pending"))
+
+
+def _unpinned(affinity: Affinity | None) -> Affinity | None:
+    """Without the node that the release of a pod behind our gate tied it to: the last field."""
+    demanded = affinity.node_affinity if affinity is not None else None
+    required = demanded.required_during_scheduling_ignored_during_execution if demanded else None
+    if affinity is None or required is None:
+        return affinity
+    terms = [
+        msgspec.structs.replace(each, match_fields=each.match_fields[:-1])
+        for each in required.node_selector_terms
+    ]
+    left = tuple(each for each in terms if each.match_expressions or each.match_fields)
+    nodes = Required[NodeSelector](NodeSelector(left)) if left else None
+    return msgspec.structs.replace(affinity, node_affinity=nodes)
 
 
 def placed(pod: Pod, place: Assignment, now: str) -> Pod:

@@ -18,7 +18,7 @@ from gpu_scheduler.kube.objects import Job, Node, Pod
 from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.reconcile import no_project
 from gpu_scheduler.simulate.cluster_objects import Body, Objects, SimulationError, owner_uid
-from gpu_scheduler.simulate.imagined import first_indexes, jobs_of, pod_of
+from gpu_scheduler.simulate.imagined import again, first_indexes, jobs_of, pod_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import Stage
@@ -34,21 +34,44 @@ class SimulatedCluster:
     Attributes:
         state: as the operator would know it.
         templates: Jobs as JSON by uid, for pods that come again.
-        stopped: GPUJobs that no plan looks at, and why.
+        shares: pods that ask by themselves and that a controller makes again.
+        names: what groups of such pods are called, of those that are gone, too.
+        stopped: GPUJobs and such pods that no plan looks at, and why.
     """
 
     state: ClusterState
     templates: dict[str, Body] = field(default_factory=dict)
+    shares: dict[PodUID, Pod] = field(default_factory=dict)
+    names: dict[JobKey, str] = field(default_factory=dict)
     stopped: list[Wait] = field(default_factory=list)
 
     def restart(self, uid: PodUID, now: str) -> None:
-        """A pod is gone; its Job, if it is a GPUJob's, makes one for the same index."""
-        pod = self.state.pods.get(uid)
+        """A pod is gone; its Job, if it is a GPUJob's, makes one for the same index.
+
+        One that asks by itself is made again by its controller, if it has one.
+        """
+        pod, share = self.state.pods.get(uid), self.shares.pop(uid, None)
         self.state.pod_gone(uid)
+        suffix = f"{AGAIN}-{uid.count(AGAIN) + 1}" if AGAIN in uid else AGAIN
         job = self.templates.get(pod.job_uid) if pod is not None else None
-        if pod is not None and job is not None and pod.job_uid in self.state.jobs:
-            suffix = f"{AGAIN}-{uid.count(AGAIN) + 1}" if AGAIN in uid else AGAIN
+        if share is not None:
+            self.see(again(share, suffix, now))
+        elif pod is not None and job is not None and pod.job_uid in self.state.jobs:
             self.state.pod_changed(pod_of(job, pod.index, suffix, now))
+
+    def see(self, pod: Pod) -> None:
+        """A pod is there."""
+        known = self.state.pod_changed(pod)
+        key = self.state.job_of(known) if known is not None else None
+        if known is None or key is None or known.share is None:
+            return
+        self.names[key] = self.state.name_of(key)
+        if known.share.controlled:
+            self.shares[known.uid] = pod
+
+    def name_of(self, key: JobKey) -> str:
+        """What a GPUJob, or a group of pods without one, is called."""
+        return self.names.get(key, key)
 
 
 def scene_of(
@@ -77,19 +100,24 @@ def scene_of(
             changed(body)
     for node in _typed(objects.of("Node"), Node):
         state.node_changed(node)
+    # What makes such a pod ours depends on the installation; the operator has said what it lacks.
+    state.lacks = lambda pod, asked: _refused(pod)
     simulated = SimulatedCluster(state)
     for body in objects.of("Job"):
         simulated.templates[body["metadata"]["uid"]] = body
     for job in _typed(objects.of("Job"), Job):
         state.job_changed(job)
     for pod in _typed(objects.of("Pod"), Pod):
-        state.pod_changed(pod)
+        simulated.see(pod)
     _lose(simulated, objects.lost_nodes, now)
     own: dict[str, set[str]] = {}
     for body in simulated.templates.values():
         own.setdefault(owner_uid(body), set()).add(body["metadata"]["name"])
     for record in state.gpujobs.values():
         _look_at(simulated, record, own.get(record.uid, set()))
+    for group in state.groups.values():
+        if state.waiting.has_pods(group.key) and (problem := _problem(state, group)):
+            _stop(simulated, group.key, Reason.INVALID, problem)
     return simulated
 
 
@@ -108,20 +136,43 @@ def _lose(simulated: SimulatedCluster, nodes: set[str], now: str) -> None:
         simulated.restart(pod.uid, now)
 
 
+def _refused(pod: Pod) -> str:
+    """Why the operator does not plan a pod that asks by itself, as it says on the pod."""
+    return next(
+        (
+            said
+            for each in pod.status.conditions
+            if (each.type, each.status, each.reason) == ("PodScheduled", "False", Reason.INVALID)
+            and (said := _lasting(each.message.removeprefix(f"{Reason.INVALID}: ")))
+        ),
+        "",
+    )
+
+
+def _lasting(said: str) -> str:
+    """What was said of an object, unless it is about its namespace, which we judge ourselves."""
+    return "" if said.startswith("metadata.namespace:") else said
+
+
+def _problem(state: ClusterState, job: GPUJobRecord) -> str:
+    """Why a GPUJob, or a group of pods without one, is not planned; empty when it is."""
+    project = state.projects.owner(job.namespace)
+    if job.problem or job.unknown:
+        return job.problem or job.unknown
+    if project is None:
+        return no_project(job.namespace)
+    unusable = state.projects.records[project].problem
+    return f"GPUProject {project} cannot be used: {unusable}" if unusable else ""
+
+
 def _look_at(simulated: SimulatedCluster, job: GPUJobRecord, own: set[str]) -> None:
     """What the operator does when it works on a GPUJob, whose own Jobs have these names."""
     state = simulated.state
     if job.deleting or job.finished:
         return
-    project = state.projects.owner(job.namespace)
-    problem = job.problem or job.unknown
-    if not problem and project is None:
-        problem = no_project(job.namespace)
-    elif not problem and project is not None and state.projects.records[project].problem:
-        problem = f"GPUProject {project} cannot be used: {state.projects.records[project].problem}"
-    elif not problem and not own and job.status.get("reason") == Reason.INVALID:
-        said = str(job.status.get("message", ""))
-        problem = "" if said.startswith("metadata.namespace:") else said
+    project, problem = state.projects.owner(job.namespace), _problem(state, job)
+    if not problem and not own and job.status.get("reason") == Reason.INVALID:
+        problem = _lasting(str(job.status.get("message", "")))
     if problem or job.spec is None or project is None:
         return _stop(simulated, job.key, Reason.INVALID, problem)
     if job.spec.suspend:

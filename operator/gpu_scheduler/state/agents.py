@@ -83,6 +83,7 @@ class AgentBook:
         self._alive: set[str] = set()
         self._sick: set[str] = set()  # nodes that have a device which is not healthy
         self._over: set[str] = set()  # nodes that have a container above its cap
+        self._news: dict[PodUID, None] = {}  # pods of which agents may say something else
 
     def put(
         self, node: str, devices: tuple[Device, ...], reports: Reports
@@ -142,6 +143,15 @@ class AgentBook:
         for node in sorted(self._over):
             for uid, reports in self._reports[node].items():
                 yield from ((node, uid, r) for r in reports if r.over_cap_since)
+
+    def note_news(self, pods: Iterable[PodUID]) -> None:
+        """What is known of these, or of their devices, may be something else."""
+        self._news.update(dict.fromkeys(pods))
+
+    def take_news(self) -> tuple[PodUID, ...]:
+        """Those of which something was noted since it was last asked, each once."""
+        taken, self._news = tuple(self._news), {}
+        return taken
 
     def has_sick_devices(self, node: str) -> bool:
         """Whether a device of the node is not healthy: few are, so that much is worth asking."""

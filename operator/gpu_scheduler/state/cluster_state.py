@@ -245,8 +245,7 @@ class ClusterState(ClusterView):
 
     def take_touched_pods(self) -> Sequence[JobKey]:
         """The jobs whose waiting pods may be told something else, each once."""
-        taken = tuple(self._touched_pods)
-        self._touched_pods.clear()
+        taken, self._touched_pods = tuple(self._touched_pods), {}
         return taken
 
     def replan(self, changes: int = 1, *, wake: bool = True) -> None:
@@ -296,6 +295,11 @@ class ClusterState(ClusterView):
         """Put a pod that asks by itself into its group."""
         if new.share is None:
             return
+        old = self.pods.get(new.uid)
+        if old is None or old.stage is not new.stage:
+            self.projects.touch(new.namespace)  # it counts those that run
+        if new.warnings or self.agents.reports(new):
+            self.agents.note_news([new.uid])
         problem, request = new.share.problem, new.share.request
         if request is not None and new.stage is Stage.WAITING:
             problem = self.lacks(pod, request)
@@ -335,8 +339,9 @@ class ClusterState(ClusterView):
         self.touch(key)
 
     def _touch_pods(self, pods: Iterable[PodUID]) -> None:
-        known = (self.pods[uid] for uid in pods if uid in self.pods)
+        known = [self.pods[uid] for uid in pods if uid in self.pods]
         self._touched.update(key for key in map(self.job_of, known) if key is not None)
+        self.agents.note_news(pod.uid for pod in known)
 
     def _node_refreshed(self, name: str, changed: bool) -> None:
         """Its devices may have other names now, and what is held on them with them."""

@@ -102,6 +102,7 @@ class ClusterView:
         cluster.catalogue = self.classes.catalogue
         self._neighbours.begin()
         cluster.neighbours = self._neighbours
+        cluster.names = self._shares.names
         cluster.held_by_model = self.projects.holdings_by_model(self.ledger.held_by_model)
         return cluster
 
@@ -136,6 +137,10 @@ class ClusterView:
     def work(self, key: JobKey) -> GPUJobRecord | None:
         """A GPUJob, or a group of pods without one."""
         return self._gpujobs.get(key) or self.groups.get(key)
+
+    def name_of(self, key: JobKey) -> str:
+        """What a GPUJob, or a group of pods without one, is called in sentences."""
+        return self._shares.names.get(key, key)
 
     def job_of(self, pod: PodRecord) -> JobKey | None:
         """The GPUJob that a pod belongs to, or its group, as far as known."""

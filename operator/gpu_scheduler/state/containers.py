@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import msgspec
 
+from gpu_scheduler.api import names
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube.objects import ContainerStatus, Pod, Terminated, Waiting
@@ -116,13 +117,19 @@ def failure(pod: Pod) -> Trouble | None:
     at = min((e.finished_at for _, e in bad if e.finished_at), default="")
     if pod.status.reason or not bad:
         late = pod.status.reason == _DEADLINE
-        limit = f"it ran longer than spec.timeLimitSeconds ({pod.spec.active_deadline_seconds} s)"
+        field = time_limit(asks=names.ASKED in pod.metadata.annotations)
+        limit = f"it ran longer than {field} ({pod.spec.active_deadline_seconds} s)"
         said = pod.status.reason, line(pod.status.message, KUBELET_CHARS)
         why = ": ".join(filter(None, (limit if late else "", *said)))
         reason = Reason.TIME_LIMIT_EXCEEDED if late else Reason.POD_FAILED
         return Trouble(reason, why or "the pod failed, and no container says why", at)
     name, first = min(bad, key=lambda each: each[1].finished_at or "")
     return Trouble(_kind(first), f"container {clip(name, 63)} {_ending(first)}", at)
+
+
+def time_limit(*, asks: bool) -> str:
+    """What limits how long a pod runs: a GPUJob's field, its own if it ``asks`` by itself."""
+    return "spec.activeDeadlineSeconds" if asks else "spec.timeLimitSeconds"
 
 
 def _kind(ended: Terminated) -> Reason:

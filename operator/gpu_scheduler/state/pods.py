@@ -13,6 +13,7 @@ from sys import intern
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
+from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.tokens import token_of
@@ -27,6 +28,10 @@ from gpu_scheduler.state.shares import Share, group_uid, share_of
 INDEX = "batch.kubernetes.io/job-completion-index"
 _ENDED = {"Succeeded", "Failed"}
 _DISRUPTED = (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
+# What agents warn of, as it stands on a pod that has no GPUJob to say so.
+_WARNINGS = tuple(
+    f"{names.GROUP}/{kind}" for kind in (ConditionType.PROTECTED, ConditionType.DEVICES_HEALTHY)
+)
 
 
 class Stage(Enum):
@@ -75,6 +80,7 @@ class PodRecord:
     saved: float = 0.0  # when its work last was, epoch seconds, as somebody says; 0 = it was not
     blocked: str = ""  # what keeps it from being placed, if that is not ours
     share: Share | None = None  # what it asks for by itself; None: it is no such pod
+    warnings: tuple[Condition, ...] = ()  # that stand on it: of what its agent warns
 
     @property
     def unschedulable(self) -> Condition | None:
@@ -141,6 +147,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
     node = pod.spec.node_name or (allocation.node if allocation and released else "")
     scheduled: Condition | None = None
     disrupted, pruned, disruption = False, "", ""
+    warnings: tuple[Condition, ...] = ()
     for condition in status.conditions:
         if condition.type == "PodScheduled":
             scheduled = condition
@@ -150,6 +157,8 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
                 disruption = intern(_disruption(condition))
         elif condition.type == names.CONDITION_PRUNED and condition.status == "True":
             pruned = condition.last_transition_time or ""
+        elif condition.type in _WARNINGS and condition.status == "False":
+            warnings += (condition,)
     stage, share = _stage(pod, placed=bool(node)), share_of(pod)
     told = meta.annotations if stage is not Stage.ENDED else {}
     return PodRecord(
@@ -185,6 +194,7 @@ def record(pod: Pod, holders_in: str = "") -> PodRecord:
         saved=epoch_seconds(meta.annotations.get(names.CHECKPOINTED, "")),
         blocked=_blocked(pod) if stage is Stage.BLOCKED else "",
         share=share,
+        warnings=warnings,
     )
 
 

@@ -16,7 +16,8 @@ from gpu_scheduler.api.share_keys import GANGS
 from gpu_scheduler.api.share_request import ShareRequest, request_of
 from gpu_scheduler.api.share_words import read
 from gpu_scheduler.core.model.request import DeviceRequest, JobKey, PodUID
-from gpu_scheduler.kube.objects import Pod
+from gpu_scheduler.kube.objects import Meta, Pod
+from gpu_scheduler.state.containers import line
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 
 # What of a pod says what it asks for, beside ``names.ASKED``.
@@ -28,6 +29,8 @@ _ANNOTATIONS = (
     names.ASK_TIME_LIMIT,
     *(size for _, size in GANGS),
 )
+_TEMPLATE_HASH = "pod-template-hash"  # label of a Deployment's pods; ends their ReplicaSet's name
+_MOST_CHARS = 63  # of a kind and a name, in a sentence
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,28 @@ def _share(
     return Share(request, "", interactive, controlled)
 
 
+def group_name(pod: Pod, share: Share) -> str:
+    """What the group of a pod is called: who made the pod, or its gang, or else the pod itself.
+
+    Of a ReplicaSet that is its Deployment. Several pods of one are called the same.
+    """
+    meta = pod.metadata
+    owner = next((each for each in meta.owner_references if each.controller), None)
+    if share.gang or owner is None:
+        return str(_key(meta, share))
+    kind, name = owner.kind.lower(), owner.name
+    part = f"-{meta.labels.get(_TEMPLATE_HASH, '')}"
+    if kind == "replicaset" and len(part) > 1 and name.endswith(part):
+        kind, name = "deployment", name.removesuffix(part)
+    # Nobody checks what an owner is called.
+    return f"{meta.namespace}/{line(kind, _MOST_CHARS)} {line(name, _MOST_CHARS)}"
+
+
+def _key(meta: Meta, share: Share) -> JobKey:
+    named = f"gang {share.gang}" if share.gang else f"pod {meta.name}"
+    return JobKey(f"{meta.namespace}/{named}")
+
+
 def group_uid(pod: Pod, share: Share) -> str:
     """What the group of a pod is known by; no object has such a uid."""
     meta = pod.metadata
@@ -124,6 +149,8 @@ class ShareGroups:
         self._groups: dict[str, _Group] = {}
         self._records: dict[JobKey, GPUJobRecord] = {}
         self.records: Mapping[JobKey, GPUJobRecord] = self._records
+        self._names: dict[JobKey, str] = {}
+        self.names: Mapping[JobKey, str] = self._names  # in sentences, other than by their key
 
     def put(self, pod: Pod, share: Share, problem: str) -> tuple[JobRecord, bool]:
         """Take over what a pod says: its group, and whether that is another one than before.
@@ -138,6 +165,8 @@ class ShareGroups:
         record, own = _group(pod, share, uid, problem)
         self._groups[uid] = _Group(record, own, {member: problem})
         self._records[record.key] = record
+        if (name := group_name(pod, share)) != record.key:
+            self._names[record.key] = name
         return own, True
 
     def drop(self, uid: str, member: PodUID) -> JobRecord | None:
@@ -152,13 +181,13 @@ class ShareGroups:
         del self._groups[uid]
         if self._records.get(known.record.key) is known.record:
             del self._records[known.record.key]
+            self._names.pop(known.record.key, None)
         return known.own
 
 
 def _group(pod: Pod, share: Share, uid: str, problem: str) -> tuple[GPUJobRecord, JobRecord]:
     meta, request = pod.metadata, share.request
-    kind, name = ("gang", share.gang) if share.gang else ("pod", meta.name)
-    key = JobKey(f"{meta.namespace}/{kind} {name}")
+    key, name = _key(meta, share), share.gang or meta.name
     size = max(1, request.gang_size) if request is not None else 1
     spec = _spec(
         share.interactive,

@@ -19,6 +19,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.gang_guard import CAUSES
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.pods import Stage
 from gpu_scheduler.web.collector import Collector, filled
 
 _CYCLE_BUCKETS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5)
@@ -126,8 +127,20 @@ def _jobs(operator: Operator) -> Iterable[Metric]:
         "GPUJobs older than two seconds that neither run nor have ended and say no reason: 0.",
         value=without_reason(operator.state.gpujobs.values(), time.time()),
     )
+    stages = Counter(pod.stage for pod in operator.state.pods.values() if pod.share is not None)
+    shares = GaugeMetricFamily(
+        "gpusched_share_pods",
+        "Pods that ask for a share by themselves: waiting, blocked by others, placed or running.",
+        labels=["state"],
+    )
+    live = (stage for stage in Stage if stage is not Stage.ENDED)
+    yield filled(shares, (([stage.value], stages[stage]) for stage in live))
     reasons = Counter(str(reason) for reason, _ in operator.plan.verdicts().values())
-    pending = GaugeMetricFamily("gpusched_pending_jobs", "Waiting GPUJobs.", labels=["reason"])
+    pending = GaugeMetricFamily(
+        "gpusched_pending_jobs",
+        "Waiting GPUJobs, pods that ask by themselves, and gangs of such.",
+        labels=["reason"],
+    )
     yield filled(pending, _by_one(sorted(reasons.items())))
     aside = GaugeMetricFamily(
         "gpusched_set_aside",

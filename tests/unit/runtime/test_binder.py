@@ -25,6 +25,7 @@ from tests.unit.state.builders import half, make_assignment, make_pod
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
 from gpu_scheduler.api.names import LABEL_PATH, TERM, TOUCHED, context_mib_annotation
+from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
@@ -46,14 +47,18 @@ class Case:
         self.now: Any = self.pod  # what a read or a touch shows
         self.client = FakeClient(self._reply)
         self.term = FakeTerm()
+        self.told: list[tuple[str, str]] = []  # of pods that were placed
         self.binder = Binder(
             self.state,
             self.client,  # type: ignore[arg-type]
             self.term,  # type: ignore[arg-type]
             Evicting(self.state, self.client, None).gangs,
-            Writing(2, pin),
+            Writing(2, pin, placed=self._placed),
             clock=clock,
         )
+
+    def _placed(self, decision: Assignment, pod: Pod) -> None:
+        self.told.append((decision.node, pod.metadata.name))
 
     def _reply(self, sent: Sent) -> Any:
         found = self.now if sent.method == "GET" or touches(sent) else self.answer
@@ -91,6 +96,7 @@ async def test_a_write_that_is_taken_leaves_the_charge_until_the_watch_shows_it(
     ]
     assert case.charged
     assert case.binder.results == {"placed": 1}
+    assert case.told == [("a", "job-0")]
     case.state.pod_changed(bound())
     assert (free(case.state), case.state.assumed) == ([500, 1000], {})
 
@@ -129,6 +135,7 @@ def test_a_write_that_did_not_happen_is_taken_back(answer: errors.ApiError) -> N
         assert waiting(case.state) == {"team-a/job": ["job-0"]}
         assert case.state.changed.is_set()
         assert "placed" not in case.binder.results
+        assert case.told == []
 
     run()
 
@@ -144,6 +151,7 @@ def test_a_write_that_did_happen_counts_whatever_the_answer_was(answer: errors.A
         assert case.charged
         assert waiting(case.state) == {}
         assert case.binder.results == {"placed": 1}
+        assert case.told == [("a", "job-0")]
 
     run()
 

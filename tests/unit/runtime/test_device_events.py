@@ -5,6 +5,7 @@ from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.state.builders import half, make_pod
 from tests.unit.state.test_agents import devices
 from tests.unit.state.test_cluster_state import make_cluster_state
+from tests.unit.state.test_shares import asking
 
 from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.device_events import DeviceEvents, Devices, news
@@ -47,6 +48,16 @@ def test_the_node_is_told_and_jobs_beside_strangers_too() -> None:
     events.said.clear()
     teller.changed("a", "uid", WELL, ILL)  # the job learns of it by its condition
     assert [(name, reason) for name, reason, _ in events.said] == [("a", "DeviceUnhealthy")]
+
+
+def test_pods_that_ask_by_themselves_are_told_of_strangers_themselves() -> None:
+    state, events = make_cluster_state(), FakeEvents()
+    for name in ("web-1", "web-2"):
+        state.pod_changed(asking(name, node="a", grants=half("GPU-0", 250), phase="Running"))
+    state.pod_changed(asking("web-3", node="a", grants=half("GPU-1"), phase="Running"))
+    state.gpunode_changed("a", USED)
+    DeviceEvents(state, events).changed("a", "uid", WELL, USED)  # type: ignore[arg-type]
+    assert [name for name, _, _ in events.said] == ["a", "web-1", "web-2"]
 
 
 def test_jobs_elsewhere_are_not_bothered() -> None:

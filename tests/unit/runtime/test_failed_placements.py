@@ -24,6 +24,7 @@ from tests.unit.state.builders import (
     make_pod,
 )
 from tests.unit.state.test_cluster_state import make_cluster_state
+from tests.unit.state.test_shares import asking
 
 from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_TIME_LIMIT
 from gpu_scheduler.core.model.request import PodUID
@@ -149,6 +150,31 @@ async def test_a_pod_past_its_time_limit_is_marked_as_such() -> None:
     await case.see(late)
     assert case.marks == [CONDITION_TIME_LIMIT]
     assert case.avoided() == set()
+
+
+@virtual
+async def test_a_pod_that_asks_by_itself_is_told_its_own_field() -> None:
+    case, late = Case(), {"phase": "Failed", "reason": "DeadlineExceeded", "ran": True}
+    pod = asking(node="a", grants=half(), limit_seconds=60, **late)
+    await case.see(pod)
+    (sent,) = case.client.of("PATCH")
+    (condition,) = sent.body["status"]["conditions"]
+    assert condition["type"] == CONDITION_TIME_LIMIT
+    assert condition["message"] == "the pod ran longer than spec.activeDeadlineSeconds"
+    known = case.state.pods[PodUID("uid-web-1")].failure
+    assert known is not None
+    assert known.message.startswith("it ran longer than spec.activeDeadlineSeconds (60 s)")
+
+
+@virtual
+async def test_of_one_that_is_rejected_it_says_whether_another_one_comes() -> None:
+    for controller, then in (("ReplicaSet", "placing it elsewhere"), ("", "nobody makes it again")):
+        case = Case()
+        refused = {"phase": "Failed", "reason": "OutOfcpu"}
+        await case.see(asking(controller=controller, node="a", grants=half(), **refused))
+        ((name, reason, message),) = case.events.said
+        assert (name, reason) == ("web-1", "PodRejected")
+        assert message.endswith(f"; {then}")
 
 
 DISRUPTED = {"type": "DisruptionTarget", "status": "True"}

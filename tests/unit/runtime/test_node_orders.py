@@ -8,6 +8,7 @@ import msgspec
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, FakeClient, Sent
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_node, make_pod
+from tests.unit.state.test_shares import asking
 
 from gpu_scheduler.api.orders import GPUNodeAt, Orders, parse
 from gpu_scheduler.core.model.request import PodUID, Project, ProjectName
@@ -118,6 +119,16 @@ async def test_an_agent_is_told_of_the_pods_of_its_own_node_alone() -> None:
     )
     assert [c.caps_mib for c in pod.containers] == [{"0": 20480}]
     assert [p.name for p in stage.told("b")[0].pods] == ["job-1"]
+
+
+@virtual
+async def test_a_pod_that_asks_by_itself_goes_by_who_made_it() -> None:
+    stage = Stage()
+    async with Running(stage.orders.run()):
+        stage.see(agent("a"), asking(node="a", grants=half(), phase="Running"))
+        await asyncio.sleep(4)
+    (told,) = stage.told("a")
+    assert [(pod.name, pod.job) for pod in told.pods] == [("web-1", "replicaset web")]
 
 
 @virtual

@@ -9,6 +9,7 @@ from tests.unit.runtime.test_failed_placements import Case as RecoveryCase
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import half, make_pod, make_project
 from tests.unit.state.test_agents import OVER, devices
+from tests.unit.state.test_shares import asking
 
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.runtime.custom_resources import project_record
@@ -104,6 +105,31 @@ async def test_a_report_evicts_nobody_unless_its_agent_is_known_to_be_alive() ->
             await asyncio.sleep(5)
         assert case.evictions == ["job-0"]
         assert sum(case.overcap.violations.values()) == 1
+
+
+@pytest.mark.parametrize(
+    ("controller", "then"),
+    [("ReplicaSet", "it starts again"), ("", "nobody makes it again")],
+)
+def test_of_a_pod_that_asks_by_itself_it_says_who_makes_it_again(
+    controller: str, then: str
+) -> None:
+    @virtual
+    async def says() -> None:
+        case = Case("evict", job=None)
+        pod = asking(
+            "web-1", controller=controller, node="a", grants=half("GPU-0"), phase="Running"
+        )
+        case.state.pod_changed(pod)
+        async with case.running():
+            case.state.gpunode_changed("a", devices(), {PodUID("uid-web-1"): (OVER,)})
+            await asyncio.sleep(3)
+        assert case.evictions == ["web-1"]
+        ((name, reason, message),) = case.events.said
+        assert (name, reason) == ("web-1", "OverCapEvicted")
+        assert message == f"web-1 on a: too much; policy evict; {then}"
+
+    says()
 
 
 @virtual

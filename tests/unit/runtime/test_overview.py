@@ -10,7 +10,10 @@ from tests.unit.state.builders import (
     make_pod,
     make_project,
 )
+from tests.unit.state.test_shares import asking
+from tests.unit.state.test_shares import state as shares
 
+from gpu_scheduler.api.names import GANG_SIZE, LABEL_GANG
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import PodUID, ProjectName
 from gpu_scheduler.runtime.custom_resources import gpuclass_record, project_record
@@ -100,3 +103,30 @@ def test_models_of_a_quota_are_counted_by_class_or_part_of_the_product_name() ->
     ] == [("A30", "0.5", "0", "0"), ("big", "1", "0.5", "0.75")]
     state.pod_gone(PodUID("uid-job-0"))
     assert survey(state).by_model[name][1].allocated_gpu == "0"
+
+
+def test_pods_that_ask_by_themselves_count_as_those_of_gpujobs_do() -> None:
+    """Each for a job, and a gang of them for one."""
+    state = shares()
+    state.pod_changed(asking("web-1", node="a", grants=half(), phase="Running"))
+    state.pod_changed(asking("web-2", node="a", grants=half(), phase="Pending"))
+    state.pod_changed(asking("web-3"))
+    for name in ("x", "y"):
+        member = asking(name, {GANG_SIZE: "2"}, labels={LABEL_GANG: "ring"})
+        state.pod_changed(member)
+    seen, team = survey(state), ProjectName("team-a")
+    assert dict(seen.allocated_milli) == {team: 1000}
+    assert dict(seen.running) == {team: 1}
+    assert sorted(job.key for job in seen.waiting[team]) == ["team-a/gang ring", "team-a/pod web-3"]
+
+
+def test_a_project_is_written_anew_when_such_a_pod_starts_to_run_or_ends() -> None:
+    state = shares()
+    state.pod_changed(asking("web-1", node="a", grants=half(), version=2))
+    for version, phase in ((3, "Running"), (4, "Failed")):
+        state.projects.take_touched()
+        pod = asking("web-1", node="a", grants=half(), version=version, phase=phase, ran=True)
+        state.pod_changed(pod)
+        assert list(state.projects.take_touched()) == ["team-a"], phase
+        state.pod_changed(pod)
+        assert list(state.projects.take_touched()) == [], "this says nothing new"

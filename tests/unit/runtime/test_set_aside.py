@@ -17,6 +17,7 @@ from tests.unit.state.builders import (
     make_pod,
     make_project,
 )
+from tests.unit.state.test_shares import asking
 
 from gpu_scheduler.core.model.cluster import Cluster
 from gpu_scheduler.core.model.decision import Plan
@@ -151,6 +152,21 @@ async def test_a_pod_that_holds_devices_and_cannot_be_planned_concerns_its_job()
     await case.settle()
     assert case.placed == ALL
     assert case.said == [("GPUJob", "runs", "SetAside")]
+
+
+@virtual
+async def test_a_pod_that_asks_by_itself_and_cannot_be_planned_with_is_told_so_itself() -> None:
+    state = make_cluster_state()
+    state.pod_changed(asking(node="n1", grants=half(), phase="Running"))
+    state.pod_changed(asking("web-2", cpu="999"))  # somebody has to look at who runs
+    case = Case(state, "uid-web-1")
+    await case.settle()
+    assert case.said == [("Pod", "web-1", "SetAside")]
+    waiting = Case(make_cluster_state(), "team-a/pod web-2")
+    waiting.state.pod_changed(asking("web-2"))
+    await waiting.settle()
+    assert waiting.said == [], "its condition says it"
+    assert waiting.last.waits[JobKey("team-a/pod web-2")].reason == "Invalid"
 
 
 @virtual

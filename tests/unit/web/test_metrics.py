@@ -7,6 +7,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.unit.runtime.fake_client import FakeClient
 from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
+from tests.unit.state.test_shares import asking
 
 from gpu_scheduler.runtime.custom_resources import gpujob_record
 from gpu_scheduler.runtime.operator import Operator
@@ -43,6 +44,7 @@ NAMES = {
     "gpusched_retries_charged_by_race",
     "gpusched_scheduling_attempts",
     "gpusched_scheduling_cycle_seconds",
+    "gpusched_share_pods",
     "gpusched_stuck_pods",
     "gpusched_trial_reports",
     "gpusched_unexpected_errors",
@@ -127,6 +129,25 @@ def test_a_leader_shows_devices_projects_and_jobs() -> None:
     assert seen["gpusched_pending_jobs", (("reason", "Unsatisfiable"),)] == 1
     assert seen["gpusched_waiting_pods", ()] == 1
     assert seen["gpusched_set_aside", (("kind", "node"),)] == 0
+
+
+def test_pods_that_ask_by_themselves_count_like_those_of_gpujobs() -> None:
+    metrics = make()
+    assert metrics.operator is not None
+    state = metrics.operator.state
+    state.lacks = lambda pod, asked: ""
+    state.pod_changed(asking("runs", node="a", grants=half("0"), phase="Running"))
+    state.pod_changed(asking("placed", node="a", grants=half("0", 250)))
+    state.pod_changed(asking("waits", cpu="999"))
+    state.pod_changed(asking("held", gates=("example.com/license",)))
+    state.pod_changed(asking("over", node="a", grants=half("0"), phase="Succeeded"))
+    metrics.operator.planning.cycle()
+    seen = scrape(metrics)
+    found = {key[0][1]: n for (name, key), n in seen.items() if name == "gpusched_share_pods"}
+    assert found == {"waiting": 1, "blocked": 1, "placed": 1, "running": 1}
+    assert seen["gpusched_project_allocated_gpus", (("project", "team-a"),)] == 1.25
+    assert seen["gpusched_pending_jobs", (("reason", "Unsatisfiable"),)] == 2
+    assert seen["gpusched_waiting_pods", ()] == 2
 
 
 def test_what_is_held_on_devices_that_nobody_lists_is_a_number_by_node() -> None:

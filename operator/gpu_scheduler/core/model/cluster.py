@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from gpu_scheduler.core.model.catalogue import NO_CATALOGUE, Catalogue
 from gpu_scheduler.core.model.neighbours import NOBODY_NEAR, Neighbours
-from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.core.model.request import JobKey, ProjectName
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,11 @@ class Cluster:
     catalogue: Catalogue = NO_CATALOGUE  # what kinds of GPUs there are
     held_by_model: dict[tuple[ProjectName, str], int] = field(default_factory=dict)  # by product
     neighbours: Neighbours = NOBODY_NEAR
+    names: Mapping[JobKey, str] = field(default_factory=dict)  # of jobs not called by their key
+
+    def name_of(self, job: JobKey) -> str:
+        """What a job is called in sentences; several may be called the same."""
+        return self.names.get(job, job)
 
     def copy(self) -> "Cluster":
         """A cluster that shares the fixed arrays and owns what a plan consumes."""
@@ -90,4 +95,5 @@ class Cluster:
             self.catalogue,
             self.held_by_model,
             self.neighbours,
+            self.names,
         )
