@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from tests.perf import queue_report
+from tests.perf import queue_report, share_report
 from tests.perf.figures import Json, span, spread, table
 from tests.perf.schedulers import VARIANTS
 
@@ -50,6 +50,11 @@ def page(result: Json) -> str:
             parts.append(
                 _throughput(result[key], title.format(qps=result["settings"]["raised_qps"]))
             )
+            if beside := share_report.deployments(result[key]["runs"]):
+                parts.append(beside)
+    if "admission" in result:
+        pods = result["settings"]["admission_pods"]
+        parts.append(share_report.admission(result["admission"], pods))
     if "writes_by_client" in result:
         parts.append(_clients(result["writes_by_client"]))
     if "latency" in result:
