@@ -16,12 +16,15 @@ from tests.perf.bindings import Bindings
 from tests.perf.install import RELEASE, pids, say
 from tests.perf.procfs import cpu_seconds
 from tests.perf.settings import Sizes
-from tests.perf.workload import CAP_IMAGE, NAMESPACE, asking_deployment, plain_deployment
+from tests.perf.workload import (
+    NAMESPACE,
+    asking_deployment,
+    plain_deployment,
+    rendered_deployment,
+)
 
 from cluster import Running
 from gpu_scheduler.api.names import ASK_GPU, ASKED
-from gpu_scheduler.jobs.cap import CapImage
-from gpu_scheduler.jobs.share import Installation, share
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core
@@ -62,18 +65,12 @@ CASES = (
 
 
 def pods() -> dict[str, Json]:
-    """The sorts of pods, as a ReplicaSet's controller sends them.
-
-    Raises:
-        ValueError: the pod that asks is not made ours by ``share``.
-    """
-    plain = _pod(plain_deployment("cost", 1, whole_gpus=0))
-    asking = _pod(asking_deployment("cost", 1))
-    given = Installation(CapImage(CAP_IMAGE))
-    made = share(asking["metadata"], asking["spec"], given, controlled=True)
-    if made is None or not isinstance(made[0], dict):
-        raise ValueError(f"{asking} is not made ours: {made}")
-    return {PLAIN: plain, ASKING: asking, MADE: {**asking, "metadata": made[0], "spec": made[1]}}
+    """The sorts of pods, as a ReplicaSet's controller sends them."""
+    return {
+        PLAIN: _pod(plain_deployment("cost", 1, whole_gpus=0)),
+        ASKING: _pod(asking_deployment("cost", 1)),
+        MADE: _pod(rendered_deployment("cost", 1)),
+    }
 
 
 def _pod(deployment: tuple[str, Any]) -> Json:

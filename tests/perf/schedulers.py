@@ -25,6 +25,7 @@ from tests.perf.workload import (
     gpu_job,
     plain_deployment,
     plain_job,
+    rendered_deployment,
     rendered_job,
 )
 
@@ -45,7 +46,8 @@ class Variant:
         title: for people.
         scheduler: what has to run.
         placement: the operator's setting of that name.
-        rendered: the null binder gets pods as large as ours.
+        rendered: the null binder gets pods as large as ours; a Deployment's are ours before any
+            policy sees them.
         capped: libgpucap is delivered, which makes pods larger by a volume and an init container.
         deployment: a Deployment's pods, and not a Job's; with our operator they ask by a label.
     """
@@ -67,7 +69,10 @@ class Variant:
     def job(self, name: str, pods: int) -> tuple[str, Any]:
         """Path and body of what makes the pods."""
         if self.scheduler == "operator":
-            return asking_deployment(name, pods) if self.deployment else gpu_job(name, pods)
+            if self.deployment:
+                ours = rendered_deployment if self.rendered else asking_deployment
+                return ours(name, pods)
+            return gpu_job(name, pods)
         if self.scheduler == "null-binder":
             if self.rendered:
                 return rendered_job(name, pods, scheduler=NULL_SCHEDULER)
@@ -91,11 +96,25 @@ SHARE = Variant(
     "share", "gpu-scheduler, 0.5 GPU, pods of a Deployment that ask", "operator", "bind",
     capped=True, deployment=True,
 )  # fmt: skip
+SHARE_RENDERED = Variant(
+    "share-rendered", "the same, rendered before", "operator", "bind",
+    rendered=True, capped=True, deployment=True,
+)  # fmt: skip
 STOCK_DEPLOYMENT = Variant(
     "stock-deployment", "stock kube-scheduler, whole GPUs, a Deployment", "stock", deployment=True
 )
 AUTO = Variant("auto", "gpu-scheduler, 0.5 GPU", "operator", "auto")
-VARIANTS = (STOCK, NULL, NULL_PLAIN, BIND, BIND_CAP, GATE, STOCK_DEPLOYMENT, SHARE)
+VARIANTS = (
+    STOCK,
+    NULL,
+    NULL_PLAIN,
+    BIND,
+    BIND_CAP,
+    GATE,
+    STOCK_DEPLOYMENT,
+    SHARE,
+    SHARE_RENDERED,
+)
 CORE_VARIANTS = (STOCK, NULL, BIND, GATE)
 
 

@@ -5,12 +5,21 @@ from typing import Any
 
 from tests.perf.admission import ASKING, MADE, PLAIN, Case
 from tests.perf.figures import Json, span, spread, table
-from tests.perf.schedulers import BIND, BIND_CAP, SHARE, STOCK, STOCK_DEPLOYMENT
+from tests.perf.schedulers import (
+    BIND,
+    BIND_CAP,
+    SHARE,
+    SHARE_RENDERED,
+    STOCK,
+    STOCK_DEPLOYMENT,
+)
 
 # A Deployment's pods, and those of a Job that they are compared with in each round.
 _PAIRS = (
     (SHARE, BIND_CAP),
     (SHARE, BIND),
+    (SHARE_RENDERED, BIND_CAP),  # without what the policies cost
+    (SHARE, SHARE_RENDERED),  # that alone
     (STOCK_DEPLOYMENT, STOCK),
     (SHARE, STOCK_DEPLOYMENT),
 )
@@ -34,6 +43,7 @@ def deployments(runs: Sequence[Json]) -> str:
     head = [
         "within a round",
         "pods/s, first to second",
+        "of the time, until all pods were made",
         "API server, ms of CPU per pod",
         "more than second",
         "operator, ms of CPU per pod",
@@ -45,6 +55,7 @@ def deployments(runs: Sequence[Json]) -> str:
 def _compared(pairs: Sequence[tuple[Json, Json]]) -> Iterator[str]:
     rates = [a["pods_per_second"] / b["pods_per_second"] for a, b in pairs]
     yield span(spread(rates), 2)
+    yield span(spread(a["created_seconds"] / a["seconds"] for a, _ in pairs), 2)
     for process in (_API_SERVER, _OPERATOR):
         own = [_ms(a, process) for a, _ in pairs]
         more = [_ms(a, process) - _ms(b, process) for a, b in pairs]

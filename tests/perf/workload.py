@@ -15,7 +15,9 @@ from tests.perf.bound import APP, BoundWatch
 
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.names import API_VERSION, ASK_GPU, GROUP, VERSION
+from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.share import Installation, share
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -55,6 +57,22 @@ def plain_deployment(name: str, pods: int, *, whole_gpus: int) -> tuple[str, Any
 def asking_deployment(name: str, pods: int) -> tuple[str, Any]:
     """Path and body of a Deployment whose pods ask for half a GPU, by a label alone."""
     return _deployment(name, pods, {ASK_GPU: "0.5"}, _container(0))
+
+
+def rendered_deployment(name: str, pods: int) -> tuple[str, Any]:
+    """The same as ``gpu-scheduler render`` prints it: no policy has to change a pod.
+
+    Raises:
+        ValueError: it is not made ours.
+    """
+    path, body = asking_deployment(name, pods)
+    template = body["spec"]["template"]
+    given = Installation(CapImage(CAP_IMAGE))
+    made = share(template["metadata"], template["spec"], given, controlled=True)
+    if made is None or not isinstance(made[0], dict):
+        raise ValueError(f"{template} is not made ours: {made}")
+    template["metadata"], template["spec"] = made
+    return path, body
 
 
 def rendered_job(name: str, pods: int, *, scheduler: str) -> tuple[str, Any]:

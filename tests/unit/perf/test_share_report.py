@@ -11,6 +11,8 @@ def run(variant: str, number: int, rate: float, api_server: float) -> dict[str, 
         "round": number,
         "pods": 400,
         "pods_per_second": rate,
+        "seconds": 400 / rate,
+        "created_seconds": 300 / rate,
         "cpu_seconds": cpu,
     }
 
@@ -21,7 +23,9 @@ def test_a_deployments_pods_are_compared_with_a_jobs_within_a_round() -> None:
         *(run("share", n, rate, 3.0) for n, rate in enumerate((90, 240, 220))),
     ]
     lines = share_report.deployments(runs).splitlines()
-    assert lines[-1] == ("| share : bind-cap | 0.90 (0.80–1.10) | 7.50 | 2.50 | 1.00 | 0.00 |")
+    assert lines[-1] == (
+        "| share : bind-cap | 0.90 (0.80–1.10) | 0.75 | 7.50 | 2.50 | 1.00 | 0.00 |"
+    )
     assert len([line for line in lines if " : " in line]) == 1, "no pair that did not run"
 
 

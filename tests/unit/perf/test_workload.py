@@ -7,7 +7,7 @@ import pytest
 from tests.perf.admission import ASKING, MADE, PLAIN, pods
 from tests.perf.bindings import new
 from tests.perf.bound import BoundWatch
-from tests.perf.schedulers import BIND_CAP, SHARE, STOCK_DEPLOYMENT, Variant
+from tests.perf.schedulers import BIND_CAP, SHARE, SHARE_RENDERED, STOCK_DEPLOYMENT, Variant
 from tests.perf.workload import CAP_IMAGE, NAMESPACE
 
 from gpu_scheduler.api.names import SCHEDULER_NAME
@@ -40,7 +40,7 @@ def test_a_plain_pod_and_one_that_asks_differ_by_the_label_alone() -> None:
     assert asking == plain
 
 
-@pytest.mark.parametrize("variant", [SHARE, STOCK_DEPLOYMENT])
+@pytest.mark.parametrize("variant", [SHARE, SHARE_RENDERED, STOCK_DEPLOYMENT])
 def test_pods_of_a_deployment_are_known_by_its_name(variant: Variant) -> None:
     path, body = variant.job("web-7", 400)
     assert path == f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments"
