@@ -21,6 +21,7 @@ from typing import Any
 
 import uvloop
 from tests.perf import (
+    admission,
     audit,
     bench_gpucap,
     bench_planner,
@@ -33,8 +34,16 @@ from tests.perf import (
 from tests.perf.bound import BoundWatch
 from tests.perf.install import cluster, say, set_qps
 from tests.perf.machine import machine
-from tests.perf.schedulers import AUTO, CORE_VARIANTS, STOCK, VARIANTS, check_alive
-from tests.perf.settings import FULL, PARTS, QUICK, RAISED_QPS, ROOT, Settings
+from tests.perf.schedulers import (
+    AUTO,
+    CORE_VARIANTS,
+    SHARE,
+    STOCK,
+    VARIANTS,
+    Variant,
+    check_alive,
+)
+from tests.perf.settings import FULL, PARTS, QUICK, RAISED_QPS, ROOT, Settings, Sizes
 from tests.perf.throughput import Bench
 from tests.perf.workload import NAMESPACE
 
@@ -50,9 +59,7 @@ _RAW, _KEPT = ROOT / "build" / "bench", ROOT / "docs" / "measurements"
 def main(arguments: Sequence[str] | None = None) -> int:
     """Measure what was asked for and write it down."""
     options = _parser().parse_args(arguments)
-    sizes = QUICK if options.quick else FULL
-    if options.rounds:
-        sizes = replace(sizes, queue_rounds=options.rounds)
+    sizes = _sizes(options)
     settings = Settings(
         options.name, sizes, tuple(options.parts), tuple(options.variants), tuple(options.scenes)
     )
@@ -70,7 +77,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say("interrupted; what was started has been stopped")
         return _unfinished(result, 130)
-    whole = not (options.quick or options.scenes or options.rounds) and settings.parts == PARTS
+    whole = settings.parts == PARTS and not (settings.variants or options.scenes) and sizes == FULL
     paths = write(result, publish=whole)
     print(report.page(result))  # noqa: T201
     say("written: " + ", ".join(str(path.relative_to(ROOT)) for path in paths))
@@ -98,13 +105,16 @@ def measure(
     if "planner" in settings.parts:
         say("the planner alone")
         result["planner"] = bench_planner.figures(repeat=5)
-    if set(settings.parts) - {"audit", "caps", "planner", "queues"}:
+    if set(settings.parts) & {"raised", "default", "latency", "scale"}:
         with cluster(settings.name, nodes=sizes.nodes, qps=RAISED_QPS) as running:
             uvloop.run(_on_one_control_plane(running, settings, result))
     if "audit" in settings.parts:
         name = f"{settings.name}-audit"
         with cluster(name, nodes=sizes.nodes, qps=RAISED_QPS, audit=True) as running:
             uvloop.run(_writes_by_client(running, settings, result))
+    if "admission" in settings.parts:
+        with cluster(f"{settings.name}-admission", nodes=1, qps=RAISED_QPS) as running:
+            uvloop.run(_cost_of_policies(running, settings, result))
     if "queues" in settings.parts:
         say("many jobs that wait")
         part = result.setdefault("queues", {})
@@ -125,7 +135,7 @@ async def _on_one_control_plane(
                 await asyncio.to_thread(set_qps, running, qps)
             if part in parts:
                 say(f"throughput, client limits {qps or 'as they come'}")
-                variants = [v for v in candidates if v.name in (settings.variants or (v.name,))]
+                variants = _chosen(settings, candidates)
                 runs = [run.to_json() for run in await bench.rounds(variants, rounds)]
                 result[part] = {"runs": runs, "summary": report.summary(runs)}
         if "latency" in parts:
@@ -144,11 +154,23 @@ async def _writes_by_client(running: Running, settings: Settings, result: dict[s
     log = running.log_file("audit")
     found = {}
     async with _bench(running, settings) as bench:
-        for variant in CORE_VARIANTS:
+        for variant in _chosen(settings, (*CORE_VARIANTS, SHARE)):
             run = await bench.run(variant, 0)
             counts = audit.by_client(log, run.began, run.ended)
             found[variant.name] = {who: n / run.pods for who, n in counts.most_common()}
     result["writes_by_client"] = found
+
+
+async def _cost_of_policies(running: Running, settings: Settings, result: dict[str, Any]) -> None:
+    say("what the policies for pods that ask cost")
+    connection = from_kubeconfig(running.kubeconfig)
+    async with Client(connection, user_agent="bench-harness", timeout_seconds=30.0) as client:
+        result["admission"] = await admission.measure(running, client, settings.sizes)
+
+
+def _chosen(settings: Settings, candidates: Sequence[Variant]) -> Sequence[Variant]:
+    """The variants that were named, or else these."""
+    return [v for v in VARIANTS if v.name in settings.variants] or candidates
 
 
 @asynccontextmanager
@@ -184,6 +206,17 @@ def write(result: dict[str, Any], *, publish: bool) -> list[Path]:
     return paths
 
 
+def _sizes(options: argparse.Namespace) -> Sizes:
+    """How much is measured, with what was named in place of the usual."""
+    sizes = QUICK if options.quick else FULL
+    if options.pods:
+        sizes = replace(sizes, pods=options.pods)
+    if options.rounds:
+        names = ("rounds_raised", "rounds_default", "admission_rounds", "queue_rounds")
+        sizes = replace(sizes, **dict.fromkeys(names, options.rounds))
+    return sizes
+
+
 def _checkout(text: str) -> contenders.Contender:
     try:
         return contenders.parse(text)
@@ -210,6 +243,10 @@ def _parser() -> argparse.ArgumentParser:
     )
     names = [variant.name for variant in VARIANTS]
     parser.add_argument("--variants", nargs="+", choices=names, default=[], help="only these")
+    parser.add_argument("--pods", type=int, help="of the one Job or Deployment of a run")
+    parser.add_argument(
+        "--rounds", type=int, help="how often each variant runs, each scene is played"
+    )
     of_queues = parser.add_argument_group("the part queues")
     of_queues.add_argument(
         "--operator",
@@ -221,7 +258,6 @@ def _parser() -> argparse.ArgumentParser:
     of_queues.add_argument(
         "--scenes", nargs="+", choices=queues.NAMES, default=[], help="only these"
     )
-    of_queues.add_argument("--rounds", type=int, help="how often each scene is played")
     of_queues.add_argument("--no-stock", action="store_true", help="without the stock scheduler")
     return parser
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import uvloop
+from tests.perf.bindings import Bindings
 from tests.perf.bound import BoundWatch
 from tests.perf.install import RELEASE, cluster, say
 from tests.perf.machine import machine
@@ -53,7 +54,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 async def _measure(running: Running, sizes: Sizes, rounds: int) -> dict[str, Any]:
-    saved = running.kubectl("get", *_BINDINGS, "--output=yaml").stdout
+    bindings = Bindings(running, *_BINDINGS)
     runs: list[dict[str, Any]] = []
     connection = from_kubeconfig(running.kubeconfig)
     async with Client(connection, user_agent="bench-harness", timeout_seconds=30.0) as client:
@@ -63,7 +64,7 @@ async def _measure(running: Running, sizes: Sizes, rounds: int) -> dict[str, Any
         bench = Bench(running, client, watch, sizes)
         for number in range(rounds):
             for fenced in (True, False) if number % 2 == 0 else (False, True):
-                await asyncio.to_thread(_set_fence, running, saved, fenced)
+                await asyncio.to_thread(bindings.put_back if fenced else bindings.take_away)
                 await asyncio.sleep(_IN_FORCE_SECONDS)
                 runs += [await _run(bench, client, v, number, fenced) for v in (BIND, GATE)]
         watching.cancel()
@@ -107,19 +108,6 @@ def summary(runs: Sequence[dict[str, Any]], path: str) -> dict[str, Any]:
             values = [r[key] for r in of_path if r["fenced"] is fenced and r[key] is not None]
             found[f"{key}_{word}"] = statistics.median(values) if values else None
     return found
-
-
-def _set_fence(running: Running, saved: str, fenced: bool) -> None:
-    if fenced:
-        running.kubectl("apply", "--server-side", "--force-conflicts", "-f", "-", input=_new(saved))
-    else:
-        running.kubectl("delete", "--ignore-not-found", *_BINDINGS)
-
-
-def _new(saved: str) -> str:
-    """Objects as they were read, to be created again."""
-    kept = ("  resourceVersion:", "    resourceVersion:", "    uid:", "    managedFields:")
-    return "\n".join(line for line in saved.splitlines() if not line.startswith(kept))
 
 
 async def _histograms(client: Client) -> dict[str, tuple[float, float]]:

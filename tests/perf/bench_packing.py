@@ -20,8 +20,9 @@ from io import StringIO
 from pathlib import Path
 from statistics import mean
 
+from tests.perf.figures import table
 from tests.perf.machine import machine
-from tests.perf.report import table, write_page
+from tests.perf.report import write_page
 
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.simulate.command import Request, simulate

@@ -14,8 +14,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.perf.figures import table
 from tests.perf.machine import machine
-from tests.perf.report import table, write_page
+from tests.perf.report import write_page
 
 from gpu_scheduler.simulate.progress import progress
 from gpu_scheduler.simulate.sharing import frontier

@@ -17,6 +17,7 @@ from gpu_scheduler.kube.reflector import Reflector
 
 _CHECK_SECONDS = 2.0  # of silence
 _JOB_NAME = "batch.kubernetes.io/job-name"
+APP = "app"  # label of a Deployment's pods: its name
 
 
 class _Spec(msgspec.Struct, frozen=True, rename="camel", gc=False):
@@ -35,16 +36,16 @@ class BoundWatch:
         """``client`` is the harness's own; ``check`` raises when waiting is in vain."""
         self._check = check
         self.reflector = Reflector(client, core("pods", namespace), _Pod, self)
-        self.created: dict[str, dict[str, float]] = {}  # Job -> pod uid -> when
+        self.created: dict[str, dict[str, float]] = {}  # Job or Deployment -> pod uid -> when
         self.bound: dict[str, dict[str, float]] = {}
-        self._present: dict[str, str] = {}  # pod uid -> Job
+        self._present: dict[str, str] = {}  # pod uid -> Job or Deployment
         self._news = asyncio.Event()
 
     def changed(self, obj: _Pod) -> None:
         """See ``EventHandler``."""
         now = time.monotonic()
         meta = obj.metadata
-        job = meta.labels.get(_JOB_NAME, "")
+        job = meta.labels.get(_JOB_NAME) or meta.labels.get(APP, "")
         self._present[meta.uid] = job
         self.created.setdefault(job, {}).setdefault(meta.uid, now)
         if obj.spec.node_name:
@@ -60,7 +61,7 @@ class BoundWatch:
         """See ``EventHandler``."""
 
     async def until_bound(self, job: str, count: int, seconds: float) -> dict[str, float]:
-        """When each of ``count`` pods of a Job was bound.
+        """When each of ``count`` pods of a Job or a Deployment was bound.
 
         Raises:
             TimeoutError: they were not all bound within ``seconds``.

@@ -2,7 +2,8 @@
 
 Admission policies, roles and CRDs are the chart's, so every pod pays for them, stock ones too. The
 operator itself is a process of this machine, with the service account that the chart made; the
-chart's own Deployment is scaled to zero. What is started here ends with the cluster.
+chart's own Deployment is scaled to zero, and no agent runs: the nodes are fake. What is started
+here ends with the cluster.
 """
 
 import os
@@ -14,11 +15,12 @@ from functools import partial
 from pathlib import Path
 
 from tests.perf.settings import GPUS_PER_NODE, ROOT
-from tests.perf.workload import NAMESPACE
+from tests.perf.workload import CAP_IMAGE, NAMESPACE
 
 from cluster import Running, Settings, down, fake_nodes, up
 from cluster.api_client import ApiClient, Object
 from cluster.credentials import render_kubeconfig
+from gpu_scheduler.api.names import RUNTIME_CLASS
 
 RELEASE = "gpu-scheduler"  # also its namespace and its service account
 _CRDS = ("gpujobs", "gpuprojects", "gpunodes")
@@ -112,7 +114,11 @@ def pids(running: Running) -> Mapping[str, int]:
 
 def _install(running: Running, root: Path) -> None:
     chart = str(root / "charts" / "gpu-scheduler")
-    running.helm("install", RELEASE, chart, "--namespace", RELEASE, "--create-namespace")
+    running.kubectl("apply", "--filename", "-", input=_RUNTIME_CLASS)
+    running.helm(
+        *("install", RELEASE, chart, "--namespace", RELEASE, "--create-namespace"),
+        *("--set", f"isolation.image={CAP_IMAGE}", "--set", "agent.nodeSelector.bench=none"),
+    )
     running.kubectl("--namespace", RELEASE, "scale", "deployment", RELEASE, "--replicas=0")
     crds = [f"crd/{kind}.gpu-scheduler.io" for kind in _CRDS]
     running.kubectl("wait", "--for=condition=Established", *crds, "--timeout=60s")
@@ -134,6 +140,13 @@ def _install(running: Running, root: Path) -> None:
     )  # fmt: skip
 
 
+# The chart's policy gives it to pods that ask.
+_RUNTIME_CLASS = f"""\
+apiVersion: node.k8s.io/v1
+kind: RuntimeClass
+metadata: {{name: {RUNTIME_CLASS}}}
+handler: {RUNTIME_CLASS}
+"""
 _PROJECT = f"""\
 apiVersion: gpu-scheduler.io/v1alpha1
 kind: GPUProject

@@ -4,23 +4,15 @@ Rates are given as the median of the runs; comparisons are ratios within a round
 median, the least and the most are told. Pure, but for ``write_page``.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from statistics import median
 from typing import Any
 
-from tests.perf import queue_report
+from tests.perf import queue_report, share_report
+from tests.perf.figures import Json, span, spread, table
 from tests.perf.schedulers import VARIANTS
 
 BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
-
-Json = Mapping[str, Any]
-
-
-def spread(values: Iterable[float]) -> dict[str, float]:
-    """Median, least and most."""
-    found = sorted(values)
-    return {"median": median(found), "min": found[0], "max": found[-1]}
 
 
 def summary(runs: Sequence[Json]) -> dict[str, Any]:
@@ -58,6 +50,11 @@ def page(result: Json) -> str:
             parts.append(
                 _throughput(result[key], title.format(qps=result["settings"]["raised_qps"]))
             )
+            if beside := share_report.deployments(result[key]["runs"]):
+                parts.append(beside)
+    if "admission" in result:
+        pods = result["settings"]["admission_pods"]
+        parts.append(share_report.admission(result["admission"], pods))
     if "writes_by_client" in result:
         parts.append(_clients(result["writes_by_client"]))
     if "latency" in result:
@@ -117,19 +114,6 @@ def write_page(path: Path, text: str) -> None:
     path.write_text(f"{before[: start + len(BEGIN)]}\n\n{text}\n\n{before[end:]}")
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A Markdown table."""
-    lines = ["| " + " | ".join(head) + " |", "| --- |" + " ---: |" * (len(head) - 1)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
-
-
-def _span(values: Mapping[str, float] | None, digits: int) -> str:
-    if values is None:
-        return "–"
-    middle, least, most = (f"{values[key]:.{digits}f}" for key in ("median", "min", "max"))
-    return middle if least == most else f"{middle} ({least}–{most})"
-
-
 def _machine(result: Json) -> str:
     m, s = result["machine"], result["settings"]
     return (
@@ -150,9 +134,9 @@ def _throughput(part: Json, title: str) -> str:
         rows.append(
             [
                 titles[name],
-                _span(entry["pods_per_second"], 0),
-                _span(entry.get("ratio_to_stock"), 2),
-                _span(entry.get("ratio_to_null"), 2),
+                span(entry["pods_per_second"], 0),
+                span(entry.get("ratio_to_stock"), 2),
+                span(entry.get("ratio_to_null"), 2),
                 f"{entry['writes_per_pod']['median']:.2f}",
                 " + ".join(
                     f"{entry['writes_per_pod_by_kind'][kind]['median']:.2f}"

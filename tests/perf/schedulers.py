@@ -18,12 +18,20 @@ from typing import Any, Literal
 from tests.perf import null_binder
 from tests.perf.install import RELEASE, operator_kubeconfig
 from tests.perf.settings import ROOT
-from tests.perf.workload import NULL_SCHEDULER, gpu_job, plain_job, rendered_job
+from tests.perf.workload import (
+    CAP_IMAGE,
+    NULL_SCHEDULER,
+    asking_deployment,
+    gpu_job,
+    plain_deployment,
+    plain_job,
+    rendered_deployment,
+    rendered_job,
+)
 
 from cluster import Running, process
 
 OPERATOR, NULL_BINDER = "operator", "null-binder"
-CAP_IMAGE = "bench/gpu-scheduler:1"  # nothing is pulled on fake nodes
 _LEADING, _SYNCED = "leading", "synced:"
 _START_SECONDS = 60.0
 _LOG_LINES = 15
@@ -38,8 +46,10 @@ class Variant:
         title: for people.
         scheduler: what has to run.
         placement: the operator's setting of that name.
-        rendered: the null binder gets pods as large as ours.
+        rendered: the null binder gets pods as large as ours; a Deployment's are ours before any
+            policy sees them.
         capped: libgpucap is delivered, which makes pods larger by a volume and an init container.
+        deployment: a Deployment's pods, and not a Job's; with our operator they ask by a label.
     """
 
     name: str
@@ -48,6 +58,7 @@ class Variant:
     placement: str = "auto"
     rendered: bool = False
     capped: bool = False
+    deployment: bool = False
 
     @property
     def environment(self) -> dict[str, str]:
@@ -56,13 +67,18 @@ class Variant:
         return {"GPUSCHED_PLACEMENT": self.placement, **image}
 
     def job(self, name: str, pods: int) -> tuple[str, Any]:
-        """Path and body of the job to be created."""
+        """Path and body of what makes the pods."""
         if self.scheduler == "operator":
+            if self.deployment:
+                ours = rendered_deployment if self.rendered else asking_deployment
+                return ours(name, pods)
             return gpu_job(name, pods)
         if self.scheduler == "null-binder":
             if self.rendered:
                 return rendered_job(name, pods, scheduler=NULL_SCHEDULER)
             return plain_job(name, pods, scheduler=NULL_SCHEDULER, whole_gpus=0)
+        if self.deployment:
+            return plain_deployment(name, pods, whole_gpus=1)
         return plain_job(name, pods, scheduler="default-scheduler", whole_gpus=1)
 
 
@@ -75,8 +91,30 @@ BIND_CAP = Variant(
     capped=True,
 )  # fmt: skip
 GATE = Variant("gate", "gpu-scheduler, 0.5 GPU, gate path", "operator", "gate")
+# Capped: the chart's policy puts the library into a pod that asks, and the operator looks for it.
+SHARE = Variant(
+    "share", "gpu-scheduler, 0.5 GPU, pods of a Deployment that ask", "operator", "bind",
+    capped=True, deployment=True,
+)  # fmt: skip
+SHARE_RENDERED = Variant(
+    "share-rendered", "the same, rendered before", "operator", "bind",
+    rendered=True, capped=True, deployment=True,
+)  # fmt: skip
+STOCK_DEPLOYMENT = Variant(
+    "stock-deployment", "stock kube-scheduler, whole GPUs, a Deployment", "stock", deployment=True
+)
 AUTO = Variant("auto", "gpu-scheduler, 0.5 GPU", "operator", "auto")
-VARIANTS = (STOCK, NULL, NULL_PLAIN, BIND, BIND_CAP, GATE)
+VARIANTS = (
+    STOCK,
+    NULL,
+    NULL_PLAIN,
+    BIND,
+    BIND_CAP,
+    GATE,
+    STOCK_DEPLOYMENT,
+    SHARE,
+    SHARE_RENDERED,
+)
 CORE_VARIANTS = (STOCK, NULL, BIND, GATE)
 
 

@@ -18,8 +18,8 @@ class Sizes:
 
     Attributes:
         nodes: fake nodes for throughput and latency.
-        pods: pods of the one Job of a throughput run.
-        warm_up_pods: pods of the Job that goes before each measured one.
+        pods: pods of the one Job, or Deployment, of a throughput run.
+        warm_up_pods: pods of the one that goes before each measured one.
         rounds_raised: paired runs of all variants with raised client limits.
         rounds_default: the same with the client limits as they come.
         latency_jobs: single-pod jobs, one after the other.
@@ -28,6 +28,8 @@ class Sizes:
         scale_jobs: GPUJobs of the large state.
         scale_pods_per_job: pods of each of them.
         idle_seconds: how long the idle operator is watched.
+        admission_pods: dry runs of a batch.
+        admission_rounds: batches of each sort of pod.
         queue_nodes: fake nodes for jobs that wait.
         queue_jobs: jobs of one pod that wait, and that run shortly one after the other.
         queue_many_jobs: the same in the large setting.
@@ -49,6 +51,8 @@ class Sizes:
     scale_jobs: int = 25
     scale_pods_per_job: int = 400
     idle_seconds: float = 20.0
+    admission_pods: int = 600
+    admission_rounds: int = 3
     queue_nodes: int = 20
     queue_jobs: int = 5_000
     queue_many_jobs: int = 50_000
@@ -71,6 +75,8 @@ QUICK = Sizes(
     scale_jobs=5,
     scale_pods_per_job=100,
     idle_seconds=5.0,
+    admission_pods=60,
+    admission_rounds=1,
     queue_nodes=4,
     queue_jobs=300,
     queue_many_jobs=1_000,
@@ -81,7 +87,17 @@ QUICK = Sizes(
     queue_churn_seconds=10.0,
 )
 
-PARTS = ("raised", "default", "latency", "scale", "audit", "caps", "planner", "queues")
+PARTS = (
+    "raised",
+    "default",
+    "latency",
+    "scale",
+    "audit",
+    "admission",
+    "caps",
+    "planner",
+    "queues",
+)
 
 
 @dataclass(frozen=True, slots=True)

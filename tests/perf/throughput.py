@@ -2,7 +2,8 @@
 
 A round runs every variant once, one after the other on the same control plane, and the order turns
 from round to round; figures are compared within a round, so that a machine that slows down hits
-all of them. Before each measured Job goes a small one, and nothing runs any more when it starts.
+all of them. Before each measured Job, or Deployment, goes a small one, and nothing runs any more
+when it starts.
 """
 
 import time
@@ -26,12 +27,12 @@ _BOUND_SECONDS = 180.0
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One measured Job.
+    """One measured Job, or Deployment.
 
     Attributes:
         variant: which one.
         round: from 0.
-        pods: pods of the Job.
+        pods: how many.
         seconds: from the request that creates the job until its last pod is bound.
         created_seconds: until the last pod was created.
         began: when, for the audit log.
@@ -98,7 +99,7 @@ class Bench:
         return runs
 
     async def run(self, variant: Variant, number: int) -> Run:
-        """One measured Job, warmed up, and cleared away."""
+        """One measured Job or Deployment, warmed up, and cleared away."""
         async with scheduler_of(self.running, variant, self.sizes.nodes):
             warm_up = await self._bind_all(variant, self.sizes.warm_up_pods)
             await clear(self.client, self.watch, [warm_up[0]])
