@@ -50,8 +50,8 @@ class Kills:
 
     def __init__(self, random: Random) -> None:
         self.random, self.stage = random, Stage()
-        self.server = self.stage.server = Deadly()
-        self.server.told = self.stage._told
+        self.server = Deadly()
+        self.stage.use(self.server)
         for obj, path in (
             (node("a", 4), "/api/v1/nodes/a"),
             (gpuproject(TEAM, [TEAM], quota=4), f"{ROOT}/gpuprojects/{TEAM}"),
