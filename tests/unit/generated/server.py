@@ -319,10 +319,7 @@ class Server(Client):
         node = binding["target"]["name"]
         annotations = binding["metadata"].get("annotations") or {}
         self._grant(pod, annotations)
-        self.put(
-            path,
-            _merged(pod, {"metadata": {"annotations": annotations}, "spec": {"nodeName": node}}),
-        )
+        self.put(path, _bound(_merged(pod, {"metadata": {"annotations": annotations}}), node))
 
     def _ungated(self, path: str) -> None:
         """kube-scheduler, for a pod whose gates are gone and that is pinned."""
@@ -336,7 +333,7 @@ class Server(Client):
         allocation = (pod["metadata"].get("annotations") or {}).get(ALLOCATION)
         if allocation:
             self._grant(pod, pod["metadata"]["annotations"])
-            self.put(path, _merged(pod, {"spec": {"nodeName": parse(allocation).node}}))
+            self.put(path, _bound(pod, parse(allocation).node))
 
     def _grant(self, pod: Obj, annotations: dict[str, str]) -> None:
         if ALLOCATION in annotations:
@@ -415,6 +412,16 @@ def _on_its_node(old: Obj, new: Obj) -> Obj:
     if not all(isinstance(spec, dict) for spec in specs) or not old["spec"].get("nodeName"):
         return new
     return {**new, "spec": {**new["spec"], "nodeName": old["spec"]["nodeName"]}}
+
+
+def _bound(pod: Obj, node: str) -> Obj:
+    """A pod with a node: the API server takes back what was said of why it has none."""
+    spec, status = {**pod["spec"], "nodeName": node}, pod.get("status")
+    if isinstance(status, dict) and isinstance(status.get("conditions"), list):
+        others = [c for c in status["conditions"] if c["type"] != "PodScheduled"]
+        scheduled = {"type": "PodScheduled", "status": "True"}
+        status = {**status, "conditions": [*others, scheduled]}
+    return {**pod, "spec": spec, "status": status}
 
 
 def _refusal(code: int, reason: str, message: str = "told so") -> errors.ApiError:

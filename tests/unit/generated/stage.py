@@ -60,6 +60,7 @@ class Stage:
     ) -> None:
         self.settings = settings
         self.use(Server(fault))
+        self.prepared: Callable[[Operator], None] = lambda operator: None  # before one leads
         self.evicted: list[str] = []  # pods that were asked to go: namespace and name
         self.undeserved: list[str] = []  # what got devices and must not
         self.possible = True  # so far, an API server could have handed everything out
@@ -98,6 +99,7 @@ class Stage:
             f"{ROOT}/{h.selector.any_name}": h.fn  # type: ignore[union-attr]
             for h in registry._watching.get_all_handlers()
         }
+        self.prepared(self.operator)
         self._task = asyncio.ensure_future(self.operator.run())
         await self.passes(0.5)
 
