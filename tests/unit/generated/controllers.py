@@ -1,11 +1,11 @@
-"""What Kubernetes does beside the scheduler: a Job controller, and kubelets that start pods.
+"""What Kubernetes does beside the scheduler: controllers of Jobs and ReplicaSets, and kubelets.
 
 Each round looks at everything, as level-triggered controllers do; rounds are small.
 """
 
 from typing import Any
 
-from tests.unit.generated.server import ENDED, Server, path_of
+from tests.unit.generated.server import ENDED, REPLICA_SETS, Server, path_of
 from tests.unit.generated.values import Obj
 
 INDEX = "batch.kubernetes.io/job-completion-index"
@@ -17,7 +17,10 @@ def round_of(server: Server) -> None:
     pods = server.of("/api/v1/pods")
     for job in server.of("/apis/batch/v1/jobs"):
         if job["metadata"]["uid"].startswith("uid-made-"):
-            _job(server, job, [p for p in pods if _owner(p) == job["metadata"]["uid"]])
+            _job(server, job, [p for p in pods if owner(p) == job["metadata"]["uid"]])
+    for replicas in server.of(REPLICA_SETS):
+        mine = [pod for pod in pods if owner(pod) == replicas["metadata"]["uid"]]
+        _replica_set(server, replicas, mine)
     for pod in server.of("/api/v1/pods"):
         if pod["metadata"]["uid"].startswith("uid-made-"):
             _kubelet(server, pod)
@@ -30,7 +33,8 @@ def finish(server: Server, pod: Obj) -> None:
     server.put(path, {**pod, "status": {**pod["status"], "phase": "Succeeded"}})
 
 
-def _owner(pod: Obj) -> str:
+def owner(pod: Obj) -> str:
+    """The uid of a pod's first owner; empty = it has none."""
     owners = pod["metadata"].get("ownerReferences")
     first = owners[0] if isinstance(owners, list) and owners else None
     return str(first.get("uid")) if isinstance(first, dict) else ""
@@ -60,42 +64,47 @@ def _job(server: Server, job: Obj, pods: list[Obj]) -> None:
             if pod["status"]["phase"] not in ENDED:
                 server.remove(path_of(("/api/v1/pods", meta["namespace"], pod["metadata"]["name"])))
         return
-    live = [pod for pod in pods if pod["status"]["phase"] not in ENDED]
-    # As a Job that became narrower has it: those without a node go first.
-    for pod in sorted(live, key=lambda pod: bool(pod["spec"].get("nodeName"))):
-        if len(live) <= parallelism:
-            break
-        live.remove(pod)
-        server.remove(path_of(("/api/v1/pods", meta["namespace"], pod["metadata"]["name"])))
+    _narrow(server, [pod for pod in pods if pod["status"]["phase"] not in ENDED], parallelism)
     missing = (i for i in range(min(completions, 100)) if i not in done | active)
     for index in list(missing)[: max(0, min(parallelism, MOST_PODS) - len(active))]:
-        _create(server, job, index)
+        _create(server, job, "Job", f"{index}-", {INDEX: str(index)})
+
+
+def _replica_set(server: Server, replicas: Obj, pods: list[Obj]) -> None:
+    wanted = int(replicas["spec"]["replicas"])
+    _narrow(server, pods, wanted)
+    for _ in range(wanted - len(pods)):
+        _create(server, replicas, "ReplicaSet", "", {})
+
+
+def _narrow(server: Server, live: list[Obj], most: int) -> None:
+    """Delete what is too many; those without a node go first."""
+    order = sorted(live, key=lambda pod: bool(pod["spec"].get("nodeName")))
+    for pod in order[: max(0, len(live) - most)]:
+        meta = pod["metadata"]
+        server.remove(path_of(("/api/v1/pods", meta["namespace"], meta["name"])))
 
 
 def _index(pod: Obj) -> int:
     return int(pod["metadata"]["annotations"][INDEX])
 
 
-def _create(server: Server, job: Obj, index: int) -> None:
-    meta, template = job["metadata"], job["spec"]["template"]
+def _create(server: Server, of: Obj, kind: str, name: str, annotations: dict[str, str]) -> None:
+    meta, template = of["metadata"], of["spec"]["template"]
+    about = template.get("metadata") or {}
     made: dict[str, Any] = {
         "metadata": {
-            **(template.get("metadata") or {}),
-            "name": f"{meta['name']}-{index}-{server.next_uid()}",
-            "namespace": meta["namespace"],
-            "uid": f"uid-made-{server.next_uid()}",
-            "creationTimestamp": "2026-01-01T00:00:00Z",
+            **about,
+            "annotations": {**(about.get("annotations") or {}), **annotations},
+            "name": f"{meta['name']}-{name}{server.next_uid()}",
             "ownerReferences": [
-                {"kind": "Job", "name": meta["name"], "uid": meta["uid"], "controller": True}
+                {"kind": kind, "name": meta["name"], "uid": meta["uid"], "controller": True}
             ],
         },
         "spec": template["spec"],
         "status": {"phase": "Pending"},
     }
-    annotations = dict(made["metadata"].get("annotations") or {})
-    made["metadata"]["annotations"] = {**annotations, INDEX: str(index)}
-    path = path_of(("/api/v1/pods", meta["namespace"], made["metadata"]["name"]))
-    server.put(path, made)
+    server.make("/api/v1/pods", meta["namespace"], made)
 
 
 def _kubelet(server: Server, pod: Obj) -> None:

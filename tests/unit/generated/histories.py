@@ -1,8 +1,9 @@
 """Histories: what happens to a cluster, one step after the other, and who is to blame for it.
 
-The healthy part is one team with jobs that all fit onto nodes of its own (others' pods do not
-tolerate them); it writes nothing odd. Everything else is hostile. Played without the hostile steps
-a history says what the healthy jobs are owed: what happens beside them must change nothing of it.
+The healthy part is one team with jobs, and pods that ask for a share by themselves, that all fit
+onto nodes of its own (others' pods do not tolerate them) and into its quota; it writes nothing odd.
+Everything else is hostile. Its jobs played alone say what they are owed: what happens beside them
+must change nothing of it. Its shares are all owed a place, and keep it.
 """
 
 from dataclasses import dataclass
@@ -25,14 +26,17 @@ from tests.unit.generated.ours import (
 )
 from tests.unit.generated.pods import hostile_pods, pod
 from tests.unit.generated.server import FAULTS, path_of
+from tests.unit.generated.shares import GANG_SIZE, hostile_shares, ring, template
 from tests.unit.generated.stage import ROOT, Stage
 from tests.unit.generated.values import Obj, Place, spoiled
 
-from gpu_scheduler.api.names import ALLOCATION, COMPONENT_AGENT, LABEL_COMPONENT
+from gpu_scheduler.api.names import ALLOCATION, COMPONENT_AGENT, LABEL_COMPONENT, LABEL_SHARE
 
 TEAM = "team-a"
 _SETTLING_SECONDS = 40  # a late write is 14 s late, and its node is avoided for 10 s
 _OWN = {"key": "team-a-only", "operator": "Exists", "effect": "NoSchedule"}
+_MOST_REPLICAS = 3
+_GPUS = 5  # of each of two nodes: a whole one for each pod of the healthy part
 _JOB_UIDS = tuple(f"uid-team-bad-{name}" for name in GPUJOB_NAMES)
 
 _COLLECTIONS = {
@@ -45,6 +49,7 @@ _COLLECTIONS = {
     "gpuproject": f"{ROOT}/gpuprojects",
     "gpuclass": f"{ROOT}/gpuclasses",
     "gpunode": f"{ROOT}/gpunodes",
+    "share": "/api/v1/pods",
 }
 
 
@@ -54,11 +59,11 @@ class Step:
 
     Attributes:
         what: put, remove, again (old news once more), early (one of that name was deleted, unseen),
-            submit, finish, restart, or time.
+            submit, finish, restart, or time; scale, ring or bare: of the healthy part's shares.
         possible: an API server could hand it out; else its types are wrong, or its format.
         path: of the object.
         obj: the object.
-        number: of the healthy job, the seed of a restart, or seconds.
+        number: of the healthy job, the seed of a restart, seconds, or how many pods.
     """
 
     what: str
@@ -68,9 +73,9 @@ class Step:
     possible: bool = True
 
     @property
-    def hostile(self) -> bool:
-        """Whether it concerns an object that is none of the healthy part's."""
-        return self.what in ("put", "remove", "again", "early")
+    def alone(self) -> bool:
+        """Whether the healthy jobs played alone see it."""
+        return self.what in ("submit", "finish", "restart", "time")
 
 
 @dataclass(frozen=True)
@@ -98,13 +103,15 @@ _objects: dict[str, st.SearchStrategy[Obj]] = {
     "gpuproject": hostile_gpuprojects(),
     "gpuclass": hostile_gpuclasses(),
     "gpunode": hostile_gpunodes(),
+    "share": hostile_shares(),
 }
 
 
 @st.composite
 def hostile_steps(draw: st.DrawFn) -> Step:
     """An object of any kind that means harm, and what happens to it."""
-    kind = draw(st.sampled_from([*sorted(_objects), "pod", "pod", "gpujob", "gpujob", "node"]))
+    kinds = [*sorted(_objects), "pod", "pod", "gpujob", "gpujob", "node", "share"]
+    kind = draw(st.sampled_from(kinds))
     obj = draw(_objects[kind])
     possible = draw(st.integers(0, 3)) > 0
     if not possible:
@@ -126,6 +133,8 @@ _others = st.one_of(
     st.builds(Step, st.just("finish"), number=st.integers(0, 2)),
     st.builds(Step, st.just("restart"), number=st.integers(0, 9)),
     st.builds(Step, st.just("time"), number=st.sampled_from([1, 5, 16])),
+    st.builds(Step, st.just("scale"), number=st.integers(0, _MOST_REPLICAS)),
+    st.builds(Step, st.sampled_from(["ring", "bare"]), number=st.integers(0, 1)),
 )
 
 
@@ -153,6 +162,8 @@ class Outcome:
     wanted: set[tuple[str, str]]
     unexplained: list[str]
     longest_silence: tuple[float, str]  # seconds in which a job did not say what it waits for
+    neglected: list[str]  # shares of the healthy part without a place
+    disturbed: list[str]  # pods of the healthy part that were asked to go
     charges: dict[str, Any]
     charges_of_the_next: dict[str, Any]
 
@@ -167,10 +178,10 @@ async def play(history: History, *, hostile: bool) -> Outcome:
     server = stage.server
     server.logs = history.logs
     for name in ("good-0", "good-1"):
-        own = node(name)
+        own = node(name, _GPUS)
         own["spec"]["taints"] = [{"key": _OWN["key"], "effect": _OWN["effect"]}]
         server.put(f"/api/v1/nodes/{name}", own)
-    server.put(f"{ROOT}/gpuprojects/{TEAM}", gpuproject(TEAM, [TEAM], quota=4))
+    server.put(f"{ROOT}/gpuprojects/{TEAM}", gpuproject(TEAM, [TEAM], quota=2 * _GPUS))
     if hostile:  # so that what comes is more than talk: a node to be on, and a quota
         server.put("/api/v1/nodes/bad-0", node("bad-0"))
         agent = pod("agent-bad", "gpu-scheduler", node="bad-0", phase="Running")
@@ -182,7 +193,7 @@ async def play(history: History, *, hostile: bool) -> Outcome:
     await stage.lead(Random(0))
     try:
         for step in history.steps:
-            if hostile or not step.hostile:
+            if hostile or step.alone:
                 await _take(stage, history, step)
         await stage.passes(_SETTLING_SECONDS)
         charges = stage.charges()
@@ -193,6 +204,8 @@ async def play(history: History, *, hostile: bool) -> Outcome:
             {(f"job{n}", str(i)) for n, (_, pods) in enumerate(history.jobs) for i in range(pods)},
             unexplained,
             silence,
+            stage.waiting_shares(TEAM),
+            [pod for pod in stage.evicted if pod.startswith(f"{TEAM}/")],
             charges,
             stage.charges(),
         )
@@ -205,6 +218,8 @@ async def _take(stage: Stage, history: History, step: Step) -> None:
     stage.possible &= step.possible
     if step.what == "put":
         assert step.obj is not None
+        if LABEL_SHARE in (step.obj["metadata"].get("labels") or ()):
+            server.remove(step.path)  # no user may change what such a pod says
         server.put(step.path, step.obj)
     elif step.what == "remove":
         server.remove(step.path)
@@ -219,12 +234,25 @@ async def _take(stage: Stage, history: History, step: Step) -> None:
         gpu, pods = history.jobs[step.number]
         name = f"job{step.number}"
         main = {"name": "main", "image": "registry/x:1"}
-        template = {"spec": {"containers": [main], "tolerations": [_OWN]}}
-        job = gpujob(name, TEAM, gpu=gpu, parallelism=pods, template=template)
+        theirs = {"spec": {"containers": [main], "tolerations": [_OWN]}}
+        job = gpujob(name, TEAM, gpu=gpu, parallelism=pods, template=theirs)
         del job["spec"]["image"]
         server.put(f"{ROOT}/namespaces/{TEAM}/gpujobs/{name}", job)
     elif step.what == "finish":
         stage.finish(TEAM, f"job{step.number}")
+    elif step.what == "scale":
+        made = template("0.5", controlled=True, tolerations=(_OWN,))
+        stage.scale(TEAM, "web", step.number, made)
+    elif step.what == "ring":
+        made = ring("1", controlled=True, tolerations=(_OWN,))
+        stage.scale(TEAM, "ring", step.number * GANG_SIZE, made)
+    elif step.what == "bare":
+        path = f"/api/v1/namespaces/{TEAM}/pods/bare"
+        server.remove(path)
+        if step.number:
+            made = template("0.25", controlled=False, tolerations=(_OWN,))
+            made["metadata"]["name"] = "bare"
+            server.make("/api/v1/pods", TEAM, {**made, "status": {"phase": "Pending"}})
     elif step.what == "restart":
         await stage.lead(Random(step.number))
     await stage.passes(step.number if step.what == "time" else 1)

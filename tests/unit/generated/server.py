@@ -29,6 +29,7 @@ _PLACE = re.compile(
     r"(/api(?:s/[^/]+)?/[^/]+)(?:/namespaces/([^/]+))?/([^/]+)(?:/([^/]+)(?:/(\w+))?)?"
 )
 ENDED = ("Succeeded", "Failed")
+REPLICA_SETS = "/apis/apps/v1/replicasets"
 
 # What may become of a write, beside being taken.
 FAULTS = ("conflict", "absent", "busy", "broken", "lost", "late")
@@ -73,6 +74,10 @@ class Server(Client):
         self.granted: dict[str, tuple[str, tuple[Grant, ...]]] = {}
         self.logs: bytes = b""
         self.told: Callable[[str, str, Obj], None] = lambda kind, collection, obj: None
+        self.gets: Callable[[Obj], None] = lambda pod: None  # devices, by a write that was taken
+        # Whether a pod that is asked to go may: its disruption budgets say so.
+        self.may_go: Callable[[Obj], bool] = lambda pod: True
+        self.deletes: Callable[[Obj], None] = lambda pod: None  # instead of evicting it
         self.reorder: Callable[[list[Obj]], list[Obj]] = lambda objects: objects
         self.streams = False  # lists
         self._fault = fault
@@ -99,6 +104,20 @@ class Server(Client):
             stored = _on_its_node(old, stored)
         self.objects[place.key] = stored
         self._tell("ADDED" if old is None else "MODIFIED", place, stored)
+
+    def make(self, collection: str, namespace: str, sent: Obj) -> Obj:
+        """Store a new object, as whoever made it sends it."""
+        path = path_of((collection, namespace, sent["metadata"]["name"]))
+        if place_of(path).key in self.objects:
+            raise _refusal(409, "AlreadyExists")
+        meta = {
+            **sent["metadata"],
+            "namespace": namespace,
+            "uid": f"uid-made-{self.next_uid()}",
+            "creationTimestamp": "2026-01-01T00:00:00Z",
+        }
+        self.put(path, {**sent, "metadata": meta})
+        return self.objects[place_of(path).key]
 
     def remove(self, path: str) -> None:
         """Delete an object, and all that it owns."""
@@ -251,7 +270,7 @@ class Server(Client):
     def _take(self, method: str, place: Place, sent: Obj) -> Obj:
         found = self.objects.get(place.key)
         if method == "POST" and not place.name:
-            return self._create(place, sent)
+            return self.make(place.collection, place.namespace, sent)
         if found is None:
             raise _refusal(404, "NotFound")
         path = path_of(place.key)
@@ -269,7 +288,13 @@ class Server(Client):
             raise _refusal(422, "Invalid", "ValidatingAdmissionPolicy 'operator-term' denied it")
         if place.subresource == "binding":
             self._bind(path, found, sent)
-        elif place.subresource == "eviction" or method == "DELETE":
+        elif place.subresource == "eviction":
+            if not self.may_go(found):
+                raise _refusal(429, "TooManyRequests", "the pod's disruption budget says no")
+            self.remove(path)
+        elif method == "DELETE":
+            if place.plural == "pods":
+                self.deletes(found)
             self.remove(path)
         elif method == "PUT":
             self.put(path, {**found, **sent})
@@ -283,20 +308,6 @@ class Server(Client):
         found = [o for (c, _, _), o in self.objects.items() if c.endswith("/limitranges")]
         return str(found[0]["metadata"]["annotations"][TERM]) if found else ""
 
-    def _create(self, place: Place, sent: Obj) -> Obj:
-        name = sent["metadata"]["name"]
-        path = path_of((place.collection, place.namespace, name))
-        if place_of(path).key in self.objects:
-            raise _refusal(409, "AlreadyExists")
-        meta = {
-            **sent["metadata"],
-            "namespace": place.namespace,
-            "uid": f"uid-made-{self.next_uid()}",
-            "creationTimestamp": "2026-01-01T00:00:00Z",
-        }
-        self.put(path, {**sent, "metadata": meta})
-        return self.objects[place_of(path).key]
-
     def _bind(self, path: str, pod: Obj, binding: Obj) -> None:
         spec = pod["spec"]
         if (
@@ -308,10 +319,7 @@ class Server(Client):
         node = binding["target"]["name"]
         annotations = binding["metadata"].get("annotations") or {}
         self._grant(pod, annotations)
-        self.put(
-            path,
-            _merged(pod, {"metadata": {"annotations": annotations}, "spec": {"nodeName": node}}),
-        )
+        self.put(path, _bound(_merged(pod, {"metadata": {"annotations": annotations}}), node))
 
     def _ungated(self, path: str) -> None:
         """kube-scheduler, for a pod whose gates are gone and that is pinned."""
@@ -325,12 +333,13 @@ class Server(Client):
         allocation = (pod["metadata"].get("annotations") or {}).get(ALLOCATION)
         if allocation:
             self._grant(pod, pod["metadata"]["annotations"])
-            self.put(path, _merged(pod, {"spec": {"nodeName": parse(allocation).node}}))
+            self.put(path, _bound(pod, parse(allocation).node))
 
     def _grant(self, pod: Obj, annotations: dict[str, str]) -> None:
         if ALLOCATION in annotations:
             found = parse(annotations[ALLOCATION])
             self.granted[pod["metadata"]["uid"]] = found.node, tuple(found.grants)
+            self.gets(pod)
 
     # --- truth ---
 
@@ -338,13 +347,17 @@ class Server(Client):
         """By node and device: what pods that are there and have not ended were granted."""
         held: Counter[tuple[str, str]] = Counter()
         for pod in self.of("/api/v1/pods"):
-            status = pod.get("status")
-            phase = status.get("phase") if isinstance(status, dict) else ""
-            granted = self.granted.get(pod["metadata"]["uid"])
-            if granted is not None and phase not in ENDED:
-                for grant in granted[1]:
-                    held[granted[0], grant.device] += grant.milli
+            node, grants = self.held_by(pod)
+            for grant in grants:
+                held[node, grant.device] += grant.milli
         return held
+
+    def held_by(self, pod: Obj) -> tuple[str, tuple[Grant, ...]]:
+        """Node and devices that a pod was granted; none once it has ended."""
+        status = pod.get("status")
+        phase = status.get("phase") if isinstance(status, dict) else ""
+        none: tuple[str, tuple[Grant, ...]] = ("", ())
+        return self.granted.get(pod["metadata"]["uid"], none) if phase not in ENDED else none
 
 
 _END = (
@@ -399,6 +412,16 @@ def _on_its_node(old: Obj, new: Obj) -> Obj:
     if not all(isinstance(spec, dict) for spec in specs) or not old["spec"].get("nodeName"):
         return new
     return {**new, "spec": {**new["spec"], "nodeName": old["spec"]["nodeName"]}}
+
+
+def _bound(pod: Obj, node: str) -> Obj:
+    """A pod with a node: the API server takes back what was said of why it has none."""
+    spec, status = {**pod["spec"], "nodeName": node}, pod.get("status")
+    if isinstance(status, dict) and isinstance(status.get("conditions"), list):
+        others = [c for c in status["conditions"] if c["type"] != "PodScheduled"]
+        scheduled = {"type": "PodScheduled", "status": "True"}
+        status = {**status, "conditions": [*others, scheduled]}
+    return {**pod, "spec": spec, "status": status}
 
 
 def _refusal(code: int, reason: str, message: str = "told so") -> errors.ApiError:

@@ -13,11 +13,12 @@ from typing import Any
 import msgspec
 from tests.unit.generated import controllers
 from tests.unit.generated.controllers import INDEX
-from tests.unit.generated.server import ENDED, Server
+from tests.unit.generated.server import ENDED, REPLICA_SETS, Server, path_of
+from tests.unit.generated.shares import CAP_IMAGE, LACKS
 from tests.unit.generated.values import Obj
 from tests.unit.runtime.virtual_loop import clock
 
-from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.api.names import GROUP, LABEL_SHARE, VERSION
 from gpu_scheduler.controllers import handlers
 from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.observations import Unobserved
@@ -26,7 +27,12 @@ from gpu_scheduler.runtime.settings import Settings
 
 # Patience is short, so that a history may be.
 SETTINGS = Settings(
-    identity="leader", write_concurrency=4, stuck_seconds=5, avoid_seconds=5, resync_seconds=20
+    identity="leader",
+    write_concurrency=4,
+    stuck_seconds=5,
+    avoid_seconds=5,
+    resync_seconds=20,
+    cap_image=CAP_IMAGE,
 )
 ROOT = f"/apis/{GROUP}/{VERSION}"
 # Where an object that no API server hands out may be met with an exception, which is counted and
@@ -45,11 +51,18 @@ EPOCH = 1_767_229_200.0  # of the virtual clock's zero: 2026-01-01T01:00:00Z
 
 
 class Stage:
-    """A server, and the operator that leads now."""
+    """A server, and the operator that leads now, with these settings."""
 
-    def __init__(self, fault: Callable[[str, int], str] = lambda path, tries: "") -> None:
-        self.server = Server(fault)
-        self.server.told = self._told
+    def __init__(
+        self,
+        fault: Callable[[str, int], str] = lambda path, tries: "",
+        settings: Settings = SETTINGS,
+    ) -> None:
+        self.settings = settings
+        self.use(Server(fault))
+        self.prepared: Callable[[Operator], None] = lambda operator: None  # before one leads
+        self.evicted: list[str] = []  # pods that were asked to go: namespace and name
+        self.undeserved: list[str] = []  # what got devices and must not
         self.possible = True  # so far, an API server could have handed everything out
         self._before = Counter(counts)
         self._handlers: dict[str, Any] = {}
@@ -58,6 +71,11 @@ class Stage:
         self._silent_since: dict[str, float] = {}
         self._task: asyncio.Task[Any] | None = None
         self.operator: Operator
+
+    def use(self, server: Server) -> None:
+        """Play on this server."""
+        self.server = server
+        server.told, server.gets, server.may_go = self._told, self._gets, self._may_go
 
     async def lead(self, random: Random) -> None:
         """A leader starts, and is told of everything in an order of its own."""
@@ -71,7 +89,9 @@ class Stage:
         self._term += 1
         self.server.streams = self._term % 2 == 0
         self.server.unstreamed.clear()
-        self.operator = Operator(self.server, SETTINGS, Unobserved(), f"leader-{self._term}", clock)
+        self.operator = Operator(
+            self.server, self.settings, Unobserved(), f"leader-{self._term}", clock
+        )
         for part in ("planning", "preemption", "reconciler"):
             getattr(self.operator, part)._now = lambda: EPOCH + clock()
         registry = handlers.registry(self.operator.custom_resources, self.server)
@@ -79,6 +99,7 @@ class Stage:
             f"{ROOT}/{h.selector.any_name}": h.fn  # type: ignore[union-attr]
             for h in registry._watching.get_all_handlers()
         }
+        self.prepared(self.operator)
         self._task = asyncio.ensure_future(self.operator.run())
         await self.passes(0.5)
 
@@ -118,26 +139,50 @@ class Stage:
         assert not met, f"unexpected errors in: {', '.join(sorted(met))}"
         above = {place: milli for place, milli in self.server.held_milli().items() if milli > 1000}
         assert not above, f"devices above their capacity: {above}"
+        assert not self.undeserved, f"devices for what must not have them: {self.undeserved}"
+
+    def pods(self, namespace: str, *, shares: bool) -> list[Obj]:
+        """Pods of a namespace: those that ask for a share by themselves, or those of jobs."""
+        return [
+            pod
+            for pod in self.server.of("/api/v1/pods")
+            if pod["metadata"]["namespace"] == namespace
+            and (LABEL_SHARE in (pod["metadata"].get("labels") or {})) is shares
+        ]
 
     def placed(self, namespace: str) -> set[tuple[str, str]]:
         """Job and index of the pods of a namespace that have a node."""
         return {
             (pod["metadata"]["ownerReferences"][0]["name"], pod["metadata"]["annotations"][INDEX])
-            for pod in self.server.of("/api/v1/pods")
-            if pod["metadata"]["namespace"] == namespace and pod["spec"].get("nodeName")
+            for pod in self.pods(namespace, shares=False)
+            if pod["spec"].get("nodeName")
         }
 
     def finish(self, namespace: str, job: str) -> None:
         """A running pod of a job ends well, if there is one."""
-        for pod in self.server.of("/api/v1/pods"):
-            meta = pod["metadata"]
-            if (
-                meta["namespace"] == namespace
-                and meta["ownerReferences"][0]["name"] == job
-                and pod["status"]["phase"] == "Running"
-            ):
+        for pod in self.pods(namespace, shares=False):
+            owner = pod["metadata"]["ownerReferences"][0]["name"]
+            if owner == job and pod["status"]["phase"] == "Running":
                 return controllers.finish(self.server, pod)
         return None
+
+    def scale(self, namespace: str, name: str, replicas: int, template: Obj) -> None:
+        """So many pods of a template, as a Deployment has them."""
+        path = path_of((REPLICA_SETS, namespace, name))
+        spec = {"replicas": replicas, "template": template}
+        old = self.server.objects.get((REPLICA_SETS, namespace, name))
+        if old is not None:
+            self.server.put(path, {**old, "spec": spec})
+        else:
+            self.server.make(REPLICA_SETS, namespace, {"metadata": {"name": name}, "spec": spec})
+
+    def waiting_shares(self, namespace: str) -> list[str]:
+        """Pods that ask by themselves and have no place, by name."""
+        return [
+            pod["metadata"]["name"]
+            for pod in self.pods(namespace, shares=True)
+            if not pod["spec"].get("nodeName")
+        ]
 
     def unexplained(self) -> list[str]:
         """GPUJobs that wait and do not say why."""
@@ -159,6 +204,19 @@ class Stage:
             uid: (charge.node, msgspec.to_builtins(charge.grants))
             for uid, charge in ledger.charges.items()
         }
+
+    def _gets(self, pod: Obj) -> None:
+        """A pod gets devices: at no instant may one be above its capacity."""
+        part = (pod["metadata"].get("labels") or {}).get(LACKS)
+        if part is not None and self.possible:
+            self.undeserved.append(f"{pod['metadata']['name']}, which lacks {part}")
+        for (node, device), milli in self.server.held_milli().items():
+            if milli > 1000:
+                self.undeserved.append(f"{node}/{device}: {milli}")
+
+    def _may_go(self, pod: Obj) -> bool:
+        self.evicted.append(f"{pod['metadata']['namespace']}/{pod['metadata']['name']}")
+        return True
 
     def _told(self, kind: str, collection: str, obj: Obj) -> None:
         told = self._handlers.get(collection)

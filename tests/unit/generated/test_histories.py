@@ -38,7 +38,7 @@ def _alone(jobs: tuple[tuple[float, int], ...], steps: str, faults: tuple[str, .
 
 def alone_of(history: History) -> Outcome:
     """What the healthy jobs come to by themselves; few healthy parts differ."""
-    steps = ",".join(f"{s.what} {s.number}" for s in history.steps if not s.hostile)
+    steps = ",".join(f"{s.what} {s.number}" for s in history.steps if s.alone)
     return _alone(history.jobs, steps, history.faults)
 
 
@@ -59,6 +59,8 @@ def test_a_bad_object_harms_nobody_else(part: int) -> None:
         assert alone.placed == alone.wanted
         assert beside.placed == alone.placed
         assert not beside.unexplained
+        assert not beside.neglected
+        assert not beside.disturbed
         if not any(history.faults) and all(step.possible for step in history.steps):
             assert beside.longest_silence[0] <= MOST_SILENT_SECONDS, beside.longest_silence
         if all(step.possible for step in history.steps):  # else one leader could read it once

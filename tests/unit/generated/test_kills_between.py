@@ -7,15 +7,15 @@ before its answer is heard, and another leader goes on. ``KILLS`` says how often
 import asyncio
 import os
 from random import Random
-from typing import Any
 
 import pytest
 from tests.job_kinds import JOB_KINDS
 from tests.trial_values import TrialValues, see
 from tests.unit.generated import controllers
+from tests.unit.generated.deadly import Deadly
 from tests.unit.generated.nodes import node
 from tests.unit.generated.ours import gpujob, gpuproject
-from tests.unit.generated.server import Server, path_of
+from tests.unit.generated.server import path_of
 from tests.unit.generated.stage import ROOT, Stage
 from tests.unit.runtime.virtual_loop import VirtualLoop
 
@@ -24,25 +24,10 @@ PARTS = 4
 TEAM = "team-a"
 
 
-class Deadly(Server):
-    """Whoever makes a Job, or makes it wider, gets no answer any more, once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.armed, self.takes_it = False, False
-        self.struck = asyncio.Event()
-
-    async def request(
-        self, method: str, path: str, *, params: Any = None, body: bytes | None = None, **more: Any
-    ) -> bytes:
-        of_a_job = path.startswith("/apis/batch/v1/") and method in ("POST", "PATCH")
-        if self.armed and of_a_job and b'"parallelism"' in (body or b""):
-            self.armed = False
-            if self.takes_it:
-                await super().request(method, path, params=params, body=body, **more)
-            self.struck.set()
-            await asyncio.Event().wait()
-        return await super().request(method, path, params=params, body=body, **more)
+def makes_a_job(method: str, path: str, body: bytes) -> bool:
+    """Whether a write makes a Job, or makes it wider."""
+    of_a_job = path.startswith("/apis/batch/v1/") and method in ("POST", "PATCH")
+    return of_a_job and b'"parallelism"' in body
 
 
 class Kills:
@@ -50,8 +35,8 @@ class Kills:
 
     def __init__(self, random: Random) -> None:
         self.random, self.stage = random, Stage()
-        self.server = self.stage.server = Deadly()
-        self.server.told = self.stage._told
+        self.server = Deadly(makes_a_job)
+        self.stage.use(self.server)
         for obj, path in (
             (node("a", 4), "/api/v1/nodes/a"),
             (gpuproject(TEAM, [TEAM], quota=4), f"{ROOT}/gpuprojects/{TEAM}"),
