@@ -62,8 +62,13 @@ def real_cluster() -> Iterator[Running]:
 @pytest.fixture(scope="session")
 def operated(real_cluster: Running) -> Running:
     """The cluster with the chart installed: two replicas, the node's agent, policies in force."""
-    install.chart(real_cluster, image=install.images(real_cluster), more=QUICK)
+    install_chart(real_cluster)
     return real_cluster
+
+
+def install_chart(cluster: Running) -> None:
+    """The release of the tier, unless it is there."""
+    install.chart(cluster, image=install.images(cluster), more=QUICK)
 
 
 @pytest.fixture
