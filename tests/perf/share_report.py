@@ -1,6 +1,6 @@
 """What pods that ask by themselves cost, from measured runs to tables in Markdown. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.perf.admission import ASKING, MADE, PLAIN, Case
@@ -72,13 +72,11 @@ def added(runs: Sequence[Json]) -> Mapping[str, Mapping[str, float]]:
     of = {(run["case"], run["round"]): run["ms"] for run in runs}
     rounds = sorted({number for _, number in of})
 
-    def over_rounds(of_round: Callable[[int], float]) -> Mapping[str, float]:
-        return spread(of_round(number) for number in rounds)
-
     def difference(more: Case, less: Case) -> Mapping[str, float]:
-        return over_rounds(lambda number: of[more.name, number] - of[less.name, number])
+        return spread(of[more.name, number] - of[less.name, number] for number in rounds)
 
-    cases = {name: over_rounds(lambda n, name=name: of[name, n]) for name, _ in of}
+    names = dict.fromkeys(name for name, _ in of)
+    cases = {name: spread(of[name, number] for number in rounds) for name in names}
     return {
         **cases,
         "plain, added": difference(Case(PLAIN, True), Case(PLAIN, False)),
