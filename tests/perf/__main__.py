@@ -136,8 +136,10 @@ async def _on_one_control_plane(
             if part in parts:
                 say(f"throughput, client limits {qps or 'as they come'}")
                 variants = _chosen(settings, candidates)
-                runs = [run.to_json() for run in await bench.rounds(variants, rounds)]
-                result[part] = {"runs": runs, "summary": report.summary(runs)}
+                runs: list[dict[str, Any]] = []
+                async for run in bench.rounds(variants, rounds):
+                    runs.append(run.to_json())
+                    result[part] = {"runs": runs, "summary": report.summary(runs)}
         if "latency" in parts:
             say("latency")
             result["latency"] = {

@@ -1,6 +1,6 @@
 """What pods that ask by themselves cost, from measured runs to tables in Markdown. Pure."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tests.perf.admission import ASKING, MADE, PLAIN, Case
@@ -18,8 +18,8 @@ from tests.perf.schedulers import (
 _PAIRS = (
     (SHARE, BIND_CAP),
     (SHARE, BIND),
-    (SHARE_RENDERED, BIND_CAP),  # without what the policies cost
-    (SHARE, SHARE_RENDERED),  # that alone
+    (SHARE_RENDERED, BIND_CAP),
+    (SHARE, SHARE_RENDERED),
     (STOCK_DEPLOYMENT, STOCK),
     (SHARE, STOCK_DEPLOYMENT),
 )
@@ -72,13 +72,11 @@ def added(runs: Sequence[Json]) -> Mapping[str, Mapping[str, float]]:
     of = {(run["case"], run["round"]): run["ms"] for run in runs}
     rounds = sorted({number for _, number in of})
 
-    def over_rounds(of_round: Callable[[int], float]) -> Mapping[str, float]:
-        return spread(of_round(number) for number in rounds)
-
     def difference(more: Case, less: Case) -> Mapping[str, float]:
-        return over_rounds(lambda number: of[more.name, number] - of[less.name, number])
+        return spread(of[more.name, number] - of[less.name, number] for number in rounds)
 
-    cases = {name: over_rounds(lambda n, name=name: of[name, n]) for name, _ in of}
+    names = dict.fromkeys(name for name, _ in of)
+    cases = {name: spread(of[name, number] for number in rounds) for name in names}
     return {
         **cases,
         "plain, added": difference(Case(PLAIN, True), Case(PLAIN, False)),
@@ -92,8 +90,9 @@ def admission(part: Mapping[str, Any], pods: int) -> str:
     """The part `admission` of the page; ``pods``: of a batch."""
     runs = part["runs"]
     rounds = max(run["round"] for run in runs) + 1
-    rows = [[name, span(figures, 2)] for name, figures in added(runs).items()]
+    looked = {run["case"]: f"{run['evaluations']:.2f}" for run in runs}
+    rows = [[name, span(of, 2), looked.get(name, "")] for name, of in added(runs).items()]
     title = f"{rounds} round{'s' * (rounds > 1)} of {pods} dry runs each"
     return f"### What the policies for pods that ask cost: {title}\n\n" + table(
-        ["", "API server, ms of CPU per pod"], rows
+        ["", "API server, ms of CPU per pod", "evaluations of the policy per pod"], rows
     )

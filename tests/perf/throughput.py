@@ -7,7 +7,7 @@ when it starts.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 
@@ -84,9 +84,8 @@ class Bench:
         self.running, self.client, self.watch, self.sizes = running, client, watch, sizes
         self._number = 0
 
-    async def rounds(self, variants: Sequence[Variant], count: int) -> list[Run]:
+    async def rounds(self, variants: Sequence[Variant], count: int) -> AsyncIterator[Run]:
         """Runs of all variants, ``count`` times; the order turns."""
-        runs = []
         for number in range(count):
             turn = number % len(variants)
             for variant in (*variants[turn:], *variants[:turn]):
@@ -95,8 +94,7 @@ class Bench:
                     f"  round {number + 1}/{count} {variant.name:10} "
                     f"{run.pods_per_second:6.1f} pods/s {run.writes_per_pod:5.2f} writes/pod"
                 )
-                runs.append(run)
-        return runs
+                yield run
 
     async def run(self, variant: Variant, number: int) -> Run:
         """One measured Job or Deployment, warmed up, and cleared away."""

@@ -1,7 +1,7 @@
 """What pods that ask cost is told as differences and ratios within a round."""
 
 import pytest
-from tests.perf import share_report
+from tests.perf import admission, share_report
 
 
 def run(variant: str, number: int, rate: float, api_server: float) -> dict[str, object]:
@@ -42,6 +42,7 @@ def test_what_a_policy_adds_is_the_difference_within_a_round() -> None:
     )
     runs = [
         {"case": f"{pod}, {word} policies", "round": number, "ms": ms}
+        | {"evaluations": 2.0 if (pod, word) == ("asking", "with") else 0.0}
         for number, pods in enumerate(rounds)
         for pod, figures in pods.items()
         for word, ms in zip(("without", "with"), figures, strict=False)
@@ -53,4 +54,17 @@ def test_what_a_policy_adds_is_the_difference_within_a_round() -> None:
     assert found["of that the policies'"]["median"] == pytest.approx(2.4)
     page = share_report.admission({"runs": runs}, 600)
     assert "3 rounds of 600 dry runs" in page
-    assert "| plain, added | 0.20 (0.10–0.40) |" in page
+    assert "| plain, added | 0.20 (0.10–0.40) |  |" in page
+    assert "| asking, with policies | 5.20 (5.00–7.50) | 2.00 |" in page
+
+
+def test_evaluations_are_those_of_the_policy_that_makes_pods_ours() -> None:
+    name = "apiserver_mutating_admission_policy_check_total"
+    metrics = f"""\
+# TYPE {name} counter
+{name}{{error_type="no_error",policy="gpu-scheduler-shares",policy_binding="a"}} 1200
+{name}{{error_type="other",policy="gpu-scheduler-shares",policy_binding="a"}} 3
+{name}{{error_type="no_error",policy="another",policy_binding="a"}} 50
+"""
+    assert admission.evaluations(metrics) == 1203
+    assert admission.evaluations("") == 0
