@@ -248,7 +248,7 @@ def test_a_node_with_pods_of_others_takes_none_of_ours(
         until(lambda: node_of(admin, first) and node_of(admin, second), "both nodes are in use")
         tenant.submit("small", gpu=0.1)
         message = tenant.wait_reason("small", "WaitingForGPU")
-        assert "which is not a GPUJob's" in message, message
+        assert "which this scheduler did not place" in message, message
         admin.send("DELETE", second)
         assert tenant.wait_placed("small")[0].node == "r7525-1"
 

@@ -98,7 +98,9 @@ class PodWarnings:
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """Tell what is new of it in an Event, too."""
-        pod = self._state.pods[PodUID(key)]
+        pod = self._state.pods.get(PodUID(key))
+        if pod is None:  # it went meanwhile
+            return
         for kind, said in after.items():
             if before.get(kind) != said:
                 self._events.say(Subject.of_pod(pod), "Warning", said["reason"], said["message"])

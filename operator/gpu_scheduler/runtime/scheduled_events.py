@@ -10,15 +10,17 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import NoReturn
 
-from gpu_scheduler.api.names import ASKED
+from gpu_scheduler.core import wording
 from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.jobs.gate import gated
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.events import Events, Subject
+from gpu_scheduler.state.shares import share_of
 
 REASON = "Scheduled"
+NOT_ENFORCED = "NotEnforced"  # a key of another scheduler was taken, and does nothing
 PAUSE_SECONDS = 0.05  # between two: 20 a second
 MOST = 1000  # that wait to be written
 
@@ -36,30 +38,35 @@ class ScheduledEvents:
     ) -> None:
         """``idle``: set while no placement is on its way; ``on``: False = nothing is written."""
         self._events, self._idle, self._on, self._now = events, idle, on, now
-        self._todo: deque[tuple[Subject, Assignment, str]] = deque()
+        self._todo: deque[tuple[Subject, str, str, str]] = deque()  # reason, message, when
         self._some = asyncio.Event()
 
     def placed(self, decision: Assignment, pod: Pod) -> None:
         """A pod was placed; ``pod``: as it was before."""
-        meta = pod.metadata
-        ours_to_tell = ASKED in meta.annotations and not gated(pod)
-        if not self._on or not ours_to_tell or len(self._todo) >= MOST:
+        share = share_of(pod)
+        if not self._on or share is None or len(self._todo) >= MOST:
             return
+        meta, at = pod.metadata, self._now()
         subject = Subject("Pod", meta.namespace, meta.name, meta.uid)
-        self._todo.append((subject, decision, self._now()))
-        self._some.set()
+        if not gated(pod):
+            said = f"Successfully assigned {subject.namespace}/{subject.name} to {decision.node}"
+            self._todo.append((subject, REASON, f"{said}: {shares(decision.grants)}", at))
+        if share.request is not None and share.request.unenforced:
+            keys = wording.names(share.request.unenforced)
+            message = f"{keys}: devices are shared in time, and nobody is held to this"
+            self._todo.append((subject, NOT_ENFORCED, message, at))
+        if self._todo:
+            self._some.set()
 
     async def run(self) -> NoReturn:
         """Write for ever; ends with NotLeader when the fence closes."""
         while True:
             await self._some.wait()
             await self._idle().wait()
-            subject, decision, at = self._todo.popleft()
+            subject, reason, message, at = self._todo.popleft()
             if not self._todo:
                 self._some.clear()
-            said = f"Successfully assigned {subject.namespace}/{subject.name} to {decision.node}"
-            message = f"{said}: {shares(decision.grants)}"
-            await self._events.write(subject, "Normal", REASON, message, at=at)
+            await self._events.write(subject, "Normal", reason, message, at=at)
             await asyncio.sleep(PAUSE_SECONDS)
 
 

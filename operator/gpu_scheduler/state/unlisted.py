@@ -22,7 +22,7 @@ def why_closed(strangers: Sequence[str], lost: Sequence[Holding], listed: int) -
         listed: how many devices it does list.
     """
     if strangers:
-        return f"has GPUs in use by {min(strangers)}, which is not a GPUJob's"
+        return f"has GPUs in use by {min(strangers)}, which this scheduler did not place"
     pods = len({pod for pod, _, _ in lost})
     held = [f"{pod} holds {gpu_from_milli(m)} of {_device(d)}" for pod, d, m in sorted(lost)]
     return (

@@ -264,11 +264,14 @@ def test_waiting_for_gpu_names_unhealthy_devices_and_closed_nodes():
 
 def test_waiting_for_gpu_says_why_devices_are_out_of_use():
     builder = ClusterBuilder().node("a", 4, unhealthy=[0, 1, 2, 3])
-    builder.obj().dev_trouble |= {0: "is unhealthy: XID 79", 2: "has processes of no GPUJob: x"}
+    builder.obj().dev_trouble |= {
+        0: "is unhealthy: XID 79",
+        2: "has foreign processes: x",
+    }
     assert why(builder, pod_kind(500)) == (
         Reason.WAITING_FOR_GPU,
         "needs 0.5 of a GPU; no GPU is free on the 1 node that it may use; 4 GPUs out of use:"
-        " a/0 of a is unhealthy: XID 79, a/2 of a has processes of no GPUJob: x",
+        " a/0 of a is unhealthy: XID 79, a/2 of a has foreign processes: x",
     )
 
 

@@ -154,3 +154,11 @@ def test_a_pod_that_is_gone_or_has_ended_is_no_business_of_this() -> None:
     case.state.pod_gone(PodUID(UID))
     assert case.due() == []
     assert case.warnings.uid(UID) is None
+
+
+def test_a_pod_that_goes_while_it_is_told_is_told_nothing_more() -> None:
+    case = Case(OVER)
+    before, after = case.warnings.status(UID)
+    case.state.pod_gone(PodUID(UID))
+    case.warnings.written(UID, before, after)
+    assert case.said.events == []

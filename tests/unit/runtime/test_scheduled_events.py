@@ -9,6 +9,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_assignment, make_pod
 from tests.unit.state.test_shares import asking
 
+from gpu_scheduler.api.names import ASKED
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
@@ -72,6 +73,18 @@ async def test_others_say_it_of_their_own_pods_and_nobody_where_it_is_off() -> N
     off.place(asking())
     await off.run()
     assert case.said == off.said == []
+
+
+@virtual
+async def test_a_key_that_holds_nobody_to_anything_is_said_on_both_paths() -> None:
+    for path in ("bind", "gate"):
+        case = Case()
+        case.place(
+            asking(more={ASKED: "0:nvidia.com/gpumem=512,nvidia.com/gpucores=30"}, path=path)
+        )
+        await case.run()
+        assert case.said[-1].startswith("nvidia.com/gpucores: devices are shared in time")
+        assert len(case.said) == (2 if path == "bind" else 1)
 
 
 @virtual

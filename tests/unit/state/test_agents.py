@@ -163,7 +163,7 @@ def test_what_kubernetes_says_of_a_node_comes_first() -> None:
         ({"healthy": False}, "is unhealthy"),
         (
             {"intruders": ("python (pid 7)", "a (pid 8)", "b (pid 9)", "c (pid 10)")},
-            "has processes of no GPUJob: python (pid 7), a (pid 8), b (pid 9) and 1 more",
+            "has foreign processes: python (pid 7), a (pid 8), b (pid 9) and 1 more",
         ),
     ],
 )

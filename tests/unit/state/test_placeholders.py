@@ -72,7 +72,7 @@ def test_pods_of_others_close_their_node_until_they_have_ended(resource: str):
     stranger = {"path": "other", "job": None, "node": "a", "containers": asks}
     state = make_cluster_state(make_pod("x", **stranger))
     assert state.snapshot().nodes[0].closed == (
-        "has GPUs in use by team-a/x, which is not a GPUJob's"
+        "has GPUs in use by team-a/x, which this scheduler did not place"
     )
     assert state.snapshot().nodes[1].closed == ""
     state.pod_changed(make_pod("x", version=2, phase="Succeeded", **stranger))

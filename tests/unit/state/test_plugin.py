@@ -37,7 +37,7 @@ def test_one_that_the_node_has_closes_it_be_it_with_amount_zero(amount: str) -> 
     """The kubelet reports 0 while the plugin restarts, and pods keep what they have."""
     state = make_cluster_state(pause(WHOLE))
     state.node_changed(make_node("a", allocatable={WHOLE: amount}))
-    assert closed(state) == "has GPUs in use by team-a/pause, which is not a GPUJob's"
+    assert closed(state) == "has GPUs in use by team-a/pause, which this scheduler did not place"
 
 
 @pytest.mark.parametrize("amount", ["3", "10P"])
