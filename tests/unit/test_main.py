@@ -5,10 +5,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from gpu_scheduler import __version__
-from gpu_scheduler.main import _JsonFormatter, app
+from gpu_scheduler.cli.starting import JsonFormatter
+from gpu_scheduler.main import app
 
 KUBECONFIG = {"KUBECONFIG": "/nowhere/config"}
 
@@ -39,7 +40,7 @@ def test_a_setting_that_cannot_be_used_ends_the_start_with_one_line(
 
 def test_help_needs_nothing_of_the_operator() -> None:
     script = (
-        "import sys; from typer.testing import CliRunner; from gpu_scheduler.main import app; "
+        "import sys; from click.testing import CliRunner; from gpu_scheduler.main import app; "
         "assert CliRunner().invoke(app, ['--help']).exit_code == 0; "
         "print(*({'kopf', 'aiohttp', 'uvloop', 'msgspec'} & sys.modules.keys()))"
     )
@@ -61,7 +62,7 @@ def test_json_log_lines_are_json_whatever_is_said() -> None:
         record = logging.getLogger("x").makeRecord(
             "x", logging.ERROR, "f", 1, 'said "%s"\n', ("this",), sys.exc_info()
         )
-    line = _JsonFormatter().format(record)
+    line = JsonFormatter().format(record)
     assert "\n" not in line
     said = json.loads(line)
     assert (said["level"], said["message"]) == ("ERROR", 'said "this"\n')

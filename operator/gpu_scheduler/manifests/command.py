@@ -1,27 +1,18 @@
-"""``gpu-scheduler render``: its arguments, what it prints and how it ends."""
+"""``gpu-scheduler render``: the files it reads, what it prints and how it ends."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-import typer
+import click
 
-from gpu_scheduler.api.gpujob import Isolation
 from gpu_scheduler.api.share_keys import Compat
-from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation
 from gpu_scheduler.manifests.rendering import RenderError, rendered
 
 
-def run(
-    filenames: list[str], image: str, isolation: str, runtime_class: str, compat: Compat | None
-) -> int:
+def run(filenames: Sequence[str], given: Installation, compat: Compat | None) -> int:
     """Print the manifests; 1 and a line for each problem where some cannot be made."""
-    try:
-        given = Installation(CapImage(image), Isolation(isolation), runtime_class)
-    except ValueError:
-        typer.echo(f"--isolation {isolation}: write {' or '.join(Isolation)}", err=True)
-        return 2
     found, wrong = list[str](), list[str]()
     for source, text in _read(filenames, wrong):
         try:
@@ -29,13 +20,13 @@ def run(
         except RenderError as error:
             wrong += error.problems
     if wrong:
-        typer.echo("\n".join(wrong), err=True)
+        click.echo("\n".join(wrong), err=True)
         return 1
-    typer.echo("---\n".join(found), nl=False)
+    click.echo("---\n".join(found), nl=False)
     return 0
 
 
-def _read(filenames: list[str], wrong: list[str]) -> Iterator[tuple[str, str]]:
+def _read(filenames: Sequence[str], wrong: list[str]) -> Iterator[tuple[str, str]]:
     for name in filenames:
         try:
             yield name, sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")

@@ -35,8 +35,8 @@ class Arguments:
     arrive: float | None
     releasing: float | None
     plot: Path | None
-    add: Sequence[Path] | None
-    remove: Sequence[str] | None
+    add: Sequence[Path]
+    remove: Sequence[str]
     operator_namespace: str | None
     consolidation: bool = False
     context: str | None = None
@@ -44,7 +44,7 @@ class Arguments:
     load: float | None = None
     hours: float | None = None
     checkpoint_seconds: float | None = None
-    preemption: Sequence[str] | None = None
+    preemption: Sequence[str] = ()
     guarantee_seconds: float | None = None
     patience_seconds: float | None = None
     min_runtime_seconds: float | None = None
@@ -88,7 +88,7 @@ def run(arguments: Arguments, bar: TextIO) -> str:
 
 def _refuse(arguments: Arguments, names: Sequence[str], why: str) -> None:
     for name in names:
-        if getattr(arguments, name) not in (None, [], False):
+        if getattr(arguments, name) not in (None, (), False):
             raise ValueError(f"--{name.replace('_', '-')}: {why}")
 
 
@@ -153,8 +153,8 @@ def _on_cluster(arguments: Arguments) -> str:
     request = ClusterRequest(
         promises=next(iter(promises.values())),
         packing=Packing(arguments.policy),
-        add=arguments.add or (),
-        remove=arguments.remove or (),
+        add=arguments.add,
+        remove=arguments.remove,
         operator_namespace=arguments.operator_namespace or "gpu-scheduler",
         consolidation=arguments.consolidation,
         context=arguments.context,

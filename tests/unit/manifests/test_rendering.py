@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 from gpu_scheduler.api.names import COMPAT
 from gpu_scheduler.api.share_keys import Compat

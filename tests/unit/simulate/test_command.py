@@ -6,8 +6,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner, Result
 from tests.unit.simulate.traces import compressed, nodes_file, pods_file
-from typer.testing import CliRunner, Result
 
 from gpu_scheduler.main import app
 
@@ -146,7 +146,7 @@ def test_the_openb_trace_of_this_repository_can_be_played():
 
 def test_help_needs_no_numpy():
     script = (
-        "import sys; from typer.testing import CliRunner; from gpu_scheduler.main import app; "
+        "import sys; from click.testing import CliRunner; from gpu_scheduler.main import app; "
         "assert CliRunner().invoke(app, ['simulate', '--help']).exit_code == 0; "
         "print('numpy' in sys.modules)"
     )

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 import yaml
+from click.testing import CliRunner, Result
 from tests.unit.api.sweep_cases import listed, sweep
-from typer.testing import CliRunner, Result
 
 from gpu_scheduler import picture
 from gpu_scheduler.main import app
