@@ -121,7 +121,7 @@ which has a parameter and cannot look at everything, sees all of them.
 && !object.spec.automountServiceAccountToken && object.spec.containers.size() == 1
 && object.spec.containers.all(c, dyn(c).all(k, k in ['name', 'image', 'command', 'resources', 'securityContext',
 'imagePullPolicy', 'terminationMessagePath', 'terminationMessagePolicy'])
-&& c.image == '{{ default (include "gpu-scheduler.image" .) .Values.holders.image }}'
+&& c.image == '{{ include "gpu-scheduler.holderImage" . }}'
 {{- if .Values.holders.image }}
 && !has(c.command)
 {{- else }}

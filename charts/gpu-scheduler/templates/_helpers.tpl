@@ -78,3 +78,13 @@ system:serviceaccount:{{ .Release.Namespace }}:{{ include "gpu-scheduler.service
 {{- define "gpu-scheduler.reportUrl" -}}
 {{- printf "http://%s-reports.%s.svc:%d/reports" (include "gpu-scheduler.fullname" .) .Release.Namespace (int .Values.sweeps.reports.port) }}
 {{- end }}
+
+{{/* The image that brings libgpucap. */}}
+{{- define "gpu-scheduler.libraryImage" -}}
+{{- default (include "gpu-scheduler.image" .) .Values.isolation.image }}
+{{- end }}
+
+{{/* The image of holders. */}}
+{{- define "gpu-scheduler.holderImage" -}}
+{{- default (include "gpu-scheduler.image" .) .Values.holders.image }}
+{{- end }}
