@@ -95,7 +95,7 @@ class JobStatuses:
         job = self._state.gpujobs.get(JobKey(key))
         return job is not None and not job.status.get("phase")
 
-    def write(self, key: str, uid: str, patch: Told) -> Write:
+    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
         """See ``Statuses``."""
         job = self._state.gpujobs[JobKey(key)]
         path = of_group(GROUP, VERSION, GPUJOBS, job.namespace, job.name, "status")

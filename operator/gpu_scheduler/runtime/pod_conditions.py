@@ -83,14 +83,14 @@ class PodConditions:
         """See ``Statuses``: none goes before others."""
         return False
 
-    def write(self, key: str, uid: str, patch: Told) -> Write:
+    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
         """See ``Statuses``."""
         pod = self._state.pods[PodUID(key)]
         condition = {
             "type": "PodScheduled",
             "status": "False",
             "lastTransitionTime": self._now(),
-            **self.status(key)[1],
+            **after,
         }
         # Conditions merge by type in a strategic merge patch: all others stay as they are.
         body = {"metadata": {"uid": uid}, "status": {"conditions": [condition]}}

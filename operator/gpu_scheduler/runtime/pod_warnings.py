@@ -55,7 +55,7 @@ class PodWarnings:
         """See ``Statuses``: none goes before others."""
         return False
 
-    def write(self, key: str, uid: str, patch: Told) -> Write:
+    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
         """See ``Statuses``."""
         pod = self._state.pods[PodUID(key)]
         since = {each.type: each.last_transition_time for each in pod.warnings}

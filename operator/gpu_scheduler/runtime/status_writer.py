@@ -62,8 +62,8 @@ class Statuses(Protocol):
         """Whether its status says nothing yet; such objects go first."""
         ...
 
-    def write(self, key: str, uid: str, patch: Told) -> Write:
-        """What says it: ``patch`` is what differs of its status."""
+    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
+        """What says it: ``patch`` is what differs of its status, ``after`` all that it says."""
         ...
 
     def prepare(self) -> None:
@@ -104,7 +104,7 @@ class BookStatuses:
         """All are written in one look: none has to go first."""
         return False
 
-    def write(self, key: str, uid: str, patch: Told) -> Write:
+    def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
         """See ``Statuses``."""
         path = of_group(GROUP, VERSION, self.kind, name=key, subresource="status")
         return merged(path, uid, patch)
@@ -303,7 +303,7 @@ class StatusWriter:
         if self._clock() < at:
             return heappush(line.later, (at, key, trifles))
         self._note_write(uid)
-        if not await self._send(statuses.write(key, uid, patch)):
+        if not await self._send(statuses.write(key, uid, patch, after)):
             line.add([key], trifles=trifles)
         elif statuses.uid(key) == uid:  # and not another one of its name
             statuses.written(key, before, after)

@@ -72,7 +72,7 @@ def test_one_that_waits_is_told_once_after_a_while() -> None:
     assert before == {}
     said = {"reason": "Unschedulable", "message": "WaitingForGPU: nothing is free"}
     assert after == said
-    write = case.conditions.write(UID, UID, after)
+    write = case.conditions.write(UID, UID, after, after)
     assert write.path.endswith("/namespaces/team-a/pods/web-1/status")
     assert write.body["metadata"] == {"uid": UID}
     (written,) = write.body["status"]["conditions"]

@@ -53,7 +53,7 @@ class Case:
         }
         if not patch:
             return []
-        write = self.warnings.write(uid, uid, patch)
+        write = self.warnings.write(uid, uid, patch, after)
         assert write.path.endswith("/namespaces/team-a/pods/web-1/status")
         assert write.body["metadata"] == {"uid": UID}
         self.warnings.written(uid, before, after)
