@@ -346,7 +346,10 @@ def test_odd_input_is_refused_with_the_field_and_the_way_out(admin: Caller, case
 
 
 @pytest.mark.parametrize("name", ["a-comes-first", "z-comes-last"])
-def test_containers_that_others_put_in_front_get_no_gpu(admin: Caller, name: str) -> None:
+@pytest.mark.parametrize("rendered", [False, True])
+def test_containers_that_others_put_in_front_get_no_gpu(
+    admin: Caller, name: str, rendered: bool
+) -> None:
     with injecting(admin, name):
         containers = [
             {
@@ -358,6 +361,9 @@ def test_containers_that_others_put_in_front_get_no_gpu(admin: Caller, name: str
         ]
         two_more = [{"name": f"s{n}", "image": "x"} for n in range(2)]
         body = pod(containers=[*containers, *two_more])
+        if rendered:
+            body = expected(body)
+            body["metadata"]["labels"]["gpu-scheduler.io/share"] = "rendered"
         answer = until(
             lambda: (a := made(admin, body)).ok and "injected" in str(a.body) and a, "it is put in"
         )

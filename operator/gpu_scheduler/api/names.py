@@ -53,8 +53,10 @@ RESOURCE_MIB = f"{GROUP}/gpu-mib"
 # What such a pod asked for, word for word, by the numbers of its containers. Whoever makes it ours
 # writes this; it says what is asked and never what is held.
 ASKED = f"{GROUP}/asked"
-# And this label, for people and selectors.
+# And this label, for people and selectors. Of pods that were rendered the policy makes nothing, and
+# goes on to look whether others put containers into them.
 LABEL_SHARE = f"{GROUP}/share"
+SHARE_MADE, SHARE_RENDERED = "true", "rendered"
 
 # Labels on Jobs and pods.
 LABEL_JOB = f"{GROUP}/job"

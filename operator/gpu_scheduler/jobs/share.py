@@ -18,6 +18,7 @@ from gpu_scheduler.api.names import (
     ASKED,
     LABEL_SHARE,
     RUNTIME_CLASS,
+    SHARE_MADE,
     VISIBLE_DEVICES,
 )
 from gpu_scheduler.api.numbering import FIRST_INIT, numbered, with_fields
@@ -107,7 +108,7 @@ def share(
         spec["activeDeadlineSeconds"] = request.time_limit_seconds
     if path is WritePath.GATE:
         _take_out(spec, OWN.limits)
-    meta["labels"] = {**labels, LABEL_SHARE: "true"}
+    meta["labels"] = {**labels, LABEL_SHARE: SHARE_MADE}
     own = {ASKED: written(said)} | equip.void_annotations(request.devices)
     meta["annotations"] = {**annotations, **own}
     return meta, spec

@@ -9,7 +9,7 @@ from typing import Any
 
 import yaml
 
-from gpu_scheduler.api.names import API_VERSION
+from gpu_scheduler.api.names import API_VERSION, LABEL_SHARE, SHARE_RENDERED
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.jobs.share import Installation, share
@@ -71,6 +71,7 @@ def _render(document: Any, given: Installation, compat: Compat | None) -> Iterat
             yield from (_said(document, found.field, each) for each in made)
         else:
             body["metadata"], body["spec"] = made
+            body["metadata"]["labels"][LABEL_SHARE] = SHARE_RENDERED
 
 
 def _said(document: Any, field: str, problem: object) -> str:

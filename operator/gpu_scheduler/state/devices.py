@@ -50,9 +50,7 @@ class Device:
         if not self.healthy:
             return f"is unhealthy: {self.illness}" if self.illness else "is unhealthy"
         if self.intruders:
-            return (
-                f"has foreign processes: {wording.names(self.intruders)}"
-            )
+            return f"has foreign processes: {wording.names(self.intruders)}"
         return ""
 
 

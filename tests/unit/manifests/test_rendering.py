@@ -54,6 +54,7 @@ def test_pods_are_found_wherever_they_stand(kind: str) -> None:
         found = found[step]
     spec = found["spec"]
     assert spec["runtimeClassName"] == "nvidia"
+    assert found["metadata"]["labels"]["gpu-scheduler.io/share"] == "rendered"
     assert ("schedulingGates" in spec) is (kind in ("Pod", "List"))
 
 
