@@ -17,7 +17,7 @@ from tests.unit.state.mixed_play import mixed, play_of
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.promises import STRICT, Promises
 
-EXAMPLES = settings(max_examples=40, deadline=None)
+EXAMPLES = settings(max_examples=100, deadline=None)
 Case = tuple[Play, list[Pod]]
 by_themselves = st.sets(st.integers(0, 9))  # numbers of the pods without a GPUJob
 
@@ -50,7 +50,7 @@ def test_a_pod_inside_quota_starts_within_the_promise(case: Case, numbers: set[i
     check_the_guarantee(*without_jobs(case, numbers))
 
 
-@settings(EXAMPLES, max_examples=80)
+@settings(EXAMPLES, max_examples=150)
 @given(plays(), by_themselves, st.sampled_from([STRICT, Promises(3.0, 3.0, 5.0, 10.0)]))
 def test_the_same_work_is_treated_the_same_whoever_asks(
     case: Case, numbers: set[int], promises: Promises
