@@ -15,6 +15,7 @@ from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import Allocation, BadAllocationError, parse
 from gpu_scheduler.api.condition import ConditionType
 from gpu_scheduler.api.numbers import number
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.tokens import token_of
 from gpu_scheduler.core.wording import clip
@@ -27,6 +28,7 @@ from gpu_scheduler.state.shares import Share, group_uid, share_of
 
 INDEX = "batch.kubernetes.io/job-completion-index"
 _ENDED = {"Succeeded", "Failed"}
+_SAID_BY_US = frozenset(map(str, Reason))  # before a colon, see ``runtime.pod_conditions``
 _DISRUPTED = (names.CONDITION_DISRUPTION, names.CONDITION_TIME_LIMIT)
 # What agents warn of, as it stands on a pod that has no GPUJob to say so.
 _WARNINGS = tuple(
@@ -84,9 +86,11 @@ class PodRecord:
 
     @property
     def unschedulable(self) -> Condition | None:
-        """Kube-scheduler's verdict on a pod that has left its gate."""
+        """Kube-scheduler's verdict on a pod that has left its gate; what we said is none."""
         told = self.unscheduled
-        return told if told is not None and told.reason == "Unschedulable" else None
+        if told is None or told.reason != "Unschedulable":
+            return None
+        return None if told.message.partition(": ")[0] in _SAID_BY_US else told
 
     @property
     def meta(self) -> Meta:

@@ -119,3 +119,12 @@ def test_only_unschedulable_is_a_verdict_of_the_stock_scheduler() -> None:
     assert record(make_pod(path="gate", conditions=(gated,))).unschedulable is None
     stuck = make_pod(path="other", grants=half(), allocated_node="a", conditions=(UNSCHEDULABLE,))
     assert record(stuck).unschedulable is not None
+
+
+def test_what_was_said_of_a_pod_before_it_left_its_gate_is_no_verdict() -> None:
+    """The condition stays until kube-scheduler has looked at the pod, which may take a while."""
+    ours = {**UNSCHEDULABLE, "message": "WaitingForGPU: needs 0.5 of a GPU; none is free"}
+    released = make_pod(path="other", grants=half(), allocated_node="a", conditions=(ours,))
+    found = record(released)
+    assert found.unschedulable is None
+    assert found.unscheduled is not None, "it is known that something is said"

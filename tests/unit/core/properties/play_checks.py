@@ -32,10 +32,15 @@ def taken(play: Play, result: Plan, reason: EvictReason) -> dict[str, int]:
     return found
 
 
+def placements(play: Play, result: Plan, name: str) -> list[int]:
+    """What a plan gives to the pods of a project, in the order in which they start."""
+    mine = {pod.uid for pod in play.waiting if pod.project == name}
+    return [sum(g.milli for g in p.grants) for p in result.assignments if p.pod in mine]
+
+
 def placed(play: Play, result: Plan, name: str) -> int:
     """What a plan gives to a project."""
-    mine = {pod.uid for pod in play.waiting if pod.project == name}
-    return sum(g.milli for p in result.assignments if p.pod in mine for g in p.grants)
+    return sum(placements(play, result, name))
 
 
 def promised(play: Play, result: Plan, name: str, job: str = "") -> int:
@@ -60,16 +65,20 @@ def won_inside_quota(play: Play, result: Plan, loser: str) -> bool:
     """Whether this project loses pods for one that ends inside its quota at its turn.
 
     What a project gets later in the plan is no part of that: room that is freed for its guarantee
-    may be more than that needs, and then goes to whoever is next.
+    may be more than that needs, and then goes to whoever is next; and who borrows comes after all
+    that are inside a quota.
     """
     gets = dict.fromkeys(TEAMS, 0)
     for winner, loses in reclaims(play, result).items():
         pods = [pod for pod in play.waiting if pod.key == winner]
         name = pods[0].project
         gets[name] += promised(play, result, name, winner)
-        after = play.held(name, staying=True) + placed(play, result, name) + gets[name]
+        limit = play.projects[ProjectName(name)].quota_milli
+        after = play.held(name, staying=True) + gets[name]
         after -= sum(taken(play, result, reason)[name] for reason in EvictReason)
-        if loser in loses and after <= play.projects[ProjectName(name)].quota_milli:
+        for milli in placements(play, result, name):
+            after += milli if after + milli <= limit else 0
+        if loser in loses and after <= limit:
             return True
     return False
 

@@ -99,11 +99,28 @@ def preempting_and_reclaiming() -> tuple[Play, list[Pod]]:
     return Play((2,), projects(*teams), there), later
 
 
+def guaranteed_and_borrowing() -> tuple[Play, list[Pod]]:
+    """A plan takes for a pod inside its quota, and then starts one that borrows for its project."""
+    teams = project("a", 0), project("b", 0), project("c", 1500)
+    kinds = (WHOLE, pod_kind(300), PAIR, PAIR, PAIR, MUCH_CPU)
+    there = [Pod(f"old{i}", "a", kind, True, created=float(i)) for i, kind in enumerate(kinds)]
+    there.append(Pod("old6", "c", WHOLE, True, priority=0, created=6.0))
+    later = [
+        Pod("new0", "c", WHOLE, interactive=True, created=500.0),
+        Pod("new1", "c", MUCH_CPU, interactive=True, created=501.0),
+    ]
+    return Play((4,), projects(*teams), there, reserve_after_seconds=0.0), later
+
+
 @EXAMPLES
 @given(plays())
 @example(preempting_and_reclaiming())
+@example(guaranteed_and_borrowing())
 def test_limits_quotas_and_shares_hold_and_nobody_goes_in_vain(case: tuple[Play, list[Pod]]):
-    play, later = case
+    check_each_plan(*case)
+
+
+def check_each_plan(play: Play, later: list[Pod]) -> None:
     for cycle in range(5):
         before = {name: play.held(name) for name in TEAMS}
         result = play.plan()
@@ -202,7 +219,10 @@ def check_nothing_is_undone(play: Play, later: list[Pod], quiet_plans: int = 1) 
 @EXAMPLES
 @given(plays(finite=True))
 def test_every_pod_of_a_finite_workload_runs_in_the_end(case: tuple[Play, list[Pod]]):
-    play, later = case
+    check_everybody_runs(*case)
+
+
+def check_everybody_runs(play: Play, later: list[Pod]) -> None:
     wanted = able(play, (*play.waiting, *later))
     for cycle in range(400):
         if cycle == 3:
