@@ -68,18 +68,22 @@ def test_the_same_work_is_treated_the_same_whoever_asks(
         assert told[0] == told[1]
 
 
+_NAMES = re.compile("; (?:held by|room is kept for) ")
+_GROUP = re.compile(r"/(?:pod (?=\w+-0)|replicaset )(\w+)(?:-0)?")
+
+
 def in_words(result: Plan) -> list[Any]:
     """A plan with the names that jobs of the same pods would have."""
     found = [
         *((a.pod, a.node, a.grants) for a in result.assignments),
         *((e.pod, e.job, e.beneficiary, e.reason, e.message) for e in result.evicts),
         *((h.pod, h.job, h.node, h.kind, h.start, h.grants) for h in result.holds),
-        # Holders of as much are told in the order of their names.
-        *((w.job, w.reason, w.position, w.message.partition("; held by")[0]) for w in result.waits),
+        # Who holds as much, or has room kept, is told in the order of names, which are others.
+        *((w.job, w.reason, w.position, _NAMES.split(w.message)[0]) for w in result.waits),
         *sorted(result.shares_milli.items()),
     ]
     return [tuple(map(_named, each)) for each in found]
 
 
 def _named(told: object) -> object:
-    return re.sub(r"/pod (\w+)-0", r"/\1", told) if isinstance(told, str) else told
+    return _GROUP.sub(r"/\1", told) if isinstance(told, str) else told
