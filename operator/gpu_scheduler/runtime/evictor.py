@@ -38,8 +38,16 @@ _AGAIN = Backoff(0.5, 10.0)
 _REST_SECONDS = 2.0  # after an eviction that failed, before anybody may decide on it again
 
 
+class _Withdrawn(Exception):
+    """Nobody needs it any more that this pod goes."""
+
+
 def _nothing() -> None:
     pass
+
+
+def _always() -> bool:
+    return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +71,8 @@ class Eviction:
             kube-scheduler's preemption. They are asked first, for three quarters of a minute; then
             the pod is deleted, with its own grace period and without a charge.
         grace_seconds: time to end in, instead of its own.
+        needed: asked before another try: False = nobody needs it any more, so it stays.
+        withdrawn: called then.
         done: called when it goes.
         gave_up: called when it stays after all: a disruption budget said no for too long, or the
             API server refuses. An answer that is not known is no refusal: asking again is safe.
@@ -73,6 +83,8 @@ class Eviction:
     first: Write | None = None
     owed: bool = False
     grace_seconds: int | None = None
+    needed: Callable[[], bool] = _always
+    withdrawn: Callable[[], None] = _nothing
     done: Callable[[], None] = _nothing
     gave_up: Callable[[], None] = _nothing
 
@@ -157,13 +169,16 @@ class Evictor:
             writes.insert(0, eviction.first)
         try:
             try:
-                done = await self._send_all(writes)
+                done = await self._send_all(writes, eviction.needed)
             except (errors.TooManyRequests, errors.ServerError) as error:
                 if not eviction.owed:  # several budgets for one pod are an error of the server
                     raise
                 self.counts["budget_overruled"] += 1
                 self.warn(pod, "BudgetOverruled", f"{pod.name}: {error}; it goes all the same")
                 done = await self._send_all(_insisting(pod))
+        except _Withdrawn:
+            self._handled.discard(pod.uid)
+            return eviction.withdrawn()
         except errors.NotLeader:
             raise
         except Exception:
@@ -176,12 +191,14 @@ class Evictor:
             self._handled.discard(pod.uid)  # it is not the pod that is gone
         return eviction.gave_up()
 
-    async def _send_all(self, writes: Sequence[Write]) -> Write | None:
+    async def _send_all(
+        self, writes: Sequence[Write], needed: Callable[[], bool] = _always
+    ) -> Write | None:
         """Write one after the other; answers the one whose object is gone, and writes no more."""
         for attempt in range(_TRIES):
             try:
                 for write in writes:
-                    if await self._send(write) is None:
+                    if await self._send(write, needed) is None:
                         return write
                 return None
             except (errors.ServerError, errors.Unavailable):
@@ -190,10 +207,11 @@ class Evictor:
             await asyncio.sleep(_AGAIN.delay_seconds(attempt))
         raise AssertionError("the last try raises or returns")
 
-    async def _send(self, write: Write) -> bytes | None:
+    async def _send(self, write: Write, needed: Callable[[], bool] = _always) -> bytes | None:
         """Send, again and again while a disruption budget says no; None when the pod is gone.
 
         Raises:
+            _Withdrawn: it says no, and nobody needs it any more.
             TooManyRequests: it still says no.
             ApiError: not written; among them a conflict: the pod was replaced, or just changed.
         """
@@ -210,6 +228,8 @@ class Evictor:
                     raise
                 await asyncio.sleep(_AGAIN.delay_seconds(attempt))
                 attempt += 1
+                if not needed():
+                    raise _Withdrawn from None
 
     async def _mark(self, write: Write, what: str) -> None:
         answer = await self._send(write)

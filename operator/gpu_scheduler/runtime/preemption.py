@@ -78,13 +78,13 @@ class Preemption:
             for pod in list(self._state.records(job)):
                 if holds(pod) or pod.uid in self._state.assumed:
                     try:
-                        self._evict(pod, decision.reason)
+                        self._evict(pod, decision)
                     except Exception:
                         unexpected("preemption", f"{pod.namespace}/{pod.name}")
 
     def _carry_out(self, decision: Evict, gangs: dict[JobKey, Evict]) -> None:
         pod = self._state.pods.get(decision.pod)
-        if pod is None or not self._evict(pod, decision.reason):
+        if pod is None or not self._evict(pod, decision):
             return
         self.counts[decision.reason] += 1
         self.costs.began(pod, decision)
@@ -114,16 +114,41 @@ class Preemption:
         """The job has its pods again."""
         self._preempted.pop(job, None)
 
-    def _evict(self, pod: PodRecord, reason: EvictReason) -> bool:
+    def _evict(self, pod: PodRecord, decision: Evict) -> bool:
         """Begin; False when the pod goes anyway."""
+        reason = decision.reason
         if pod.deleting or pod.stage is Stage.ENDED:
             return False
         first = self._mark(pod) if reason is EvictReason.CONSOLIDATE else None
         owed, stays = reason is EvictReason.RECLAIM, partial(self._stays, pod.uid)
-        if not self._evictor.evict(Eviction(pod, first=first, owed=owed, gave_up=stays)):
+        needed, withdrawn = partial(self._needed, decision), partial(self._withdrawn, pod.uid)
+        eviction = Eviction(
+            pod, first=first, owed=owed, needed=needed, withdrawn=withdrawn, gave_up=stays
+        )
+        if not self._evictor.evict(eviction):
             return False
         self._state.set_leaving(pod.uid, True)
         return True
+
+    def _needed(self, decision: Evict) -> bool:
+        """Whether somebody still waits for what a pod holds, and its project still borrows."""
+        state, pod = self._state, self._state.running_pods.get(decision.pod)
+        if decision.reason is EvictReason.CONSOLIDATE or pod is None:
+            return True
+        if state.waiting_job(decision.beneficiary) is None:
+            return False
+        known = pod.project in state.projects.records
+        project = state.planner_project(pod.project) if known else None
+        if decision.reason is not EvictReason.RECLAIM or project is None:
+            return True
+        if project.quota_by_model:
+            return True  # it may borrow of one model alone
+        held = state.projects.holdings(state.ledger.held_milli)
+        return held.get(pod.project, 0) > project.quota_milli
+
+    def _withdrawn(self, uid: PodUID) -> None:
+        self.costs.stays(uid)
+        self._state.set_leaving(uid, False)
 
     def _mark(self, pod: PodRecord) -> Write | None:
         """What says on the pod's Job that it moves."""

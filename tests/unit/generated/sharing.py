@@ -154,6 +154,9 @@ class Judge:
         marks = (c["type"] for c in pod["status"].get("conditions", ()) if c["status"] == "True")
         if CONDITION_DISRUPTION not in marks:
             self._blame(pod, "is deleted without a mark")
+        name = pod["metadata"]["namespace"]
+        if self.milli(pod) and self.held(name) <= QUOTAS[name]:
+            self._blame(pod, "is deleted though its project borrows nothing")
         self.counts["overruled"] += 1
 
     def interactive(self, pod: Obj) -> bool:

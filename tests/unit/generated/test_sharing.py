@@ -5,12 +5,16 @@
 
 import asyncio
 from collections import Counter
+from random import Random
 from unittest.mock import patch
 
 import pytest
+from tests.unit.generated.ours import gpujob
+from tests.unit.generated.shares import template
 from tests.unit.generated.sharing import Sharing
+from tests.unit.generated.stage import ROOT
 from tests.unit.generated.test_histories import HISTORIES, SEED
-from tests.unit.runtime.virtual_loop import VirtualLoop
+from tests.unit.runtime.virtual_loop import VirtualLoop, virtual
 
 from gpu_scheduler.runtime import status_writer
 
@@ -37,3 +41,28 @@ def test_quotas_hold_over_a_mix_of_jobs_and_deployments(part: int) -> None:
         except AssertionError as error:
             raise AssertionError(f"seed {seed}: {error}") from error
     assert seen["evicted"], "nobody had to go"
+
+
+@pytest.mark.parametrize("change", ["the owner goes", "the borrower scales down"])
+@virtual
+async def test_no_budget_is_overruled_once_nobody_needs_what_was_borrowed(change: str) -> None:
+    sharing = Sharing(0)
+    stage, judge, sharing.calm = sharing.stage, sharing.judge, True
+    made, own = template("1", controlled=True), f"{ROOT}/namespaces/shop/gpujobs/own"
+    await stage.lead(Random(0))
+    stage.scale("lab", "web", 4, made)
+    await stage.passes(10)
+    judge.refusing.add("lab")
+    stage.server.put(own, gpujob("own", "shop", gpu=1))
+    await stage.passes(10)
+    assert judge.counts["refused"]
+    if change == "the owner goes":
+        stage.server.remove(own)
+    else:
+        stage.scale("lab", "web", 2, made)
+    await stage.passes(1)
+    there = {pod["metadata"]["uid"] for pod in judge.pods("lab")}
+    await stage.passes(60)
+    assert {pod["metadata"]["uid"] for pod in judge.pods("lab")} == there
+    assert not judge.counts["overruled"]
+    await stage.end()

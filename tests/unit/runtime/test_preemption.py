@@ -10,7 +10,7 @@ from tests.unit.runtime.evicting import Evicting
 from tests.unit.runtime.fake_client import AWAY, BROKEN, BUSY, FakeClient, Sent
 from tests.unit.runtime.test_failed_placements import FakeEvents
 from tests.unit.runtime.virtual_loop import clock, virtual
-from tests.unit.state.builders import half, make_gpujob, make_job, make_pod
+from tests.unit.state.builders import half, make_gpujob, make_job, make_pod, make_project
 from tests.unit.state.test_cluster_state import make_cluster_state
 
 from gpu_scheduler.core.model.decision import Evict, EvictReason
@@ -29,7 +29,10 @@ EVICT = Evict(POD, VICTIM, WINNER, EvictReason.RECLAIM, "job-0 gives 0.5 GPUs on
 class Case:
     def __init__(self, answer: Any = None) -> None:
         self.state = make_cluster_state(make_pod(node="a", grants=half(), phase="Running"))
+        self.state.project_changed(make_project(quota_milli=0))
         self.state.gpujob_changed(make_gpujob("urgent", uid="urgent-uid"))
+        self.state.job_changed(make_job("urgent", uid="urgent-job", owner_uid="urgent-uid"))
+        self.state.pod_changed(make_pod("urgent-0", job="urgent-job"))
         self.answer, self.events = answer, FakeEvents()
         self.state.changed.clear()
         self.client = FakeClient(self._reply)
