@@ -49,7 +49,7 @@ HISTORIES ?= 20000
 HISTORIES_SEED ?= 1
 .PHONY: histories
 histories: setup ## Generated histories in a long setting: HISTORIES=20000 HISTORIES_SEED=1
-	@HISTORIES=$(HISTORIES) HISTORIES_SEED=$(HISTORIES_SEED) $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_histories.py
+	@HISTORIES=$(HISTORIES) HISTORIES_SEED=$(HISTORIES_SEED) $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_histories.py tests/unit/generated/test_sharing.py
 
 KILLS ?= 200
 .PHONY: kills

@@ -20,6 +20,7 @@ LONG = (
     "test_sweeps.py",
     "test_gangs.py",
     "test_gang_failures.py",
+    "test_share_promises.py",
     "test_fair_share.py",
     "test_consolidation.py",
     "test_faults.py",
