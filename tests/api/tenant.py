@@ -17,15 +17,24 @@ Json = dict[str, Any]
 
 
 def until(condition: Callable[[], Any], what: str | Callable[[], str], seconds: float = 30) -> Any:
-    """The first true value of `condition`; fails with `what` and its last value."""
+    """The first true value of `condition`; fails with `what` and its last value.
+
+    A field that an object does not have yet is no true value either: who waits looks often before
+    anybody has written a status.
+    """
     deadline = time.monotonic() + seconds
     while True:
-        value = condition()
+        try:
+            value = condition()
+        except (KeyError, IndexError) as missing:
+            value, last = None, f"nothing at {missing!r}"
+        else:
+            last = repr(value)
         if value:
             return value
         if time.monotonic() > deadline:
             text = what if isinstance(what, str) else what()
-            raise AssertionError(f"not within {seconds} s: {text} (last: {value!r})")
+            raise AssertionError(f"not within {seconds} s: {text} (last: {last})")
         time.sleep(0.05)
 
 

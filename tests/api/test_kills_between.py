@@ -77,9 +77,10 @@ def test_a_leader_killed_between_a_place_and_its_pod_loses_nothing(running: Runn
         try:
             for number in range(KILLS):
                 kind = JOB_KINDS[number % len(JOB_KINDS)]
+                held = hold(proxy, moment := MOMENTS[number // len(JOB_KINDS) % len(MOMENTS)])
                 jobs[f"job-{number}"] = kind
                 submit(tenant, f"job-{number}", kind)
-                strike(leaders, proxy, MOMENTS[number // len(JOB_KINDS) % len(MOMENTS)])
+                strike(leaders, proxy, held, late=moment == "arrives late")
                 until(lambda: end(tenant, jobs) < AT_ONCE, lambda: f"{list(jobs)} end", 120)
             until(lambda: end(tenant, jobs) == 0, lambda: f"{list(jobs)} end", 120)
         finally:
@@ -88,16 +89,21 @@ def test_a_leader_killed_between_a_place_and_its_pod_loses_nothing(running: Runn
     assert len(values) >= 6 * (KILLS // len(JOB_KINDS))
 
 
-def strike(leaders: Leaders, proxy: FaultProxy, moment: str) -> None:
-    """Kill the leader at the next write that makes or widens a Job, and have another one lead."""
+def hold(proxy: FaultProxy, moment: str) -> Rule:
+    """Hold the next write that makes or widens a Job; said before there is a job to be made."""
     fault = Fault.DELAY_ANSWER if moment == "is not answered" else Fault.DELAY_REQUEST
     held = Rule(fault, "POST|PATCH", JOBS, seconds=None, times=1)
     proxy.rules[:] = [held]
+    return held
+
+
+def strike(leaders: Leaders, proxy: FaultProxy, held: Rule, *, late: bool) -> None:
+    """Kill the leader at the write that is held, and have another one lead."""
     proxy.wait_for(lambda: held.held == 1)
     leaders.kill()
     proxy.rules.clear()
     leaders.follow()
-    if moment == "arrives late":
+    if late:
         proxy.release(held)
         proxy.wait_for(lambda: bool(held.answers))
 
