@@ -20,7 +20,7 @@ from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.jobs.volume import mounted_at
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
-from gpu_scheduler.kube.client import MERGE_PATCH
+from gpu_scheduler.kube.media_types import MERGE_PATCH
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.times import micro_timestamp
 

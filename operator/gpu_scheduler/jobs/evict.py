@@ -15,7 +15,7 @@ from gpu_scheduler.api.names import CONDITION_DISRUPTION, CONDITION_PRUNED, COND
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
-from gpu_scheduler.kube.client import MERGE_PATCH, STRATEGIC_MERGE_PATCH
+from gpu_scheduler.kube.media_types import MERGE_PATCH, STRATEGIC_MERGE_PATCH
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.times import timestamp
 

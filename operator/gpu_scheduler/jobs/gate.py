@@ -19,7 +19,7 @@ from gpu_scheduler.jobs.annotation import placement
 from gpu_scheduler.jobs.write import NotPlaceableError, Write
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import paths
-from gpu_scheduler.kube.client import STRATEGIC_MERGE_PATCH
+from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
 from gpu_scheduler.kube.objects import Pod, SelectorTerm
 
 HOSTNAME_LABEL = "kubernetes.io/hostname"

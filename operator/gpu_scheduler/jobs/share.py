@@ -1,6 +1,6 @@
 """Any pod with a share of a GPU: a pod that asks by itself, made ours.
 
-Pure, and the only place that says what such a pod looks like: ``gpu-scheduler render`` calls it,
+Pure, and the only place that says what such a pod looks like: ``kubectl gpu render`` calls it,
 the admission policy of the chart does the same and is tested against it, and the operator places no
 pod that it would not have made (docs/adr/0049).
 """

@@ -34,7 +34,7 @@ from gpu_scheduler.kube.objects import Container, EnvVar, Pod, Volume, VolumeMou
 _NONE = EnvVar(VISIBLE_DEVICES, VOID)
 _WHERE = Where("spec", f"the annotation {ASK_ISOLATION}")
 _WAY_OUT = (
-    "; delete the pod, so that its controller makes it anew, or make it with gpu-scheduler render"
+    "; delete the pod, so that its controller makes it anew, or make it with kubectl gpu render"
 )
 
 

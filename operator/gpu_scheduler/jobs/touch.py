@@ -8,7 +8,7 @@ when nobody knows what became of a placing write, before the pod's devices go to
 from gpu_scheduler.api.names import TOUCHED
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
-from gpu_scheduler.kube.client import MERGE_PATCH
+from gpu_scheduler.kube.media_types import MERGE_PATCH
 from gpu_scheduler.kube.objects import Meta
 
 

@@ -7,12 +7,14 @@ whether it may still write at all. Made by ``binding``, ``gate`` and ``evict``.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.transport import JSON
+from gpu_scheduler.kube.media_types import JSON
+
+if TYPE_CHECKING:
+    from gpu_scheduler.kube.client import Client
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +27,7 @@ class Write:
     content_type: str = JSON
 
 
-async def send(client: Client, write: Write, *, retry: bool = True) -> bytes:
+async def send(client: "Client", write: Write, *, retry: bool = True) -> bytes:
     """Write it; the answer. Raises what the client raises; ``retry``: as for its requests."""
     return await client.request(
         write.method,

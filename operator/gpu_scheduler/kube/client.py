@@ -12,12 +12,10 @@ from typing import Any, Protocol, TypedDict, TypeVar, Unpack, cast, overload
 import msgspec
 import orjson
 
-from gpu_scheduler.kube.transport import JSON, Param, Transport
+from gpu_scheduler.kube.media_types import JSON, MERGE_PATCH
+from gpu_scheduler.kube.transport import Param, Transport
 
 T = TypeVar("T")
-
-MERGE_PATCH = "application/merge-patch+json"
-STRATEGIC_MERGE_PATCH = "application/strategic-merge-patch+json"
 
 _METADATA_ONLY = "application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1,application/json"
 

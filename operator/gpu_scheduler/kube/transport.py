@@ -24,11 +24,11 @@ from yarl import URL
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.connection import Connection, Token
+from gpu_scheduler.kube.media_types import JSON
 from gpu_scheduler.kube.sockets import watched_socket
 from gpu_scheduler.kube.tls import Tls
 
 Param = str | int | bool
-JSON = "application/json"
 
 _RETRIED = frozenset({429, 500, 502, 503, 504})
 _LEAST_SECONDS = 0.001  # the shortest limit that a write is sent with

@@ -5,14 +5,13 @@ Whatever is in the object, a record comes out: a spec that cannot be read become
 lists our own objects because a watch that lost its place can miss a deletion.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
 from gpu_scheduler.api.gpuclass import GPUClassSpec, GPUClassStatus
 from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec, GPUProjectStatus
-from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.api.validate import (
     class_problems,
     name_problems,
@@ -22,11 +21,6 @@ from gpu_scheduler.api.validate import (
 )
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.model.units import milli_from_gpu
-from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.listing import Part, parts
-from gpu_scheduler.kube.listing import body as json_of
-from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.our_lists import OurLists
 from gpu_scheduler.runtime.specs import ReadSpec, Specs
@@ -41,7 +35,7 @@ from gpu_scheduler.state.projects import ProjectRecord
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 GPUCLASSES = "gpuclasses"
 Body = Mapping[str, Any]
-_Name = tuple[str, str, str]  # kind, namespace, name
+Name = tuple[str, str, str]  # kind, namespace, name
 # Told of a GPUNode's name and uid, and of its devices before and after.
 DevicesChanged = Callable[
     [str, str, tuple[devices.Device, ...], tuple[devices.Device, ...]], object
@@ -155,7 +149,7 @@ class CustomResources:
         """
         self._devices_changed, self._node_changed = devices_changed, node_changed
         self._state, self._changed = state, changed
-        self._known: dict[_Name, tuple[str, int]] = {}  # uid and resourceVersion
+        self._known: dict[Name, tuple[str, int]] = {}  # uid and resourceVersion
         self._departed, self._specs = Departed(), Specs()
         self.listed = OurLists()
 
@@ -263,11 +257,11 @@ class CustomResources:
         known = self._known.get((GPUNODES, "", name))
         return None if known is None else (known[0], str(known[1]))
 
-    def known(self) -> set[tuple[_Name, str]]:
+    def known(self) -> set[tuple[Name, str]]:
         """Names and uids of all that is known."""
         return {(name, uid) for name, (uid, _) in self._known.items()}
 
-    def gone(self, name: _Name, uid: str) -> None:
+    def gone(self, name: Name, uid: str) -> None:
         """An object of any of our kinds was deleted."""
         kind, namespace, called = name
         if kind == GPUJOBS:
@@ -276,7 +270,7 @@ class CustomResources:
             gone = {GPUPROJECTS: self.project_gone, GPUNODES: self.node_gone}
             gone.get(kind, self.gpuclass_gone)(called, uid)
 
-    def _forget(self, name: _Name, uid: str) -> bool:
+    def _forget(self, name: Name, uid: str) -> bool:
         """Whether it is this one that is known; a successor of the name stays."""
         self._departed.note(uid)
         if self._known.get(name, ("", 0))[0] != uid:
@@ -287,45 +281,15 @@ class CustomResources:
     def _newer(self, kind: str, body: Body) -> bool:
         """Whether these are news: versions of a kind count up, also from an object to the next."""
         uid, version = body["metadata"]["uid"], _version(body)
-        name = _name(kind, body)
+        name = name_of(kind, body)
         if self._departed.outdates(uid, version) or version < self._known.get(name, ("", -1))[1]:
             return False
         self._known[name] = (uid, version)
         return True
 
 
-async def resync(client: Client, custom_resources: CustomResources) -> None:
-    """List all our objects, take them in, forget those that are gone, and look at every GPUJob.
-
-    Raises:
-        ApiError: a list could not be read; nothing was forgotten then.
-    """
-    known = custom_resources.known()
-    takes = {
-        GPUCLASSES: custom_resources.gpuclass,
-        GPUPROJECTS: custom_resources.project,
-        GPUNODES: custom_resources.node,
-        GPUJOBS: custom_resources.gpujob,
-    }
-    seen, versions = set[tuple[_Name, str]](), dict[str, str]()
-    for kind, take in takes.items():
-        path = of_group(GROUP, VERSION, kind)
-        async for part in _listed(client, path):
-            for body in map(json_of, part.objects):
-                seen.add((_name(kind, body), body["metadata"]["uid"]))
-                _take_in(take, body)
-            for body in map(json_of, part.gone):
-                name, uid = _name(kind, body), body["metadata"]["uid"]
-                seen.discard((name, uid))
-                custom_resources.gone(name, uid)
-            versions[path] = part.version
-    for name, uid in known - seen:
-        custom_resources.gone(name, uid)
-    custom_resources.listed.made(versions)
-    custom_resources.look_at_all()
-
-
-def _name(kind: str, body: Body) -> _Name:
+def name_of(kind: str, body: Body) -> Name:
+    """Kind, namespace and name."""
     meta = body["metadata"]
     return kind, meta.get("namespace") or "", meta["name"]
 
@@ -336,23 +300,3 @@ def _generation(body: Body) -> int:
 
 def _version(body: Body) -> int:
     return int(body["metadata"].get("resourceVersion") or 0)
-
-
-def _take_in(take: Callable[[Body], None], body: Body) -> None:
-    try:
-        take(body)
-    except Exception:  # what was known of it stays; all others are taken in
-        meta = body.get("metadata") or {}
-        place = f"{meta.get('namespace') or ''}/{meta.get('name')}".lstrip("/")
-        unexpected("intake", f"{take.__name__} {place}")
-
-
-async def _listed(client: Client, path: str) -> AsyncIterator[Part]:
-    """All objects of a kind, in parts: thousands of them in one go would stop all others."""
-    try:
-        async for part in parts(client, path):
-            yield part
-    except errors.NotFound:
-        if not path.endswith(GPUCLASSES):
-            raise
-        # They are optional, and so is their CRD.

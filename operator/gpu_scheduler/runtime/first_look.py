@@ -24,7 +24,8 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.custom_resources import CustomResources, resync
+from gpu_scheduler.runtime.custom_resources import CustomResources
+from gpu_scheduler.runtime.resync import resync
 
 log = logging.getLogger(__name__)
 

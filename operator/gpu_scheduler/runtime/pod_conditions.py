@@ -15,12 +15,12 @@ from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
-from gpu_scheduler.kube.client import STRATEGIC_MERGE_PATCH
+from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime.events import Events, Subject
-from gpu_scheduler.runtime.reconcile import no_project
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.pods import PodRecord, Stage
+from gpu_scheduler.state.projects import no_project
 
 WAITS_SECONDS = 2.0  # before anything is said
 _MOST_CHARS = 1024  # of a message

@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.kube import paths
-from gpu_scheduler.kube.client import STRATEGIC_MERGE_PATCH
+from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.runtime import protection
 from gpu_scheduler.runtime.events import Events, Subject

@@ -20,6 +20,7 @@ from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.runtime.removal import Removal
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
+from gpu_scheduler.state.projects import no_project
 
 log = logging.getLogger(__name__)
 
@@ -170,16 +171,4 @@ def going(namespace: str) -> str:
     return (
         f"metadata.namespace: namespace {namespace} is being deleted: nothing new starts there, "
         f"what runs ends within the grace period of its pods"
-    )
-
-
-def no_project(namespace: str) -> str:
-    """What is wrong with a GPUJob whose namespace no project lists.
-
-    It names no project: whoever reads it may not be one to see them.
-    """
-    return (
-        f"metadata.namespace: namespace {namespace} belongs to no project. An administrator adds "
-        f"it to spec.namespaces of a GPUProject (kubectl edit gpuproject NAME) or creates one that "
-        f"lists it"
     )

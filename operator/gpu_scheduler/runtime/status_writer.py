@@ -22,7 +22,8 @@ from gpu_scheduler.api.condition import Told
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.jobs.write import Write, send
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.client import MERGE_PATCH, Client
+from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.media_types import MERGE_PATCH
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.state.owners import OwnerBook

@@ -57,3 +57,15 @@ class ProjectBook(OwnerBook[ProjectName, ProjectRecord]):
 
     def _claims(self, record: ProjectRecord) -> tuple[str, ProjectName, Iterable[str]]:
         return record.created, record.project.name, record.namespaces
+
+
+def no_project(namespace: str) -> str:
+    """What is wrong with a GPUJob whose namespace no project lists.
+
+    It names no project: whoever reads it may not be one to see them.
+    """
+    return (
+        f"metadata.namespace: namespace {namespace} belongs to no project. An administrator adds "
+        f"it to spec.namespaces of a GPUProject (kubectl edit gpuproject NAME) or creates one that "
+        f"lists it"
+    )

@@ -11,7 +11,7 @@ from tests.api.caller import Answer, Caller
 from cluster import Running
 from gpu_scheduler.agent.heartbeat import lease
 from gpu_scheduler.api.names import COMPONENT_AGENT, LABEL_COMPONENT, ORDERS
-from gpu_scheduler.kube.client import MERGE_PATCH
+from gpu_scheduler.kube.media_types import MERGE_PATCH
 
 JSON_PATCH = "application/json-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"

@@ -14,7 +14,7 @@ from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.jobs.place import Pin, place
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.write_path import WritePath
-from gpu_scheduler.kube.client import STRATEGIC_MERGE_PATCH
+from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
 from gpu_scheduler.kube.objects import Pod
 
 

@@ -36,7 +36,7 @@ from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.service import service
 from gpu_scheduler.jobs.write import Write
 from gpu_scheduler.jobs.write_path import WritePath
-from gpu_scheduler.kube.client import STRATEGIC_MERGE_PATCH
+from gpu_scheduler.kube.media_types import STRATEGIC_MERGE_PATCH
 from gpu_scheduler.kube.objects import Meta, Pod
 
 Json = dict[str, Any]
