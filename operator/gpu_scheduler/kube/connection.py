@@ -34,6 +34,7 @@ class Connection:
         key_file: File that holds the current one.
         verify: Whether the server's certificate is checked.
         server_name: Name to expect in the server's certificate, empty: the host of ``server``.
+        proxy: URL of an HTTP proxy on the way; commands alone go by one.
     """
 
     server: str
@@ -48,6 +49,7 @@ class Connection:
     key_file: Path | None = None
     verify: bool = True
     server_name: str = ""
+    proxy: str = field(default="", repr=False)
 
 
 class Token:

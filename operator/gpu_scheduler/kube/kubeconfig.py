@@ -39,8 +39,8 @@ def from_kubeconfig(
     Args:
         files: as in $KUBECONFIG; those that do not exist are passed over.
         context: its name; None: the first that one of the files calls the current one.
-        login: whether a program may be run, or an issuer asked, for credentials. They are
-            short-lived, so that is for commands.
+        login: for commands: a program may be run, or an issuer asked, for credentials, which are
+            short-lived, and a proxy may stand on the way.
 
     Raises:
         ConfigError: unreadable, incomplete, no credentials, or a way to log in that is not
@@ -56,7 +56,7 @@ def from_kubeconfig(
         ) from None
     try:
         with _quiet(), tempfile.TemporaryDirectory(prefix="gpu-scheduler-") as folder:
-            package: Any = kube_config  # it has no types
+            package: Any = kube_config
             merged, found = package.KubeConfigMerger(_not_empty(str(files))), Configuration()
             chosen = _Chosen(files, merged.config_files, context, login)
             loader = package.KubeConfigLoader(
@@ -106,7 +106,9 @@ class _Chosen:
 
     def connection(self, found: Any, folder: Path) -> Connection:
         """What the package found; what it wrote into the folder is read."""
-        token = str(found.api_key.get("BearerToken") or "").removeprefix("Bearer ")
+        keys = found.api_key  # the second is the name of releases before 36
+        token = str(keys.get("BearerToken") or keys.get("authorization") or "")
+        token = token.removeprefix("Bearer ")
         login = next((way for way in _LOGINS if way in self._user), None)
         if login is not None and token in ("", "None") and not found.cert_file:
             section = self._user[login]
@@ -133,6 +135,7 @@ class _Chosen:
             key_file=key[1],
             verify=found.verify_ssl,
             server_name=found.tls_server_name or "",
+            proxy=str(self._cluster.get("proxy-url") or ""),
         )
 
     @property
@@ -154,7 +157,7 @@ class _Chosen:
 
     def _check(self, login: bool) -> None:
         where = f"{self._files}: clusters[{self._context.get('cluster')}].cluster"
-        if self._cluster.get("proxy-url"):
+        if self._cluster.get("proxy-url") and not login:
             raise ConfigError(
                 f"{where}.proxy-url is not supported; give the address of the API server itself"
             )

@@ -351,6 +351,7 @@ class StatusCause(_Struct, frozen=True):
 class StatusDetails(_Struct, frozen=True):
     """details of a Status."""
 
+    name: str = ""
     causes: tuple[StatusCause, ...] = ()
     retry_after_seconds: int = 0
 

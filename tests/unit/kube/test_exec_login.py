@@ -147,6 +147,10 @@ def test_an_oidc_token_that_is_good_is_used_and_one_that_cannot_be_renewed_says_
     found = config.load({"KUBECONFIG": str(path)}, login=True)
     assert found.token == about["id-token"]
     about["id-token"] = jwt(1)
+    # In a file: of data the package makes one that it does not close before the program ends.
+    del about["idp-certificate-authority-data"]
+    (tmp_path / "issuer.crt").write_text("x")
+    about["idp-certificate-authority"] = str(tmp_path / "issuer.crt")
     path = write_kubeconfig(tmp_path, user)
     with pytest.raises(ConfigError) as error:
         config.load({"KUBECONFIG": str(path)}, login=True)
