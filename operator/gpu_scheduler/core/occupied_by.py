@@ -22,9 +22,21 @@ def of_devices(
     demand: Demand, avoid: frozenset[str], snapshot: Snapshot, running_pods: RunningPods
 ) -> str:
     """The jobs on devices that would do: 'held by a/x (until 12:05Z at the latest), a/y'."""
+    nodes = demand.usable[:MOST_NODES]
+    return _held_by(pods_on(nodes, demand, avoid, snapshot, running_pods), _until, snapshot.cluster)
+
+
+def pods_on(
+    nodes: Iterable[int],
+    demand: Demand,
+    avoid: frozenset[str],
+    snapshot: Snapshot,
+    running_pods: RunningPods,
+) -> list[RunningPod]:
+    """The pods on those devices of some nodes that would do."""
     cluster = snapshot.cluster
     found: list[RunningPod] = []
-    for n in demand.usable[:MOST_NODES]:
+    for n in nodes:
         node = cluster.nodes[n].name
         if node in avoid:
             continue
@@ -35,7 +47,7 @@ def of_devices(
             for pod in running_pods.on(node)
             if any(grant.device in would_do for grant in pod.grants)
         ]
-    return _held_by(found, _until, cluster)
+    return found
 
 
 def of_project(project: ProjectName, running_pods: RunningPods, cluster: Cluster) -> str:

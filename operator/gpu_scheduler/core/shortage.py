@@ -151,29 +151,30 @@ def _unhealthy(demand: Demand, snapshot: Snapshot) -> str:
 
 def _lacking(demand: Demand, numbers: list[int], snapshot: Snapshot) -> str:
     """The node that lacks the fewest things, and what it lacks."""
-    _, node, lacks = min(_lacks(demand, n, snapshot) for n in numbers)
+    _, node, missing = min(lacks(demand, n, snapshot) for n in numbers)
     name = snapshot.cluster.nodes[node].name
     free = "has the GPUs free but lacks" if demand.pod_kind.devices else "is the closest but lacks"
-    return f"{name} {free} {' and '.join(lacks)}"
+    return f"{name} {free} {' and '.join(missing)}"
 
 
-def _lacks(
+def lacks(
     demand: Demand, node: int, snapshot: Snapshot
 ) -> tuple[tuple[int, int, int], int, tuple[str, ...]]:
+    """What a node lacks beside GPUs: how much, as a sort key, the node again, and in words."""
     cluster, pod_kind = snapshot.cluster, demand.pod_kind
     cpu, memory = cluster.free_cpu_milli[node], cluster.free_memory_bytes[node]
     storage = cluster.free_ephemeral_bytes[node]
-    lacks = []
+    found = []
     if cpu < pod_kind.cpu_milli:
         need = wording.cpu(pod_kind.cpu_milli)
-        lacks.append(f"CPU (needs {need}, {wording.cpu(cpu)} free)")
+        found.append(f"CPU (needs {need}, {wording.cpu(cpu)} free)")
     if memory < pod_kind.memory_bytes:
         need = wording.memory(pod_kind.memory_bytes)
-        lacks.append(f"memory (needs {need}, {wording.memory(memory)} free)")
+        found.append(f"memory (needs {need}, {wording.memory(memory)} free)")
     if storage < pod_kind.ephemeral_bytes:
         need = wording.memory(pod_kind.ephemeral_bytes)
-        lacks.append(f"ephemeral storage (needs {need}, {wording.memory(storage)} free)")
+        found.append(f"ephemeral storage (needs {need}, {wording.memory(storage)} free)")
     if cluster.free_pods[node] <= 0:
-        lacks.append(f"a pod slot (all {cluster.nodes[node].pods} are taken)")
+        found.append(f"a pod slot (all {cluster.nodes[node].pods} are taken)")
     gap = max(0, pod_kind.cpu_milli - cpu), max(0, pod_kind.memory_bytes - memory)
-    return (len(lacks), *gap), node, tuple(lacks)
+    return (len(found), *gap), node, tuple(found)

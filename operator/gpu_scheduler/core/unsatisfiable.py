@@ -74,7 +74,7 @@ def _is_one_of(models: Sequence[str], device: DeviceKind) -> bool:
 
 def _refusals(pod_kind: PodKind, nodes: Sequence[NodeInfo]) -> str:
     """How many nodes fall away for which cause."""
-    causes = Counter(_refusal(pod_kind, node) for node in nodes)
+    causes = Counter(refusal(pod_kind, node) for node in nodes)
     listed = ", ".join(
         f"{count} {cause}" for cause, count in sorted(causes.items(), key=lambda c: (-c[1], c[0]))
     )
@@ -82,7 +82,8 @@ def _refusals(pod_kind: PodKind, nodes: Sequence[NodeInfo]) -> str:
     return f"of {wording.nodes(len(nodes))}{such}: {listed}"
 
 
-def _refusal(pod_kind: PodKind, node: NodeInfo) -> str:
+def refusal(pod_kind: PodKind, node: NodeInfo) -> str:
+    """Why a pod does not accept a node, of one that it does not."""
     if not fit.selector_holds(pod_kind.where, node):
         labels = ", ".join(f"{key}={value}" for key, value in pod_kind.where.selector)
         return f"without the labels of the node selector ({labels})"

@@ -97,3 +97,11 @@ def at(epoch_seconds: float) -> str:
     return datetime.fromtimestamp(min(epoch_seconds, _MOST_SECONDS), UTC).strftime(
         "%Y-%m-%dT%H:%M:%SZ"
     )
+
+
+def span(seconds: float) -> str:
+    """'40 s', '12 min', '3 h', '2 days'."""
+    for size, unit, most in ((1, "s", 120), (60, "min", 120 * 60), (3600, "h", 48 * 3600)):
+        if seconds < most:
+            return f"{round(seconds / size)} {unit}"
+    return f"{round(seconds / 86400)} days"
