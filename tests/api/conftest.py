@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.api import account
@@ -20,6 +21,9 @@ from tests.api.tenant import Tenant
 from xdist.remote import Producer
 
 from cluster import Running, Settings, down, up
+
+if TYPE_CHECKING:
+    from tests.api.site import Site, Team
 
 CLUSTERS = Path(__file__).parents[1] / "fixtures" / "clusters"
 SERVERS = CLUSTERS / "dell-saas.yaml"
@@ -73,6 +77,24 @@ def namespace(control_plane: Running) -> Iterator[str]:
     made = Tenant(admin, f"test-{uuid.uuid4().hex[:8]}").create()
     yield made.name
     assert admin.send("DELETE", f"/api/v1/namespaces/{made.name}").ok
+
+
+@pytest.fixture(scope="module")
+def site(control_plane: Running, request: pytest.FixtureRequest) -> Iterator["Site"]:
+    """The cluster with an operator by the module's ``SETTINGS``, which tests may kill."""
+    from tests.api.site import site_on
+
+    with site_on(control_plane, request.module.SETTINGS) as made:
+        yield made
+
+
+@pytest.fixture
+def team(site: "Site") -> Iterator["Team"]:
+    """Makes tenants on the site, which go when the test is over."""
+    from tests.api.site import team_on
+
+    with team_on(site) as make:
+        yield make
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from tests.api.replica import CALM_LEASE, Replica
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Site, Team, site_on
 from tests.api.tenant import Json, Tenant, template, until
 from tests.api.test_sweep_reports import free_port, post
 
@@ -41,12 +41,6 @@ def settings() -> dict[str, str]:
 def site(control_plane: Running, settings: dict[str, str]) -> Iterator[Site]:
     with site_on(control_plane, settings) as made:
         yield made
-
-
-@pytest.fixture
-def team(site: Site) -> Iterator[Team]:
-    with team_on(site) as make:
-        yield make
 
 
 def running(tenant: Tenant, job: str, count: int = 1) -> list[Json]:

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 from tests.api.fake_nodes import NODES, node, with_nodes
 from tests.api.replica import CALM_LEASE
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Site, Team, team_on
 from tests.api.tenant import Json, Tenant, runs, template, until
 from tests.api.test_simulate import Simulator, gpujob
 
-from cluster import Running
 from gpu_scheduler.api import moved
 from gpu_scheduler.core.consolidation import REST_SECONDS
 from gpu_scheduler.core.model.request import PodUID
@@ -24,12 +23,6 @@ from gpu_scheduler.kube.times import timestamp
 SETTINGS = {**CALM_LEASE, "packing": "spread", "consolidation": "true"}
 SLOW_TO_GO = {"kwok.x-k8s.io/termination-seconds": "15"}  # until the next leader has looked
 INDEX = "batch.kubernetes.io/job-completion-index"
-
-
-@pytest.fixture(scope="module")
-def site(control_plane: Running) -> Iterator[Site]:
-    with site_on(control_plane, SETTINGS) as made:
-        yield made
 
 
 Seats = dict[int, tuple[str, str]]

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.api.replica import CALM_LEASE
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Site, Team, site_on
 from tests.api.tenant import Json, Tenant, held, runs, template, until
 
 from cluster import Running
@@ -30,12 +30,6 @@ def site(control_plane: Running) -> Iterator[Site]:
     metrics = {"admin_port": str(free_port()), "admin_host": "127.0.0.1"}
     with site_on(control_plane, {**CALM_LEASE, **metrics, "preemption": "strict"}) as made:
         yield made
-
-
-@pytest.fixture
-def team(site: Site) -> Iterator[Team]:
-    with team_on(site) as make:
-        yield make
 
 
 def preemptions(site: Site) -> dict[str, float]:

@@ -6,24 +6,11 @@ from collections.abc import Callable, Iterator
 import pytest
 from tests.api.caller import Caller
 from tests.api.fake_nodes import node, remove, with_nodes
-from tests.api.gangs import SETTINGS, bound, charged, released, wait_nodes
+from tests.api.gangs import SETTINGS as SETTINGS
+from tests.api.gangs import bound, charged, released, wait_nodes
 from tests.api.pod_watch import Pods, PodWatch, placed
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Site, Team
 from tests.api.tenant import Tenant, runs, template, until
-
-from cluster import Running
-
-
-@pytest.fixture(scope="module")
-def site(control_plane: Running) -> Iterator[Site]:
-    with site_on(control_plane, SETTINGS) as made:
-        yield made
-
-
-@pytest.fixture
-def team(site: Site) -> Iterator[Team]:
-    with team_on(site) as make:
-        yield make
 
 
 @pytest.fixture

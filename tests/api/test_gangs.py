@@ -1,17 +1,15 @@
 """Gangs on a real control plane: all pods start or none."""
 
 from collections import Counter
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from tests.api.fake_nodes import node, with_nodes
-from tests.api.gangs import SETTINGS, bound, charged
+from tests.api.gangs import SETTINGS as SETTINGS
+from tests.api.gangs import bound, charged
 from tests.api.pod_watch import Pods, PodWatch, placed
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Site, Team
 from tests.api.tenant import Json, runs, template, until
 
-from cluster import Running
 from gpu_scheduler.api.names import LABEL_JOB, RANK
 
 ZONE = {"key": "topology.kubernetes.io/zone"}
@@ -23,18 +21,6 @@ FORTY: dict[str, Any] = {
         {"name": "ps", "replicas": 3},
     ],
 }
-
-
-@pytest.fixture(scope="module")
-def site(control_plane: Running) -> Iterator[Site]:
-    with site_on(control_plane, SETTINGS) as made:
-        yield made
-
-
-@pytest.fixture
-def team(site: Site) -> Iterator[Team]:
-    with team_on(site) as make:
-        yield make
 
 
 def pods_by_job(pods: Pods) -> Counter[str]:

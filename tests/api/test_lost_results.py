@@ -1,27 +1,11 @@
 """Results ConfigMaps that somebody deletes or changes, on a real API server."""
 
-from collections.abc import Iterator
-
-import pytest
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Site, Team
 from tests.api.tenant import Tenant, until
-from tests.api.trials import RANDOM, SETTINGS, rows, says
+from tests.api.trials import RANDOM, rows, says
+from tests.api.trials import SETTINGS as SETTINGS
 
-from cluster import Running
 from gpu_scheduler.api.names import results_name
-
-
-@pytest.fixture(scope="module")
-def site(control_plane: Running) -> Iterator[Site]:
-    with site_on(control_plane, SETTINGS) as made:
-        yield made
-
-
-@pytest.fixture
-def team(site: Site) -> Iterator[Team]:
-    with team_on(site) as make:
-        yield make
-
 
 TRIALS = 14
 EMPTY = '{"v":1,"segment":0,"metrics":["loss"]}\n'

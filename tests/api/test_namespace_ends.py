@@ -1,24 +1,15 @@
 """``kubectl delete namespace`` ends, with GPUJobs in it that run, and without much ado."""
 
 import json
-from collections.abc import Iterator
 
-import pytest
 from tests.api.replica import CALM_LEASE
-from tests.api.site import Site, site_on
+from tests.api.site import Site
 from tests.api.tenant import Tenant, runs, template, until
 from tests.api.trials import RANDOM
 
-from cluster import Running
-
 GRACE_SECONDS = 6
 MORE_SECONDS = 10  # what the API server's controllers and we may take beyond that
-
-
-@pytest.fixture(scope="module")
-def site(control_plane: Running) -> Iterator[Site]:
-    with site_on(control_plane, CALM_LEASE) as made:
-        yield made
+SETTINGS = CALM_LEASE
 
 
 def slow() -> dict[str, object]:

@@ -4,15 +4,12 @@ Fake nodes play the pods: what a program saves on SIGTERM is shown on a real one
 """
 
 import time
-from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
 from tests.api.replica import CALM_LEASE
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Team
 from tests.api.tenant import Tenant, held, runs, template, until
-
-from cluster import Running
 
 GUARANTEE, PATIENCE, RUNTIME, WINDOW = 6, 2, 4, 20
 PROMISES = {
@@ -21,18 +18,7 @@ PROMISES = {
     "min_runtime_seconds": str(RUNTIME),
     "share_window_seconds": str(WINDOW),
 }
-
-
-@pytest.fixture(scope="module")
-def site(control_plane: Running) -> Iterator[Site]:
-    with site_on(control_plane, {**CALM_LEASE, **PROMISES}) as made:
-        yield made
-
-
-@pytest.fixture
-def team(site: Site) -> Iterator[Team]:
-    with team_on(site) as make:
-        yield make
+SETTINGS = {**CALM_LEASE, **PROMISES}
 
 
 def test_projects_come_to_two_one_and_one_within_the_window(team: Team) -> None:

@@ -474,7 +474,7 @@ def test_where_nothing_makes_pods_ours_they_are_told_to_be_rendered(running: Run
         running.kubectl("apply", "-f", "-", input=shown)
         try:
             answer = until(lambda: None if (a := made(admin, pod(HALF))).ok else a, "it is refused")
-            assert "gpu-scheduler render -f FILE" in answer.message
+            assert "kubectl gpu render -f FILE" in answer.message
             wanted = expected(pod(HALF))
             assert isinstance(wanted, dict) and made(admin, wanted).ok, "rendered, it is taken"
             assert made(admin, pod()).ok

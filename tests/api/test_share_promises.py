@@ -6,31 +6,17 @@ API; which way a pod went is told by the reason of its condition DisruptionTarge
 
 import json
 import time
-from collections.abc import Iterator
 
-import pytest
 from tests.api.pod_watch import Pods, PodWatch
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Site, Team
 from tests.api.tenant import Json, Tenant, until
-from tests.api.test_shares import SETTINGS, Web, wait_running, wait_told
-
-from cluster import Running
+from tests.api.test_shares import SETTINGS as SHARES
+from tests.api.test_shares import Web, wait_running, wait_told
 
 PATIENCE = 1
 ASKED_SECONDS = 45  # a budget is asked for three quarters of a minute (docs/fair-share.md)
 EVICTED, OVERRULED = "EvictionByEvictionAPI", "PreemptionByScheduler"
-
-
-@pytest.fixture(scope="module")
-def site(control_plane: Running) -> Iterator[Site]:
-    with site_on(control_plane, {**SETTINGS, "patience_seconds": str(PATIENCE)}) as made:
-        yield made
-
-
-@pytest.fixture
-def team(site: Site) -> Iterator[Team]:
-    with team_on(site) as make:
-        yield make
+SETTINGS = {**SHARES, "patience_seconds": str(PATIENCE)}
 
 
 class Departures:

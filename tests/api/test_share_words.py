@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 from tests.api.agent import NODE, Agent, wait_event
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Site, Team
 from tests.api.tenant import Json, Tenant, held, until
 from tests.api.test_shares import (
-    SETTINGS,
+    SETTINGS as SETTINGS,  # of the fixture `site`
+)
+from tests.api.test_shares import (
     Web,
     allocation,
     make_pod,
@@ -19,20 +21,6 @@ from tests.api.test_shares import (
     wait_told,
 )
 from tests.api.test_simulate import Simulator
-
-from cluster import Running
-
-
-@pytest.fixture(scope="module")
-def site(control_plane: Running) -> Iterator[Site]:
-    with site_on(control_plane, SETTINGS) as site:
-        yield site
-
-
-@pytest.fixture
-def team(site: Site) -> Iterator[Team]:
-    with team_on(site) as team:
-        yield team
 
 
 def wait_runs(tenant: Tenant, name: str) -> Json:

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 from tests.api.pod_watch import PodWatch
 from tests.api.replica import CALM_LEASE
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Site, Team
 from tests.api.tenant import Json, Tenant, until
 
-from cluster import Running
 from gpu_scheduler.api.allocation import Allocation, parse
 from gpu_scheduler.api.names import ALLOCATION, devices_annotation, memory_mib_annotation
 from gpu_scheduler.api.share_keys import Compat
@@ -30,22 +29,10 @@ GIVEN = Installation(CapImage(IMAGE), runtime_class="")
 SETTINGS = {**CALM_LEASE, "cap_image": IMAGE, "guarantee_seconds": "2"}
 
 
-@pytest.fixture(scope="module")
-def site(control_plane: Running) -> Iterator[Site]:
-    with site_on(control_plane, SETTINGS) as site:
-        yield site
-
-
-@pytest.fixture
-def team(site: Site) -> Iterator[Team]:
-    with team_on(site) as team:
-        yield team
-
-
 def template(
     gpu: str, *, controlled: bool = True, labels: Json | None = None, **notes: str
 ) -> Json:
-    """A pod template that asks, as ``gpu-scheduler render`` prints it."""
+    """A pod template that asks, as ``kubectl gpu render`` prints it."""
     keys = {f"gpu-scheduler.io/{key.replace('_', '-')}": word for key, word in notes.items()}
     meta = {"labels": labels or {}, "annotations": {"gpu-scheduler.io/gpu": gpu} | keys}
     return made_ours(meta, {}, controlled=controlled)

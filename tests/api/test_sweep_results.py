@@ -1,15 +1,12 @@
 """What trials come to, on a real control plane: results, failures, and the end of the sweep."""
 
 import json
-from collections.abc import Iterator
 
-import pytest
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Site, Team
 from tests.api.tenant import Json, template, until
 from tests.api.trials import (
     LOSS,
     RANDOM,
-    SETTINGS,
     end,
     given,
     rows,
@@ -18,21 +15,11 @@ from tests.api.trials import (
     sweep_status,
     wait_running,
 )
+from tests.api.trials import (
+    SETTINGS as SETTINGS,  # of the fixture `site`
+)
 
-from cluster import Running
 from gpu_scheduler.api.names import results_name
-
-
-@pytest.fixture(scope="module")
-def site(control_plane: Running) -> Iterator[Site]:
-    with site_on(control_plane, SETTINGS) as made:
-        yield made
-
-
-@pytest.fixture
-def team(site: Site) -> Iterator[Team]:
-    with team_on(site) as make:
-        yield make
 
 
 def test_a_pod_that_went_while_nobody_led_is_told_from_one_that_can_be_read(

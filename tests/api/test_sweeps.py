@@ -2,15 +2,12 @@
 
 import itertools
 import json
-from collections.abc import Iterator
 
-import pytest
 from tests.api.pod_watch import Pods, PodWatch
-from tests.api.site import Site, Team, site_on, team_on
+from tests.api.site import Site, Team
 from tests.api.tenant import Json, runs, template, until
 from tests.api.trials import (
     RANDOM,
-    SETTINGS,
     end,
     fail_when_suspended,
     given,
@@ -20,8 +17,10 @@ from tests.api.trials import (
     sweep_status,
     wait_running,
 )
+from tests.api.trials import (
+    SETTINGS as SETTINGS,  # of the fixture `site`
+)
 
-from cluster import Running
 from gpu_scheduler.api.names import HPARAMS
 
 LR, BATCH = [0.001, 0.01, 0.1], [32, 64, 128, 256]
@@ -31,18 +30,6 @@ GRID: Json = {
 }
 # itertools.product over the parameters in the order of their names.
 PRODUCT = [{"batch": b, "lr": lr} for b, lr in itertools.product(BATCH, LR)]
-
-
-@pytest.fixture(scope="module")
-def site(control_plane: Running) -> Iterator[Site]:
-    with site_on(control_plane, SETTINGS) as made:
-        yield made
-
-
-@pytest.fixture
-def team(site: Site) -> Iterator[Team]:
-    with team_on(site) as make:
-        yield make
 
 
 def test_a_grid_has_twelve_distinct_trials_in_the_order_of_the_product(
