@@ -25,7 +25,7 @@ from tests.perf.machine import machine
 from tests.perf.report import write_page
 
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.simulate.command import Request, simulate
+from gpu_scheduler.simulate.command import Request, replay
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = ROOT / "operator"
@@ -76,11 +76,11 @@ class Run:
         request = Request(
             nodes=TRACE / "openb_node_list_gpu_node.csv.xz",
             pods=TRACE / f"openb_pod_list_{self.variant}.csv.xz",
-            packing=self.policy,
+            packings=[self.policy],
             seed=self.seed,
             releasing=self.load,
         )
-        found = simulate(request, sys.stderr).to_json()
+        found = replay(request, sys.stderr)[self.policy].to_json()
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(found))
         return found

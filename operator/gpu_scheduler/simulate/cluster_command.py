@@ -1,25 +1,21 @@
-"""``gpu-scheduler simulate`` on a cluster: reads it, applies the what-ifs, plans, reports.
+"""``kubectl gpu simulate``: reads it, applies the what-ifs, plans, reports.
 
 Nothing is written to the cluster. Kept apart from the command line so that another program can
 call it with objects of its own.
 """
 
-import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from gpu_scheduler import __version__
 from gpu_scheduler.core.model.promises import FAIR, Promises
 from gpu_scheduler.core.packing.policy import Packing
-from gpu_scheduler.kube import config
-from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.connection import Connection
+from gpu_scheduler.kube.command_client import CommandClient
 from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.simulate import what_if
 from gpu_scheduler.simulate.cluster_cycles import plan_until_stable
-from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
+from gpu_scheduler.simulate.cluster_objects import Objects
 from gpu_scheduler.simulate.cluster_read import read
 from gpu_scheduler.simulate.cluster_report import Report, picture, report
 from gpu_scheduler.simulate.simulated_cluster import scene_of
@@ -36,7 +32,6 @@ class ClusterRequest:
         operator_namespace: where the operator runs; its own pods there are known as such.
         promises: when the operator evicts somebody.
         consolidation: whether the operator moves pods together.
-        context: of the kubeconfig; None = the current one.
     """
 
     packing: Packing = Packing.FRAGMENTATION
@@ -45,23 +40,17 @@ class ClusterRequest:
     operator_namespace: str = "gpu-scheduler"
     promises: Promises = FAIR
     consolidation: bool = False
-    context: str | None = None
 
 
-def simulate(request: ClusterRequest) -> Report:
-    """Simulate on the cluster that the kubeconfig points at.
+def simulate(request: ClusterRequest, client: CommandClient, namespace: str) -> Report:
+    """Simulate on a cluster; ``namespace`` is that of what-ifs that name none.
 
     Raises:
-        SimulationError: there is none, it may not be read, or a what-if cannot be used.
+        SimulationError: a what-if cannot be used.
+        errors.ApiError: the cluster may not be read, or does not answer.
     """
-    try:
-        connection = config.load(context=request.context, login=True)
-    except config.ConfigError as error:
-        raise SimulationError(str(error)) from None
-    objects = asyncio.run(_read(connection))
-    return simulate_objects(
-        request, objects, connection.server, connection.namespace, datetime.now(UTC)
-    )
+    server = client.connection.server
+    return simulate_objects(request, read(client), server, namespace, datetime.now(UTC))
 
 
 def simulate_objects(
@@ -84,9 +73,3 @@ def simulate_objects(
         simulated, request.packing, now, promises=request.promises, consolidation=moves
     )
     return report(simulated, outcome, server, objects, before)
-
-
-async def _read(connection: Connection) -> Objects:
-    agent = f"gpu-scheduler-simulate/{__version__}"
-    async with Client(connection, user_agent=agent, patient=False) as client:
-        return await read(client)

@@ -6,7 +6,7 @@ cluster comes to rest if nothing else happens. Why somebody waits is said as of 
 Called by ``cluster_command``.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import NamedTuple
@@ -49,7 +49,7 @@ class Outcome:
 
     ``starts``: names of pods that would start, where, and when; ``gives_way``: those that would be
     evicted, as they were, why, and when. ``cycles``: that changed something; ``seconds``: from now
-    to the last of them. ``settled`` False: it had not come to rest after ``MOST_CYCLES``.
+    to the last of them. ``settled`` False: it had not come to rest when the planning was ended.
     """
 
     starts: list[tuple[str, Assignment, Moment]] = field(default_factory=list)
@@ -68,6 +68,7 @@ def plan_until_stable(
     *,
     promises: Promises = FAIR,
     consolidation: bool = False,
+    enough: Callable[[Outcome], bool] = lambda outcome: False,
 ) -> Outcome:
     """Plan until nothing more starts and nobody gives way.
 
@@ -77,6 +78,7 @@ def plan_until_stable(
         now: RFC 3339, the time of the first cycle.
         promises: when somebody gives way.
         consolidation: pods may move, each at most once.
+        enough: asked after each cycle that changes something; True: the rest does not matter.
     """
     state, session, outcome = simulated.state, Session(packing), Outcome()
     holds: tuple[Reservation, ...] = ()
@@ -102,6 +104,8 @@ def plan_until_stable(
         if result.assignments or result.evicts:
             outcome.cycles, outcome.seconds, changed = outcome.cycles + 1, time - begin, time
             _carry_out(simulated, result, outcome, timestamp(datetime.fromtimestamp(time, UTC)))
+            if enough(outcome):
+                break
         elif result.again_at is None or not time < result.again_at <= changed + all_due_seconds:
             outcome.settled = True
             break

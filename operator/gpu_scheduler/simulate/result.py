@@ -3,12 +3,14 @@
 ``unallocatedPercent`` is 100 minus the mean of what was allocated, in percent of the cluster, over
 the arrivals at which the demand so far, of failed pods too, rounds to 100 % of it: the published
 figure. With releasing it is the mean over the counted arrivals. Lost is what was never placed, of
-the pods counted, by number and by milli-GPU.
+the pods counted, by number and by milli-GPU; by cause, if those were asked for, in percent of all
+demand.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from gpu_scheduler.simulate.causes import Cause
 from gpu_scheduler.simulate.lifetimes import COUNTED_FROM
 from gpu_scheduler.simulate.run import Step
 
@@ -23,6 +25,7 @@ class Result:
     lost_multi_gpu_percent: float  # of the demand of pods with several GPUs
     lost_demand_percent: float
     decisions_per_second: float  # of the CPU's time
+    lost_by_cause: Mapping[Cause, float] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, float | int | None]:
         """The figures by the names that scripts use, rounded."""
@@ -69,6 +72,7 @@ def _result(counted: Sequence[Step], steps: Sequence[Step], unallocated: float |
     lost = [step for step in counted if not step.placed]
     several = [step for step in counted if step.gpus > 1]
     nanoseconds = sum(step.nanoseconds for step in steps)
+    causes = {cause: _percent([s for s in lost if s.cause is cause], counted) for cause in Cause}
     return Result(
         unallocated_percent=unallocated,
         placed_pods=len(counted) - len(lost),
@@ -76,6 +80,7 @@ def _result(counted: Sequence[Step], steps: Sequence[Step], unallocated: float |
         lost_multi_gpu_percent=_percent([s for s in several if not s.placed], several),
         lost_demand_percent=_percent(lost, counted),
         decisions_per_second=len(steps) * 1e9 / nanoseconds if nanoseconds else 0.0,
+        lost_by_cause={cause: lost for cause, lost in causes.items() if lost},
     )
 
 

@@ -12,10 +12,12 @@ from time import thread_time_ns
 
 from gpu_scheduler.core.model.request import PodKind, ProjectName
 from gpu_scheduler.core.model.snapshot import Picks
+from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.core.packing.mix import mix_of
 from gpu_scheduler.core.packing.policy import Packing
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.simulate.arrivals import cluster_of
+from gpu_scheduler.simulate.causes import Cause, cause_of
 from gpu_scheduler.simulate.lifetimes import Event
 from gpu_scheduler.simulate.trace import TraceNode
 
@@ -32,6 +34,7 @@ class Step:
     placed: bool
     allocated_milli: int
     nanoseconds: int  # of CPU, for the decision
+    cause: Cause | None = None  # why it was lost, if that was asked for
 
 
 class Player:
@@ -41,12 +44,20 @@ class Player:
     """
 
     def __init__(
-        self, nodes: Sequence[TraceNode], pods: Sequence[PodKind], packing: Packing
+        self,
+        nodes: Sequence[TraceNode],
+        pods: Sequence[PodKind],
+        packing: Packing,
+        *,
+        causes: bool = False,
     ) -> None:
+        """``causes``: find out why pods are lost, which takes longer than to find that they are."""
+        self._causes = causes
         pod_kinds = Counter(pods)
         self.session = Session(packing, mix_of(pod_kinds))
         self.session.begin(cluster_of(nodes))
-        self.allocated_milli = 0
+        self.allocated_milli = self._asked_milli = 0  # by all that are there, or would be
+        self._capacity_milli = sum(node.gpus for node in nodes) * DEVICE_MILLI
         for pod_kind in pod_kinds:  # worked out before time is measured, as in a running operator
             self.session.table.best(self.session.demands.of(pod_kind))
 
@@ -62,11 +73,14 @@ class Player:
         """Pods come and go; who does not fit is lost."""
         steps = []
         there: dict[int, tuple[int, PodKind, Picks]] = {}
+        asked: dict[int, int] = {}
         for event in events:
             if event.pod_kind is None:
+                self._asked_milli -= asked.pop(event.number)
                 if event.number in there:
                     self._leave(*there.pop(event.number))
                 continue
+            asked[event.number] = event.pod_kind.nominal_milli
             step, where = self._arrive(event.time, event.pod_kind)
             steps.append(step)
             if where is not None:
@@ -77,18 +91,23 @@ class Player:
     def _arrive(self, time: float, pod_kind: PodKind) -> tuple[Step, tuple[int, Picks] | None]:
         session = self.session
         started = thread_time_ns()
-        found = session.table.best(session.demands.of(pod_kind))
+        demand = session.demands.of(pod_kind)
+        found = session.table.best(demand)
         if found is not None:
             session.snapshot.take(found[0], pod_kind, found[1].picks, EVERYBODY)
         took = thread_time_ns() - started
         milli = pod_kind.nominal_milli
-        where = None
+        self._asked_milli += milli
+        where = cause = None
         if found is not None:
             self.allocated_milli += milli
             where = (found[0], found[1].picks)
+        elif self._causes:
+            overload = self._asked_milli > self._capacity_milli
+            cause = cause_of(demand, session.snapshot, overload=overload)
         gpus = sum(request.count for request in pod_kind.devices)
         placed = where is not None
-        return Step(time, milli, gpus, placed, self.allocated_milli, took), where
+        return Step(time, milli, gpus, placed, self.allocated_milli, took, cause), where
 
     def _leave(self, node: int, pod_kind: PodKind, picks: Picks) -> None:
         self.session.snapshot.release(node, pod_kind, picks, EVERYBODY)

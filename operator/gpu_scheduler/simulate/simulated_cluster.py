@@ -15,13 +15,13 @@ import msgspec
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Node, Pod
-from gpu_scheduler.runtime.custom_resources import CustomResources
-from gpu_scheduler.runtime.reconcile import no_project
+from gpu_scheduler.runtime.custom_resources import CustomResources, gpujob_record
 from gpu_scheduler.simulate.cluster_objects import Body, Objects, SimulationError, owner_uid
 from gpu_scheduler.simulate.imagined import again, first_indexes, jobs_of, pod_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import Stage
+from gpu_scheduler.state.projects import no_project
 
 T = TypeVar("T")
 NEW, AGAIN = "new", "again"  # ends of the names of pods that do not exist
@@ -119,6 +119,20 @@ def scene_of(
         if state.waiting.has_pods(group.key) and (problem := _problem(state, group)):
             _stop(simulated, group.key, Reason.INVALID, problem)
     return simulated
+
+
+def add_gpujob(simulated: SimulatedCluster, body: Body) -> GPUJobRecord:
+    """One more GPUJob, with the Jobs and pods that it would get.
+
+    Raises:
+        SimulationError: the API server would refuse it.
+    """
+    record = gpujob_record(body, simulated.state.classes)
+    if record.complaint or record.unknown:
+        raise SimulationError(record.complaint or record.unknown)
+    simulated.state.gpujob_changed(record)
+    _look_at(simulated, record, set())
+    return record
 
 
 def _typed(bodies: Iterable[Body], type: type[T]) -> Iterator[T]:

@@ -6,6 +6,7 @@ GPUProject. A node that is taken away loses its pods, and Jobs start theirs agai
 ``cluster_command``.
 """
 
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,7 @@ def add(objects: Objects, path: Path, namespace: str, now: str) -> None:
 
     Args:
         objects: what there is so far.
-        path: YAML, one or several documents; a v1 List counts as its items.
+        path: YAML, one or several documents; a v1 List counts as its items; - is standard input.
         namespace: of objects that do not say.
         now: when they are created, RFC 3339.
 
@@ -102,7 +103,7 @@ def remove(objects: Objects, what: str, namespace: str) -> None:
 
 def _documents(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         said = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
         raise SimulationError(f"{path}: {said}") from None

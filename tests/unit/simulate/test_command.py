@@ -1,4 +1,4 @@
-"""``gpu-scheduler simulate`` as a user calls it."""
+"""``kubectl gpu replay`` as a user calls it."""
 
 import json
 import subprocess
@@ -19,6 +19,7 @@ KEYS = [
     "lostMultiGPUPercent",
     "lostDemandPercent",
     "decisionsPerSecond",
+    "lostPercentByCause",
 ]
 
 
@@ -44,12 +45,12 @@ def halves(tmp_path: Path) -> list[str]:
     return ["--nodes", str(nodes), "--pods", str(pods)]
 
 
-def simulate(*arguments: str) -> Result:
-    return CliRunner().invoke(app, ["simulate", *arguments])
+def replay(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["replay", *arguments])
 
 
 def test_json_has_the_keys_that_scripts_use(halves: list[str]):
-    result = simulate(*halves, "-o", "json", "--arrive", "1.25")
+    result = replay(*halves, "-o", "json", "--arrive", "1.25")
     assert result.exit_code == 0
     found = json.loads(result.stdout)
     assert list(found) == KEYS
@@ -58,14 +59,16 @@ def test_json_has_the_keys_that_scripts_use(halves: list[str]):
 
 
 def test_the_table_says_the_same_in_words(halves: list[str]):
-    result = simulate(*halves, "--policy", "best-fit", "--arrive", "1.25")
-    assert "unallocated GPU              0.00 %" in result.stdout
-    assert "GPU demand lost              20.00 %" in result.stdout
+    result = replay(*halves, "--policy", "best-fit", "--arrive", "1.25")
+    said = [" ".join(line.split()) for line in result.stdout.splitlines()]
+    assert said[0] == "unallocated GPU 0.00 %"
+    assert "GPU demand lost 20.00 %" in said
+    assert "more demand than GPUs, whatever the policy 20.00 %" in said
 
 
 def test_the_seed_and_the_policy_decide_the_result(trace: list[str]):
     def figures(*arguments: str) -> dict[str, float]:
-        found = json.loads(simulate(*trace, "-o", "json", *arguments).stdout)
+        found = json.loads(replay(*trace, "-o", "json", *arguments).stdout)
         del found["decisionsPerSecond"]
         return found
 
@@ -76,8 +79,30 @@ def test_the_seed_and_the_policy_decide_the_result(trace: list[str]):
     assert len(seeds) > 1
 
 
+def test_policies_stand_side_by_side(trace: list[str]):
+    result = replay(*trace, "--policy", "spread,fragmentation", "--policy", "spread")
+    head, *rows = result.stdout.splitlines()
+    assert head.split() == ["spread", "fragmentation"]
+    lost = next(row for row in rows if row.startswith("GPU demand lost"))
+    alone = [replay(*trace, "--policy", each).stdout for each in ("spread", "fragmentation")]
+    assert lost.split()[3:] == [
+        word
+        for each in alone
+        for row in each.splitlines()
+        if row.startswith("GPU demand lost")
+        for word in row.split()[3:]
+    ]
+    found = json.loads(replay(*trace, "--policy", "spread,fgd", "-o", "json").stdout)
+    assert [list(each) for each in found.values()] == [KEYS, KEYS]
+
+
+def test_json_says_why_demand_is_lost(halves: list[str]):
+    found = json.loads(replay(*halves, "-o", "json", "--arrive", "1.25").stdout)
+    assert found["lostPercentByCause"] == {"overload": 20.0}
+
+
 def test_pods_that_come_and_go(trace: list[str]):
-    result = simulate(*trace, "--releasing", "0.5", "-o", "json")
+    result = replay(*trace, "--releasing", "0.5", "-o", "json")
     found = json.loads(result.stdout)
     assert found["placedPods"] > 0
     assert found["unallocatedPercent"] > 20
@@ -86,7 +111,7 @@ def test_pods_that_come_and_go(trace: list[str]):
 @pytest.mark.parametrize("suffix", [".png", ".svg"])
 def test_a_picture_is_drawn(trace: list[str], tmp_path: Path, suffix: str):
     picture = tmp_path / f"picture{suffix}"
-    assert simulate(*trace, "--plot", str(picture)).exit_code == 0
+    assert replay(*trace, "--plot", str(picture)).exit_code == 0
     begin = picture.read_bytes()[:100]
     assert begin.startswith(b"\x89PNG" if suffix == ".png" else b"<?xml")
 
@@ -95,15 +120,16 @@ def test_a_picture_is_drawn(trace: list[str], tmp_path: Path, suffix: str):
     ("extra", "told"),
     [
         (["--policy", "worst-fit"], "--policy worst-fit: one of fragmentation, best-fit"),
-        (["-o", "yaml"], "--output yaml: table or json"),
+        (["--policy", "fgd,worst-fit"], "--policy worst-fit: one of"),
+        (["--arrive", "nan"], "--arrive nan: a number"),
         (["--plot", "/nowhere/picture.png"], "there is no folder /nowhere"),
         (["--plot", "picture.bmp"], "a picture ends with .png"),
     ],
 )
 def test_a_wrong_option_ends_with_one_line(trace: list[str], extra: list[str], told: str):
-    result = simulate(*trace, *extra)
+    result = replay(*trace, *extra)
     assert result.exit_code == 2
-    assert result.stderr.startswith("gpu-scheduler: ")
+    assert ": " in result.stderr
     assert told in result.stderr
     assert result.stderr.count("\n") == 1
 
@@ -111,10 +137,9 @@ def test_a_wrong_option_ends_with_one_line(trace: list[str], extra: list[str], t
 def test_a_bad_trace_ends_with_line_and_column(tmp_path: Path):
     nodes = nodes_file(tmp_path, "a,64000,1024,two,T4")
     pods = pods_file(tmp_path, "p,1000,1,1,500,")
-    result = simulate("--nodes", str(nodes), "--pods", str(pods))
+    result = replay("--nodes", str(nodes), "--pods", str(pods))
     assert result.exit_code == 2
-    told = f"gpu-scheduler: {nodes}: line 2, column gpu: 'two' is not a whole number\n"
-    assert result.stderr == told
+    assert result.stderr.endswith(f": {nodes}: line 2, column gpu: 'two' is not a whole number\n")
 
 
 @pytest.mark.parametrize(
@@ -126,13 +151,13 @@ def test_a_bad_trace_ends_with_line_and_column(tmp_path: Path):
 )
 def test_a_trace_without_gpus_is_refused(tmp_path: Path, node: str, pod: str, told: str):
     nodes, pods = nodes_file(tmp_path, node), pods_file(tmp_path, pod)
-    result = simulate("--nodes", str(nodes), "--pods", str(pods))
+    result = replay("--nodes", str(nodes), "--pods", str(pods))
     assert (result.exit_code, result.stderr.count("\n")) == (2, 1)
     assert told in result.stderr
 
 
 def test_the_openb_trace_of_this_repository_can_be_played():
-    result = simulate(
+    result = replay(
         "--nodes",
         str(OPENB / "openb_node_list_gpu_node.csv.xz"),
         "--pods",
@@ -147,7 +172,7 @@ def test_the_openb_trace_of_this_repository_can_be_played():
 def test_help_needs_no_numpy():
     script = (
         "import sys; from click.testing import CliRunner; from gpu_scheduler.main import app; "
-        "assert CliRunner().invoke(app, ['simulate', '--help']).exit_code == 0; "
+        "assert CliRunner().invoke(app, ['replay', '--help']).exit_code == 0; "
         "print('numpy' in sys.modules)"
     )
     source = Path(__file__).parents[3] / "operator"

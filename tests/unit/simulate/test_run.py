@@ -3,7 +3,9 @@ from random import Random
 import pytest
 from tests.unit.builders import pod_kind
 
+from gpu_scheduler.core.model.request import PodKind
 from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.simulate.causes import Cause
 from gpu_scheduler.simulate.lifetimes import Event
 from gpu_scheduler.simulate.run import Player
 from gpu_scheduler.simulate.trace import TraceNode
@@ -61,3 +63,41 @@ def test_the_same_stream_is_placed_the_same_way(packing: Packing):
     assert first == [(s.placed, s.allocated_milli) for s in two.fill(pods, nothing)]
     assert one.session.snapshot.cluster == two.session.snapshot.cluster
     assert min(one.session.snapshot.cluster.free_milli) >= 0
+
+
+@pytest.mark.parametrize(
+    ("pods", "cause"),
+    [
+        ([pod_kind(600), pod_kind(600), pod_kind(700)], Cause.FRAGMENTED),
+        ([pod_kind(500, cpu_milli=8_000), pod_kind(500, cpu_milli=8_000)], Cause.RESOURCES),
+        ([pod_kind(1000, models=("t4",))] * 3, Cause.OVERLOAD),
+        ([pod_kind(500, models=("g3",))], Cause.NEVER),
+        ([pod_kind(cpu_milli=9_000)], Cause.NEVER),
+    ],
+)
+def test_a_lost_pod_has_a_cause(pods: list[PodKind], cause: Cause):
+    player = Player(NODES[1:], pods, Packing.BEST_FIT, causes=True)
+    *before, last = player.fill(pods, nothing)
+    assert (last.placed, last.cause) == (False, cause)
+    assert {step.cause for step in before} <= {None}
+
+
+def test_gpus_of_another_model_are_no_reason_to_speak_of_fragments():
+    pods = [pod_kind(1000, count=2, models=("t4",)), pod_kind(500, models=("t4",))]
+    steps = Player(NODES, pods, Packing.BEST_FIT, causes=True).fill(pods, nothing)
+    assert [step.cause for step in steps] == [None, Cause.MODEL]
+
+
+def test_who_has_left_asks_for_nothing_any_more():
+    whole, part = pod_kind(1000, count=2), pod_kind(600)
+    events = [
+        Event(0.0, 0, whole),
+        Event(0.1, 1, whole),  # lost, and would still be there
+        Event(0.2, 0, None),
+        Event(0.3, 1, None),
+        *(Event(0.4, number, part) for number in (2, 3)),
+        Event(0.5, 4, pod_kind(700)),
+    ]
+    player = Player(NODES[1:], [whole, part, pod_kind(700)], Packing.BEST_FIT, causes=True)
+    steps = player.churn(events, nothing)
+    assert [step.cause for step in steps] == [None, Cause.OVERLOAD, None, None, Cause.FRAGMENTED]

@@ -1,6 +1,8 @@
 """What ifs on a cluster given as objects: who starts, who gives way, who waits, and bad files."""
 
+import io
 import json
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -434,3 +436,10 @@ def test_a_job_that_is_asked_about_comes_first(what: What):
 
 def test_nothing_to_do_is_said(what: What):
     assert "Nothing waits." in table(what(cluster()))
+
+
+def test_what_is_added_may_come_from_standard_input(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "stdin", io.StringIO(yaml.safe_dump(gpujob("piped"))))
+    request = ClusterRequest(add=[Path("-")])
+    found = simulate_objects(request, cluster(), "https://x", "team-a", NOW).to_json()
+    assert [start["job"] for start in found["starts"]] == ["team-a/piped"]

@@ -1,9 +1,10 @@
-"""``gpu-scheduler simulate --workload`` as a user calls it."""
+"""``kubectl gpu compare`` as a user calls it; and what ``simulate`` refuses without a cluster."""
 
 import json
 from pathlib import Path
 
 import pytest
+from click import Context
 from click.testing import CliRunner, Result
 
 from gpu_scheduler.main import app
@@ -19,8 +20,8 @@ seconds: 1000
 """
 
 
-def simulate(*arguments: object) -> Result:
-    return CliRunner().invoke(app, ["simulate", *map(str, arguments)])
+def compare(*arguments: object) -> Result:
+    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -31,7 +32,7 @@ def small(tmp_path: Path) -> Path:
 
 
 def test_rules_stand_side_by_side(small: Path):
-    result = simulate("--workload", small, "--preemption", "fair,strict", "--preemption", "never")
+    result = compare(small, "--preemption", "fair,strict", "--preemption", "never")
     assert result.exit_code == 0
     head, *rows = result.stdout.splitlines()
     assert head.split() == ["fair", "strict", "never"]
@@ -40,7 +41,7 @@ def test_rules_stand_side_by_side(small: Path):
 
 
 def test_json_has_the_keys_that_scripts_use(small: Path):
-    found = json.loads(simulate("--workload", small, "-o", "json").stdout)
+    found = json.loads(compare(small, "-o", "json").stdout)
     assert list(found) == ["fair", "strict"]
     assert found["fair"]["guaranteeDelaySeconds"]["max"] == 62.0
     assert found["strict"]["evictions"] == {"reclaim": 1}
@@ -48,47 +49,36 @@ def test_json_has_the_keys_that_scripts_use(small: Path):
 
 def test_the_seconds_of_promises_can_be_tried(small: Path):
     options = ("--preemption", "fair", "--guarantee-seconds", 10, "-o", "json")
-    found = json.loads(simulate("--workload", small, *options).stdout)
+    found = json.loads(compare(small, *options).stdout)
     assert found["fair"]["guaranteeDelaySeconds"]["max"] == 12.0
 
 
 def test_the_example_can_be_played():
-    assert simulate("--workload", EXAMPLE).exit_code == 0
+    assert compare(EXAMPLE).exit_code == 0
 
 
 def test_a_picture_is_drawn(small: Path, tmp_path: Path):
     pytest.importorskip("matplotlib")
     picture = tmp_path / "out.svg"
-    assert simulate("--workload", small, "--plot", picture).exit_code == 0
+    assert compare(small, "--plot", picture).exit_code == 0
     assert "<svg" in picture.read_text()
 
 
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (["--workload", "nothing"], "--workload nothing: one of random, day, sweep, trace"),
-        (["--workload", "random", "--preemption", "kind"], "--preemption kind: one of fair"),
-        (["--workload", "random", "--arrive", "1"], "--arrive: is not for a workload"),
-        (["--workload", "random", "--context", "x"], "--context: is not for a workload"),
-        (["--workload", "random", "--nodes", "x.csv"], "--nodes: is for --workload trace"),
-        (["--workload", "trace"], "--workload trace: give --nodes and --pods too"),
-        (["--workload", "day", "--checkpoint-seconds", "9"], "--checkpoint-seconds: is for"),
-        (
-            ["--workload", "day", "--preemption", "strict", "--patience-seconds", "1"],
-            "is for --pre",
-        ),
-        (["--load", "1"], "--load: is for a workload: give --workload too"),
-        (["--preemption", "fair,strict"], "--preemption fair,strict: on a cluster one of them"),
-        (["--preemption", "kind"], "--preemption kind: one of fair"),
-        (
-            ["--nodes", "n.csv", "--pods", "p.csv", "--patience-seconds", "1"],
-            "is for a workload or",
-        ),
-        (["--workload", "gone.yaml"], "gone.yaml: No such file"),
+        (["nothing"], "nothing: one of random, day, sweep, trace"),
+        (["random", "--preemption", "kind"], "--preemption kind: one of fair"),
+        (["random", "--nodes", "x.csv"], "--nodes: is for the workload trace"),
+        (["trace"], "trace: give --nodes and --pods too"),
+        (["day", "--checkpoint-seconds", "9"], "--checkpoint-seconds: is for the workload random"),
+        (["day", "--preemption", "strict", "--patience-seconds", "1"], "is for --pre"),
+        (["random", "--load", "nan"], "--load nan: a number"),
+        (["gone.yaml"], "gone.yaml: No such file"),
     ],
 )
 def test_what_cannot_be_is_refused_with_the_option(options: list[str], says: str):
-    result = simulate(*options)
+    result = compare(*options)
     assert result.exit_code == 2
     assert says in result.stderr
     assert result.stderr.count("\n") == 1
@@ -112,7 +102,37 @@ def test_what_cannot_be_is_refused_with_the_option(options: list[str], says: str
 def test_a_file_that_cannot_be_used_says_where(tmp_path: Path, old: str, new: str, says: str):
     path = tmp_path / "work.yaml"
     path.write_text(WORK.replace(old, new))
-    result = simulate("--workload", path)
+    result = compare(path)
     assert result.exit_code == 2
     assert f"{path}: " in result.stderr
     assert says in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--preemption", "fair,strict"], "--preemption fair,strict: on a cluster one of them"),
+        (["--preemption", "kind"], "--preemption kind: one of fair"),
+        (["--preemption", "strict", "--patience-seconds", "1"], "is for --preemption fair"),
+        (["--policy", "worst-fit"], "--policy worst-fit: one of fragmentation"),
+    ],
+)
+def test_simulate_refuses_before_it_asks_a_cluster(options: list[str], says: str):
+    result = CliRunner(env={"KUBECONFIG": "/nowhere"}).invoke(app, ["simulate", *options])
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", ["simulate", "replay", "compare"])
+def test_no_option_of_one_is_an_option_of_another_subject(name: str):
+    only = {
+        "simulate": {"--filename", "--remove", "--context", "--consolidation"},
+        "replay": {"--arrive", "--releasing"},
+        "compare": {"--load", "--hours", "--checkpoint-seconds"},
+    }
+    command = app.get_command(Context(app), name)
+    assert command is not None
+    options = {option for each in command.params for option in each.opts}
+    assert only[name] <= options
+    assert not options & {option for other in only if other != name for option in only[other]}

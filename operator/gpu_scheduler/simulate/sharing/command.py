@@ -1,6 +1,6 @@
-"""``gpu-scheduler simulate --workload``: plays work of several projects, by one or several rules.
+"""``kubectl gpu compare``: plays work of several projects, by one or several rules.
 
-Everything it writes goes to the streams that it is given. Called by ``arguments``.
+Everything it writes goes to the streams that it is given. Called by ``cli.compare``.
 """
 
 import json
@@ -57,7 +57,7 @@ def workload_of(request: Request) -> Workload:
         return workloads.sweep_work(seed, load, hours=hours)
     if request.workload == "trace":
         if request.nodes is None or request.pods is None:
-            raise ValueError("--workload trace: give --nodes and --pods too")
+            raise ValueError("trace: give --nodes and --pods too")
         machines, pods = read_nodes(request.nodes), read_pods(request.pods)
         if not any(node.gpus for node in machines) or not any(pod.devices for pod in pods):
             raise ValueError(f"{request.nodes}, {request.pods}: nobody has or wants a GPU")
@@ -65,7 +65,7 @@ def workload_of(request: Request) -> Workload:
     path = Path(request.workload)
     if path.suffix not in (".yaml", ".yml"):
         names = ", ".join(NAMES)
-        raise ValueError(f"--workload {request.workload}: one of {names}, or a .yaml file")
+        raise ValueError(f"{request.workload}: one of {names}, or a .yaml file")
     return read(path)
 
 

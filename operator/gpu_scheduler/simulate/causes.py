@@ -1,0 +1,50 @@
+"""Why an arriving pod found no place, at that moment.
+
+While everybody there, the lost ones too, asks for more GPUs than there are, somebody must be lost
+whatever the policy does. Otherwise it is the planner's own verdict: a pod that waits would be told
+the same words, see docs/states.md. Called by ``run``.
+"""
+
+from enum import StrEnum
+
+from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.demand import Demand
+from gpu_scheduler.core.model.snapshot import Snapshot
+from gpu_scheduler.core.shortage import shortage
+
+
+class Cause(StrEnum):
+    """What was missing; the values are keys of JSON."""
+
+    FRAGMENTED = "fragmented"
+    RESOURCES = "resources"
+    MODEL = "model"
+    NEVER = "never"
+    OVERLOAD = "overload"
+
+
+IN_WORDS = {
+    Cause.FRAGMENTED: "enough GPU free in sum, nowhere in one piece",
+    Cause.RESOURCES: "GPU free, no CPU or memory beside it",
+    Cause.MODEL: "too few GPUs of the model free",
+    Cause.NEVER: "no node could ever hold it",
+    Cause.OVERLOAD: "more demand than GPUs, whatever the policy",
+}
+
+
+def cause_of(demand: Demand, snapshot: Snapshot, *, overload: bool) -> Cause:
+    """Why a pod that fits nowhere now does not.
+
+    Args:
+        demand: of the pod.
+        snapshot: the cluster without it.
+        overload: everybody there, and this pod, asks for more GPUs than there are.
+    """
+    if not demand.could:
+        return Cause.NEVER
+    if overload and demand.pod_kind.devices:
+        return Cause.OVERLOAD
+    reason, _ = shortage(demand, frozenset(), snapshot)
+    if reason is Reason.FRAGMENTED:
+        return Cause.FRAGMENTED
+    return Cause.RESOURCES if reason is Reason.WAITING_FOR_RESOURCES else Cause.MODEL

@@ -1,0 +1,72 @@
+"""By which rules the operator of a cluster plans, as far as its Deployment shows them.
+
+They are in the container's environment, as the chart writes it. Whoever may not read that, or has
+installed the operator in another way, gets the defaults. Called by ``cli.why`` and ``cli.fit``.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_scheduler.core.model.promises import FAIR, Promises
+from gpu_scheduler.core.packing.policy import Packing
+from gpu_scheduler.core.plan import RESERVE_AFTER_SECONDS
+from gpu_scheduler.environment import SettingsError
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.command_client import CommandClient
+from gpu_scheduler.runtime import settings
+
+OPERATOR_NAMESPACE = "gpu-scheduler"
+_PATH = f"/apis/apps/v1/namespaces/{OPERATOR_NAMESPACE}/deployments"
+_SELECTOR = "app.kubernetes.io/name=gpu-scheduler"
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What of an operator's settings decides about plans."""
+
+    promises: Promises = FAIR
+    packing: Packing = Packing.FRAGMENTATION
+    consolidation: bool = False
+    reserve_after_seconds: float = RESERVE_AFTER_SECONDS
+
+
+DEFAULT = Rules()
+
+
+def rules_of(client: CommandClient) -> Rules:
+    """The rules of a cluster's operator; the defaults where they cannot be read."""
+    try:
+        found = next(iter(client.items(_PATH, _SELECTOR)), None)
+    except errors.ApiError:
+        return DEFAULT
+    return DEFAULT if found is None else from_deployment(found)
+
+
+def from_deployment(body: Mapping[str, Any]) -> Rules:
+    """The rules of an operator, out of its Deployment."""
+    try:
+        said = settings.load(dict(_environment(body)))
+    except SettingsError:  # of another version
+        return DEFAULT
+    return Rules(
+        said.promises,
+        Packing(said.packing),
+        said.consolidation,
+        said.reservation_after_seconds,
+    )
+
+
+_ASKED = (
+    *("PREEMPTION", "GUARANTEE_SECONDS", "PATIENCE_SECONDS", "MIN_RUNTIME_SECONDS"),
+    *("SHARE_WINDOW_SECONDS", "PACKING", "CONSOLIDATION", "RESERVATION_AFTER_SECONDS"),
+)
+
+
+def _environment(body: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    template = (body.get("spec") or {}).get("template") or {}
+    for container in (template.get("spec") or {}).get("containers") or ():
+        for each in container.get("env") or ():
+            name, value = each.get("name"), each.get("value")
+            if isinstance(value, str) and name in {settings.PREFIX + key for key in _ASKED}:
+                yield name, value

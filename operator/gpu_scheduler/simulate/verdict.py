@@ -1,0 +1,267 @@
+"""What the operator, or the kubelet, has said of a job or a pod: the headline of ``why``.
+
+Reason and message are theirs, word for word; nothing is judged here. Bodies are plain JSON, of
+which any field may be missing. Pure. Called by ``explanation``.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from gpu_scheduler.api import allocation, states
+from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, LABEL_SHARE, SCHEDULER_NAME
+from gpu_scheduler.api.states import Group
+from gpu_scheduler.core.model.units import gpu_from_milli
+
+Body = Mapping[str, Any]
+Json = dict[str, Any]
+
+ENDED = ("Succeeded", "Failed")
+_PLANNED = (Group.WAITS, Group.MAKING, Group.GAVE_BACK)
+_UNTOLD = (
+    "nothing has been said of it yet: it is new, or no operator runs; kubectl gpu check tells which"
+)
+_NOT_OURS = "it asks for no share of a GPU, and is not placed by the GPU scheduler"
+
+
+def next_pod(pods: Iterable[Body]) -> Body | None:
+    """The first that waits, or else the first that has a node and does not run; None: all run."""
+    live = [pod for pod in pods if not _is_over(pod)]
+    waits = (pod for pod in live if not node_of(pod))
+    starts = (pod for pod in live if _status(pod).get("phase") != "Running")
+    return next(waits, None) or next(starts, None)
+
+
+def node_of(pod: Body) -> str:
+    """Where a pod is; empty while it waits."""
+    return str(_dict(pod, "spec").get("nodeName") or "")
+
+
+def of_job(job: Body, pods: Sequence[Body]) -> Json:
+    """What is said of a GPUJob, in its status."""
+    status = _status(job)
+    phase, reason = _text(status, "phase"), _text(status, "reason")
+    running = [pod for pod in pods if _status(pod).get("phase") == "Running" and not _is_over(pod)]
+    if phase in ENDED:
+        since = _condition(job, "Complete" if phase == "Succeeded" else "Failed").get(
+            "lastTransitionTime", ""
+        )
+    elif phase == "Running":
+        since = min((str(_status(pod).get("startTime") or "") for pod in running), default="")
+    else:
+        since = _dict(job, "metadata").get("creationTimestamp") or ""
+    position = status.get("queuePosition")
+    return _verdict(
+        phase,
+        reason,
+        _text(status, "message"),
+        since=str(since),
+        position=position if isinstance(position, int) else None,
+        holds=_text(status, "allocatedGPU") or None,
+        places=_places(running),
+        helps=_helps(phase, reason, _dict(job, "metadata").get("name", "")),
+        note="" if status else _UNTOLD,
+    )
+
+
+def of_pod(pod: Body, job: Body | None = None) -> Json:
+    """What is said of a pod, in its conditions; of one of a GPUJob else what is said of that."""
+    status, name = _status(pod), str(_dict(pod, "metadata").get("name", ""))
+    phase = _text(status, "phase")
+    reason, message, note, position = "", "", "", None
+    since = _dict(pod, "metadata").get("creationTimestamp") or ""
+    if phase in ENDED:
+        reason, message = _end(status)
+        since = ""
+    elif phase == "Running":
+        since = status.get("startTime") or since
+    elif node_of(pod):
+        reason, message = _stuck(status)
+    else:
+        reason, message = _said(_condition(pod, "PodScheduled"))
+        if not reason and job is not None:
+            known = of_job(job, ())
+            reason, message, position = known["reason"], known["message"], known["queuePosition"]
+        note = "" if reason else _UNTOLD
+    if not is_ours(pod):
+        note = _NOT_OURS
+    places = _places([pod]) if node_of(pod) and phase not in ENDED else []
+    return _verdict(
+        phase,
+        reason,
+        message,
+        since=str(since),
+        position=position,
+        holds=_sum(places),
+        places=places,
+        helps=_pod_helps(phase, reason, name),
+        note=note,
+    )
+
+
+def of_all(pods: Sequence[Body]) -> Json:
+    """What is said of a workload's pods, none of which waits."""
+    live = [pod for pod in pods if not _is_over(pod)]
+    if not live:
+        return of_pod(pods[-1])
+    places = _places(live)
+    starts = [str(_status(pod).get("startTime") or "") for pod in live]
+    return _verdict(
+        "Running",
+        "",
+        "",
+        since=min(starts),
+        holds=_sum(places),
+        places=places,
+        note="" if any(map(is_ours, live)) else _NOT_OURS,
+    )
+
+
+def is_ours(pod: Body) -> bool:
+    """Whether the operator has a part in a pod."""
+    meta, spec = _dict(pod, "metadata"), _dict(pod, "spec")
+    gates = spec.get("schedulingGates") or ()
+    labels = _dict(meta, "labels")
+    return (
+        spec.get("schedulerName") == SCHEDULER_NAME
+        or bool(labels.keys() & {LABEL_JOB, LABEL_SHARE})
+        or any(gate.get("name") == GATE for gate in gates)
+        or ALLOCATION in _dict(meta, "annotations")
+    )
+
+
+def is_planned(verdict: Json) -> bool:
+    """Whether it waits for something that a plan can tell of."""
+    if verdict["phase"] in (*ENDED, "Suspended"):
+        return False
+    state = states.of(verdict["reason"])
+    if state is None:
+        return bool(verdict["phase"] != "Running")
+    return state.group in _PLANNED
+
+
+def _verdict(
+    phase: str,
+    reason: str,
+    message: str,
+    *,
+    since: str = "",
+    position: int | None = None,
+    holds: str | None = None,
+    places: Sequence[Json] = (),
+    helps: str = "",
+    note: str = "",
+) -> Json:
+    state = states.of(reason)
+    return {
+        "phase": phase,
+        "reason": reason,
+        "message": message,
+        "since": since or None,
+        "queuePosition": position,
+        "holdsGPU": holds,
+        "places": list(places),
+        "movedOnBy": state.mover if state is not None and phase not in ENDED else None,
+        "helps": helps or None,
+        "note": note or None,
+    }
+
+
+def _said(condition: Body) -> tuple[str, str]:
+    """Reason and message of a pod that waits; ours begin with the word for the reason."""
+    if condition.get("status") != "False":
+        return "", ""
+    message = str(condition.get("message") or "")
+    word, colon, rest = message.partition(": ")
+    if colon and states.of(word) is not None:
+        return word, rest
+    return str(condition.get("reason") or ""), message
+
+
+def _stuck(status: Body) -> tuple[str, str]:
+    """What the kubelet says of the first container that does not start."""
+    for kind in ("initContainerStatuses", "containerStatuses"):
+        for container in status.get(kind) or ():
+            waits = _dict(_dict(container, "state"), "waiting")
+            if waits.get("reason") not in (None, "", "PodInitializing"):
+                return str(waits["reason"]), str(waits.get("message") or "")
+    return "Starting", ""
+
+
+def _end(status: Body) -> tuple[str, str]:
+    if status.get("phase") == "Succeeded" or status.get("reason"):
+        return _text(status, "reason"), _text(status, "message")
+    for container in status.get("containerStatuses") or ():
+        ended = _dict(_dict(container, "state"), "terminated")
+        if ended.get("exitCode"):
+            said = f"container {container.get('name')} ended with exit code {ended['exitCode']}"
+            return str(ended.get("reason") or ""), said
+    return "", ""
+
+
+def _helps(phase: str, reason: str, name: str) -> str:
+    if phase == "Failed":
+        return f"kubectl gpu logs {name} shows its output, kubectl gpu retry {name} runs it again"
+    if phase == "Suspended":
+        return f"kubectl gpu resume {name} lets it go on"
+    if states.cannot_start(reason):
+        return f"kubectl gpu describe {name} shows its pods and Events"
+    return ""
+
+
+def _pod_helps(phase: str, reason: str, name: str) -> str:
+    if phase == "Failed":
+        return f"kubectl gpu logs {name} shows its output"
+    return f"kubectl describe pod {name} shows its Events" if reason == "Starting" else ""
+
+
+def _places(pods: Iterable[Body]) -> list[Json]:
+    """Where pods are, and what they hold there."""
+    found = []
+    for pod in pods:
+        text = _dict(_dict(pod, "metadata"), "annotations").get(ALLOCATION)
+        try:
+            grants = allocation.parse(text).grants if isinstance(text, str) else ()
+        except allocation.BadAllocationError:
+            grants = ()
+        found.append(
+            {
+                "pod": str(_dict(pod, "metadata").get("name", "")),
+                "node": node_of(pod),
+                "gpu": gpu_from_milli(sum(grant.milli for grant in grants)),
+                "memoryMiB": sum(grant.mib for grant in grants),
+                "devices": list(dict.fromkeys(grant.device for grant in grants)),
+            }
+        )
+    return found
+
+
+def _sum(places: Sequence[Json]) -> str | None:
+    if not places:
+        return None
+    from gpu_scheduler.core.model.units import milli_from_gpu
+
+    return gpu_from_milli(sum(milli_from_gpu(place["gpu"]) for place in places))
+
+
+def _is_over(pod: Body) -> bool:
+    going = bool(_dict(pod, "metadata").get("deletionTimestamp"))
+    return going or _status(pod).get("phase") in ENDED
+
+
+def _condition(body: Body, type: str) -> Body:
+    found = (c for c in _status(body).get("conditions") or () if isinstance(c, Mapping))
+    return next((each for each in found if each.get("type") == type), {})
+
+
+def _status(body: Body) -> Body:
+    return _dict(body, "status")
+
+
+def _dict(body: Body, key: str) -> Body:
+    found = body.get(key)
+    return found if isinstance(found, Mapping) else {}
+
+
+def _text(body: Body, key: str) -> str:
+    found = body.get(key)
+    return found if isinstance(found, str) else ""
