@@ -101,9 +101,9 @@ def test_the_token_that_a_program_prints_is_taken_by_the_server(files: str) -> N
             check=False,
             timeout=60,
         )
-        assert done.returncode == 2
+        assert done.returncode == 1
         return done.stderr
 
-    assert "there is no GPUJob nothing in namespace ns-program" in run()
-    assert "there is no GPUJob nothing in namespace ns-plain" in run("--context", "plain")
+    assert 'gpujobs.gpu-scheduler.io "nothing" not found' in run()
+    assert 'gpujobs.gpu-scheduler.io "nothing" not found' in run("--context", "plain")
     assert "there are: plain, program" in run("--context", "nowhere")

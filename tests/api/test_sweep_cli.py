@@ -1,4 +1,4 @@
-"""``gpu-scheduler sweep`` on a real API server: the GPUJob and its results, page by page."""
+"""``kubectl gpu sweep`` on a real API server: the GPUJob and its results, page by page."""
 
 import json
 import os
@@ -107,17 +107,17 @@ def test_a_picture_of_it(cli, tmp_path):
     [
         ("young", "has no results yet"),
         ("plain", "has no spec.sweep"),
-        ("nobody", f"there is no GPUJob nobody in namespace {NAMESPACE}"),
+        ("nobody", 'gpujobs.gpu-scheduler.io "nobody" not found'),
     ],
 )
 def test_what_has_nothing_to_show_says_so_in_one_line(cli, name, says):
     done = cli("best", name, "-n", NAMESPACE)
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.returncode, done.stdout) == (1, "")
     assert says in done.stderr
     assert done.stderr.count("\n") == 1
 
 
 def test_without_a_cluster_it_says_so(cli):
     done = cli("best", "search", kubeconfig="/nowhere/config")
-    assert done.returncode == 2
+    assert done.returncode == 1
     assert "KUBECONFIG=/nowhere/config: no such file" in done.stderr

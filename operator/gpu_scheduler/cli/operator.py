@@ -1,7 +1,5 @@
 """``gpu-scheduler operator``."""
 
-import gc
-
 import click
 
 from gpu_scheduler.cli.starting import configured, json_logs
@@ -18,6 +16,4 @@ def command(context: click.Context, json_logs: bool) -> None:
     from gpu_scheduler.runtime.settings import load
 
     settings, connection = configured(load, json_lines=json_logs)
-    # A full collection over a large state would stop the loop for most of a second.
-    gc.set_threshold(50_000, 20, 100)
     context.exit(uvloop.run(run(settings, connection)))

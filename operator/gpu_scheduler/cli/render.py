@@ -1,4 +1,4 @@
-"""``gpu-scheduler render``."""
+"""``kubectl gpu render``."""
 
 import click
 

@@ -4,18 +4,59 @@ import click
 
 from gpu_scheduler.cli.lazy import LazyGroup, Place
 
+_WORK, _LOOK, _TRY, _KEEP, _SERVE = (
+    "Work",
+    "Look",
+    "Ask the planner; nothing is changed",
+    "Own a cluster",
+    "Run by the chart",
+)
+
+
+def _place(name: str, help: str, section: str, command: str = "command") -> Place:
+    return Place(f"gpu_scheduler.cli.{name}", help, section, command)
+
+
 _COMMANDS = {
-    "render": Place(
-        "gpu_scheduler.cli.render", "Make pods that ask for a share of a GPU ours; sends nothing."
-    ),
-    "simulate": Place("gpu_scheduler.cli.simulate", "Try what the planner would do."),
-    "sweep": Place("gpu_scheduler.cli.sweep", "Look at hyperparameter searches."),
-    "operator": Place("gpu_scheduler.cli.operator", "Run a replica of the operator."),
-    "agent": Place("gpu_scheduler.cli.agent", "Run this node's agent."),
-    "version": Place("gpu_scheduler.cli.version", "Print the version."),
+    "submit": _place("submit", "Create a GPUJob, or print it.", _WORK),
+    "suspend": _place("changes", "Stop a job, and keep it.", _WORK, "suspend"),
+    "resume": _place("changes", "Let a suspended job go on.", _WORK, "resume"),
+    "retry": _place("changes", "Run a job that has ended once more.", _WORK, "retry"),
+    "delete": _place("changes", "Delete jobs and what they run.", _WORK, "delete"),
+    "logs": _place("pods", "What a job's pod has printed.", _WORK, "logs"),
+    "exec": _place("pods", "Run a program in a job's pod.", _WORK, "exec_"),
+    "bash": _place("pods", "A shell in a job's pod.", _WORK, "bash"),
+    "port-forward": _place("pods", "A port of a job's pod on this machine.", _WORK, "port_forward"),
+    "sweep": _place("sweep", "Look at hyperparameter searches.", _WORK),
+    "list": _place("listing", "Jobs and pods that use GPUs or wait for some.", _LOOK),
+    "why": _place("why", "Why something waits, and when it may start.", _LOOK),
+    "describe": _place("describe", "All about one job.", _LOOK),
+    "top": _place("top", "Who holds the GPUs: by device, node, job or project.", _LOOK),
+    "report": _place("series", "What a job took and used.", _LOOK, "report"),
+    "advise": _place("series", "What a job could do better.", _LOOK, "advise"),
+    "projects": _place("projects", "Quotas, and what of them is in use.", _LOOK, "projects"),
+    "fit": _place("fit", "How many pods of a size would start now, and where.", _TRY),
+    "simulate": _place("simulate", "What if: on this cluster.", _TRY),
+    "replay": _place("replay", "Play a trace: how much GPU stays unused.", _TRY),
+    "compare": _place("compare", "Play work of several projects by several rules.", _TRY),
+    "render": _place("render", "Make pods that ask for a share of a GPU ours.", _TRY),
+    "check": _place("check", "What the installation lacks, and what mends it.", _KEEP),
+    "project": _place("projects", "Create a project, or show all about one.", _KEEP, "project"),
+    "idle": _place("series", "GPUs that are held and not used.", _KEEP, "idle"),
+    "usage": _place("series", "GPU-hours by project, user or job.", _KEEP, "usage"),
+    "version": _place("version", "Print the version.", _KEEP),
+    "completion": _place("completion", "Completion for a shell.", _KEEP),
+    "operator": _place("operator", "Run a replica of the operator.", _SERVE),
+    "agent": _place("agent", "Run this node's agent.", _SERVE),
 }
 
 
-@click.group(cls=LazyGroup, places=_COMMANDS)
+@click.group(
+    "gpu-scheduler",
+    cls=LazyGroup,
+    places=_COMMANDS,
+    aliases={"ls": "list"},
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
 def app() -> None:
-    """A fractional GPU scheduler for Kubernetes."""
+    """Shares of GPUs on Kubernetes: submit work, and ask why it waits and who holds the GPUs."""

@@ -1,29 +1,41 @@
-"""The commands below ``gpu-scheduler sweep``. What they need is imported when they run."""
+"""The commands below ``kubectl gpu sweep``. What they need is imported when they run."""
 
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING
 
 import click
 
-from gpu_scheduler.cli.ending import one_line
+from gpu_scheduler.cli.ending import Failed, one_line
+from gpu_scheduler.cli.shown import Sheet, output_option, print_sheet, print_value, say
+from gpu_scheduler.cli.where import Where, of_cluster
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_output = click.option(
-    "--output", "-o", default="table", show_default=True, help="table, csv or json."
-)
+if TYPE_CHECKING:
+    from gpu_scheduler.sweeps.commands.record import Record
+    from gpu_scheduler.sweeps.commands.sheet import Sheet as Trials
 
 
-def _of_job(command: F) -> F:
-    """A GPUJob of the cluster that kubectl points at."""
-    for add in (
-        click.option("--context", help="Of the kubeconfig; default: its current one."),
-        click.option("--namespace", "-n", help="Default: that of the kubeconfig."),
-        click.argument("job"),
-    ):
-        command = add(command)
-    return command
+@contextmanager
+def _record(where: Where, job: str) -> "Iterator[Record]":
+    """A sweep and its results; a sweep without any is no mistake of who typed the command."""
+    from gpu_scheduler.sweeps.commands import cluster as read
+    from gpu_scheduler.sweeps.commands.manifest import ManifestError
+    from gpu_scheduler.sweeps.commands.record import NoResultsError
+
+    try:
+        with where.cluster() as cluster:
+            found = read.fetch(cluster.client, cluster.namespace, job)
+        yield found
+    except (ManifestError, NoResultsError) as error:
+        raise Failed(str(error)) from None
+
+
+def _print(sheet: "Trials", output: str) -> None:
+    if output != "table":
+        return click.echo(sheet.render(output))  # for a program: as it is
+    heading, *rows = sheet.texts()
+    return print_sheet(Sheet(heading, list(rows)))
 
 
 @click.group("sweep", no_args_is_help=True)
@@ -41,6 +53,7 @@ def command() -> None:
     help="YAML file with the GPUJob.",
 )
 @click.option(
+    "--first",
     "-n",
     "first",
     type=click.IntRange(min=1),
@@ -48,57 +61,83 @@ def command() -> None:
     show_default=True,
     help="How many trials to show.",
 )
-@_output
+@output_option("table", "csv", "json")
 def preview(file: Path, first: int, output: str) -> None:
     """Show the parameters of the first trials; needs no cluster."""
-    from gpu_scheduler.sweeps.commands import manifest
-    from gpu_scheduler.sweeps.commands.preview import footer
-    from gpu_scheduler.sweeps.commands.preview import preview as sheet_of
-
     with one_line():
+        from gpu_scheduler.sweeps.commands import manifest
+        from gpu_scheduler.sweeps.commands.preview import footer
+        from gpu_scheduler.sweeps.commands.preview import preview as sheet_of
+
         found = manifest.load(file)
-        text = sheet_of(found, first).render(output)
-        click.echo(f"{text}\n\n{footer(found, first)}" if output == "table" else text)
+        _print(sheet_of(found, first), output)
+        if output == "table":
+            say(f"\n{footer(found, first)}")
 
 
 @command.command()
-@_of_job
-@_output
-def trials(job: str, namespace: str | None, context: str | None, output: str) -> None:
-    """Show all trials that have ended: state, results and parameters."""
-    from gpu_scheduler.sweeps.commands import cluster
-
-    with one_line():
-        click.echo(cluster.fetch(job, namespace, context).trials().render(output))
+@click.argument("job")
+@click.option("--sort-by", metavar="COLUMN", help="Such as val_loss; numbers by their size.")
+@output_option("table", "csv", "json")
+@of_cluster
+def trials(where: Where, job: str, sort_by: str | None, output: str) -> None:
+    """Show all trials that have started or ended: state, results and parameters."""
+    with _record(where, job) as record:
+        sheet = record.trials()
+        _print(sheet.sorted_by(sort_by) if sort_by else sheet, output)
 
 
 @command.command()
-@_of_job
-@_output
-def best(job: str, namespace: str | None, context: str | None, output: str) -> None:
+@click.argument("job")
+@output_option("table", "csv", "json")
+@of_cluster
+def best(where: Where, job: str, output: str) -> None:
     """Show the best trial and its parameters."""
-    from gpu_scheduler.sweeps.commands import cluster
-
-    with one_line():
-        click.echo(cluster.fetch(job, namespace, context).best(output))
+    with _record(where, job) as record:
+        sheet = record.best()
+        if output == "json":
+            print_value(sheet.objects()[0], output)
+        else:
+            _print(sheet, output)
 
 
 @command.command()
-@_of_job
+@click.argument("job")
+@click.option("--output-file", type=click.Path(path_type=Path), help="Else standard output.")
+@output_option("csv", "json")
+@of_cluster
+def export(where: Where, job: str, output_file: Path | None, output: str) -> None:
+    """Write all trials with all digits, for another program."""
+    if output_file is not None and not output_file.parent.is_dir():
+        raise ValueError(f"--output-file {output_file}: there is no folder {output_file.parent}")
+    with _record(where, job) as record:
+        text = record.trials().render(output) + "\n"
+    if output_file is None:
+        return click.echo(text, nl=False)
+    try:
+        output_file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ValueError(f"--output-file {output_file}: {error.strerror or error}") from None
+    return say(output_file)
+
+
+@command.command()
+@click.argument("job")
 @click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path),
     help="JOB.png, or another .png, .svg or .pdf.",
 )
-def plot(job: str, namespace: str | None, context: str | None, output: Path | None) -> None:
+@of_cluster
+def plot(where: Where, job: str, output: Path | None) -> None:
     """Draw the best value so far and parallel coordinates of the trials."""
     from gpu_scheduler import picture
-    from gpu_scheduler.sweeps.commands import cluster
+
+    path = output or Path(f"{job}.png")
+    picture.check(path)
     from gpu_scheduler.sweeps.commands.plot import draw
 
-    with one_line():
-        path = output or Path(f"{job}.png")
-        picture.check(path)
-        draw(cluster.fetch(job, namespace, context), path)
-        click.echo(path)
+    with _record(where, job) as record:
+        draw(record, path)
+    say(path)

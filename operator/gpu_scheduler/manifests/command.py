@@ -1,4 +1,4 @@
-"""``gpu-scheduler render``: the files it reads, what it prints and how it ends."""
+"""``kubectl gpu render``: the files it reads, what it prints and how it ends."""
 
 import sys
 from collections.abc import Iterator, Sequence

@@ -3,6 +3,6 @@
 ``core``: space, trials, results and verdicts, as pure functions; ``search``: the estimator that
 learns from results, and the thread in which it is asked; ``injection``: how a trial's parameters
 reach its program; ``runtime``: what the operator does for sweeps while it leads; ``commands``:
-``gpu-scheduler sweep``. The fields of ``spec.sweep`` and their rules are in ``api``, from which the
+``kubectl gpu sweep``. The fields of ``spec.sweep`` and their rules are in ``api``, from which the
 CRD is made.
 """

@@ -165,7 +165,7 @@ def test_one_that_was_tampered_with_gets_nothing_and_is_told(case: str) -> None:
     assert changed != spec
     found = lacks(typed(meta, changed), request, IMAGE)
     assert found.startswith("spec")
-    assert "gpu-scheduler render" in found
+    assert "kubectl gpu render" in found
 
 
 def test_sidecars_that_others_put_in_front_change_nothing() -> None:

@@ -1,4 +1,4 @@
-"""``gpu-scheduler render``: pods of any kind, and the rest as it was."""
+"""``kubectl gpu render``: pods of any kind, and the rest as it was."""
 
 from pathlib import Path
 from typing import Any

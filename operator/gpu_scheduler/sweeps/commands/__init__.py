@@ -1,1 +1,1 @@
-"""``gpu-scheduler sweep``: look at a sweep before it runs, while it runs and when it is over."""
+"""``kubectl gpu sweep``: look at a sweep before it runs, while it runs and when it is over."""

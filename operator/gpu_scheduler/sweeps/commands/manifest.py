@@ -96,6 +96,20 @@ for _tag, _pattern, _first, _construct in (
     _Loader.add_constructor(_tag, _construct)
 
 
+def documents(text: str, source: str) -> list[Any]:
+    """All documents of a file, as kubectl would read them.
+
+    Raises:
+        ManifestError: it is no YAML.
+    """
+    try:
+        # The loader is a SafeLoader.
+        return list(yaml.load_all(text, Loader=_Loader))  # noqa: S506
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        # A value error: a character, or a number, that YAML allows and Python cannot take.
+        raise ManifestError(f"{source} is no YAML: {error}") from None
+
+
 def load(path: Path) -> Sweep:
     """The first GPUJob with a sweep in a file.
 
@@ -103,13 +117,10 @@ def load(path: Path) -> Sweep:
         ManifestError: the file is not there, is no YAML, has no sweep, or a wrong one.
     """
     try:
-        # The loader is a SafeLoader.
-        documents = list(yaml.load_all(path.read_text(encoding="utf-8"), Loader=_Loader))  # noqa: S506
+        text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ManifestError(f"{path}: {error}") from None
-    except yaml.YAMLError as error:
-        raise ManifestError(f"{path} is no YAML: {error}") from None
-    for document in documents:
+    for document in documents(text, str(path)):
         if isinstance(document, dict) and document.get("kind") == "GPUJob":
             if isinstance(document.get("spec"), dict) and document["spec"].get("sweep"):
                 return parse(document, str(path))

@@ -4,7 +4,6 @@ Parameters are in the results of adaptive searches alone; those of others are co
 numbers here are the ones that the trials had.
 """
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -62,12 +61,11 @@ class Record:
             rows.append([outcome.trial, outcome.state.value, *shown, *mine, outcome.message])
         return Sheet(columns(["trial", "state"], metrics, names, ["message"]), rows)
 
-    def best(self, output: str) -> str:
-        """The best trial: one object as JSON, otherwise a sheet of one row.
+    def best(self) -> Sheet:
+        """The best trial, as a sheet of one row.
 
         Raises:
             NoResultsError: no trial has succeeded with a value.
-            ValueError: no such output.
         """
         metric, best = self.metric, self.table.summary().best
         if best is None:
@@ -75,10 +73,7 @@ class Record:
         names = self.sweep.sweep.search().names
         parameters = self.parameters(best)
         row: list[Cell] = [best.trial, best.value, *(parameters.get(name) for name in names)]
-        sheet = Sheet(columns(["trial"], [metric], names), [row])
-        return (
-            json.dumps(sheet.objects()[0], indent=2) if output == "json" else sheet.render(output)
-        )
+        return Sheet(columns(["trial"], [metric], names), [row])
 
 
 def record(sweep: Sweep, texts: Iterable[str]) -> Record:

@@ -55,6 +55,25 @@ class Sheet:
             return self._table()
         raise ValueError(f"--output {output}: {', '.join(FORMATS)}")
 
+    def sorted_by(self, name: str) -> "Sheet":
+        """The rows by one column: numbers by their size, then texts, then what is empty.
+
+        Args:
+            name: of the column, as in the heading; of several that are called so the first, or
+                with its group before, as ``parameters.trial``.
+
+        Raises:
+            ValueError: there is no such column.
+        """
+        names = [column for _, column in self.columns]
+        full = [f"{group}.{column}" for group, column in self.columns]
+        lower = [column.lower() for column in names]
+        for known, wanted in ((names, name), (full, name), (lower, name.lower())):
+            if wanted in known:
+                at = known.index(wanted)
+                return Sheet(self.columns, sorted(self.rows, key=lambda row: _order(row[at])))
+        raise ValueError(f"--sort-by {name}: one of {', '.join(names)}")
+
     def objects(self) -> list[dict[str, Any]]:
         """The rows as JSON has them."""
         found = []
@@ -72,9 +91,13 @@ class Sheet:
         writer.writerows(["" if c is None else text_of(c) for c in row] for row in self.rows)
         return text.getvalue().removesuffix("\n")
 
-    def _table(self) -> str:
+    def texts(self) -> list[list[str]]:
+        """Heading and rows as people read them."""
         shown = [[name.upper() for _, name in self.columns]]
-        shown += [[_short(cell) for cell in row] for row in self.rows]
+        return shown + [[_short(cell) for cell in row] for row in self.rows]
+
+    def _table(self) -> str:
+        shown = self.texts()
         widths = [max(len(row[i]) for row in shown) for i in range(len(self.columns))]
         lines = ("   ".join(c.ljust(w) for c, w in zip(r, widths, strict=True)) for r in shown)
         return "\n".join(line.rstrip() for line in lines)
@@ -84,3 +107,11 @@ def _short(cell: Cell) -> str:
     if cell is None:
         return ""
     return f"{cell:.6g}" if isinstance(cell, float) else text_of(cell)
+
+
+def _order(cell: Cell) -> tuple[int, float, str]:
+    if cell is None:
+        return (2, 0.0, "")
+    if isinstance(cell, int | float) and not isinstance(cell, bool):
+        return (0, float(cell), "")
+    return (1, 0.0, text_of(cell))

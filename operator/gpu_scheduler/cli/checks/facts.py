@@ -1,0 +1,145 @@
+"""What the checks are told: objects of the cluster, and what could not be read. No I/O here."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+Body = Mapping[str, Any]
+Read = Sequence[Body] | None
+"""Objects of one kind; None: they may not be read."""
+
+PART_OF = "app.kubernetes.io/part-of"
+INSTANCE_LABEL = "app.kubernetes.io/instance"
+VERSION_LABEL = "app.kubernetes.io/version"
+PRESENT = "nvidia.com/gpu.present"
+COUNT = "nvidia.com/gpu.count"
+
+
+class State(StrEnum):
+    """How a check ended."""
+
+    OK = "OK"
+    MISSING = "MISSING"
+    WARN = "WARN"
+    UNKNOWN = "UNKNOWN"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What came of one check.
+
+    Attributes:
+        state: how it ended.
+        name: of what was looked at.
+        what: is so.
+        mend: the command that mends it; empty: there is nothing to mend, or no one command does.
+    """
+
+    state: State
+    name: str
+    what: str
+    mend: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What was read.
+
+    Attributes:
+        namespace: where the operator is looked for.
+        version: of this program.
+        now: the time at which it was read.
+        kinds: plural names that the server has under our group and version; None: none at all.
+        admission: kinds that it has under admissionregistration.k8s.io/v1.
+    """
+
+    namespace: str = "gpu-scheduler"
+    version: str = ""
+    now: datetime = field(default_factory=lambda: datetime.now(UTC))
+    kinds: frozenset[str] | None = None
+    admission: frozenset[str] = frozenset()
+    crds: Read = None
+    deployments: Read = None
+    daemonsets: Read = None
+    leases: Read = None
+    nodes: Read = None
+    gpunodes: Read = None
+    projects: Read = None
+    namespaces: Read = None
+    runtime_classes: Read = None
+    validating: Read = None
+    validating_bindings: Read = None
+    mutating: Read = None
+    mutating_bindings: Read = None
+    quotas: Read = None
+
+    @property
+    def operator(self) -> Body | None:
+        """The operator's Deployment."""
+        return next(iter(self.deployments or ()), None)
+
+    @property
+    def agent(self) -> Body | None:
+        """The agent's DaemonSet."""
+        return next(iter(self.daemonsets or ()), None)
+
+    def upgrade(self, values: str = "") -> str:
+        """The command that brings the release to this program's chart, with values changed."""
+        found = self.operator or self.agent or {}
+        release = labels_of(found).get(INSTANCE_LABEL, "gpu-scheduler")
+        more = f" --set {values}" if values else ""
+        where = f"-n {self.namespace} --reuse-values{more}"
+        return f"helm upgrade {release} charts/gpu-scheduler {where}"
+
+
+def name_of(body: Body) -> str:
+    """metadata.name."""
+    return str(part(body, "metadata").get("name", ""))
+
+
+def labels_of(body: Body) -> dict[str, str]:
+    """metadata.labels."""
+    return {str(k): str(v) for k, v in part(body, "metadata", "labels").items()}
+
+
+def part(body: Body, *path: str) -> Body:
+    """What is at a path, if it is an object; else an empty one."""
+    found: Any = body
+    for key in path:
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def listed(body: Body, *path: str) -> list[Any]:
+    """What is at a path, if it is a list; else an empty one."""
+    found = part(body, *path[:-1]).get(path[-1])
+    return list(found) if isinstance(found, list) else []
+
+
+def number(value: object) -> int:
+    """A count; 0 where it is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) else 0
+
+
+def some(names: Sequence[str], most: int = 4) -> str:
+    """Names, and how many more there are."""
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
+
+
+def age_seconds(facts: Facts, lease: Body) -> float | None:
+    """Since when a Lease was not renewed; None: never."""
+    text = part(lease, "spec").get("renewTime")
+    try:
+        renewed = datetime.fromisoformat(str(text).replace("Z", "+00:00"))
+        return max(0.0, (facts.now - renewed).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def unread(name: str, what: str, verbs: str) -> list[Finding]:
+    """What may not be read is not known."""
+    mend = f"kubectl auth can-i list {verbs} -A"
+    return [Finding(State.UNKNOWN, name, f"you may not read {what}", mend)]

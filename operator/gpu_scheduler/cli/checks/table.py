@@ -1,0 +1,31 @@
+"""The table of all checks, in the order in which an installation is put right."""
+
+from collections.abc import Callable, Sequence
+
+from gpu_scheduler.cli.checks import budgets, installation, on_nodes, policies
+from gpu_scheduler.cli.checks.facts import Facts, Finding, State
+
+CHECKS: Sequence[Callable[[Facts], list[Finding]]] = (
+    installation.crds,
+    installation.operator,
+    installation.leader,
+    on_nodes.labels,
+    on_nodes.agent,
+    on_nodes.reports,
+    on_nodes.runtime_class,
+    policies.validating,
+    policies.mutating,
+    budgets.projects,
+    budgets.quotas,
+    installation.versions,
+)
+
+
+def findings(facts: Facts) -> list[Finding]:
+    """All of them."""
+    return [finding for check in CHECKS for finding in check(facts)]
+
+
+def complete(found: Sequence[Finding]) -> bool:
+    """Whether nothing is missing."""
+    return all(finding.state is not State.MISSING for finding in found)

@@ -1,0 +1,67 @@
+"""``kubectl gpu compare``: work of several projects, played by several rules."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from gpu_scheduler.cli.ending import one_line
+from gpu_scheduler.cli.rules import Rules, finite, rules_options
+from gpu_scheduler.cli.shown import output_option, say
+
+
+@click.command("compare")
+@click.argument("workload", metavar="WORKLOAD")
+@click.option("--seed", type=int, default=42, show_default=True, help="Decides all that is random.")
+@click.option(
+    "--load",
+    type=click.FloatRange(0.01, 10),
+    default=0.9,
+    show_default=True,
+    help="Work that arrives, of what the cluster can do.",
+)
+@click.option("--hours", type=click.FloatRange(0.01, 1000), help="How long is played.")
+@click.option(
+    "--checkpoint-seconds",
+    type=click.FloatRange(1, 86400),
+    help="Of random: every other job saves so often.",
+)
+@click.option("--nodes", type=click.Path(path_type=Path), help="Of trace: CSV file of nodes.")
+@click.option("--pods", type=click.Path(path_type=Path), help="Of trace: CSV file of pods.")
+@rules_options("fair", "strict")
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    help="Draw what is lost over delays and goodput: .png, .svg or .pdf.",
+)
+@output_option("table", "json")
+def command(
+    workload: str,
+    seed: int,
+    load: float,
+    hours: float | None,
+    checkpoint_seconds: float | None,
+    nodes: Path | None,
+    pods: Path | None,
+    rules: Rules,
+    plot: Path | None,
+    output: str,
+) -> None:
+    """Play work of several projects: what evictions cost by each of the rules, and who waits.
+
+    WORKLOAD is random, day, sweep, trace (with --nodes and --pods), or a YAML file. No cluster is
+    asked.
+    """
+    with one_line():
+        finite(load=load, hours=hours, checkpoint_seconds=checkpoint_seconds)
+        if workload != "random" and checkpoint_seconds is not None:
+            raise ValueError("--checkpoint-seconds: is for the workload random")
+        for name, value in (("nodes", nodes), ("pods", pods)):
+            if workload != "trace" and value is not None:
+                raise ValueError(f"--{name}: is for the workload trace")
+        from gpu_scheduler.simulate.sharing.command import Request, as_json, as_table, simulate
+
+        promises = rules.promises()
+        request = Request(workload, seed, load, hours, checkpoint_seconds, nodes, pods, plot)
+        found = simulate(request, promises, sys.stderr)
+        say(as_json(found) if output == "json" else as_table(found))

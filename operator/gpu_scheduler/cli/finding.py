@@ -1,0 +1,135 @@
+"""What a word on the command line means: a GPUJob, a pod, or a workload of any kind, and its pods.
+
+A pod belongs to a workload if its owners, or theirs, are that: a Deployment's by a ReplicaSet, a
+CronJob's by a Job. Called by the commands that take ``JOB|POD|KIND/NAME``.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpu_scheduler.api.names import GROUP, LABEL_JOB, VERSION
+from gpu_scheduler.cli.ending import Failed
+from gpu_scheduler.cli.job_names import checked_word
+from gpu_scheduler.cli.where import Cluster
+from gpu_scheduler.kube import errors, paths
+
+Body = Mapping[str, Any]
+
+_SHORT = {
+    "gpujob": "gpujob",
+    "gpujobs": "gpujob",
+    "gj": "gpujob",
+    "po": "pod",
+    "pods": "pod",
+    "deploy": "deployment",
+    "deployments": "deployment",
+    "rs": "replicaset",
+    "replicasets": "replicaset",
+    "sts": "statefulset",
+    "statefulsets": "statefulset",
+    "ds": "daemonset",
+    "daemonsets": "daemonset",
+    "jobs": "job",
+    "cj": "cronjob",
+    "cronjobs": "cronjob",
+}
+_BETWEEN = {"deployment": ("apps/v1", "replicasets"), "cronjob": ("batch/v1", "jobs")}
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What was meant.
+
+    Attributes:
+        kind: lower case: "gpujob", "pod", "deployment", ...
+        namespace: where it is.
+        name: what it is called.
+        job: the GPUJob that it is, or belongs to; None: there is none.
+        pods: its pods, the oldest first; of a pod that pod.
+    """
+
+    kind: str
+    namespace: str
+    name: str
+    job: Body | None
+    pods: list[Body]
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.namespace}/{self.name}"
+
+
+def find(cluster: Cluster, word: str) -> Found:
+    """The object that a word means: NAME (a GPUJob, or else a pod) or KIND/NAME.
+
+    Raises:
+        ValueError: nothing can be called so.
+        Failed: there is none.
+        errors.ApiError: it may not be read.
+    """
+    kind, _, name = checked_word(word).rpartition("/")
+    kind = _SHORT.get(kind.lower(), kind.lower().partition(".")[0])
+    if kind in ("", "gpujob"):
+        job = _get(cluster, gpujob_path(cluster.namespace, name))
+        if job is not None:
+            return Found("gpujob", cluster.namespace, name, job, pods_of_job(cluster, name))
+    if kind in ("", "pod"):
+        pod = _get(cluster, paths.pod(cluster.namespace, name))
+        if pod is not None:
+            owner = (pod["metadata"].get("labels") or {}).get(LABEL_JOB)
+            job = _get(cluster, gpujob_path(cluster.namespace, owner)) if owner else None
+            return Found("pod", cluster.namespace, name, job, [pod])
+    what = f"no {kind}" if kind else "neither a GPUJob nor a pod"
+    if kind not in ("", "gpujob", "pod"):
+        pods = _owned(cluster, kind, name)
+        if pods:
+            return Found(kind, cluster.namespace, name, None, pods)
+        what = f"no {kind} with pods"
+    raise Failed(
+        f"there is {what} called {name} in namespace {cluster.namespace}; "
+        "kubectl gpu list shows what there is, -n NAMESPACE looks elsewhere"
+    )
+
+
+def gpujob_path(namespace: str = "", name: str = "") -> str:
+    """Of a GPUJob, or of all of a namespace, or of the cluster."""
+    return paths.of_group(GROUP, VERSION, "gpujobs", namespace, name)
+
+
+def pods_of_job(cluster: Cluster, name: str) -> list[Body]:
+    """The pods of a GPUJob, the oldest first."""
+    path = paths.core("pods", cluster.namespace)
+    return _oldest_first(cluster.client.items(path, f"{LABEL_JOB}={name}"))
+
+
+def _owned(cluster: Cluster, kind: str, name: str) -> list[Body]:
+    owners = {(kind, name)}
+    if kind in _BETWEEN:
+        version, plural = _BETWEEN[kind]
+        path = f"/apis/{version}/namespaces/{cluster.namespace}/{plural}"
+        between = cluster.client.items(path)
+        owners |= {
+            (plural.removesuffix("s"), each["metadata"]["name"])
+            for each in between
+            if owners.intersection(_owners(each))
+        }
+    pods = cluster.client.items(paths.core("pods", cluster.namespace))
+    return _oldest_first(pod for pod in pods if owners.intersection(_owners(pod)))
+
+
+def _owners(body: Body) -> Iterator[tuple[str, str]]:
+    for owner in body["metadata"].get("ownerReferences") or ():
+        yield str(owner["kind"]).lower(), str(owner["name"])
+
+
+def _oldest_first(pods: Iterable[Body]) -> list[Body]:
+    return sorted(pods, key=lambda p: (p["metadata"]["creationTimestamp"], p["metadata"]["name"]))
+
+
+def _get(cluster: Cluster, path: str) -> Body | None:
+    try:
+        return cluster.client.get(path)
+    except errors.NotFound as error:
+        if not error.details.name:  # the kind is not known
+            raise
+        return None

@@ -1,0 +1,225 @@
+"""Which device is held by whom, from GPUNodes, Nodes and pods as the API server has them.
+
+Pure: bodies in, values out; odd bodies count for nothing and never raise. The same rules as in the
+operator's state: a GPUNode's devices go before its node's labels, and what a pod holds stands in
+its allocation. Called by ``top``, ``projects`` and ``series``.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gpu_scheduler.api.names import ALLOCATION, LABEL_JOB, LABEL_PROJECT
+
+if TYPE_CHECKING:
+    from gpu_scheduler.state.agents import Reports
+    from gpu_scheduler.state.devices import Device
+
+Body = Mapping[str, Any]
+WHOLE_MILLI = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """What one pod holds of one device.
+
+    Attributes:
+        namespace: of the pod.
+        name: what it is called: its GPUJob, or else the workload that made it, or itself.
+        pod: the pod.
+        project: that is charged; empty: not known.
+        milli: milli-GPU.
+        mib: memory cap.
+        percent: share of time in which its kernels run on its GPUs; None: not known.
+    """
+
+    namespace: str
+    name: str
+    pod: str
+    project: str
+    milli: int
+    mib: int
+    percent: int | None = None
+
+    @property
+    def key(self) -> str:
+        """``namespace/name`` of what holds it."""
+        return f"{self.namespace}/{self.name}"
+
+
+@dataclass(slots=True)
+class HeldDevice:
+    """One GPU and its holders, those that hold most first."""
+
+    node: str
+    id: str
+    index: int
+    model: str
+    usable_mib: int
+    trouble: str = ""  # why it takes no new pods
+    shares: list[Share] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        """As people say it: node and number."""
+        return f"{self.node}/{self.index}"
+
+    @property
+    def milli(self) -> int:
+        """Held by pods that can be seen."""
+        return sum(share.milli for share in self.shares)
+
+    @property
+    def percent(self) -> int | None:
+        """Share of time with kernels of its holders; None where that of one is not known."""
+        known = [share.percent for share in self.shares]
+        if not known or None in known:
+            return None
+        return min(100, sum(percent for percent in known if percent is not None))
+
+    def to_json(self) -> dict[str, Any]:
+        """For programs."""
+        return {
+            "node": self.node,
+            "index": self.index,
+            "device": self.id,
+            "model": self.model,
+            "usableMiB": self.usable_mib,
+            "allocatedMilliGPU": self.milli,
+            "utilizationPercent": self.percent,
+            "trouble": self.trouble or None,
+            "holders": [
+                {
+                    "namespace": share.namespace,
+                    "name": share.name,
+                    "pod": share.pod,
+                    "project": share.project or None,
+                    "milliGPU": share.milli,
+                    "memoryMiB": share.mib,
+                    "utilizationPercent": share.percent,
+                }
+                for share in self.shares
+            ],
+        }
+
+
+def held(nodes: Iterable[Body], gpunodes: Iterable[Body], pods: Iterable[Body]) -> list[HeldDevice]:
+    """All devices by node and number, and who holds them.
+
+    A device that a pod holds and no node has any more is there too, with what is known of it.
+    """
+    from gpu_scheduler.api.allocation import BadAllocationError, parse
+    from gpu_scheduler.state.agents import reports_from_gpunode
+    from gpu_scheduler.state.devices import from_gpunode, from_labels, ids_by_name
+
+    by_node: dict[str, tuple[Device, ...]] = {}
+    reports: dict[str, Reports] = {}
+    for body in nodes:
+        by_node[_name(body)] = from_labels(_text_map(_meta(body).get("labels")))
+    for body in gpunodes:
+        status = body.get("status") or {}
+        found = from_gpunode(status)
+        if found or _name(body) not in by_node:
+            by_node[_name(body)] = found
+        reports[_name(body)] = reports_from_gpunode(status)
+    devices: dict[tuple[str, str], HeldDevice] = {}
+    ids: dict[str, dict[str, str]] = {}
+    for node in sorted(by_node, key=naturally):
+        ids[node] = ids_by_name(by_node[node])
+        for each in by_node[node]:
+            devices[node, each.id] = HeldDevice(
+                node, each.id, each.index, each.model, each.usable_mib, each.trouble
+            )
+    for pod in pods:
+        text = (_meta(pod).get("annotations") or {}).get(ALLOCATION)
+        if not text or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+            continue
+        try:
+            allocation = parse(text)
+        except BadAllocationError:
+            continue
+        said = reports.get(allocation.node, {}).get(str(_meta(pod).get("uid", "")), ())  # type: ignore[call-overload]
+        percents = {report.container: report.compute_percent for report in said}
+        for grant in allocation.grants:
+            device = ids.get(allocation.node, {}).get(grant.device, grant.device)
+            there = devices.get((allocation.node, device))
+            if there is None:
+                there = devices[allocation.node, device] = HeldDevice(
+                    allocation.node, device, _number(device), "", 0, "is not there any more"
+                )
+            there.shares.append(
+                Share(
+                    str(_meta(pod).get("namespace", "")),
+                    holder_of(pod),
+                    _name(pod),
+                    str((_meta(pod).get("labels") or {}).get(LABEL_PROJECT, "")),
+                    grant.milli,
+                    grant.mib,
+                    percents.get(grant.container),
+                )
+            )
+    for there in devices.values():
+        there.shares.sort(key=lambda share: (-share.milli, naturally(share.key), share.pod))
+    return list(devices.values())
+
+
+def holder_of(pod: Body) -> str:
+    """What a pod belongs to: its GPUJob, its workload, or nothing but itself."""
+    labels = _meta(pod).get("labels") or {}
+    if job := labels.get(LABEL_JOB):
+        return str(job)
+    owner = next((o for o in _meta(pod).get("ownerReferences") or () if o.get("controller")), None)
+    if owner is None:
+        return _name(pod)
+    name = str(owner.get("name", ""))
+    template = labels.get("pod-template-hash")
+    return name.removesuffix(f"-{template}") if template else name
+
+
+def short_model(model: str) -> str:
+    """``A100`` of ``NVIDIA-A100-PCIE-40GB``."""
+    words = [w for w in re.split(r"[-\s]+", model) if w.lower() not in _MAKERS]
+    for number, word in enumerate(words):
+        if any(letter.isdigit() for letter in word):
+            return " ".join(words[: number + 1])
+    return model
+
+
+_MAKERS = ("nvidia", "geforce", "tesla", "quadro", "graphics")
+
+
+def gpus(milli: int) -> str:
+    """``0.50``, or all digits where two do not tell it."""
+    return f"{milli / WHOLE_MILLI:.3f}" if milli % 10 else f"{milli / WHOLE_MILLI:.2f}"
+
+
+def one_namespace(devices: Sequence[HeldDevice]) -> bool:
+    """Whether names need no namespace before them."""
+    return len({share.namespace for device in devices for share in device.shares}) < 2
+
+
+def naturally(name: str) -> list[tuple[int, int, str]]:
+    """Order in which ``node-10`` comes after ``node-9``."""
+    return [
+        (1, int(part), "") if part.isdecimal() else (0, 0, part)
+        for part in re.split(r"(\d+)", name)
+        if part
+    ]
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdecimal() else 0
+
+
+def _meta(body: Body) -> Body:
+    meta = body.get("metadata")
+    return meta if isinstance(meta, Mapping) else {}
+
+
+def _name(body: Body) -> str:
+    return str(_meta(body).get("name", ""))
+
+
+def _text_map(value: object) -> dict[str, str]:
+    return {str(k): str(v) for k, v in value.items()} if isinstance(value, Mapping) else {}

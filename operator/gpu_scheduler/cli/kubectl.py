@@ -1,0 +1,37 @@
+"""Hands over to kubectl: what it does with a pod's streams, ports and logins is done best there.
+
+This process becomes kubectl, so signals, terminals and exit codes are its own. Nothing of ours may
+be open by then: temporary files with credentials would stay. Called by ``pods`` and ``attach``.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from gpu_scheduler.cli.ending import Failed
+from gpu_scheduler.cli.where import Where
+
+
+def hand_over(where: Where, arguments: Sequence[str]) -> NoReturn:
+    """Become kubectl, on the same cluster.
+
+    Raises:
+        Failed: there is no kubectl.
+    """
+    program = shutil.which("kubectl")
+    if program is None:
+        raise Failed(f"kubectl is not in $PATH; it would do: {_line(where, arguments)}")
+    sys.stdout.flush()
+    sys.stderr.flush()
+    try:
+        os.execvp(program, ["kubectl", *where.kubectl(), *arguments])
+    except OSError as error:
+        raise Failed(f"{program} cannot be run: {error.strerror}") from None
+
+
+def _line(where: Where, arguments: Sequence[str]) -> str:
+    import shlex
+
+    return shlex.join(["kubectl", *where.kubectl(), *arguments])

@@ -1,0 +1,178 @@
+"""What ``kubectl gpu list`` shows, read from the API server: GPUJobs as its Table, pods as objects.
+
+Called by ``listing``; ``list_watch`` goes on where ``read`` ended.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from gpu_scheduler.api.names import GROUP, LABEL_SHARE, VERSION
+from gpu_scheduler.cli.finding import gpujob_path
+from gpu_scheduler.cli.job_table import Columns, meta_of, projects_by_namespace
+from gpu_scheduler.cli.share_rows import Workload, status_of, workloads
+from gpu_scheduler.kube import errors, paths
+from gpu_scheduler.kube.command_client import CommandClient
+
+Json = dict[str, Any]
+Key = tuple[str, str]
+"""Namespace, and name as on a command line."""
+
+_PAGE = 500  # objects per answer
+
+
+class Listed:
+    """Jobs and other workloads of some namespaces.
+
+    Attributes:
+        client: the API server.
+        namespaces: an empty name stands for all.
+        versions: of each collection, by its path: where a watch goes on.
+        shares: workloads that are no GPUJobs, as last read.
+        without_pods: these may not be listed, so GPUJobs alone are shown.
+    """
+
+    def __init__(
+        self,
+        client: CommandClient,
+        namespaces: Sequence[str],
+        selector: str = "",
+        statuses: Collection[str] = (),
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """``statuses``: in lower case; without any all are shown."""
+        self.client, self.namespaces = client, list(namespaces)
+        self._selector, self._statuses, self._now = selector, frozenset(statuses), now
+        self.versions: dict[str, str] = {}
+        self.shares: dict[Key, Workload] = {}
+        self.without_pods = False
+        self._projects: dict[str, str] = {}
+
+    @property
+    def place(self) -> str:
+        """Where was looked."""
+        if self.namespaces == [""]:
+            return "any namespace"
+        word = "namespace" if len(self.namespaces) == 1 else "namespaces"
+        return f"{word} {', '.join(self.namespaces)}"
+
+    @property
+    def _several(self) -> bool:
+        return self.namespaces == [""] or len(self.namespaces) > 1
+
+    def key(self, row: Mapping[str, Any]) -> Key:
+        """What a row of a Table of GPUJobs is about."""
+        meta = meta_of(row)
+        name = meta.get("name") or next(iter(row.get("cells") or ()), "")
+        namespace = meta.get("namespace") if self._several else self.namespaces[0]
+        return str(namespace or ""), str(name)
+
+    @property
+    def selector(self) -> str:
+        """Of GPUJobs; empty: all."""
+        return self._selector
+
+    @property
+    def share_selector(self) -> str:
+        """Of pods that ask for a share by themselves."""
+        return ",".join(filter(None, (LABEL_SHARE, self._selector)))
+
+    def job_paths(self) -> list[str]:
+        """Of the collections of GPUJobs."""
+        return [gpujob_path(namespace) for namespace in self.namespaces]
+
+    def pod_paths(self) -> list[str]:
+        """Of the collections of pods."""
+        names = () if self.without_pods else self.namespaces
+        return [paths.core("pods", namespace) for namespace in names]
+
+    def read(self) -> tuple[Columns, dict[Key, list[str]]]:
+        """The columns, and the lines by what they are about."""
+        columns: Columns | None = None
+        rows = dict[Key, list[str]]()
+        for path in self.job_paths():
+            for table in self._tables(path):
+                if columns is None:
+                    columns = Columns.of(table, all_namespaces=self._several)
+                for row in table.get("rows") or ():
+                    if self.shows(columns, cells := columns.row(row)):
+                        rows[self.key(row)] = cells
+        assert columns is not None, "there is at least one namespace"
+        for key, cells in self._share_rows(columns):
+            rows[key] = cells
+        return columns, rows
+
+    def shows(self, columns: Columns, cells: Sequence[str]) -> bool:
+        """Whether a line has a status that was asked for."""
+        return not self._statuses or columns.status(cells).lower() in self._statuses
+
+    def share_row(self, columns: Columns, workload: Workload) -> list[str]:
+        """The line of a workload."""
+        project = self._projects.get(workload.namespace, "")
+        return columns.share_row(workload, project, self._now())
+
+    def objects(self) -> list[Json]:
+        """The objects behind the lines."""
+        found = [
+            each
+            for path in self.job_paths()
+            for each in self.client.items(path, self._selector, page=_PAGE)
+            if self._has_status(str((each.get("status") or {}).get("phase") or "Pending"))
+        ]
+        return found + [each for each in self._pods() if self._has_status(status_of([each]))]
+
+    def _has_status(self, status: str) -> bool:
+        return not self._statuses or status.lower() in self._statuses
+
+    def _tables(self, path: str) -> Iterator[Json]:
+        # Of one namespace the cells say enough, and objects would be ten times as much to read.
+        params = (
+            {"limit": str(_PAGE)} if self._several else {"limit": "1000", "includeObject": "None"}
+        )
+        if self._selector:
+            params["labelSelector"] = self._selector
+        while True:
+            table = self.client.table(path, **params)
+            meta = table.get("metadata") or {}
+            self.versions[path] = str(meta.get("resourceVersion") or "")
+            yield table
+            if not meta.get("continue"):
+                return
+            params["continue"] = str(meta["continue"])
+
+    def _share_rows(self, columns: Columns) -> Iterator[tuple[Key, list[str]]]:
+        self.shares = workloads(self._pods())
+        if self.shares and columns.index("PROJECT") is not None:
+            self._projects = self._read_projects()
+        for key, workload in sorted(self.shares.items()):
+            if self.shows(columns, cells := self.share_row(columns, workload)):
+                yield key, cells
+
+    def _pods(self) -> list[Json]:
+        """Those that ask for a share by themselves; none where nobody may list pods."""
+        try:
+            return [pod for path in self.pod_paths() for pod in self._pods_of(path)]
+        except errors.Forbidden:
+            self.without_pods = True
+            return []
+
+    def _pods_of(self, path: str) -> Iterator[Json]:
+        params = {"limit": str(_PAGE), "labelSelector": self.share_selector}
+        while True:
+            part = self.client.get(path, **params)
+            meta = part.get("metadata") or {}
+            self.versions[path] = str(meta.get("resourceVersion") or "")
+            for each in part.get("items") or ():
+                yield {"apiVersion": "v1", "kind": "Pod", **each}
+            if not meta.get("continue"):
+                return
+            params["continue"] = str(meta["continue"])
+
+    def _read_projects(self) -> dict[str, str]:
+        try:
+            return projects_by_namespace(
+                self.client.items(paths.of_group(GROUP, VERSION, "gpuprojects"))
+            )
+        except errors.ApiError:
+            return {}  # may not be seen by everybody; nothing else is missing then

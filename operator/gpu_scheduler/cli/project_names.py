@@ -1,0 +1,46 @@
+"""``-p PROJECT``: which namespaces a project has. Called by the commands that take it."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.cli.ending import Failed
+from gpu_scheduler.cli.job_names import checked
+from gpu_scheduler.kube import paths
+
+if TYPE_CHECKING:
+    from gpu_scheduler.cli.where import Cluster
+
+project_option = click.option("--project", "-p", metavar="PROJECT", help="A GPUProject.")
+
+
+def namespaces_of(cluster: "Cluster", project: str) -> list[str]:
+    """The namespaces of a project, as it lists them.
+
+    Raises:
+        ValueError: no project can have this name.
+        Failed: there is none.
+        errors.ApiError: it may not be read.
+    """
+    from gpu_scheduler.kube import errors
+
+    path = paths.of_group(GROUP, VERSION, "gpuprojects", name=checked(project, "a project's name"))
+    try:
+        found = listed(cluster.client.get(path))
+    except errors.NotFound as error:
+        if not error.details.name:
+            raise
+        raise Failed(
+            f"there is no project called {project}; kubectl gpu projects shows which there are"
+        ) from None
+    if not found:
+        raise Failed(f"project {project} has no namespaces; kubectl edit gpuproject {project}")
+    return found
+
+
+def listed(project: Mapping[str, Any]) -> list[str]:
+    """The namespaces in the spec of a GPUProject."""
+    names = (project.get("spec") or {}).get("namespaces") or ()
+    return [str(name) for name in names]

@@ -1,0 +1,152 @@
+"""``kubectl gpu projects``, ``project create`` and ``project describe``."""
+
+from typing import Any
+
+import click
+
+from gpu_scheduler.cli.ending import Failed, one_line
+from gpu_scheduler.cli.shown import (
+    no_headers_option,
+    output_option,
+    print_objects,
+    print_value,
+    say,
+)
+from gpu_scheduler.cli.where import Cluster, Where, of_cluster
+
+
+@click.command("projects")
+@no_headers_option
+@output_option()
+@of_cluster
+def projects(where: Where, output: str, no_headers: bool) -> None:
+    """Quotas, and what of them is in use."""
+    from gpu_scheduler.cli.project_lines import sheet
+
+    with where.cluster() as cluster:
+        found = list(cluster.client.items(_path()))
+    if not found and output in ("table", "wide"):
+        raise Failed(
+            "there is no GPUProject, so no namespace may use GPUs; "
+            "kubectl gpu project create NAME --quota N"
+        )
+    print_objects(found, output, lambda: sheet(found), headers=not no_headers)
+
+
+@click.group("project", no_args_is_help=True)
+def project() -> None:
+    """Create a project, or show all about one."""
+
+
+@project.command("create")
+@click.argument("name")
+@click.option("--quota", required=True, metavar="GPUS", help="Guaranteed, such as 4 or 0.5.")
+@click.option("--limit", metavar="GPUS", help="Most held at once, borrowed ones included.")
+@click.option(
+    "--weight",
+    type=click.IntRange(0, 1000),
+    help="Share of what others leave idle; 0: never above quota.",
+)
+@click.option(
+    "--namespace",
+    "-n",
+    "namespaces",
+    multiple=True,
+    metavar="NAMESPACE",
+    help="That is charged to it, may be repeated; default: one called like the project.",
+)
+@click.option("--context", metavar="NAME", help="Of the kubeconfig; else its current one.")
+@click.option("--kubeconfig", metavar="FILE", help="Instead of $KUBECONFIG.")
+@click.option(
+    "--dry-run",
+    type=click.Choice(["none", "client", "server"]),
+    default="none",
+    show_default=True,
+    help="client: print it, and ask nobody; server: let the cluster judge it, and store nothing.",
+)
+@output_option("name", "yaml", "json")
+def create(
+    name: str,
+    quota: str,
+    limit: str | None,
+    weight: int | None,
+    namespaces: tuple[str, ...],
+    context: str | None,
+    kubeconfig: str | None,
+    dry_run: str,
+    output: str,
+) -> None:
+    """Create a project: who may use how many GPUs."""
+    with one_line():
+        from gpu_scheduler.cli.project_body import body_of
+
+        body = body_of(name, quota, limit, weight, namespaces or (name,))
+        if dry_run != "client":
+            with Where(None, context, kubeconfig).cluster() as cluster:
+                body = cluster.client.create(_path(), body, dry_run=dry_run == "server")
+        if output in ("yaml", "json"):
+            print_value(body, output)
+        else:
+            said = {"none": "created", "client": "created (dry run)"}.get(
+                dry_run, "created (server dry run)"
+            )
+            say(f"gpuproject.gpu-scheduler.io/{name} {said}")
+
+
+@project.command("describe")
+@click.argument("name")
+@output_option("table", "json", "yaml")
+@of_cluster
+def describe(where: Where, name: str, output: str) -> None:
+    """Show all about a project: its numbers, who holds what, and what waits."""
+    from gpu_scheduler.cli import project_lines
+    from gpu_scheduler.kube import errors
+
+    with where.cluster() as cluster:
+        try:
+            body = cluster.client.get(_path(name))
+        except errors.NotFound as error:
+            if not error.details.name:
+                raise
+            there = sorted(str(each["metadata"]["name"]) for each in cluster.client.items(_path()))
+            known = f"; there are {', '.join(there)}" if there else "; there is none at all"
+            raise Failed(f"there is no project {name}{known}") from None
+        if output != "table":
+            return print_value(body, output)
+        holders, waiting = _work(cluster, body)
+    return project_lines.describe(body, holders, waiting)
+
+
+def _work(
+    cluster: Cluster, body: dict[str, Any]
+) -> tuple[list[tuple[str, int, int]] | None, list[dict[str, Any]] | None]:
+    """What holds GPUs in the project's namespaces, and the jobs that wait; None: not readable."""
+    from gpu_scheduler.api.names import GROUP, LABEL_PATH, LABEL_SHARE, VERSION
+    from gpu_scheduler.cli.held import held
+    from gpu_scheduler.cli.project_lines import waiting_alone
+    from gpu_scheduler.cli.top_read import items
+    from gpu_scheduler.cli.top_values import by_job
+    from gpu_scheduler.kube import paths
+
+    pods: list[Any] = []
+    jobs: list[Any] = []
+    readable = False
+    for namespace in (body.get("spec") or {}).get("namespaces") or ():
+        there = items(cluster, paths.core("pods", namespace), LABEL_PATH)
+        asked = items(cluster, paths.of_group(GROUP, VERSION, "gpujobs", namespace))
+        alone = items(cluster, paths.core("pods", namespace), LABEL_SHARE)
+        readable = readable or there is not None or asked is not None
+        pods += there or ()
+        jobs += [*(asked or ()), *waiting_alone(alone or ())]
+    if not readable:
+        return None, None
+    holders = [(key, milli, len(of)) for key, (milli, of, *_) in by_job(held((), (), pods))]
+    waiting = [job for job in jobs if (job.get("status") or {}).get("phase") == "Pending"]
+    return holders, waiting
+
+
+def _path(name: str = "") -> str:
+    from gpu_scheduler.api.names import GROUP, VERSION
+    from gpu_scheduler.kube import paths
+
+    return paths.of_group(GROUP, VERSION, "gpuprojects", "", name)

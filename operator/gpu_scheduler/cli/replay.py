@@ -1,0 +1,67 @@
+"""``kubectl gpu replay``: how much GPU stays unused when a trace is played."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from gpu_scheduler.cli.ending import one_line
+from gpu_scheduler.cli.rules import finite, packings, policy_option
+from gpu_scheduler.cli.shown import output_option, say
+
+
+@click.command("replay")
+@click.option(
+    "--nodes",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="CSV file of nodes, may be compressed with xz.",
+)
+@click.option(
+    "--pods",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="CSV file of pods, may be compressed with xz.",
+)
+@policy_option(several=True)
+@click.option("--seed", type=int, default=42, show_default=True, help="Decides all that is random.")
+@click.option(
+    "--arrive",
+    type=click.FloatRange(0.01, 10),
+    default=1.3,
+    show_default=True,
+    help="Demand that arrives, in clusters.",
+)
+@click.option(
+    "--releasing",
+    type=click.FloatRange(0.01, 10),
+    help="Let pods come and go at this load, without end of demand.",
+)
+@click.option(
+    "--plot",
+    type=click.Path(path_type=Path),
+    help="Draw what stays unused, and what is lost and why: .png, .svg or .pdf.",
+)
+@output_option("table", "json")
+def command(
+    nodes: Path,
+    pods: Path,
+    policy: tuple[str, ...],
+    seed: int,
+    arrive: float,
+    releasing: float | None,
+    plot: Path | None,
+    output: str,
+) -> None:
+    """Play a trace of pods on a trace of nodes: how much GPU stays unused, and what is lost.
+
+    No cluster is asked. Files are in the format of the openb trace, see docs/packing.md.
+    """
+    with one_line():
+        chosen = packings(policy)
+        finite(arrive=arrive, releasing=releasing)
+        from gpu_scheduler.simulate.command import Request, as_json, as_table, replay
+
+        request = Request(nodes, pods, chosen, seed, arrive, releasing, plot, causes=True)
+        results = replay(request, sys.stderr)
+        say(as_json(results) if output == "json" else as_table(results))

@@ -1,0 +1,121 @@
+"""Options that ``simulate``, ``replay`` and ``compare`` share: packing, and rules of preemption.
+
+Called by those commands; says nothing of what is played.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import wraps
+from math import isfinite
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from gpu_scheduler.core.model.promises import Promises
+    from gpu_scheduler.core.packing.policy import Packing
+
+F = TypeVar("F", bound=Callable[..., Any])
+_SECONDS = {
+    "guarantee_seconds": click.FloatRange(0, 86400),
+    "patience_seconds": click.FloatRange(0, 86400),
+    "min_runtime_seconds": click.FloatRange(0, 604800),
+    "share_window_seconds": click.FloatRange(1, 86400),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """When pods are evicted, as said on the command line.
+
+    Attributes:
+        names: of rules, several with commas between.
+        seconds: of ``fair`` ones by name; None: as by default.
+    """
+
+    names: Sequence[str] = ()
+    seconds: Mapping[str, float | None] = field(default_factory=dict)
+
+    def promises(self) -> "dict[str, Promises]":
+        """The rules by name.
+
+        Raises:
+            ValueError: there are no such rules, or seconds are given without ``fair`` ones.
+        """
+        from gpu_scheduler.simulate.sharing.rules import promises_of
+
+        seconds = dict(self.seconds)
+        seconds["window_seconds"] = seconds.pop("share_window_seconds", None)
+        return promises_of(listed(self.names), seconds)
+
+
+def rules_options(*default: str) -> Callable[[F], F]:
+    """``--preemption`` and the seconds of fair rules, given as ``rules``; by default these rules.
+
+    With several defaults, several may be given.
+    """
+    several = len(default) > 1
+
+    def decorate(command: F) -> F:
+        @wraps(command)
+        def run(preemption: Sequence[str] | str, **given: Any) -> None:
+            seconds = {name: given.pop(name) for name in _SECONDS}
+            names = [preemption] if isinstance(preemption, str) else preemption
+            command(rules=Rules(names, seconds), **given)
+
+        found: Any = run
+        for name, kind in reversed(_SECONDS.items()):
+            option = f"--{name.replace('_', '-')}"
+            found = click.option(option, type=kind, help="Of fair rules, as in the chart.")(found)
+        more = "; several are compared, with commas between." if several else "."
+        return click.option(  # type: ignore[no-any-return]
+            "--preemption",
+            multiple=several,
+            default=default if several else default[0],
+            show_default=True,
+            help=f"fair, strict, at-once or never{more}",
+        )(found)
+
+    return decorate
+
+
+def policy_option(*, several: bool = False) -> Callable[[F], F]:
+    """``--policy``, given as ``policy``: see ``packings``."""
+    more = "; several are compared, with commas between." if several else "."
+    return click.option(
+        "--policy",
+        multiple=several,
+        default=("fragmentation",) if several else "fragmentation",
+        show_default=True,
+        help=f"How GPUs are chosen: fragmentation, best-fit, spread or fgd{more}",
+    )
+
+
+def packings(names: Sequence[str]) -> "list[Packing]":
+    """The policies of these names, each once.
+
+    Raises:
+        ValueError: there is none of a name.
+    """
+    from gpu_scheduler.core.packing.policy import Packing
+
+    for name in listed(names):
+        if name not in list(Packing):
+            raise ValueError(f"--policy {name}: one of {', '.join(Packing)}")
+    return [Packing(name) for name in dict.fromkeys(listed(names))]
+
+
+def listed(values: Sequence[str]) -> list[str]:
+    """Values that were given one by one, or with commas between."""
+    return [part.strip() for value in values for part in value.split(",")]
+
+
+def finite(**values: float | None) -> None:
+    """Refuse NaN, which is in no range and out of none.
+
+    Raises:
+        ValueError: a value is no number.
+    """
+    for name, value in values.items():
+        if value is not None and not isfinite(value):
+            raise ValueError(f"--{name.replace('_', '-')} {value}: a number")

@@ -1,0 +1,136 @@
+"""Which cluster and namespace a command is about, and the way there.
+
+``@of_cluster`` gives a command the options that kubectl has for it, as one value. What is refused
+by the API server, or gets no answer, ends as ``Failed``, in words that say what to do.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from gpu_scheduler.cli.ending import Failed, one_line
+from gpu_scheduler.cli.job_names import checked
+
+if TYPE_CHECKING:
+    from gpu_scheduler.kube.command_client import CommandClient
+    from gpu_scheduler.kube.connection import Connection
+    from gpu_scheduler.kube.errors import ApiError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What was said on the command line; None: as the kubeconfig says.
+
+    Attributes:
+        namespace: of what is asked for.
+        context: of the kubeconfig.
+        kubeconfig: its file.
+    """
+
+    namespace: str | None = None
+    context: str | None = None
+    kubeconfig: str | None = None
+
+    def connection(self) -> "Connection":
+        """The way to the API server.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        import os
+
+        from gpu_scheduler.kube import config
+
+        environ = dict(os.environ)
+        if self.kubeconfig:
+            environ["KUBECONFIG"] = self.kubeconfig
+        return config.load(environ, context=self.context, login=True)
+
+    @contextmanager
+    def cluster(self) -> "Iterator[Cluster]":
+        """The cluster, for as long as it is asked.
+
+        Raises:
+            ValueError: no namespace can be called as was said.
+            ConfigError: there is no way to it.
+            Failed: it refuses, or does not answer.
+        """
+        from gpu_scheduler.kube.command_client import CommandClient
+        from gpu_scheduler.kube.errors import ApiError
+
+        if self.namespace:
+            checked(self.namespace, "a namespace")
+        connection = self.connection()
+        with CommandClient(connection) as client:
+            try:
+                yield Cluster(client, self.namespace or connection.namespace)
+            except ApiError as error:
+                raise Failed(plainly(connection.server, error)) from None
+
+    def kubectl(self) -> list[str]:
+        """The same for kubectl, but for the namespace."""
+        said = {"--context": self.context, "--kubeconfig": self.kubeconfig}
+        return [f"{name}={value}" for name, value in said.items() if value]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A cluster that can be asked.
+
+    Attributes:
+        client: its API server.
+        namespace: what was said, or else that of the context.
+    """
+
+    client: "CommandClient"
+    namespace: str
+
+
+def of_cluster(command: F) -> F:
+    """A command on a cluster: ``-n``, ``--context``, ``--kubeconfig``, given as ``where``.
+
+    What it raises ends it in one line (see ``ending``).
+    """
+
+    @wraps(command)
+    def run(
+        namespace: str | None, context: str | None, kubeconfig: str | None, **given: Any
+    ) -> None:
+        with one_line():
+            command(where=Where(namespace, context, kubeconfig), **given)
+
+    found: Any = run
+    for add in (
+        click.option("--kubeconfig", metavar="FILE", help="Instead of $KUBECONFIG."),
+        click.option("--context", metavar="NAME", help="Of the kubeconfig; else its current one."),
+        click.option(
+            "--namespace", "-n", metavar="NAME", help="Else that of the kubeconfig's context."
+        ),
+    ):
+        found = add(found)
+    return found  # type: ignore[no-any-return]
+
+
+def plainly(server: str, error: "ApiError") -> str:
+    """What the API server's no means to who typed a command."""
+    from gpu_scheduler.kube import errors
+
+    if isinstance(error, errors.Unauthorized):
+        return f"{server} does not accept the credentials of the kubeconfig; log in again"
+    if isinstance(error, errors.Unavailable):
+        return (
+            f"{server} does not answer ({error.message}); is the cluster up, and the context the "
+            "right one? kubectl config get-contexts"
+        )
+    if isinstance(error, errors.NotFound) and not error.details.name:
+        return (
+            f"{server} does not know the scheduler's kinds: its CRDs are not installed there; "
+            "helm install gpu-scheduler charts/gpu-scheduler, or another --context"
+        )
+    return f"{server}: {error.message}" if error.message else f"{server}: {error}"
