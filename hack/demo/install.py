@@ -115,12 +115,22 @@ def on_host(running: Running) -> bool:
     return True
 
 
+PROGRAMS = {
+    "gpu-scheduler": "main",
+    "kubectl-gpu": "kubectl_gpu",
+    "kubectl_complete-gpu": "kubectl_complete",
+}
+
+
 def command(running: Running) -> None:
-    """Put `gpu-scheduler` of this checkout where the cluster's shell finds its programs."""
-    path = running.link_programs() / "gpu-scheduler"
-    run = f'{shlex.quote(sys.executable)} -m gpu_scheduler.main "$@"'
-    path.write_text(f"#!/bin/sh\nPYTHONPATH={shlex.quote(str(ROOT / 'operator'))} exec {run}\n")
-    path.chmod(0o755)
+    """Put `kubectl gpu` of this checkout where the cluster's shell finds its programs."""
+    folder = running.link_programs()
+    source, python = shlex.quote(str(ROOT / "operator")), shlex.quote(sys.executable)
+    for name, function in PROGRAMS.items():
+        path = folder / name
+        run = f"{python} -c 'from gpu_scheduler.main import {function}; {function}()' \"$@\""
+        path.write_text(f"#!/bin/sh\nPYTHONPATH={source} exec {run}\n")
+        path.chmod(0o755)
 
 
 def _ready(running: Running, *, seconds: int) -> bool:

@@ -133,7 +133,7 @@ def _show_how_to_go_on(running: Running) -> None:
         (f"kubectl describe gj {jobs.name_of(jobs.WAITING)} -n {jobs.NAMESPACE}", "why it waits"),
         (f"kubectl delete gj {' '.join(jobs.SHARING)} -n {jobs.NAMESPACE}", "and it starts"),
         ("kubectl apply -f examples/hpo1.yaml", "any of examples/ may come beside them"),
-        ("gpu-scheduler simulate --add examples/whole-gpu.yaml", "what would happen if"),
+        ("kubectl gpu simulate -f examples/whole-gpu.yaml", "what would happen if"),
         ("make down", "stops all of it"),
     ):
         print(f"  {command:<53} {paint('# ' + what, DIM)}")

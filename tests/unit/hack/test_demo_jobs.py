@@ -81,12 +81,12 @@ class Programs:
 def test_the_shell_of_the_demo_has_the_command(tmp_path: Path) -> None:
     install.command(Programs(tmp_path))  # type: ignore[arg-type]
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "HOME": str(tmp_path)}
-    said = subprocess.run(
-        ["gpu-scheduler", "--help"],
-        env=environment,
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "simulate" in said.stdout and "sweep" in said.stdout
+
+    def run(*words: str) -> str:
+        return subprocess.run(
+            words, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        ).stdout
+
+    assert "Usage: kubectl gpu " in run("kubectl-gpu", "--help")
+    assert "simulate" in run("gpu-scheduler", "--help")
+    assert run("kubectl_complete-gpu", "simul").startswith("simulate")
