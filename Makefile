@@ -91,6 +91,10 @@ gpu-check: ## Do memory caps hold on this machine's NVIDIA driver? Needs no setu
 bench-ports: setup ## What strangers at its ports cost the operator: scrapes, idle connections, floods, dear logs
 	@$(PYTHON) -m tests.perf.bench_ports
 
+.PHONY: bench-commands
+bench-commands: setup ## What `kubectl gpu` costs who types it, on a cluster with 1,000 jobs
+	@$(PYTHON) -m tests.perf.bench_commands
+
 .PHONY: bench-packing
 bench-packing: setup ## How well GPUs are packed on a public trace, against published results; writes docs/packing.md
 	@$(PYTHON) -m tests.perf.bench_packing

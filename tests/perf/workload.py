@@ -60,7 +60,7 @@ def asking_deployment(name: str, pods: int) -> tuple[str, Any]:
 
 
 def rendered_deployment(name: str, pods: int) -> tuple[str, Any]:
-    """The same as ``gpu-scheduler render`` prints it: no policy has to change a pod.
+    """The same as ``kubectl gpu render`` prints it: no policy has to change a pod.
 
     Raises:
         ValueError: it is not made ours.
