@@ -1,7 +1,7 @@
 """``status.sweep``: what has come of a search so far, in constant size.
 
 The best trial with all its parameters, the next ones and the latest failures in short; the whole
-table is in the results ConfigMaps (``gpu-scheduler sweep trials JOB``). Written by the operator.
+table is in the results ConfigMaps (``kubectl gpu sweep trials JOB``). Written by the operator.
 """
 
 from pydantic import Field
