@@ -78,6 +78,10 @@ crds: setup ## Generate crds/ and the chart's copy of it from the pydantic model
 	@rm -f $(CHART)/files/crds/*.yaml
 	@cp crds/*.yaml $(CHART)/files/crds/
 
+.PHONY: reference
+reference: setup ## Write docs/reference/command-line.md from the commands
+	@PYTHONPATH=operator $(PYTHON) hack/command_reference.py
+
 .PHONY: bench
 bench: setup ## Throughput and latency against the stock scheduler; writes docs/benchmarks.md
 	@$(PYTHON) -m tests.perf

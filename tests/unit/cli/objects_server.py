@@ -1,14 +1,12 @@
-"""An API server that knows only what it was given: GET of objects and lists, over HTTP."""
+"""An API server that knows only what it was given: GET of objects and lists."""
 
-import json
-import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs, urlsplit
+
+from tests.unit.cli.server import Request, kubeconfig, listening
 
 Body = dict[str, Any]
 
@@ -67,51 +65,13 @@ def _status(code: int, reason: str, message: str) -> Body:
 
 @contextmanager
 def serving(objects: Objects, folder: Path) -> Iterator[str]:
-    """A server and the kubeconfig that leads there, with the namespace team-a."""
+    """A server of these, and the kubeconfig that leads there."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            url = urlsplit(self.path)
-            selector = parse_qs(url.query).get("labelSelector", [""])[0]
-            self._say(*objects.answer(url.path, selector))
+    def answer(request: Request) -> tuple[int, Body]:
+        if request.method == "POST":
+            objects.created.append((request.path, request.body))
+            return 201, request.body
+        return objects.answer(request.path, request.params.get("labelSelector", ""))
 
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            objects.created.append((self.path, body))
-            self._say(201, body)
-
-        def _say(self, code: int, body: Body) -> None:
-            text = json.dumps(body).encode()
-            self.send_response(code)
-            self.send_header("Content-Type", "application/json")
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    path = folder / "kubeconfig"
-    path.write_text(
-        json.dumps(
-            {
-                "apiVersion": "v1",
-                "kind": "Config",
-                "current-context": "x",
-                "users": [],
-                "clusters": [
-                    {"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_port}"}}
-                ],
-                "contexts": [{"name": "x", "context": {"cluster": "c", "namespace": "team-a"}}],
-            }
-        )
-    )
-    try:
-        yield str(path)
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
+    with listening(answer) as port:
+        yield kubeconfig(port, folder)

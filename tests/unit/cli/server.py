@@ -50,25 +50,36 @@ class Server:
         return 200, found
 
     def kubeconfig(self, folder: Path) -> str:
-        path = folder / "kubeconfig"
-        document = {
-            "current-context": "c",
-            "contexts": [
-                {"name": "c", "context": {"cluster": "c", "namespace": "team-a", "user": "u"}}
-            ],
-            "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{self.port}"}}],
-            "users": [{"name": "u", "user": {"token": "t"}}],
-        }
-        path.write_text(yaml.safe_dump(document))
-        return str(path)
+        return kubeconfig(self.port, folder)
 
     def sent(self, method: str) -> list[Request]:
         return [request for request in self.requests if request.method == method]
 
 
+def kubeconfig(port: int, folder: Path) -> str:
+    """Leads to a server on this machine, with the namespace team-a."""
+    path = folder / "kubeconfig"
+    about = {"cluster": "c", "namespace": "team-a", "user": "u"}
+    document = {
+        "current-context": "c",
+        "contexts": [{"name": "c", "context": about}],
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{port}"}}],
+        "users": [{"name": "u", "user": {"token": "t"}}],
+    }
+    path.write_text(yaml.safe_dump(document))
+    return str(path)
+
+
 @contextmanager
 def serving(answers: dict[str, Any]) -> Iterator[Server]:
     server = Server(dict(answers))
+    with listening(server.answer) as server.port:
+        yield server
+
+
+@contextmanager
+def listening(answer: Callable[[Request], tuple[int, Any]]) -> Iterator[int]:
+    """A port where requests are answered by a code and a body; a list of bodies is a watch."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -77,7 +88,7 @@ def serving(answers: dict[str, Any]) -> Iterator[Server]:
             parts = urlsplit(self.path)
             length = int(self.headers.get("Content-Length") or 0)
             body = json.loads(self.rfile.read(length) or b"{}")
-            code, found = server.answer(
+            code, found = answer(
                 Request(
                     self.command,
                     parts.path,
@@ -113,11 +124,10 @@ def serving(answers: dict[str, Any]) -> Iterator[Server]:
             """Say nothing."""
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        server.port = http.server_address[1]
         thread = Thread(target=http.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         try:
-            yield server
+            yield http.server_address[1]
         finally:
             http.shutdown()
             thread.join()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.unit.cli.look_facts import (
+from tests.unit.cli.installation import (
     DEFINITIONS,
     NAMES,
     agents,
@@ -19,8 +19,8 @@ from tests.unit.cli.look_facts import (
     project,
     well,
 )
-from tests.unit.cli.look_objects import NODES, gpunode, node
-from tests.unit.cli.look_server import Objects, serving
+from tests.unit.cli.node_objects import NODES, gpunode, node
+from tests.unit.cli.objects_server import Objects, serving
 
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.cli.checks import budgets, installation, on_nodes, policies

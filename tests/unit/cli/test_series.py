@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.unit.cli.look_objects import GPUJOBS, GPUNODES, NODES, PODS, gpunode, node, pod, report
-from tests.unit.cli.look_server import Objects, serving
+from tests.unit.cli.node_objects import GPUJOBS, GPUNODES, NODES, PODS, gpunode, node, pod, report
+from tests.unit.cli.objects_server import Objects, serving
 
 from gpu_scheduler.cli.root import app
 from gpu_scheduler.cli.taken import taken

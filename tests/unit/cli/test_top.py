@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from tests.unit.cli.look_objects import (
+from tests.unit.cli.node_objects import (
     GPUNODES,
     NODES,
     PODS,
@@ -18,7 +18,7 @@ from tests.unit.cli.look_objects import (
     pod,
     report,
 )
-from tests.unit.cli.look_server import Objects, serving
+from tests.unit.cli.objects_server import Objects, serving
 
 from gpu_scheduler.cli import bars
 from gpu_scheduler.cli.held import held, holder_of, short_model

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from tests.unit.cli.look_objects import gpunode, node
+from tests.unit.cli.node_objects import gpunode, node
 
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.cli.checks import policies

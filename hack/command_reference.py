@@ -1,0 +1,83 @@
+"""Writes docs/reference/command-line.md from the commands themselves: ``make reference``.
+
+A section for each command: what it does, how it is called, its options. A test compares the page
+with what this would write.
+"""
+
+import sys
+from collections.abc import Iterator
+from inspect import cleandoc
+from pathlib import Path
+
+import click
+
+from gpu_scheduler.cli.root import app
+
+PAGE = Path(__file__).parents[1] / "docs" / "reference" / "command-line.md"
+PROGRAM = "kubectl gpu"
+_OF_THE_CHART = ("operator", "agent")
+_HEAD = """# Command line
+
+Generated from the commands (`make reference`). What they are for, exit codes and formats:
+[kubectl gpu](../kubectl-gpu.md).
+"""
+
+
+def page() -> str:
+    """The page as it should be."""
+    return "\n".join([_HEAD, *_sections(app, PROGRAM, None)])
+
+
+def _sections(group: click.Group, name: str, above: click.Context | None) -> Iterator[str]:
+    context = click.Context(group, info_name=name, parent=above, max_content_width=100)
+    for each in group.list_commands(context):
+        command = group.get_command(context, each)
+        assert command is not None
+        if each in _OF_THE_CHART:
+            continue
+        if isinstance(command, click.Group):
+            yield from _sections(command, each, context)
+        else:
+            yield _section(command, click.Context(command, info_name=each, parent=context))
+
+
+def _section(command: click.Command, context: click.Context) -> str:
+    usage = " ".join([context.command_path, *command.collect_usage_pieces(context)])
+    rows = [
+        record
+        for param in command.get_params(context)
+        if isinstance(param, click.Option)
+        and (record := param.get_help_record(context)) is not None
+    ]
+    options = "\n".join(f"| `{_cell(names)}` | {_cell(help)} |" for names, help in rows)
+    return f"""## {context.command_path}
+
+{_prose(command.help or "")}
+
+```
+{usage}
+```
+
+| option | |
+| --- | --- |
+{options}
+"""
+
+
+def _prose(text: str) -> str:
+    """The help, of which lines behind a backspace are examples."""
+    parts = cleandoc(text).split("\n\n")
+    return "\n\n".join(
+        f"```\n{part.removeprefix(chr(8)).strip()}\n```" if part.startswith("\b") else part
+        for part in parts
+    )
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+if __name__ == "__main__":
+    PAGE.parent.mkdir(exist_ok=True)
+    PAGE.write_text(page(), encoding="utf-8")
+    sys.stdout.write(f"{PAGE}\n")
