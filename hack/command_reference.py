@@ -29,7 +29,8 @@ def page() -> str:
 
 
 def _sections(group: click.Group, name: str, above: click.Context | None) -> Iterator[str]:
-    context = click.Context(group, info_name=name, parent=above, max_content_width=100)
+    settings = group.context_settings if above is None else {}
+    context = click.Context(group, info_name=name, parent=above, **settings)
     for each in group.list_commands(context):
         command = group.get_command(context, each)
         assert command is not None

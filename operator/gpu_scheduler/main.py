@@ -26,7 +26,7 @@ def kubectl_gpu() -> None:
 
 def kubectl_complete() -> None:
     """``kubectl_complete-gpu``: says nothing where something is wrong, as nobody would read it."""
-    from gpu_scheduler.cli.completion import candidates
+    from gpu_scheduler.cli.commands.completion import candidates
 
     try:
         found = list(candidates(app, sys.argv[1:]))

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from gpu_scheduler.cli.choosing import index_of, phase_of, role_of, trial_of
 from gpu_scheduler.cli.finding import Found
-from gpu_scheduler.cli.job_table import age
-from gpu_scheduler.cli.share_rows import Workload, held, owner_of, reason_of
+from gpu_scheduler.cli.lists.job_table import age
+from gpu_scheduler.cli.lists.share_rows import Workload, held, owner_of, reason_of
+from gpu_scheduler.cli.one_pod.choosing import index_of, phase_of, role_of, trial_of
 from gpu_scheduler.cli.where import Cluster
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.wording import memory

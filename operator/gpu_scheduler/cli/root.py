@@ -14,7 +14,7 @@ _WORK, _LOOK, _TRY, _KEEP, _SERVE = (
 
 
 def _place(name: str, help: str, section: str, command: str = "command") -> Place:
-    return Place(f"gpu_scheduler.cli.{name}", help, section, command)
+    return Place(f"gpu_scheduler.cli.commands.{name}", help, section, command)
 
 
 _COMMANDS = {

@@ -18,7 +18,7 @@ The verdict is what the operator has written; the rest is asked of the planner o
 All keys are always there but ``trouble``. Without a plan ``project``, ``place`` and ``estimate``
 are null, and the lists are empty. Amounts of GPU are decimal strings, times RFC 3339;
 ``estimate.kind`` is now, evictions, promises, "time limits", never or unknown. Called by
-``cli.why``.
+``cli.commands.why``.
 """
 
 from collections.abc import Callable, Mapping, Sequence

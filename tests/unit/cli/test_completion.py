@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from tests.unit.cli.objects import job
 from tests.unit.cli.server import Server, serving
 
-from gpu_scheduler.cli.completion import candidates
+from gpu_scheduler.cli.commands.completion import candidates
 from gpu_scheduler.cli.root import app
 
 ROOT = Path(__file__).parents[3]

@@ -11,12 +11,12 @@ from click.testing import CliRunner, Result
 from tests.unit.cli.objects import Json, asks, holds, job, pod, waits
 from tests.unit.cli.server import Request, Server, serving
 
-from gpu_scheduler.cli.job_table import Columns, age
-from gpu_scheduler.cli.list_watch import follow
-from gpu_scheduler.cli.listed import Listed
+from gpu_scheduler.cli.lists.job_table import Columns, age
+from gpu_scheduler.cli.lists.listed import Listed
+from gpu_scheduler.cli.lists.share_rows import workloads
+from gpu_scheduler.cli.lists.watch import follow
 from gpu_scheduler.cli.narrow import broken, fitted
 from gpu_scheduler.cli.root import app
-from gpu_scheduler.cli.share_rows import workloads
 from gpu_scheduler.cli.shown import Sheet
 from gpu_scheduler.cli.where import Where
 

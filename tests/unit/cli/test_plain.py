@@ -27,7 +27,7 @@ def test_what_would_command_a_terminal_is_spelt(text: str, shown: str) -> None:
 SCRIPT = """
 import sys
 from gpu_scheduler.cli.shown import Sheet, print_sheet, say
-from gpu_scheduler.cli.bars import Piece, print_lines, print_text
+from gpu_scheduler.cli.holders.bars import Piece, print_lines, print_text
 text = sys.argv[1].encode().decode("unicode_escape")
 say(text)
 print_sheet(Sheet(["NAME"], [[text]]))

@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[3]
 PLAN = {"numpy"}  # of the extra `plan`
-NOT_THEIRS = ("gpu_scheduler.cli.operator", "gpu_scheduler.cli.agent")
+NOT_THEIRS = ("gpu_scheduler.cli.commands.operator", "gpu_scheduler.cli.commands.agent")
 IMPORTS = """
 import importlib, json, pkgutil, sys
 before = set(sys.modules)

@@ -11,8 +11,8 @@ from click.testing import CliRunner, Result
 from tests.unit.cli.node_objects import GPUJOBS, GPUNODES, NODES, PODS, gpunode, node, pod, report
 from tests.unit.cli.objects_server import Objects, serving
 
+from gpu_scheduler.cli.holders.taken import taken
 from gpu_scheduler.cli.root import app
-from gpu_scheduler.cli.taken import taken
 
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 Body = dict[str, Any]

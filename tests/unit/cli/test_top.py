@@ -20,8 +20,8 @@ from tests.unit.cli.node_objects import (
 )
 from tests.unit.cli.objects_server import Objects, serving
 
-from gpu_scheduler.cli import bars
-from gpu_scheduler.cli.held import held, holder_of, short_model
+from gpu_scheduler.cli.holders import bars
+from gpu_scheduler.cli.holders.held import held, holder_of, short_model
 from gpu_scheduler.cli.root import app
 
 HALF = pod("frac05-0-x", "r7525-0", ("0", 500), job="frac05")

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from tests.unit.cli.objects_server import Objects, serving
 from tests.unit.simulate.scenes import cluster, holds, share_pods, waits
 
-from gpu_scheduler.cli import why
+from gpu_scheduler.cli.commands import why
 from gpu_scheduler.cli.root import app
 from gpu_scheduler.simulate.cluster_objects import Objects as Known
 

@@ -1,6 +1,6 @@
 """``kubectl gpu compare``: plays work of several projects, by one or several rules.
 
-Everything it writes goes to the streams that it is given. Called by ``cli.compare``.
+Everything it writes goes to the streams that it is given. Called by ``cli.commands.compare``.
 """
 
 import json

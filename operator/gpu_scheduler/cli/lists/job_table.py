@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from gpu_scheduler.cli.share_rows import Workload
+from gpu_scheduler.cli.lists.share_rows import Workload
 
 Json = Mapping[str, Any]
 

@@ -21,7 +21,7 @@ from gpu_scheduler.cli.where import Cluster, Where, of_cluster
 @of_cluster
 def projects(where: Where, output: str, no_headers: bool) -> None:
     """Quotas, and what of them is in use."""
-    from gpu_scheduler.cli.project_lines import sheet
+    from gpu_scheduler.cli.project.lines import sheet
 
     with where.cluster() as cluster:
         found = list(cluster.client.items(_path()))
@@ -78,7 +78,7 @@ def create(
 ) -> None:
     """Create a project: who may use how many GPUs."""
     with one_line():
-        from gpu_scheduler.cli.project_body import body_of
+        from gpu_scheduler.cli.project.body import body_of
 
         body = body_of(name, quota, limit, weight, namespaces or (name,))
         if dry_run != "client":
@@ -99,7 +99,7 @@ def create(
 @of_cluster
 def describe(where: Where, name: str, output: str) -> None:
     """Show all about a project: its numbers, who holds what, and what waits."""
-    from gpu_scheduler.cli import project_lines
+    from gpu_scheduler.cli.project import lines as project_lines
     from gpu_scheduler.kube import errors
 
     with where.cluster() as cluster:
@@ -122,10 +122,10 @@ def _work(
 ) -> tuple[list[tuple[str, int, int]] | None, list[dict[str, Any]] | None]:
     """What holds GPUs in the project's namespaces, and the jobs that wait; None: not readable."""
     from gpu_scheduler.api.names import GROUP, LABEL_PATH, LABEL_SHARE, VERSION
-    from gpu_scheduler.cli.held import held
-    from gpu_scheduler.cli.project_lines import waiting_alone
-    from gpu_scheduler.cli.top_read import items
-    from gpu_scheduler.cli.top_values import by_job
+    from gpu_scheduler.cli.holders.held import held
+    from gpu_scheduler.cli.holders.read import items
+    from gpu_scheduler.cli.holders.values import by_job
+    from gpu_scheduler.cli.project.lines import waiting_alone
     from gpu_scheduler.kube import paths
 
     pods: list[Any] = []

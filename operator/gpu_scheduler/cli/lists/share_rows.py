@@ -10,7 +10,7 @@ from typing import Any
 
 from gpu_scheduler.api import allocation
 from gpu_scheduler.api.names import ALLOCATION, ASK_TYPE, ASKED
-from gpu_scheduler.cli.choosing import phase_of
+from gpu_scheduler.cli.one_pod.choosing import phase_of
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
 from gpu_scheduler.core.wording import memory
 

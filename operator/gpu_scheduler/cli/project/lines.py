@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from gpu_scheduler.api.names import ALLOCATION, ASK_GPU
-from gpu_scheduler.cli.bars import print_text
+from gpu_scheduler.cli.holders.bars import print_text
 from gpu_scheduler.cli.shown import Sheet, print_sheet, say
 
 Body = Mapping[str, Any]

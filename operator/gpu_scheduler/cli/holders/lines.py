@@ -2,8 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 
-from gpu_scheduler.cli.bars import Line, Piece, bar, colour, print_lines, print_text
-from gpu_scheduler.cli.held import (
+from gpu_scheduler.cli.holders.bars import Line, Piece, bar, colour, print_lines, print_text
+from gpu_scheduler.cli.holders.held import (
     WHOLE_MILLI,
     HeldDevice,
     Share,
@@ -11,9 +11,9 @@ from gpu_scheduler.cli.held import (
     one_namespace,
     short_model,
 )
+from gpu_scheduler.cli.holders.read import Seen
+from gpu_scheduler.cli.holders.values import by_job, mean_percent, milli_of, values
 from gpu_scheduler.cli.shown import print_value
-from gpu_scheduler.cli.top_read import Seen
-from gpu_scheduler.cli.top_values import by_job, mean_percent, milli_of, values
 
 _HIDDEN = "(not yours)"
 

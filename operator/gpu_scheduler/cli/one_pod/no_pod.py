@@ -6,9 +6,9 @@ Called by ``pods`` where none was found.
 from collections.abc import Mapping
 from typing import Any
 
-from gpu_scheduler.cli.choosing import Wanted, phase_of
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.finding import Found
+from gpu_scheduler.cli.one_pod.choosing import Wanted, phase_of
 from gpu_scheduler.cli.where import Cluster
 
 _ENDED = ("Succeeded", "Failed")

@@ -11,7 +11,7 @@ from gpu_scheduler.cli.shown import say
 from gpu_scheduler.cli.where import Where, of_cluster
 
 if TYPE_CHECKING:
-    from gpu_scheduler.cli.choosing import Wanted
+    from gpu_scheduler.cli.one_pod.choosing import Wanted
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -118,8 +118,8 @@ def _on_pod(
     behind: Sequence[str] = (),
     ended: bool = False,
 ) -> None:
-    from gpu_scheduler.cli.choosing import Wanted
-    from gpu_scheduler.cli.kubectl import hand_over
+    from gpu_scheduler.cli.one_pod.choosing import Wanted
+    from gpu_scheduler.cli.one_pod.kubectl import hand_over
 
     namespace, pod = _pod(where, checked_word(word), Wanted(**chosen, ended=ended))
     of = [f"--container={container}"] if container is not None else []
@@ -128,9 +128,9 @@ def _on_pod(
 
 def _pod(where: Where, word: str, wanted: "Wanted") -> tuple[str, str]:
     """Namespace and name of the pod that is meant; says which, where several would do."""
-    from gpu_scheduler.cli.choosing import choose
     from gpu_scheduler.cli.finding import find
-    from gpu_scheduler.cli.no_pod import why_none
+    from gpu_scheduler.cli.one_pod.choosing import choose
+    from gpu_scheduler.cli.one_pod.no_pod import why_none
 
     with where.cluster() as cluster:
         found = find(cluster, word)
@@ -145,7 +145,7 @@ def _pod(where: Where, word: str, wanted: "Wanted") -> tuple[str, str]:
 
 
 def _others(pods: Sequence[Any]) -> str:
-    from gpu_scheduler.cli.choosing import index_of, role_of, trial_of
+    from gpu_scheduler.cli.one_pod.choosing import index_of, role_of, trial_of
 
     if any(trial_of(pod) is not None for pod in pods):
         return "--trial N"

@@ -6,7 +6,7 @@ from typing import Any
 
 from gpu_scheduler.api.names import GROUP, LABEL_PATH, VERSION
 from gpu_scheduler.cli.ending import Failed
-from gpu_scheduler.cli.held import HeldDevice, held
+from gpu_scheduler.cli.holders.held import HeldDevice, held
 from gpu_scheduler.cli.where import Cluster
 from gpu_scheduler.kube import errors, paths
 

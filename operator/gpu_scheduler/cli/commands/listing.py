@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpu_scheduler.cli.project_names import namespaces_of, project_option
+from gpu_scheduler.cli.project.names import namespaces_of, project_option
 from gpu_scheduler.cli.shown import FORMATS, no_headers_option, output_option, say
 from gpu_scheduler.cli.where import Cluster, Where, of_cluster
 
 if TYPE_CHECKING:
-    from gpu_scheduler.cli.listed import Listed
+    from gpu_scheduler.cli.lists.listed import Listed
 
 
 @click.command("list")
@@ -45,7 +45,7 @@ def command(
     if statuses and not all(wanted):
         raise ValueError("--status is empty; write for example --status Pending,Running")
     with where.cluster() as cluster:
-        from gpu_scheduler.cli.listed import Listed
+        from gpu_scheduler.cli.lists.listed import Listed
 
         namespaces = _namespaces(cluster, where, all_namespaces, project)
         listed = Listed(cluster.client, namespaces, selector, wanted)
@@ -78,7 +78,7 @@ def _print(listed: "Listed", *, wide: bool, headers: bool, watch: bool) -> None:
     columns, rows = listed.read()
     _say_what_is_missing(listed)
     if watch:
-        from gpu_scheduler.cli.list_watch import follow
+        from gpu_scheduler.cli.lists.watch import follow
 
         try:
             follow(listed, columns, rows, say, wide=wide, headers=headers)

@@ -16,8 +16,8 @@ from gpu_scheduler.api.names import API_VERSION
 from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.validate import problems, read
 from gpu_scheduler.cli.job_names import checked
-from gpu_scheduler.cli.submit_volumes import Mount
-from gpu_scheduler.cli.submit_words import number, pairs, parameter, seconds
+from gpu_scheduler.cli.submission.volumes import Mount
+from gpu_scheduler.cli.submission.words import number, pairs, parameter, seconds
 
 Body = dict[str, Any]
 

@@ -70,7 +70,8 @@ def _look(what: str, where: Where, output: str, watch: bool, interval: float) ->
     import sys
     import time
 
-    from gpu_scheduler.cli import top_lines, top_read
+    from gpu_scheduler.cli.holders import lines as top_lines
+    from gpu_scheduler.cli.holders import read as top_read
 
     with where.cluster() as cluster:
         while True:

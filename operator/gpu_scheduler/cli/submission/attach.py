@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from gpu_scheduler.cli.choosing import has_started
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.finding import gpujob_path, pods_of_job
-from gpu_scheduler.cli.kubectl import hand_over
+from gpu_scheduler.cli.one_pod.choosing import has_started
+from gpu_scheduler.cli.one_pod.kubectl import hand_over
 from gpu_scheduler.cli.shown import say
 from gpu_scheduler.cli.where import Cluster, Where
 from gpu_scheduler.kube import errors

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from gpu_scheduler.cli.held import HeldDevice, Share, naturally
-from gpu_scheduler.cli.top_read import Seen
+from gpu_scheduler.cli.holders.held import HeldDevice, Share, naturally
+from gpu_scheduler.cli.holders.read import Seen
 
 
 def values(what: str, seen: Seen) -> Any:

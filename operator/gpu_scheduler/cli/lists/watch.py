@@ -10,9 +10,9 @@ from queue import Queue
 from threading import Event, Thread
 from typing import Any
 
-from gpu_scheduler.cli.job_table import Columns, meta_of
-from gpu_scheduler.cli.listed import Key, Listed
-from gpu_scheduler.cli.share_rows import Workload, owner_of
+from gpu_scheduler.cli.lists.job_table import Columns, meta_of
+from gpu_scheduler.cli.lists.listed import Key, Listed
+from gpu_scheduler.cli.lists.share_rows import Workload, owner_of
 from gpu_scheduler.kube import errors
 
 Json = Mapping[str, Any]

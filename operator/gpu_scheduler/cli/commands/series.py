@@ -26,9 +26,9 @@ def report(where: Where, job: str, output: str) -> None:
     """
     from datetime import UTC, datetime
 
-    from gpu_scheduler.cli.bars import print_text
     from gpu_scheduler.cli.finding import find
-    from gpu_scheduler.cli.taken import taken
+    from gpu_scheduler.cli.holders.bars import print_text
+    from gpu_scheduler.cli.holders.taken import taken
 
     with where.cluster() as cluster:
         found = find(cluster, job)
@@ -62,10 +62,10 @@ def advise(job: str | None) -> None:
 @of_cluster
 def idle(where: Where, project: str | None, output: str) -> None:
     """GPUs that are held and not used at this moment: a mean of five minutes, and no history."""
-    from gpu_scheduler.cli import top_read
-    from gpu_scheduler.cli.bars import print_text
-    from gpu_scheduler.cli.held import gpus
-    from gpu_scheduler.cli.top_values import by_job
+    from gpu_scheduler.cli.holders import read as top_read
+    from gpu_scheduler.cli.holders.bars import print_text
+    from gpu_scheduler.cli.holders.held import gpus
+    from gpu_scheduler.cli.holders.values import by_job
 
     with where.cluster() as cluster:
         seen = top_read.read(cluster)

@@ -9,8 +9,8 @@ from typing import Any
 
 from gpu_scheduler.api.names import GROUP, LABEL_SHARE, VERSION
 from gpu_scheduler.cli.finding import gpujob_path
-from gpu_scheduler.cli.job_table import Columns, meta_of, projects_by_namespace
-from gpu_scheduler.cli.share_rows import Workload, status_of, workloads
+from gpu_scheduler.cli.lists.job_table import Columns, meta_of, projects_by_namespace
+from gpu_scheduler.cli.lists.share_rows import Workload, status_of, workloads
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.command_client import CommandClient
 

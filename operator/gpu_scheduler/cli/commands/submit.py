@@ -5,15 +5,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from gpu_scheduler.cli.dashes import BEHIND, PastedCommand
 from gpu_scheduler.cli.ending import Failed
-from gpu_scheduler.cli.project_names import namespaces_of, project_option
+from gpu_scheduler.cli.project.names import namespaces_of, project_option
 from gpu_scheduler.cli.shown import say
-from gpu_scheduler.cli.submit_runai import SAME, refused_options
+from gpu_scheduler.cli.submission.dashes import BEHIND, PastedCommand
+from gpu_scheduler.cli.submission.runai import SAME, refused_options
 from gpu_scheduler.cli.where import Cluster, Where, of_cluster
 
 if TYPE_CHECKING:
-    from gpu_scheduler.cli.submit_job import Asked
+    from gpu_scheduler.cli.submission.job import Asked
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -169,7 +169,7 @@ def command(
     kubectl gpu submit lr -i trainer:1 -g 0.25 --param lr=0.1,0.01 --parallelism 2
     kubectl gpu submit big -f job.yaml -g 2 --dry-run=client -o yaml
     """  # noqa: D301 - click takes a backspace for: leave these lines as they are
-    from gpu_scheduler.cli.submit_job import job_of
+    from gpu_scheduler.cli.submission.job import job_of
 
     if flags["more"]:
         raise ValueError(
@@ -192,7 +192,7 @@ def command(
         made = _create(cluster, namespace, body, dry_run=dry_run == "server")
     _print(made, output, "created (server dry run)" if dry_run == "server" else "created")
     if attach:
-        from gpu_scheduler.cli.attach import attach as follow
+        from gpu_scheduler.cli.submission.attach import attach as follow
 
         follow(where, namespace, str(made["metadata"]["name"]))
 
@@ -200,8 +200,8 @@ def command(
 def _asked(flags: Mapping[str, Any], namespace: str | None, behind: Any) -> "Asked":
     import os
 
-    from gpu_scheduler.cli.submit_job import Asked
-    from gpu_scheduler.cli.submit_volumes import claim, volume
+    from gpu_scheduler.cli.submission.job import Asked
+    from gpu_scheduler.cli.submission.volumes import claim, volume
 
     said = dict(flags)
     name, flag = said.pop("name"), said.pop("name_flag")

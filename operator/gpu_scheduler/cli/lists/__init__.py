@@ -1,0 +1,1 @@
+"""What ``list`` shows: GPUJobs as the API server's table, other workloads in its columns."""

@@ -1,0 +1,1 @@
+"""GPUProjects on the command line: names, what is created, what is shown."""

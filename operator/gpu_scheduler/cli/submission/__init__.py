@@ -1,0 +1,1 @@
+"""From the words of ``submit`` to a GPUJob."""
