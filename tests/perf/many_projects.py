@@ -12,7 +12,7 @@ from tests.unit.state.builders import gpujob_body, make_job, make_node, make_pod
 from gpu_scheduler.core.plan import plan
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.runtime.custom_resources import CustomResources
-from gpu_scheduler.runtime.overview import look
+from gpu_scheduler.runtime.overview import survey
 from gpu_scheduler.runtime.project_status import project_status
 from gpu_scheduler.state.cluster_state import ClusterState
 
@@ -61,7 +61,7 @@ def main(projects: int) -> None:
         )
 
     def statuses() -> None:
-        seen = look(state)
+        seen = survey(state)
         for name, record in state.projects.records.items():
             project_status(
                 record,

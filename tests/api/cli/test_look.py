@@ -12,7 +12,7 @@ from tests.api.cli.program import gpu, refused, write_kubeconfig
 from tests.api.conftest import administrator
 from tests.api.replica import operating
 from tests.api.tenant import Tenant, until
-from tests.unit.cli.look_facts import well
+from tests.unit.cli.installation import well
 
 from cluster import Running
 from gpu_scheduler.cli.checks.facts import PART_OF, State

@@ -18,8 +18,8 @@ from gpu_scheduler.runtime.custom_resources import (
     CustomResources,
     gpujob_record,
     project_record,
-    resync,
 )
+from gpu_scheduler.runtime.resync import resync
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.cluster_state import ClusterState
 
