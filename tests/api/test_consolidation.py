@@ -216,7 +216,7 @@ def test_a_simulation_says_what_would_move(
     as_if = (
         "--policy",
         "spread",
-        "--add",
+        "-f",
         simulate.file(gpujob(lab, "pair", gpu=2, gpuModels=models)),
     )
     assert simulate.json(*as_if)["evictions"] == []
