@@ -77,7 +77,7 @@ def of_pod(pod: Body, job: Body | None = None) -> Json:
     elif node_of(pod):
         reason, message = _stuck(status)
     else:
-        reason, message = _said(_condition(pod, "PodScheduled"))
+        reason, message = said(_condition(pod, "PodScheduled"))
         if not reason and job is not None:
             known = of_job(job, ())
             reason, message, position = known["reason"], known["message"], known["queuePosition"]
@@ -166,7 +166,7 @@ def _verdict(
     }
 
 
-def _said(condition: Body) -> tuple[str, str]:
+def said(condition: Body) -> tuple[str, str]:
     """Reason and message of a pod that waits; ours begin with the word for the reason."""
     if condition.get("status") != "False":
         return "", ""

@@ -13,12 +13,13 @@ from tests.unit.cli.server import Request, Server, serving
 
 from gpu_scheduler.cli.lists.job_table import Columns, age
 from gpu_scheduler.cli.lists.listed import Listed
-from gpu_scheduler.cli.lists.share_rows import workloads
+from gpu_scheduler.cli.lists.share_rows import reason_of, workloads
 from gpu_scheduler.cli.lists.watch import follow
 from gpu_scheduler.cli.narrow import broken, fitted
 from gpu_scheduler.cli.root import app
 from gpu_scheduler.cli.shown import Sheet
 from gpu_scheduler.cli.where import Where
+from gpu_scheduler.simulate.verdict import of_pod
 
 GROUP = "/apis/gpu-scheduler.io/v1alpha1"
 JOBS, PODS = f"{GROUP}/namespaces/team-a/gpujobs", "/api/v1/namespaces/team-a/pods"
@@ -488,3 +489,12 @@ def test_wide_leaves_no_column_out() -> None:
 )
 def test_words_are_broken_where_their_parts_meet(text: str, most: int, found: str) -> None:
     assert broken(text, most) == found
+
+
+def test_the_reason_is_the_operators_word_as_in_why() -> None:
+    """Autoscalers look for Unschedulable; the word that counts begins the message."""
+    told = waits("Unschedulable", "WaitingForGPU: needs 0.5 of a GPU")
+    assert reason_of(pod("p", "Pending", conditions=[told])) == "WaitingForGPU"
+    assert of_pod(pod("p", "Pending", conditions=[told]))["reason"] == "WaitingForGPU"
+    theirs = waits("Unschedulable", "0/4 nodes are available")
+    assert reason_of(pod("p", "Pending", conditions=[theirs])) == "Unschedulable"

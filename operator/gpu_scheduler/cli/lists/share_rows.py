@@ -13,6 +13,7 @@ from gpu_scheduler.api.names import ALLOCATION, ASK_TYPE, ASKED
 from gpu_scheduler.cli.one_pod.choosing import phase_of
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
 from gpu_scheduler.core.wording import memory
+from gpu_scheduler.simulate.verdict import said
 
 Body = Mapping[str, Any]
 
@@ -112,7 +113,7 @@ def reason_of(pod: Body) -> str:
         return str(status.get("reason") or "") if phase_of(pod) == "Failed" else ""
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("status") == "False":
-            return str(condition.get("reason") or "")
+            return said(condition)[0]
     for each in status.get("containerStatuses") or ():
         waiting = (each.get("state") or {}).get("waiting") or {}
         if reason := waiting.get("reason"):
@@ -155,18 +156,18 @@ def _asked(pod: Body) -> Iterable[tuple[int, int]]:
     meta = pod["metadata"]
     notes = meta.get("annotations") or {}
     try:
-        said = read(str(notes.get(ASKED) or ""))
+        words = read(str(notes.get(ASKED) or ""))
     except ValueError:
         return
-    request = request_of(said, meta.get("labels") or {}, notes)
+    request = request_of(words, meta.get("labels") or {}, notes)
     for each in () if isinstance(request, tuple) else request.devices:
         yield each.count * each.milli, each.count * each.mib
 
 
 def _type(pod: Body) -> str:
-    said = (pod["metadata"].get("annotations") or {}).get(ASK_TYPE)
+    kind = (pod["metadata"].get("annotations") or {}).get(ASK_TYPE)
     restarts = (pod.get("spec") or {}).get("restartPolicy") in (None, "Always")
-    return str(said or ("interactive" if restarts else "training"))
+    return str(kind or ("interactive" if restarts else "training"))
 
 
 def _node(pod: Body) -> str:
