@@ -90,7 +90,8 @@ def test_one_that_was_deleted_by_hand_is_made_again(tenant: Tenant) -> None:
 
 def submit_three(tenant: Tenant) -> None:
     """A job of three pods, one after the other, of which one is done."""
-    tenant.submit("cut", gpu=0.125, parallelism=1, completions=3, template=template(runs(1)))
+    tenant.submit("cut", gpu=0.125, parallelism=1, completions=3)
+    until(lambda: tenant.pods("cut") and tenant.let_end("cut"), "its first is there")
     until(
         lambda: (
             (j := tenant.batch_job("cut"))["kind"] == "Job" and j["status"].get("succeeded") == 1
@@ -100,11 +101,12 @@ def submit_three(tenant: Tenant) -> None:
 
 
 def end_of_three(tenant: Tenant) -> Json:
-    """Its status once it has ended or complains."""
+    """Its status once it has ended or complains; its pods end."""
     told = "completions, and 3 belong to it"
     return until(
         lambda: (
-            (
+            tenant.let_end("cut")
+            and (
                 (s := tenant.status("cut")).get("phase") == "Succeeded"
                 or told in s.get("message", "")
             )

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import pytest
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team, site_on
-from tests.api.tenant import Json, Tenant, held, runs, template, until
+from tests.api.tenant import Json, Tenant, held, template, until
 
 from cluster import Running
 
@@ -103,13 +103,13 @@ def test_a_preempted_job_says_for_whom_and_goes_on_with_its_index(site: Site, te
     lab = team(quota=8)
     lab.submit("trial", gpu=1, parallelism=8, retries=0, priority=10)
     lab.wait_placed("trial", 8)
-    lab.submit("urgent", gpu=2, priority=90, template=template(runs(4)))
+    lab.submit("urgent", gpu=2, priority=90)
     message = lab.wait_reason("trial", "Preempted")
     assert f"{lab.name}/urgent" in message
     assert lab.status("trial")["preemptedBy"] == f"{lab.name}/urgent"
     assert lab.status("trial")["phase"] == "Running"  # six pods go on
     lab.wait_placed("urgent")
-    lab.wait_phase("urgent", "Succeeded")
+    lab.finish("urgent")
     until(lambda: indexes(lab, "trial") == list(range(8)), "every index runs again")
     until(lambda: "preemptedBy" not in (s := lab.status("trial")) and not s["reason"], "it is over")
     assert failed(lab, "trial") == 0
@@ -121,16 +121,14 @@ def test_an_interactive_job_above_its_quota_is_reclaimed_and_ends_right(
     site: Site, team: Team
 ) -> None:
     borrower, owner = team(quota=6), team(quota=2)
-    note = template(runs(15))
-    borrower.submit("note", gpu=1, parallelism=8, type="interactive", retries=0, template=note)
+    borrower.submit("note", gpu=1, parallelism=8, type="interactive", retries=0)
     borrower.wait_placed("note", 8)
-    owner.submit("own", gpu=2, template=template(runs(2)))
+    owner.submit("own", gpu=2)
     owner.wait_placed("own")
     message = told(borrower, "note", "Preempted")
     assert "fair share" in message and f"{owner.name}/own" in message
-    owner.wait_phase("own", "Succeeded")
-    borrower.wait_phase("note", "Succeeded", 60)
-    assert borrower.status("note")["pods"]["succeeded"] == 8
+    owner.finish("own")
+    assert borrower.finish("note")["pods"]["succeeded"] == 8
     assert failed(borrower, "note") == 0
 
 

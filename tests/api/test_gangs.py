@@ -132,12 +132,12 @@ def test_a_gang_gives_way_as_a_whole_and_comes_back_as_a_whole(site: Site, team:
     with with_nodes(site.admin, *nodes):
         tenant.submit("gang", gpuModels=["RTX"], priority=10, retries=0, roles=roles)
         tenant.wait_placed("gang", 5)
-        tenant.submit("urgent", gpu=1, gpuModels=["RTX"], priority=90, template=template(runs(10)))
+        tenant.submit("urgent", gpu=1, gpuModels=["RTX"], priority=90)
         tenant.wait_placed("urgent")
         message = tenant.wait_reason("gang", "Preempted")
         assert f"way to {tenant.name}/urgent" in message
         until(lambda: not bound(tenant, "gang"), "no member stays, with or without a GPU")
-        tenant.wait_phase("urgent", "Succeeded")
+        tenant.finish("urgent")
         tenant.wait_placed("gang", 5, 60)
         until(lambda: not tenant.status("gang").get("preemptedBy"), "it has all it had")
         assert charged(tenant, "gang-work", "gang-ps") == 0

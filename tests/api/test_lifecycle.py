@@ -43,7 +43,7 @@ def test_a_finished_job_is_deleted_after_its_time_to_live_and_not_run_again(
     tenant: Tenant,
 ) -> None:
     tenant.submit("brief", gpu=0.5, ttlSecondsAfterFinished=2, template=template(runs(0)))
-    tenant.wait_phase("brief", "Succeeded")
+    tenant.wait_event("brief", "Succeeded")
     until(lambda: tenant.job("brief").get("code") == 404, "it is deleted")
     until(lambda: tenant.batch_job("brief").get("code") == 404, "its Job too")
 

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Team
-from tests.api.tenant import Tenant, held, runs, template, until
+from tests.api.tenant import Tenant, held, until
 
 GUARANTEE, PATIENCE, RUNTIME, WINDOW = 6, 2, 4, 20
 PROMISES = {
@@ -111,7 +111,7 @@ def test_a_higher_priority_waits_for_a_while_and_then_no_longer(team: Team) -> N
     lab.submit("trial", gpu=1, parallelism=8, retries=0, priority=10)
     lab.wait_placed("trial", 8)
     asked = time.monotonic()
-    lab.submit("urgent", gpu=2, priority=90, template=template(runs(4)))
+    lab.submit("urgent", gpu=2, priority=90)
     lab.wait_placed("urgent")
     assert PATIENCE <= time.monotonic() - asked <= 10 * PATIENCE + 5
     assert f"{lab.name}/urgent" in lab.wait_reason("trial", "Preempted")

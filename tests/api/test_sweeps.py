@@ -170,10 +170,10 @@ def test_preemption_consumes_no_retry_and_changes_no_value(site: Site, team: Tea
     borrower.submit("guest", template=template(), **spec)
     wait_running(borrower, "guest", *range(8))
     before = given(borrower.pods("guest"))
-    owner.submit("own", gpu=1, template=template(runs(3)))
+    owner.submit("own", gpu=1)
     owner.wait_placed("own")
     until(lambda: len(running_trials(borrower, "guest")) == 7, "one gave way")
-    owner.wait_phase("own", "Succeeded")
+    owner.finish("own")
     wait_running(borrower, "guest", *range(8))
     assert given(borrower.pods("guest")) == before
     for trial, pod in running_trials(borrower, "guest").items():
