@@ -21,7 +21,7 @@ help: ## List the targets
 .PHONY: setup
 setup: $(STAMP) ## Everything that development needs, on a Debian or Ubuntu with Python (quick the second time)
 
-$(STAMP): requirements/dev.txt hack/setup.sh
+$(STAMP): requirements/dev.txt requirements/setup.txt hack/setup.sh
 	@hack/setup.sh $(VENV)
 	@touch $@
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Pins requirements/*.txt anew from the extras of pyproject.toml, and clients.txt from clients.in, with
-# hashes, for every platform.
+# Pins requirements/*.txt anew from the extras of pyproject.toml, clients.txt and setup.txt from
+# their .in, with hashes, for every platform.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 command -v uv >/dev/null || {
@@ -15,3 +15,4 @@ for extra in operator agent cli dev tpe; do
   pin "$extra" pyproject.toml --extra "$extra" "$@"
 done
 pin clients requirements/clients.in "$@"
+pin setup requirements/setup.in "$@"

@@ -34,6 +34,8 @@ done
 heading() { printf '\n=== %s\n' "$*"; }
 
 began=$SECONDS
+# Setup leaves byte code to who imports; here a hundred processes would each make it anew.
+"$python" -m compileall -qq -j 0 "$(dirname "$python")/../lib" || true
 if [[ " ${runnable[*]} " =~ \ (chart|api|e2e)\  ]]; then
   heading "tools: Kubernetes, helm and the rest, built once per user"
   "$python" -m cluster build core check
