@@ -5,6 +5,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-builtin-rules --no-print-directory
 
+STARTED := $(shell date +%s)
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 STAMP := $(VENV)/.requirements
@@ -31,7 +32,7 @@ tools: setup ## Build Kubernetes, helm and the rest from their Go modules, once 
 
 .PHONY: demo
 demo: setup ## A cluster, the operator, and two jobs on one GPU, shown as bars
-	@$(PYTHON) -m demo
+	@STARTED=$(STARTED) $(PYTHON) -m demo
 
 .PHONY: down
 down: setup ## Stop the demo's cluster and clean up after it

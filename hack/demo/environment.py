@@ -5,9 +5,10 @@ tolerate it land there: everything else runs for real. Without a real node there
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cluster import Running, Settings, nodes, service_address, up
+from cluster import Running, Settings, build, nodes, service_address, up
 from cluster.api_client import Object
 from demo import install
 from demo.terminal import DIM, paint, step
@@ -19,6 +20,7 @@ PROJECT = ROOT / "examples" / "project.yaml"
 TAINT = {"key": "kwok.x-k8s.io/node", "value": "fake", "effect": "NoSchedule"}
 FAKE_LABEL = {"type": "kwok"}
 REAL = "node real-0 is this machine: real containers; only its two A100s are pretend ones"
+PROGRAMS = "programs: Kubernetes, etcd, helm and the rest"
 
 
 def prepare() -> Running:
@@ -28,25 +30,44 @@ def prepare() -> Running:
         ClusterError: a part could not be built or did not start.
     """
     real = service_address.why_no_real_node() is None
-    parts = "control plane, kubelet, containerd, NVIDIA's runtime" if real else "control plane"
-    with step(f"cluster: {parts}"):
-        running = up(Settings(name=NAME, real_node=True))
-    if real:
-        print(paint(f"  {REAL}", DIM))
-    with step("four fake servers of two A100s each" + (" beside it" if real else "")):
-        running.add_nodes(_servers(tainted=real))
-    if real:
-        with step("images of operator and agent, built from operator/Dockerfile"):
-            image = install.images(running)
-        with step("helm install gpu-scheduler") as said:
-            fresh = install.chart(running, image=image)
-            said.append("2 replicas, 1 agent" if fresh else "ready since the last run")
-    else:
-        with step("the operator, as a process on this machine"):
-            install.on_host(running)
+    running = _with_operator() if real else _on_fake_nodes()
     install.command(running)
     with step("project team-a: 4 GPUs guaranteed, at most 8"):
         running.kubectl("apply", "-f", str(PROJECT))
+    return running
+
+
+def _with_operator() -> Running:
+    """A real node, the chart on it, and fake servers beside it."""
+    # Images wait for network and disk much of their time, and the cluster for its parts.
+    with ThreadPoolExecutor(1) as beside:
+        built = beside.submit(install.build_images)
+        with step(PROGRAMS):
+            build.ensure(("core", "node"))
+        with step("cluster: control plane, kubelet, containerd, NVIDIA's runtime"):
+            running = up(Settings(name=NAME, real_node=True))
+        print(paint(f"  {REAL}", DIM))
+        with step("four fake servers of two A100s each beside it"):
+            running.add_nodes(_servers(tainted=True))
+        with step("images of operator and agent, built from operator/Dockerfile meanwhile"):
+            archives = built.result()
+    with step("the real node takes them"):
+        image = install.give_images(running, archives)
+    with step("helm install gpu-scheduler") as said:
+        fresh = install.chart(running, image=image)
+        said.append("2 replicas, 1 agent" if fresh else "ready since the last run")
+    return running
+
+
+def _on_fake_nodes() -> Running:
+    with step(PROGRAMS):
+        build.ensure()
+    with step("cluster: control plane"):
+        running = up(Settings(name=NAME, real_node=True))
+    with step("four fake servers of two A100s each"):
+        running.add_nodes(_servers(tainted=False))
+    with step("the operator, as a process on this machine"):
+        install.on_host(running)
     return running
 
 

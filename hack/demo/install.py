@@ -10,6 +10,7 @@ import json
 import os
 import shlex
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from cluster import ClusterError, Running, images_operator, process, real_node
@@ -23,18 +24,23 @@ READY_SECONDS = 180
 HOST_OPERATOR = "operator"
 
 
-def images(running: Running) -> str:
-    """Build both images unless their sources were built before, and give them to the real node.
-
-    Returns:
-        A digest of what they were built from.
-    """
+def build_images() -> tuple[Path, ...]:
+    """Both images as archives; what was built before of the same sources is kept."""
     tag = f"{REPOSITORY}:{TAG}"
-    archives = (
+    return (
         images_operator.build_operator_image(tag),
         images_operator.build_agent_image(images_operator.agent_tag(tag)),
     )
+
+
+def give_images(running: Running, archives: Iterable[Path]) -> str:
+    """Give the real node images unless it has them; a digest of what they were built from."""
     return ".".join(_given(running, archive) for archive in archives)
+
+
+def images(running: Running) -> str:
+    """``build_images`` and ``give_images``."""
+    return give_images(running, build_images())
 
 
 def tpe_image(running: Running) -> str:

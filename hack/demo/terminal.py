@@ -14,6 +14,8 @@ from typing import TextIO
 
 BOLD, DIM, GREEN, RED = "1", "2", "32", "31"
 _ERASE = "\r\033[K"
+# Of each step that has ended: its text, and how many seconds it took.
+taken: list[tuple[str, float]] = []
 
 
 def coloured() -> bool:
@@ -55,9 +57,10 @@ def step(text: str) -> Iterator[list[str]]:
     except BaseException:
         _finish(live, f"{paint(symbol('✗', 'x'), RED)} {text}")
         raise
-    taken = f"{time.monotonic() - started:5.1f} s"
+    seconds = time.monotonic() - started
+    taken.append((text, seconds))
     line = ", ".join([text, *said])
-    _finish(live, f"{paint(symbol('✓', '+'), GREEN)} {line:<74} {paint(taken, DIM)}")
+    _finish(live, f"{paint(symbol('✓', '+'), GREEN)} {line:<74} {paint(f'{seconds:5.1f} s', DIM)}")
 
 
 def _finish(live: bool, line: str) -> None:
