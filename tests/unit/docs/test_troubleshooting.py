@@ -1,0 +1,156 @@
+"""docs/troubleshooting.md has a section for each word that the operator says, and for no other."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.unit.docs.pages import DOCS, ROOT, blocks, headings, host_anchor, prose
+
+from gpu_scheduler.api.condition import ConditionType
+from gpu_scheduler.api.states import STATES
+from gpu_scheduler.jobs import evict
+from gpu_scheduler.sweeps.core.outcome import TrialState
+
+PAGE = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+SECTIONS = [words for level, words in headings(PAGE) if level == 2]
+SAID = [words for words in SECTIONS if re.fullmatch(r"[A-Z]\w+", words)]
+OPERATOR = ROOT / "operator" / "gpu_scheduler"
+_WORD = re.compile(r"([A-Z][a-z]+|[A-Z]{2,})+")
+
+# Condition reasons stand in these modules, beside the types of conditions.
+SPEAKERS = ("status", "project_status", "class_status", "protection")
+REASON_IS = {"say": 2, "_say": 1, "tell": 1, "warn": 1, "Told": 1}  # which argument of a call
+# Calls that pass on a reason which somebody else has named.
+FORWARDED = {
+    ("runtime/aside.py", "reason"),
+    ("runtime/device_events.py", "reason"),
+    ("runtime/evictor.py", "reason"),
+    ("runtime/job_statuses.py", "bad"),
+    ("runtime/job_statuses.py", "phase"),
+    ("runtime/job_statuses.py", "reason"),
+    ("runtime/pod_conditions.py", "reason"),
+    ("runtime/preemption.py", "reason"),
+}
+
+
+def test_each_reason_of_a_job_has_a_section_in_the_order_of_the_table() -> None:
+    table = [str(state.reason) for state in STATES if state.reason]
+    assert SAID[: len(table)] == table
+
+
+def test_every_other_word_has_a_section_and_no_section_is_of_no_word() -> None:
+    table = {str(state.reason) for state in STATES}
+    words = {*event_words(), *condition_words(), *MARKS, *TRIALS, "Unschedulable", "Succeeded"}
+    fine = set(re.findall(r"`(\w+)`", PAGE.rpartition("## Words that say that all is well")[2]))
+    assert len(SAID) == len(set(SAID))
+    assert set(SAID) - table - words - {"Failed"} == set(), "a section that nothing says"
+    assert words - table - set(SAID) - fine == set(), "a word without a section"
+    assert GOOD <= fine, "a word of a condition that is as it should be"
+
+
+def test_each_section_says_something_and_the_symptoms_lead_to_them() -> None:
+    parts = re.split(r"^## (.+)$", PAGE, flags=re.M)[1:]
+    bodies = dict(zip(parts[::2], parts[1::2], strict=True))
+    assert [words for words in SAID if len(prose(bodies[words]).split()) < 8] == []
+    symptoms = set(re.findall(r"\]\(#(\S+?)\)", bodies["By symptom"]))
+    assert len(symptoms) > 15
+    assert symptoms <= {host_anchor(words) for _, words in headings(PAGE)}
+
+
+def test_each_job_that_waits_is_shown_as_kubectl_shows_it() -> None:
+    parts = re.split(r"^## (.+)$", PAGE, flags=re.M)[1:]
+    bodies = dict(zip(parts[::2], parts[1::2], strict=True))
+    jobs = [state.reason for state in STATES if state.reason]
+    assert [str(word) for word in jobs if not list(blocks(bodies[str(word)]))] == []
+
+
+def test_who_says_a_reason_names_it() -> None:
+    """Else the words below would not be all of them."""
+    passed_on = {
+        (str(path.relative_to(OPERATOR)), reason.id)
+        for path, reason in reasons()
+        if isinstance(reason, ast.Name) and not reason.id.isupper()
+    }
+    assert passed_on == FORWARDED
+
+
+MARKS = set(
+    re.findall(r'CONDITION_\w+, "(\w+)"', Path(evict.__file__).read_text(encoding="utf-8"))
+) | {"PreemptionByScheduler"}
+TRIALS = {str(state) for state in TrialState} - {"Started", "Succeeded", "Failed"}
+GOOD = {
+    *("Accepted", "Covered", "Matches", "Placed", "Healthy", "Unknown"),
+    *("Kernel", "Interposer", "Framework"),
+}
+
+
+def event_words() -> set[str]:
+    """Words that stand as reasons in calls, or in constants that do."""
+    found = set()
+    for path, reason in reasons():
+        known = constants(path)
+        for node in ast.walk(reason):
+            if is_word(node):
+                found.add(node.value)  # type: ignore[attr-defined]
+            elif isinstance(node, ast.Name) and node.id in known:
+                found.add(known[node.id])
+    for path in (OPERATOR / "runtime").glob("*_events.py"):  # which queue them first
+        found |= set(constants(path).values())
+    assert {"PodStuck", "Scheduled", "ForeignProcesses", "SetAside", "GangReleased"} <= found
+    return found
+
+
+def condition_words() -> set[str]:
+    """Words in modules that put conditions together, other than their types."""
+    types = {str(each) for each in ConditionType} | {"Complete", "QuotaCovered", "Matches"}
+    found = set()
+    for name in SPEAKERS:
+        tree = ast.parse((OPERATOR / "runtime" / f"{name}.py").read_text(encoding="utf-8"))
+        wanted = (n.value for n in ast.walk(tree) if is_word(n))  # type: ignore[attr-defined]
+        found |= {word for word in wanted if word not in types}
+    assert {"Overcommitted", "NoSuchGPU", "OverCap", "UnexpectedError"} <= found
+    return found
+
+
+def reasons() -> Iterator[tuple[Path, ast.expr]]:
+    """The argument of each call that is the reason of an Event."""
+    for folder in ("runtime", "sweeps/runtime", "jobs"):
+        for path in sorted((OPERATOR / folder).glob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and called(node) in REASON_IS:
+                    place = REASON_IS[called(node)]
+                    if len(node.args) > place + 1:  # the sentence follows
+                        yield path, node.args[place]
+
+
+def called(call: ast.Call) -> str:
+    function = call.func
+    return getattr(function, "attr", None) or getattr(function, "id", "")
+
+
+def is_word(node: ast.AST) -> bool:
+    value = getattr(node, "value", None)
+    return (
+        isinstance(node, ast.Constant)
+        and isinstance(value, str)
+        and bool(_WORD.fullmatch(value))
+        and len(value) > 3
+    )
+
+
+def constants(path: Path) -> dict[str, str]:
+    """Words that a module names at its top."""
+    found = {}
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if not isinstance(node, ast.Assign):
+            continue
+        names, values = parts(node.targets[0]), parts(node.value)
+        for name, word in zip(names, values, strict=False):
+            if isinstance(name, ast.Name) and is_word(word):
+                found[name.id] = word.value  # type: ignore[attr-defined]
+    return found
+
+
+def parts(node: ast.expr) -> list[ast.expr]:
+    return list(node.elts) if isinstance(node, ast.Tuple) else [node]
