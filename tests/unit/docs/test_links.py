@@ -3,8 +3,16 @@
 import re
 from pathlib import Path
 
-from tests.unit.docs.pages import DOCS, ROOT, headings, host_anchor, name_of, pages, prose
-from tests.unit.docs.pages import site_anchor as of_site
+from tests.unit.docs.pages import (
+    DOCS,
+    ROOT,
+    headings,
+    host_anchor,
+    name_of,
+    pages,
+    prose,
+    site_anchor,
+)
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 
@@ -21,7 +29,7 @@ def broken(page: Path, target: str) -> str:
     if anchor not in map(host_anchor, words):
         return f"{name_of(page)}: {target}: there is no such heading"
     # The site has the pages below docs/ alone.
-    if file.is_relative_to(DOCS) and anchor not in map(of_site, words):
+    if file.is_relative_to(DOCS) and anchor not in map(site_anchor, words):
         return f"{name_of(page)}: {target}: the site calls this heading otherwise"
     return ""
 
@@ -48,7 +56,7 @@ def test_a_link_that_leads_nowhere_is_seen() -> None:
 def test_anchors_are_those_of_the_two_places() -> None:
     assert host_anchor("HAMi: `gpu-scheduler.io/compat: hami`") == "hami-gpu-scheduleriocompat-hami"
     assert host_anchor("What if: `a` & b") == "what-if-a--b"
-    assert of_site("What if: `a` & b") == "what-if-a-b"
+    assert site_anchor("What if: `a` & b") == "what-if-a-b"
 
 
 def test_every_page_of_the_site_is_reached_from_its_first() -> None:
