@@ -72,6 +72,13 @@ def test_every_page_of_the_site_is_reached_from_its_first() -> None:
     assert sorted(name_of(p) for p in set(DOCS.glob("*.md")) - reached) == []
 
 
+def test_each_of_ten_questions_names_the_page_that_answers_it() -> None:
+    text = (DOCS / "questions.md").read_text(encoding="utf-8")
+    asked = re.split(r"^\*\*\d+\. ", text, flags=re.M)[1:]
+    assert len(asked) == 10
+    assert [each for each in asked if "?**" not in each or not LINK.search(each)] == []
+
+
 def test_pictures_are_there_and_say_what_they_show() -> None:
     drawn = {path for page in pages() for path in pictures(page)}
     assert DOCS / "life-of-a-job.svg" in drawn
