@@ -34,6 +34,11 @@ def prose(text: str) -> str:
     return _FENCE.sub("", text)
 
 
+def links(text: str) -> list[str]:
+    """Targets of the links on a page; what stands in code is none."""
+    return re.findall(r"\]\(([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", prose(text)))
+
+
 def headings(text: str) -> list[tuple[int, str]]:
     """Level and words of each heading."""
     found = re.findall(r"^(#{1,6}) +(.+?) *$", prose(text), re.M)

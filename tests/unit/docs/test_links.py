@@ -8,13 +8,12 @@ from tests.unit.docs.pages import (
     ROOT,
     headings,
     host_anchor,
+    links,
     name_of,
     pages,
     prose,
     site_anchor,
 )
-
-LINK = re.compile(r"\]\(([^)\s]+)\)")
 
 
 def broken(page: Path, target: str) -> str:
@@ -38,7 +37,7 @@ def test_relative_links_lead_somewhere() -> None:
     found = [
         (page, target)
         for page in pages()
-        for target in LINK.findall(prose(page.read_text(encoding="utf-8")))
+        for target in links(page.read_text(encoding="utf-8"))
         if "://" not in target and not target.startswith("mailto:")
     ]
     assert len(found) > 300
@@ -66,9 +65,9 @@ def test_every_page_of_the_site_is_reached_from_its_first() -> None:
         if page in reached or page.suffix != ".md" or not page.is_relative_to(DOCS):
             continue
         reached.add(page)
-        text = prose(page.read_text(encoding="utf-8"))
-        links = (t.partition("#")[0] for t in LINK.findall(text) if "://" not in t)
-        left += [(page.parent / t).resolve() for t in links if t]
+        found = links(page.read_text(encoding="utf-8"))
+        files = (target.partition("#")[0] for target in found if "://" not in target)
+        left += [(page.parent / file).resolve() for file in files if file]
     assert sorted(name_of(p) for p in set(DOCS.glob("*.md")) - reached) == []
 
 
@@ -76,7 +75,7 @@ def test_each_of_ten_questions_names_the_page_that_answers_it() -> None:
     text = (DOCS / "questions.md").read_text(encoding="utf-8")
     asked = re.split(r"^\*\*\d+\. ", text, flags=re.M)[1:]
     assert len(asked) == 10
-    assert [each for each in asked if "?**" not in each or not LINK.search(each)] == []
+    assert [each for each in asked if "?**" not in each or not links(each)] == []
 
 
 def test_pictures_are_there_and_say_what_they_show() -> None:
