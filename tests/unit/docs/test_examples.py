@@ -102,17 +102,22 @@ def parsed(line: list[str]) -> click.Context:
     Raises:
         click.UsageError: the command would refuse the line.
     """
-    command, context, rest = app, None, list(line)
-    while isinstance(command, click.Group):
-        if not rest or rest[0].startswith("-"):
-            break
+    command: click.Command = app
+    context, rest = root(), list(line)
+    while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
         word = rest.pop(0)
-        context = click.Context(command, context, info_name=word)
         found = command.get_command(context, word)
         if found is None:
             raise click.UsageError(f"there is no command {word}")
         command = found
-    return command.make_context(line[0], rest, parent=context)
+        if isinstance(command, click.Group):
+            context = click.Context(command, context, info_name=word)
+    return command.make_context(line[0], rest, parent=None if command is app else context)
+
+
+def root() -> click.Context:
+    """As the program makes it: commands keep the names of their help option from it."""
+    return click.Context(app, info_name="kubectl gpu", **app.context_settings)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -137,10 +142,10 @@ def test_every_command_on_a_page_is_taken(
 def test_every_command_that_a_sentence_names_is_there(page: Path) -> None:
     text = prose(page.read_text(encoding="utf-8"))
     for named in re.findall(r"`kubectl gpu ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?", text):
-        command = app.get_command(click.Context(app), named[0])
+        command = app.get_command(root(), named[0])
         assert command is not None, named
         if isinstance(command, click.Group) and named[1]:
-            assert command.get_command(click.Context(command), named[1]) is not None, named
+            assert command.get_command(click.Context(command, root()), named[1]) is not None, named
 
 
 def test_commands_are_found_and_wrong_ones_are_seen() -> None:
