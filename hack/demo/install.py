@@ -58,13 +58,22 @@ def _given(running: Running, archive: Path) -> str:
     return archive.stem
 
 
-def chart(running: Running, *, image: str, more: tuple[str, ...] = ()) -> bool:
+def chart(
+    running: Running,
+    *,
+    image: str,
+    more: tuple[str, ...] = (),
+    folder: Path = CHART,
+    tag: str = TAG,
+) -> bool:
     """`helm upgrade --install`, and wait until every replica is ready.
 
     Args:
         running: the cluster, with a real node.
         image: from `images`; another one rolls everything out anew.
         more: further options for helm, such as ``--set=key=value``.
+        folder: the chart.
+        tag: of the images.
 
     Returns:
         False when just that was installed already.
@@ -74,19 +83,19 @@ def chart(running: Running, *, image: str, more: tuple[str, ...] = ()) -> bool:
             words.
     """
     options = (
-        f"--set=image.repository={REPOSITORY},image.tag={TAG},image.pullPolicy=Never",
+        f"--set=image.repository={REPOSITORY},image.tag={tag},image.pullPolicy=Never",
         # A real program needs a real node: fake ones would only say that it runs.
         f"--set=nodeSelector.kubernetes\\.io/hostname={REAL_NODE_NAME}",
         f"--set=podAnnotations.image={image},agent.podAnnotations.image={image}",
         *more,
     )
-    stamp, wanted = running.folder / "release", _digest(options)
+    stamp, wanted = running.folder / "release", _digest(options, folder)
     if stamp.exists() and stamp.read_text() == wanted and _ready(running, seconds=10):
         return False
     stamp.unlink(missing_ok=True)
     _clear_interrupted(running)
     where = ("-n", RELEASE, "--create-namespace")
-    running.helm("upgrade", "--install", RELEASE, str(CHART), *where, *options)
+    running.helm("upgrade", "--install", RELEASE, str(folder), *where, *options)
     if not _ready(running, seconds=READY_SECONDS):
         raise ClusterError(f"the operator is not ready after {READY_SECONDS} s\n{_why(running)}")
     running.kubectl("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
@@ -173,9 +182,9 @@ def _why(running: Running) -> str:
     return "\n".join(text[-2000:] for text in found)
 
 
-def _digest(options: tuple[str, ...]) -> str:
+def _digest(options: tuple[str, ...], folder: Path) -> str:
     digest = hashlib.sha256("\0".join(options).encode())
-    for path in sorted(CHART.rglob("*")):
+    for path in sorted(folder.rglob("*")):
         if path.is_file():
-            digest.update(str(path.relative_to(CHART)).encode() + path.read_bytes())
+            digest.update(str(path.relative_to(folder)).encode() + path.read_bytes())
     return digest.hexdigest()

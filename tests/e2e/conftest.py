@@ -131,5 +131,11 @@ def unavailable(reason: str) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The node's own tests first: they stop and start it, and pods of others would not survive."""
-    items.sort(key=lambda item: not item.path.name.startswith("test_real_node"))
+    """Those that need the node, or the cluster, as nobody has used it come first.
+
+    An upgrade installs the version before. The node's own tests stop and start it, and pods of
+    others would not survive.
+    """
+    first = ("test_upgrade", "test_real_node")
+    items.sort(key=lambda item: not item.path.name.startswith(first))
+    items.sort(key=lambda item: not item.path.name.startswith(first[0]))
