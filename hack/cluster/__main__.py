@@ -1,4 +1,4 @@
-"""The local cluster's commands: `python -m cluster build | up | down | status | env`."""
+"""The local cluster's commands: `python -m cluster build | mirror | pin | up | down | …`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from cluster import build
+from cluster import build, fetch_pins, mirror, pin
 from cluster.cache import cache_folder
 from cluster.errors import ClusterError
 from cluster.lifecycle import connect, down, names, up
@@ -35,6 +35,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _build(options: argparse.Namespace) -> int:
     build.ensure(options.groups or ("core",))
     return 0
+
+
+def _mirror(options: argparse.Namespace) -> int:
+    left_out = mirror.fill(options.folder, fetch_pins.read())
+    for sentence in left_out:
+        say(f"left out: {sentence}")
+    return 1 if left_out else 0
+
+
+def _pin(options: argparse.Namespace) -> int:
+    pins = pin.with_built(fetch_pins.read())
+    problems: list[str] = []
+    if not options.built:
+        pins, problems = pin.with_published(pins)
+    fetch_pins.write(pins)
+    for sentence in problems:
+        say(f"not pinned: {sentence}")
+    say(f"written: {fetch_pins.PINS_FILE}")
+    return 1 if problems else 0
 
 
 def _up(options: argparse.Namespace) -> int:
@@ -92,9 +111,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
 
-    command = commands.add_parser("build", help="build the programs that are missing")
+    command = commands.add_parser("build", help="fetch or build the programs that are missing")
     command.add_argument("groups", nargs="*", metavar="GROUP", help=", ".join(GROUPS))
     command.set_defaults(command=_build)
+
+    command = commands.add_parser(
+        "mirror", help="fill a folder for GPU_SCHEDULER_MIRROR from the programs in the cache"
+    )
+    command.add_argument("folder", type=Path, metavar="FOLDER")
+    command.set_defaults(command=_mirror)
+
+    command = commands.add_parser(
+        "pin", help="write the digests of released programs, and of those built here, to pins.json"
+    )
+    command.add_argument("--built", action="store_true", help="only those built here; no network")
+    command.set_defaults(command=_pin)
 
     command = commands.add_parser("up", help="start a cluster; one that runs is kept")
     _name(command)

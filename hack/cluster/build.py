@@ -1,40 +1,44 @@
-"""Builds the programs of the local cluster, each once per key, into the cache folder.
+"""Gets the programs of the local cluster, each once per key, into the cache folder.
 
-A program appears under its final name only when it is whole (built beside it, then
-renamed), and one build runs at a time on a machine (a file lock), so the second of
-two runs that start together finds the work done. Progress is shown while Go compiles.
+From a mirror, from where it is published, or else from source: the file is the same
+version either way, and lies at the same path. A program appears under its final name only
+when it is whole (written beside it, then renamed), and one run at a time on a machine does
+this (a file lock), so the second of two that start together finds the work done.
 """
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
+from cluster import fetch_pins
 from cluster.cache import programs_folder
 from cluster.errors import ClusterError
+from cluster.fetch import LIMITS, Limits, Outcome, Wanted, fetch
+from cluster.fetch_offers import mirror_from, origins_allowed, variable, ways_to
 from cluster.locks import exclusive
-from cluster.programs import GROUPS, PROGRAMS, TOOLS_FOLDER, Program, in_groups, key
+from cluster.programs import GROUPS, PROGRAMS, Program, in_groups, key, version
 from cluster.progress import say
-from cluster.toolchain import environment, find_go
+from cluster.source import compile_program
 
-_REPORT_EVERY_SECONDS = 10.0
-_OFFLINE = ("dial tcp", "no such host", "connection refused", "i/o timeout", "proxyconnect")
+# Places that this process does not ask again, and why.
+_AWAY: dict[str, str] = {}
+
+Compile = Callable[[Program, Path, str], None]
 
 
 def path_of(program: Program) -> Path:
-    """Where `program` is, or will be once built."""
+    """Where `program` is, or will be."""
     return programs_folder() / f"{program.module}-{key(program)}" / program.name
 
 
 def binary(name: str) -> Path:
-    """The built program called `name`.
+    """The program called `name`.
 
     Raises:
-        ClusterError: there is no such program, or it has not been built.
+        ClusterError: there is no such program, or it is not in the cache.
     """
     for program in PROGRAMS:
         if program.name == name:
@@ -49,88 +53,94 @@ def binary(name: str) -> Path:
 
 
 def ensure(groups: Iterable[str] = ("core",)) -> None:
-    """Builds what is missing of `groups`.
+    """Fetches or builds what is missing of `groups`.
 
     Raises:
-        ClusterError: a group does not exist, or a program could not be built.
+        ClusterError: a group does not exist, or a program could not be had in any way.
     """
     groups = tuple(groups)
     for group in groups:
         if group not in GROUPS:
             raise ClusterError(f"no group is called {group!r}; there are: {', '.join(GROUPS)}")
-    if not _missing(groups):
+    if not missing(groups):
         return
-    with exclusive(
-        programs_folder() / ".lock", on_wait=lambda: say("waiting for another build to finish")
-    ):
-        missing = _missing(groups)
-        if not missing:
-            return
-        go = find_go()
-        say(f"building {len(missing)} programs, this happens once: {programs_folder()}")
-        for number, program in enumerate(missing, 1):
-            _build(go, program, f"[{number}/{len(missing)}] {program.name}")
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(
+                exclusive(
+                    programs_folder() / ".lock",
+                    on_wait=lambda: say("waiting for another build to finish"),
+                )
+            )
+        except OSError as error:
+            raise ClusterError(
+                f"{programs_folder()} cannot be written ({error.strerror}); "
+                "GPU_SCHEDULER_CACHE moves it"
+            ) from None
+        wanted = missing(groups)
+        if wanted:
+            obtain(wanted, fetch_pins.read(), _AWAY)
 
 
-def _missing(groups: Iterable[str]) -> tuple[Program, ...]:
+def missing(groups: Iterable[str]) -> tuple[Program, ...]:
+    """The programs of `groups` that are not in the cache."""
     return tuple(program for program in in_groups(groups) if not path_of(program).exists())
 
 
-def _build(go: Path, program: Program, title: str) -> None:
-    if program.cgo and not shutil.which(os.environ.get("CC", "gcc")):
-        raise ClusterError(
-            f"{program.name} needs a C compiler: apt-get install gcc libc6-dev, or set CC"
+def obtain(
+    programs: Sequence[Program],
+    pins: fetch_pins.Pins,
+    away: dict[str, str],
+    *,
+    limits: Limits = LIMITS,
+    compile_one: Compile = compile_program,
+) -> None:
+    """Gets `programs` by the first way that gives the right file, source being the last."""
+    began = time.monotonic()
+    value = variable()
+    mirror = mirror_from(value)
+    machine, libc = fetch_pins.this_platform(), fetch_pins.this_libc()
+    say(f"{len(programs)} programs are missing, this happens once: {programs_folder()}")
+    if mirror is not None:
+        say(f"the mirror is {mirror.shown}")
+        if isinstance(mirror.place, Path) and not mirror.place.is_dir():
+            away.setdefault("the mirror", "is not there")
+    wanted = {
+        program.name: Wanted(
+            program.name,
+            path_of(program),
+            ways_to(
+                program.name,
+                program.module,
+                key(program),
+                version(program),
+                pins=pins,
+                mirror=mirror,
+                origins=origins_allowed(value),
+                machine=machine,
+                libc=libc,
+            ),
         )
-    target = path_of(program)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    partial = target.with_name(f".{target.name}.partial")
-    log = target.with_name(f".{target.name}.log")
-    say(title)
-    started = reported = time.monotonic()
-    with log.open("wb") as output:
-        compiler = subprocess.Popen(
-            [go, "build", "-v", *program.flags, "-o", partial, program.package],
-            cwd=TOOLS_FOLDER / program.module,
-            env={**environment(os.environ), "CGO_ENABLED": "1" if program.cgo else "0"},
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )
-        try:
-            while compiler.poll() is None:
-                time.sleep(0.1)
-                if time.monotonic() - reported >= _REPORT_EVERY_SECONDS:
-                    reported = time.monotonic()
-                    say(
-                        f"{title}: {_state(log.read_text(errors='replace'))}, "
-                        f"{reported - started:.0f} s"
-                    )
-        except BaseException:
-            compiler.kill()
-            compiler.wait()
-            raise
-    if compiler.returncode != 0:
-        raise ClusterError(_explain(program, log.read_text(errors="replace")))
-    partial.rename(target)
-    log.unlink()
-    say(f"{title}: done in {time.monotonic() - started:.0f} s")
+        for program in programs
+    }
+    outcomes = {each.wanted.name: each for each in fetch(list(wanted.values()), away, limits)}
+    rest = [program for program in programs if not outcomes[program.name].way]
+    for number, program in enumerate(rest, 1):
+        title = f"[{number}/{len(rest)}] {program.name}"
+        say(f"{title}: from source, since {' and '.join(outcomes[program.name].reasons)}")
+        compile_one(program, path_of(program), title)
+    say(_summary(list(outcomes.values()), time.monotonic() - began))
 
 
-def _state(log: str) -> str:
-    """What `go build -v` has done so far, from the lines that it wrote."""
-    lines = [line for line in log.splitlines() if line]
-    downloads = sum(line.startswith("go: downloading") for line in lines)
-    packages = sum("/" in line and " " not in line for line in lines)
-    if not packages:
-        return f"{downloads} modules downloaded" if downloads else "looking up what is compiled"
-    return f"{packages} packages compiled"
-
-
-def _explain(program: Program, log: str) -> str:
-    tail = "\n".join([line for line in log.splitlines() if "warning" not in line][-12:])
-    if any(sign in log for sign in _OFFLINE):
-        return (
-            f"{program.name}: its Go modules could not be downloaded; the first build needs a "
-            f"network that reaches the Go module proxy (GOPROXY):\n{tail}"
-        )
-    return f"{program.name} could not be built in {TOOLS_FOLDER / program.module}:\n{tail}"
+def _summary(outcomes: Sequence[Outcome], seconds: float) -> str:
+    """How many programs came which way."""
+    sizes: dict[str, list[int]] = {}
+    for outcome in outcomes:
+        sizes.setdefault(outcome.way, []).append(outcome.size)
+    built = len(sizes.pop("", []))
+    parts = [
+        f"{len(each)} from {way} ({sum(each) / 1_000_000:.0f} MB)" for way, each in sizes.items()
+    ]
+    if built:
+        parts.append(f"{built} from source")
+    return f"{len(outcomes)} programs in {seconds:.0f} s: {', '.join(parts)}"

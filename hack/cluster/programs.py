@@ -8,6 +8,7 @@ table; `key` is what makes a changed version rebuild its module and nothing else
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,6 +92,13 @@ def in_groups(groups: Iterable[str]) -> tuple[Program, ...]:
     """The programs of `groups`, in the order in which they are built."""
     wanted = set(groups)
     return tuple(program for program in PROGRAMS if program.group in wanted)
+
+
+def version(program: Program, tools: Path = TOOLS_FOLDER) -> str:
+    """The released version that go.mod names, such as 1.36.3; empty for a program of ours."""
+    text = (tools / program.module / "go.mod").read_text(encoding="utf-8")
+    match = re.search(r"^require \S+ v(\S+)$", text, re.MULTILINE)
+    return match[1] if match else ""
 
 
 def key(program: Program, tools: Path = TOOLS_FOLDER) -> str:

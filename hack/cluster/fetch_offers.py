@@ -1,0 +1,147 @@
+"""Where each program could be taken from, in order, and which files would be accepted.
+
+Nothing is asked here. An `Offer` is one place and the digests that a file from there may
+have; a place for which no digest is pinned is no offer but a sentence that says so. The
+mirror that a user names comes first, then the place where the program is published.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import SplitResult, quote, unquote, urlsplit
+
+from cluster.errors import ClusterError
+from cluster.fetch_pins import Digest, Pins
+
+VARIABLE = "GPU_SCHEDULER_MIRROR"
+_LOOPBACK = ("localhost", "127.0.0.1", "::1")
+
+
+@dataclass(frozen=True, slots=True)
+class Mirror:
+    """A folder, or a URL of one, laid out as `path_in_mirror` says."""
+
+    place: Path | SplitResult
+
+    @property
+    def shown(self) -> str:
+        """Where it is, without what may be a secret in its URL."""
+        return str(self.place) if isinstance(self.place, Path) else without_secrets(self.place)
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """One place that may have a program.
+
+    `way` names it in sentences; what is learnt of it (that it is away) counts for every
+    offer with the same `way`. With a `member` the file is an archive, and `member_digest`
+    is that of the program in it, if it is known.
+    """
+
+    way: str
+    place: Path | SplitResult
+    accepted: tuple[Digest, ...]
+    member: str = ""
+    member_digest: Digest | None = None
+
+
+# In the order in which they are tried; a sentence stands for a place that offers nothing.
+Ways = tuple[Offer | str, ...]
+
+
+def without_secrets(url: SplitResult) -> str:
+    """`url` without user, password, query and fragment."""
+    host = url.netloc.rpartition("@")[2]
+    return f"{url.scheme}://{host}{url.path}"
+
+
+def is_loopback(url: SplitResult) -> bool:
+    """Whether `url` leads to this machine by a name that always does."""
+    return url.hostname in _LOOPBACK
+
+
+def mirror_from(value: str | None) -> Mirror | None:
+    """The mirror that the variable names; None when it is unset or `off`.
+
+    Raises:
+        ClusterError: it is neither a URL that is understood nor a folder's path.
+    """
+    if not value or value == "off":
+        return None
+    if "://" not in value:
+        return Mirror(Path(value).absolute())
+    try:
+        url = urlsplit(value)
+        port_is_wrong = url.port == 0
+    except ValueError:
+        url, port_is_wrong = urlsplit(""), True
+    if not port_is_wrong and url.scheme in ("http", "https") and url.hostname:
+        return Mirror(url)
+    if not port_is_wrong and url.scheme == "file" and url.netloc in ("", "localhost") and url.path:
+        return Mirror(Path(unquote(url.path)))
+    raise ClusterError(
+        f"{VARIABLE} has to be an http, https or file URL, the path of a folder, or off"
+    )
+
+
+def origins_allowed(value: str | None) -> bool:
+    """Whether programs may be taken from where they are published."""
+    return value != "off"
+
+
+def path_in_mirror(machine: str, module: str, key: str, name: str) -> str:
+    """Where a mirror has a program: the platform, then as in the cache's own folder."""
+    return f"{machine}/{module}-{key}/{name}"
+
+
+def ways_to(
+    name: str,
+    module: str,
+    key: str,
+    version: str,
+    *,
+    pins: Pins,
+    mirror: Mirror | None,
+    origins: bool,
+    machine: str,
+    libc: str,
+) -> Ways:
+    """Where one program may be taken from on `machine`, in order."""
+    ways: list[Offer | str] = []
+    published = pins.published_of(name, version)
+    file = published.files.get(machine) if published else None
+    if mirror is not None:
+        accepted = pins.built_of(name, key, machine, libc)
+        if published:
+            ready = published.members if published.member else published.files
+            accepted += (ready[machine],) if machine in ready else ()
+        if accepted:
+            path = path_in_mirror(machine, module, key, name)
+            ways.append(Offer("the mirror", _below(mirror.place, path), accepted))
+        else:
+            ways.append(f"no digest is pinned for it as it is built here on {machine}")
+    if not origins:
+        ways.append(f"{VARIABLE} is off")
+    elif published and file:
+        url = urlsplit(published.fill(published.url, machine))
+        member = published.fill(published.member, machine)
+        ways.append(Offer(str(url.hostname), url, (file,), member, published.members.get(machine)))
+    elif published:
+        host = urlsplit(published.url).hostname
+        ways.append(f"no digest is pinned of the file for {machine} at {host}")
+    elif mirror is None:
+        ways.append(f"no mirror is named ({VARIABLE})")
+    return tuple(ways)
+
+
+def _below(place: Path | SplitResult, path: str) -> Path | SplitResult:
+    if isinstance(place, Path):
+        return place / path
+    return place._replace(path=f"{place.path.rstrip('/')}/{quote(path)}", fragment="")
+
+
+def variable() -> str | None:
+    """What the environment says about mirrors."""
+    return os.environ.get(VARIABLE)

@@ -1,0 +1,179 @@
+"""Writes pins.json: digests of what is published, and of what was built here.
+
+Published ones are asked of the publisher (the file of digests beside the program, or the
+program itself) and need a network that reaches it; a digest that is pinned already is
+never replaced by another one of the same version. Called by `python -m cluster pin`.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from cluster.build import path_of
+from cluster.errors import ClusterError
+from cluster.fetch_archive import unpack
+from cluster.fetch_file import LARGEST_BYTES
+from cluster.fetch_pins import Built, Digest, Pins, Published, this_platform
+from cluster.fetch_url import NotTaken, opened
+from cluster.mirror import is_pinned, sha256_of
+from cluster.programs import PROGRAMS, Program, key, version
+from cluster.progress import say
+from cluster.toolchain import find_go
+
+PLATFORMS = ("linux-amd64", "linux-arm64")
+_TIMEOUT_SECONDS = 30.0
+_SUMS_BYTES = 1 << 20
+_LIBC = re.compile(rb"GLIBC_(\d+)\.(\d+)\b")
+
+
+def with_built(pins: Pins, programs: Iterable[Program] = PROGRAMS) -> Pins:
+    """`pins` with what the cache has; pins of modules that have changed since are dropped.
+
+    A program of the cache that was published, and not built here, is left as it is.
+    """
+    machine = this_platform()
+    built = dict(pins.built)
+    for program in programs:
+        entries = [each for each in built.get(program.name, ()) if each.key == key(program)]
+        path = path_of(program)
+        if path.exists():
+            sha256 = sha256_of(path)
+            if not is_pinned(program, pins, machine, sha256):
+                new = Built(
+                    machine,
+                    _go_of(path),
+                    key(program),
+                    Digest(sha256, path.stat().st_size),
+                    libc_of(path) if program.cgo else "",
+                )
+                same = (new.platform, new.go)
+                entries = [each for each in entries if (each.platform, each.go) != same]
+                entries.append(new)
+                say(f"{program.name}: pinned as built by {new.go} for {machine}")
+        built[program.name] = tuple(entries)
+    return replace(pins, built={name: entries for name, entries in built.items() if entries})
+
+
+def libc_of(path: Path) -> str:
+    """The newest glibc that a program asks for, such as 2.34; empty for a static one."""
+    versions = {(int(found[1]), int(found[2])) for found in _LIBC.finditer(path.read_bytes())}
+    return ".".join(map(str, max(versions))) if versions else ""
+
+
+def _go_of(path: Path) -> str:
+    answer = subprocess.run(
+        [find_go(), "version", path], capture_output=True, text=True, check=False
+    )
+    found = re.search(r": (go\S+)$", answer.stdout.strip())
+    if not found:
+        raise ClusterError(f"{path} was not built by Go: {answer.stderr.strip()}")
+    return found[1]
+
+
+def with_published(pins: Pins, programs: Iterable[Program] = PROGRAMS) -> tuple[Pins, list[str]]:
+    """`pins` with digests of what is published, and what could not be had, a sentence each.
+
+    Raises:
+        ClusterError: a publisher has another file than the one that is pinned.
+    """
+    problems: list[str] = []
+    published = dict(pins.published)
+    for program in programs:
+        entry = published.get(program.name)
+        if entry is None:
+            continue
+        wanted = version(program)
+        if entry.version != wanted:
+            entry = replace(entry, version=wanted, files={}, members={})
+        for machine in PLATFORMS:
+            try:
+                entry = _asked(entry, machine, program.name)
+            except NotTaken as error:
+                host = urlsplit(entry.url).hostname
+                problems.append(f"{program.name} for {machine}: {host} {error}")
+        published[program.name] = entry
+    return replace(pins, published=published), problems
+
+
+def _asked(entry: Published, machine: str, name: str) -> Published:
+    before = entry.files.get(machine)
+    url = entry.fill(entry.url, machine)
+    listed = ""
+    if entry.checksums:
+        listed = listed_digest(_text(entry.fill(entry.checksums, machine)), url.rpartition("/")[2])
+    member_before = entry.members.get(machine)
+    complete = before and before.size is not None and (member_before or not entry.member)
+    if before and listed and listed != before.sha256:
+        raise _other(name, machine, before.sha256, listed)
+    if complete and before and (listed == before.sha256 or not entry.checksums):
+        return entry
+    say(f"{name} for {machine}: reading {url}")
+    with tempfile.NamedTemporaryFile() as file:
+        path = Path(file.name)
+        size = _download(url, path)
+        sha256 = sha256_of(path)
+        for expected in (listed, before.sha256 if before else ""):
+            if expected and expected != sha256:
+                raise _other(name, machine, expected, sha256)
+        members: Mapping[str, Digest] = entry.members
+        if entry.member:
+            members = {**members, machine: _member(path, entry.fill(entry.member, machine))}
+    return replace(entry, files={**entry.files, machine: Digest(sha256, size)}, members=members)
+
+
+def _other(name: str, machine: str, expected: str, found: str) -> ClusterError:
+    return ClusterError(
+        f"{name} for {machine} is not the file that it was: sha256 {found}, expected {expected}; "
+        "nothing was written"
+    )
+
+
+def _member(archive: Path, member: str) -> Digest:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "program")
+        with path.open("wb") as output:
+            unpack(archive, member, output, LARGEST_BYTES, lambda _piece: None)
+        return Digest(sha256_of(path), path.stat().st_size)
+
+
+def listed_digest(text: str, name: str) -> str:
+    """The digest of the file `name` in a file of digests, which may be one digest alone.
+
+    Raises:
+        NotTaken: there is none.
+    """
+    for line in text.splitlines():
+        words = line.split()
+        right = len(words) == 1 or (len(words) == 2 and words[1].lstrip("*") == name)
+        if right and re.fullmatch(r"[0-9a-f]{64}", words[0]):
+            return words[0]
+    raise NotTaken(f"has no digest of {name} in its file of digests")
+
+
+def _text(url: str) -> str:
+    with opened(urlsplit(url), timeout_seconds=_TIMEOUT_SECONDS) as body:
+        text = b""
+        while piece := body.read(_SUMS_BYTES):
+            text += piece
+            if len(text) > _SUMS_BYTES:
+                raise NotTaken("has a file of digests that is too large")
+    return text.decode("utf-8", "replace")
+
+
+def _download(url: str, path: Path) -> int:
+    size = 0
+    with opened(urlsplit(url), timeout_seconds=_TIMEOUT_SECONDS) as body, path.open("wb") as file:
+        while piece := body.read(_SUMS_BYTES):
+            size += len(piece)
+            if size > LARGEST_BYTES:
+                raise NotTaken(f"has a file of more than {LARGEST_BYTES:,} bytes")
+            file.write(piece)
+    if body.length is not None and size != body.length:
+        raise NotTaken(f"sent only {size:,} of {body.length:,} bytes")
+    return size
