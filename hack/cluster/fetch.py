@@ -188,8 +188,10 @@ class _Round:
             self._take(running)
         elif isinstance(transfer.error, NotTaken):
             self._refuse(running, transfer.error)
-        else:
+        elif isinstance(transfer.error, OSError):
             raise _cannot_store(running.job.wanted.target, transfer.error)
+        else:
+            raise transfer.error
 
     def _verdict(self, running: _Running) -> str:
         """Why this transfer is not waited for any longer; empty while it is."""

@@ -39,7 +39,8 @@ class Transfer(threading.Thread):
         since: Time (by `clock`, seconds) at which the phase began or bytes came last.
         received: Bytes so far.
         total: Bytes that the whole file has, 0 while that is not known.
-        error: Why it was not taken (NotTaken), or what this machine refused (OSError).
+        error: None only after the file was found to be the pinned one. Else why it was not
+            taken (NotTaken), what this machine refused (OSError), or a defect.
     """
 
     def __init__(
@@ -56,7 +57,7 @@ class Transfer(threading.Thread):
         self.phase, self.since, self.received = CONNECTING, clock(), 0
         sizes = {digest.size for digest in offer.accepted}
         self.total = (sizes.pop() or 0) if len(sizes) == 1 else 0
-        self.error: NotTaken | OSError | None = None
+        self.error: Exception | None = NotTaken("is not done")
         self.ended = threading.Event()
         self._timeout_seconds, self._on_change, self._clock = timeout_seconds, on_change, clock
         self._given_up = threading.Event()
@@ -69,7 +70,8 @@ class Transfer(threading.Thread):
         try:
             with self._output:
                 self._fetch()
-        except (NotTaken, OSError) as error:
+            self.error = None
+        except Exception as error:
             self.error = error
         finally:
             self.ended.set()

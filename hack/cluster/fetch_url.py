@@ -12,7 +12,7 @@ import http.client
 import ssl
 import urllib.request
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from functools import partial
 from typing import NamedTuple
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
@@ -56,8 +56,10 @@ def opened(
     for _ in range(_REDIRECTS + 1):
         connection, target, headers = _way_to(url, timeout_seconds)
         on_connection(connection)
-        try:
-            response = _answer(connection, target, headers | authorization)
+        with (
+            closing(connection),
+            closing(_answer(connection, target, headers | authorization)) as response,
+        ):
             if response.status in _MOVED:
                 url = _moved(url, response.getheader("Location"))
                 authorization = {}
@@ -65,8 +67,6 @@ def opened(
             _check(response)
             yield Body(response.length, partial(_read, response))
             return
-        finally:
-            connection.close()
     raise NotTaken(f"redirects more than {_REDIRECTS} times")
 
 

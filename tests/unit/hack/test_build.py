@@ -1,8 +1,9 @@
+import re
 from pathlib import Path
 
 import pytest
 
-from cluster import build, toolchain
+from cluster import build, source, toolchain
 from cluster.errors import ClusterError
 from cluster.programs import PROGRAMS
 
@@ -10,6 +11,7 @@ from cluster.programs import PROGRAMS
 @pytest.fixture(autouse=True)
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("GPU_SCHEDULER_CACHE", str(tmp_path))
+    monkeypatch.setenv("GPU_SCHEDULER_MIRROR", "off")
     return tmp_path
 
 
@@ -21,7 +23,7 @@ def fake_go(folder: Path, script: str) -> Path:
 
 
 def use_go(monkeypatch: pytest.MonkeyPatch, go: Path) -> None:
-    monkeypatch.setattr(build, "find_go", lambda: go)
+    monkeypatch.setattr(source, "find_go", lambda: go)
 
 
 BUILDS = 'while [ "$1" != -o ]; do shift; done; echo program > "$2"'
@@ -33,7 +35,9 @@ def test_a_group_is_built_once(
     use_go(monkeypatch, fake_go(empty_cache, BUILDS))
     build.ensure(["check"])
     assert build.binary("kubeconform").read_text() == "program\n"
-    assert "[1/2] kubeconform" in capsys.readouterr().err
+    shown = capsys.readouterr().err
+    assert "[1/2] kubeconform: from source, since GPU_SCHEDULER_MIRROR is off\n" in shown
+    assert re.search(r"\n2 programs in \d+ s: 2 from source\n$", shown)
     build.ensure(["check"])
     assert capsys.readouterr().err == ""
 
