@@ -27,7 +27,7 @@ $(STAMP): requirements/dev.txt requirements/setup.txt hack/setup.sh
 	@touch $@
 
 .PHONY: tools
-tools: setup ## Build Kubernetes, helm and the rest from their Go modules, once per user
+tools: setup ## Fetch Kubernetes, helm and the rest, or build them from source, once per user
 	@$(PYTHON) -m cluster build core node check
 
 .PHONY: demo

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Every check that needs no cluster; all of them run, then the exit code says whether any failed.
-# helm is one of the cluster's programs and is built on first use.
+# helm is one of the cluster's programs and is fetched or built on first use.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin=.venv/bin

@@ -37,7 +37,7 @@ began=$SECONDS
 # Setup leaves byte code to who imports; here a hundred processes would each make it anew.
 "$python" -m compileall -qq -j 0 "$(dirname "$python")/../lib" || true
 if [[ " ${runnable[*]} " =~ \ (chart|api|e2e)\  ]]; then
-  heading "tools: Kubernetes, helm and the rest, built once per user"
+  heading "tools: Kubernetes, helm and the rest, fetched or built once per user"
   "$python" -m cluster build core check
 fi
 

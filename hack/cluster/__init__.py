@@ -1,7 +1,7 @@
 """The local cluster: a real Kubernetes control plane with fake nodes and one real node.
 
-For developers, the demo, tests and benchmarks. Programs are built once from their Go
-modules into a cache folder; a cluster lives in a run folder there until it is taken
+For developers, the demo, tests and benchmarks. Programs are fetched, or built from their Go
+modules, once into a cache folder; a cluster lives in a run folder there until it is taken
 down, whoever brought it up. `python -m cluster --help` is the same as commands.
 
     running = up(Settings(name="try", nodes=(Path("tests/fixtures/clusters/dell-saas.yaml"),)))

@@ -45,7 +45,7 @@ def binary(name: str) -> Path:
             path = path_of(program)
             if not path.exists():
                 raise ClusterError(
-                    f"{name} is not built: run `python -m cluster build {program.group}`"
+                    f"{name} is not in the cache: run `python -m cluster build {program.group}`"
                 )
             return path
     names = ", ".join(program.name for program in PROGRAMS)

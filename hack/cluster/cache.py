@@ -20,7 +20,7 @@ def cache_folder() -> Path:
 
 
 def programs_folder() -> Path:
-    """Built programs, one folder per module and key."""
+    """Programs, fetched or built, one folder per module and key."""
     return cache_folder() / "bin"
 
 

@@ -153,7 +153,8 @@ class _Round:
             transfer = Transfer(
                 offer,
                 _fresh_partial(job.wanted.target, job.tried),
-                timeout_seconds=self._limits.stall_seconds,
+                # Later than any verdict: it ends threads that were given up.
+                timeout_seconds=self._limits.answer_seconds + self._limits.stall_seconds,
                 on_change=self._wake.set,
                 clock=self._clock,
             )
@@ -270,7 +271,9 @@ class _Round:
             transfer = running.transfer
             received, total = transfer.received / _MEGABYTE, transfer.total / _MEGABYTE
             of = f"{received:.0f} of {total:.0f} MB" if total else f"{received:.0f} MB"
-            parts.append(f"{running.job.wanted.name}: {of if received else transfer.phase}")
+            parts.append(
+                f"{running.job.wanted.name}: {of if received else 'asking ' + running.offer.way}"
+            )
         if parts:
             say(", ".join(parts))
 

@@ -2,7 +2,7 @@
 
 The version of a program is in its module's go.mod and nowhere else, except where
 a program prints its version only if the linker is told. `build.py` reads this
-table; `key` is what makes a changed version rebuild its module and nothing else.
+table; `key` is what makes a changed version replace its module's programs and no others.
 """
 
 from __future__ import annotations

