@@ -170,21 +170,13 @@ def refusing_port() -> int:
         return port
 
 
-@pytest.mark.parametrize(
-    ("url", "why"),
-    [
-        (f"http://127.0.0.1:{refusing_port()}/x", r"does not answer \(Connection refused\)"),
-        ("http://mirror.invalid/x", r"does not answer \("),
-    ],
-)
-def test_a_place_that_is_not_there_is_asked_once_for_all(
-    tmp_path: Path, url: str, why: str
-) -> None:
+@pytest.mark.parametrize("host", ["127.0.0.1", "mirror.invalid"])
+def test_a_place_that_is_not_there_is_asked_once_for_all(tmp_path: Path, host: str) -> None:
     away: dict[str, str] = {}
-    offer = Offer("mirror", urlsplit(url), (PINNED,))
+    offer = Offer("mirror", urlsplit(f"http://{host}:{refusing_port()}/x"), (PINNED,))
     programs = [wanted(tmp_path, offer, name=f"program-{number}") for number in range(8)]
     outcomes = fetch(programs, away, PATIENT)
-    assert all(re.search(why, outcome.reasons[0]) for outcome in outcomes)
+    assert all("mirror does not answer (" in outcome.reasons[0] for outcome in outcomes)
     assert list(away) == ["mirror"]
 
 
