@@ -20,7 +20,7 @@ from cluster.errors import ClusterError
 from cluster.fetch_archive import unpack
 from cluster.fetch_file import LARGEST_BYTES
 from cluster.fetch_pins import Built, Digest, Pins, Published, this_platform
-from cluster.fetch_url import NotTaken, opened
+from cluster.fetch_url import Away, NotTaken, opened
 from cluster.mirror import is_pinned, sha256_of
 from cluster.programs import PROGRAMS, Program, key, version
 from cluster.progress import say
@@ -83,6 +83,7 @@ def with_published(pins: Pins, programs: Iterable[Program] = PROGRAMS) -> tuple[
         ClusterError: a publisher has another file than the one that is pinned.
     """
     problems: list[str] = []
+    away: dict[str, Away] = {}
     published = dict(pins.published)
     for program in programs:
         entry = published.get(program.name)
@@ -92,10 +93,14 @@ def with_published(pins: Pins, programs: Iterable[Program] = PROGRAMS) -> tuple[
         if entry.version != wanted:
             entry = replace(entry, version=wanted, files={}, members={})
         for machine in PLATFORMS:
+            host = str(urlsplit(entry.url).hostname)
             try:
+                if host in away:
+                    raise away[host]
                 entry = _asked(entry, machine, program.name)
             except NotTaken as error:
-                host = urlsplit(entry.url).hostname
+                if isinstance(error, Away):
+                    away[host] = error
                 problems.append(f"{program.name} for {machine}: {host} {error}")
         published[program.name] = entry
     return replace(pins, published=published), problems

@@ -132,6 +132,16 @@ def test_a_publisher_that_lacks_it_is_named(server: serve.Server) -> None:
     ]
 
 
+def test_a_publisher_that_is_away_is_asked_once(
+    server: serve.Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pin, "PLATFORMS", (MACHINE, "linux-arm64"))
+    server.answers = {f"/{version(PROGRAM)}/SUMS": serve.garbage}
+    _, problems = asked(pins_of(server))
+    assert len(problems) == 2
+    assert len(server.asked) == 1
+
+
 def test_a_program_in_an_archive_is_pinned_with_the_archive(server: serve.Server) -> None:
     output = io.BytesIO()
     with tarfile.open(fileobj=output, mode="w:gz") as tar:
