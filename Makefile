@@ -127,6 +127,16 @@ unlucky: setup ## Wrong and unlucky jobs on a real kubelet, and what kubectl say
 image: setup ## Build the operator's image, with Docker where there is one (IMAGE=name:tag)
 	@hack/image.sh $(IMAGE)
 
+.PHONY: release release-check version
+release: setup ## Wheel, images, chart, krew archive, bills of materials, checksums in dist/ (ALLOW_DIRTY=1)
+	@$(PYTHON) -m release build
+
+release-check: setup ## The release twice, in different folders: are all files equal?
+	@$(PYTHON) -m release check
+
+version: setup ## State the version of gpu_scheduler/__init__.py where it is repeated
+	@$(PYTHON) -m release version
+
 .PHONY: requirements
 requirements: ## Pin requirements/*.txt anew from pyproject.toml (needs uv)
 	@hack/requirements.sh

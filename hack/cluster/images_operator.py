@@ -32,11 +32,18 @@ INPUTS = (
 REQUIREMENTS = {"operator": ("operator",), "operator-tpe": ("operator", "tpe"), "agent": ("agent",)}
 OPTIONAL_INPUTS = (Path("LICENSE"), Path(".dockerignore"))
 
+# By machine, as images and Debian call them.
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+# The day on which the suite came out. With it maintainer scripts write no date of today, and byte
+# code is checked against the sources' contents, not their times: equal packages make equal bytes.
+BASE_EPOCH = 1686355200
+
 # What buildah must forget when the machine restarts; nothing stays mounted in it.
 RUN_FOLDER = Path("/run/gpu-scheduler-images")
 STORAGE_LIMIT_MIB = 4096  # some twenty builds; then its storage starts anew
 
 SUITE = "bookworm"  # Python 3.11, as the Dockerfile's own default base
+ARCH_TEST = node_packages.Package("arch-test", ("arch-test",))  # mmdebstrap asks it of others
 BASE_PACKAGES = {
     "PYTHON_IMAGE": ("python3", "python3-venv", "libstdc++6"),  # numpy needs the last; slim has it
     "NATIVE_IMAGE": ("gcc", "libc6-dev", "make"),
@@ -44,10 +51,17 @@ BASE_PACKAGES = {
 BASE_OPTIONS = (
     "--variant=essential",
     "--dpkgopt=path-exclude=/usr/share/doc/*",
+    "--dpkgopt=path-include=/usr/share/doc/*/copyright",  # who passes a package on passes this on
     "--dpkgopt=path-exclude=/usr/share/info/*",
     "--dpkgopt=path-exclude=/usr/share/locale/*",
     "--dpkgopt=path-exclude=/usr/share/man/*",
 )
+
+
+def native_architecture() -> str:
+    """This machine's, as images and Debian call it."""
+    machine = os.uname().machine
+    return ARCHITECTURES.get(machine, machine)
 
 
 def build_operator_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
@@ -56,17 +70,17 @@ def build_operator_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
     Raises:
         ClusterError: a package is missing, or the build failed; the message ends with its output.
     """
-    return _image("operator", tag, repository)
+    return build_image("operator", tag, repository=repository)
 
 
 def build_agent_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
     """The docker-archive of the agent's image; as ``build_operator_image``."""
-    return _image("agent", tag, repository)
+    return build_image("agent", tag, repository=repository)
 
 
 def build_tpe_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
     """The docker-archive of the operator's image with Optuna; as ``build_operator_image``."""
-    return _image("operator-tpe", tag, repository)
+    return build_image("operator-tpe", tag, repository=repository)
 
 
 def tpe_tag(tag: str) -> str:
@@ -82,9 +96,26 @@ def agent_tag(tag: str) -> str:
     return f"{name}-agent:{version}"
 
 
-def _image(target: str, tag: str, repository: Path) -> Path:
-    folder = cache_folder() / "images"
-    bases = {argument: _digest([SUITE, *p, *BASE_OPTIONS]) for argument, p in BASE_PACKAGES.items()}
+def build_image(
+    target: str, tag: str, *, repository: Path = REPOSITORY, architecture: str = ""
+) -> Path:
+    """The docker-archive of one of the Dockerfile's targets, from the cache if it is there.
+
+    Args:
+        target: a key of ``REQUIREMENTS``.
+        tag: the image's name inside.
+        repository: where the sources are.
+        architecture: as in ``ARCHITECTURES``; empty = this machine's. Programs of another one
+            must run here.
+
+    Raises:
+        ClusterError: a package is missing, or the build failed; the message ends with its output.
+    """
+    folder, architecture = cache_folder() / "images", architecture or native_architecture()
+    bases = {
+        argument: _digest([SUITE, architecture, str(BASE_EPOCH), *packages, *BASE_OPTIONS])
+        for argument, packages in BASE_PACKAGES.items()
+    }
     inputs = (*INPUTS, *(Path(f"requirements/{name}.txt") for name in REQUIREMENTS[target]))
     digest = _digest([tag, *bases.values(), *_contents(repository, inputs)])
     archive = folder / f"{target}-{digest}.tar"
@@ -97,33 +128,50 @@ def _image(target: str, tag: str, repository: Path) -> Path:
         folder / "operator.lock", on_wait=lambda: say("waiting for another image build")
     ):
         if not archive.exists():
-            node_packages.ensure_packages(node_packages.IMAGE_BUILD)
+            foreign = () if architecture == native_architecture() else (ARCH_TEST,)
+            node_packages.ensure_packages((*node_packages.IMAGE_BUILD, *foreign))
             tars = {
-                argument: _base(folder / f"base-{SUITE}-{base}.tar", BASE_PACKAGES[argument])
+                argument: _base(
+                    folder / f"base-{SUITE}-{base}.tar", BASE_PACKAGES[argument], architecture
+                )
                 for argument, base in bases.items()
             }
-            say(f"building the image {tag}")
-            _build(repository, target=target, bases=tars, tag=tag, archive=archive)
+            say(f"building the image {tag} ({architecture})")
+            _build(
+                repository,
+                target=target,
+                bases=tars,
+                tag=tag,
+                architecture=architecture,
+                archive=archive,
+            )
             _forget_older(folder, target, keep=archive)
     return archive
 
 
-def _base(archive: Path, packages: Sequence[str]) -> Path:
+def _base(archive: Path, packages: Sequence[str], architecture: str) -> Path:
     """A root file system with these packages, as a tar in the cache."""
     if not archive.exists():
         what = " ".join(packages)
         say(f"making a base image from Debian packages: {what} (once, about a minute)")
-        debian(archive, packages)
+        debian(archive, packages, architecture=architecture)
     return archive
 
 
-def debian(archive: Path, packages: Sequence[str], *, customize: Path | None = None) -> None:
+def debian(
+    archive: Path,
+    packages: Sequence[str],
+    *,
+    customize: Path | None = None,
+    architecture: str = "",
+) -> None:
     """Make a root file system from Debian packages, as a tar.
 
     Args:
         archive: where it goes; there only once it is whole.
         packages: beside the essential ones.
         customize: a shell script that is run on the file system's folder at the end.
+        architecture: as Debian calls it; empty = this machine's.
 
     Raises:
         ClusterError: a package is missing, or the script failed; the message ends with the output.
@@ -135,20 +183,31 @@ def debian(archive: Path, packages: Sequence[str], *, customize: Path | None = N
             "mmdebstrap",
             "--quiet",
             *BASE_OPTIONS,
+            f"--architectures={architecture or native_architecture()}",
             f"--include={','.join(packages)}",
             *hook,
             SUITE,
             str(temporary),
-        ]
+        ],
+        SOURCE_DATE_EPOCH=str(BASE_EPOCH),
     )
     temporary.replace(archive)
 
 
 def _build(
-    repository: Path, *, target: str, bases: Mapping[str, Path], tag: str, archive: Path
+    repository: Path,
+    *,
+    target: str,
+    bases: Mapping[str, Path],
+    tag: str,
+    architecture: str,
+    archive: Path,
 ) -> None:
     buildah = _buildah(archive.parent / "buildah")
-    arguments = [f"--build-arg={name}={_base_image(buildah, tar)}" for name, tar in bases.items()]
+    arguments = [
+        f"--build-arg={name}={_base_image(buildah, tar, architecture)}"
+        for name, tar in bases.items()
+    ]
     with tempfile.TemporaryDirectory() as name:
         _run(
             [
@@ -158,6 +217,7 @@ def _build(
                 "--isolation=chroot",
                 "--pull-never",
                 "--format=docker",
+                f"--arch={architecture}",
                 f"--target={target}",
                 *arguments,
                 *images_pip.mounts(Path(name)),
@@ -172,12 +232,13 @@ def _build(
     temporary.replace(archive)
 
 
-def _base_image(buildah: Sequence[str], tar: Path) -> str:
+def _base_image(buildah: Sequence[str], tar: Path, architecture: str) -> str:
     """The name of a base in buildah's storage, put there from its tar if need be."""
     name = f"localhost/{tar.stem}"
     if subprocess.run([*buildah, "inspect", "--type=image", name], capture_output=True).returncode:
         container = _run([*buildah, "from", "scratch"]).strip()
         _run([*buildah, "add", "--quiet", container, str(tar), "/"])
+        _run([*buildah, "config", f"--arch={architecture}", container])
         _run([*buildah, "commit", "--quiet", "--rm", container, name])
     return name
 
@@ -226,12 +287,12 @@ def _digest(parts: Iterable[str]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _run(command: Sequence[str]) -> str:
+def _run(command: Sequence[str], **more: str) -> str:
     done = subprocess.run(
         command,
         capture_output=True,
         text=True,
-        env={**os.environ, "PATH": node_packages.PATH, "LC_ALL": "C.UTF-8"},
+        env={**os.environ, "PATH": node_packages.PATH, "LC_ALL": "C.UTF-8", **more},
     )
     if done.returncode:
         output = (done.stdout + done.stderr).strip()[-3000:]

@@ -16,6 +16,7 @@ from tests.api.share_pods import generated
 from tests.api.tenant import Json, until
 
 from cluster import Running, Settings, down, up
+from gpu_scheduler import __version__
 from gpu_scheduler.api.share_keys import Compat
 from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.share import Installation, share
@@ -26,7 +27,7 @@ from gpu_scheduler.state.shares import share_of
 CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
 NAMESPACES = "/api/v1/namespaces"
 PODS = f"{NAMESPACES}/default/pods?dryRun=All"
-GIVEN = Installation(CapImage("gpu-scheduler:0.1.0", "IfNotPresent"))
+GIVEN = Installation(CapImage(f"gpu-scheduler:{__version__}", "IfNotPresent"))
 HONEST, ODD, PLAIN = 1200, 800, 400
 POLICIES = "/apis/admissionregistration.k8s.io/v1"
 HALF = {"gpu-scheduler.io/gpu": "0.5"}

@@ -5,6 +5,7 @@ from typing import Any
 
 from tests.unit.cli.node_objects import gpunode, node
 
+from gpu_scheduler import __version__
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.cli.checks import policies
 from gpu_scheduler.cli.checks.facts import Body, Facts
@@ -28,18 +29,18 @@ def workload(name: str, image: str, spec: Body, status: Body, **template: Any) -
     selector = {"matchLabels": {"app.kubernetes.io/name": name}}
     body = {**spec, "selector": selector, "template": {"spec": pod}}
     found = named(name, spec=body, status=status)
-    found["metadata"]["labels"] = {"app.kubernetes.io/version": "0.1.0"}
+    found["metadata"]["labels"] = {"app.kubernetes.io/version": __version__}
     return found
 
 
-def operator(ready: int = 2, wanted: int = 2, image: str = "gpu-scheduler:0.1.0") -> Body:
+def operator(ready: int = 2, wanted: int = 2, image: str = f"gpu-scheduler:{__version__}") -> Body:
     return workload("gpu-scheduler", image, {"replicas": wanted}, {"readyReplicas": ready})
 
 
 def agents(ready: int = 1, wanted: int = 1) -> Body:
     status = {"numberReady": ready, "desiredNumberScheduled": wanted}
     more = {"runtimeClassName": "nvidia", "nodeSelector": {"nvidia.com/gpu.present": "true"}}
-    return workload("gpu-scheduler-agent", "gpu-scheduler-agent:0.1.0", {}, status, **more)
+    return workload("gpu-scheduler-agent", f"gpu-scheduler-agent:{__version__}", {}, status, **more)
 
 
 NAMES = [f"gpu-scheduler-{suffix}" for suffix in policies._SUFFIXES]
@@ -61,7 +62,7 @@ def well() -> Facts:
     """An installation in which nothing is missing."""
     return Facts(
         namespace="gpus",
-        version="0.1.0",
+        version=__version__,
         now=NOW,
         kinds=frozenset(kind.plural for kind in KINDS),
         admission=frozenset(["validatingadmissionpolicies", "mutatingadmissionpolicies"]),

@@ -22,6 +22,7 @@ from tests.unit.cli.installation import (
 from tests.unit.cli.node_objects import NODES, gpunode, node
 from tests.unit.cli.objects_server import Objects, serving
 
+from gpu_scheduler import __version__
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.cli.checks import budgets, installation, on_nodes, policies
 from gpu_scheduler.cli.checks.facts import Body, Facts, Finding, State
@@ -95,9 +96,9 @@ def crds_without(*gone: str, field: str = "", more: str = "") -> list[Body]:
         ),
         (
             installation.versions,
-            {"deployments": [operator(image="x/gpu-scheduler:0.2.0-tpe")]},
+            {"deployments": [operator(image="x/gpu-scheduler:99.0.0-tpe")]},
             WARN,
-            "operator 0.2.0, agent 0.1.0",
+            f"operator 99.0.0, agent {__version__}",
             "helm upgrade",
         ),
         (installation.versions, {"version": "0.3.0"}, WARN, "this program 0.3.0", ""),
@@ -223,7 +224,7 @@ def test_what_is_missing_is_said_with_what_mends_it(
 def test_who_may_read_nothing_learns_that_and_no_more(check: Check) -> None:
     kinds = frozenset(kind.plural for kind in KINDS)
     admission = frozenset(["validatingadmissionpolicies", "mutatingadmissionpolicies"])
-    found = check(Facts(kinds=kinds, admission=admission, version="0.1.0"))
+    found = check(Facts(kinds=kinds, admission=admission, version=__version__))
     assert {each.state for each in found} <= {UNKNOWN, WARN}
 
 

@@ -1,0 +1,80 @@
+"""A release made twice, in ways that must not matter: other folders, umask, zone, language, caches.
+
+The second one shares nothing with the first but the compiled programs (helm): base images, images
+and the release's environment are made anew.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.cache import programs_folder
+from cluster.mounts import mounts_below
+from cluster.progress import say
+from release import checksums
+from release.errors import ReleaseError
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How one of the two is made."""
+
+    umask: int
+    variables: dict[str, str]
+
+
+def twice(repository: Path, target: Path, *, environment: Path) -> list[str]:
+    """Make a release at `target` and another one elsewhere.
+
+    Returns:
+        Names of the files that differ; none when the two are equal.
+
+    Raises:
+        ReleaseError: one could not be made; what it said was shown.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="gpu-scheduler-second-release-"))
+    cache = folder / "another" / "cache"
+    cache.mkdir(parents=True)
+    (cache / "bin").symlink_to(programs_folder())
+    first = Way(0o022, {"TZ": "UTC", "LC_ALL": "C.UTF-8"})
+    second = Way(
+        0o077,
+        {
+            "TZ": "Pacific/Kiritimati",
+            "LC_ALL": "C",
+            "TMPDIR": str(folder / "another"),
+            "GPU_SCHEDULER_CACHE": str(cache),
+        },
+    )
+    try:
+        _make(repository, target, environment, first)
+        _make(repository, folder / "dist", folder / "environment", second)
+        sums = [(each / checksums.NAME).read_text() for each in (target, folder / "dist")]
+        differing = checksums.differing(*sums)
+        for name in differing:
+            kept = target.parent / "dist-second" / name
+            kept.parent.mkdir(exist_ok=True)
+            if (folder / "dist" / name).exists():
+                shutil.copy(folder / "dist" / name, kept)
+        return differing
+    finally:
+        for point in reversed(mounts_below(folder)):  # buildah leaves its storage mounted on itself
+            subprocess.run(["umount", str(point)], capture_output=True)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _make(repository: Path, target: Path, environment: Path, way: Way) -> None:
+    say(f"a release with {way.variables}, umask {way.umask:03o}")
+    command = [sys.executable, "-m", "release", "build", f"--target={target}"]
+    done = subprocess.run(
+        [*command, f"--environment={environment}"],
+        cwd=repository,
+        umask=way.umask,
+        env={**os.environ, **way.variables},
+    )
+    if done.returncode:
+        raise ReleaseError("a release could not be made; see above")
