@@ -106,9 +106,21 @@ def manifest(template: str, version: str, releases: str, archives: Mapping[str, 
         if made is not None:
             kept.append({**each, "sha256": hashlib.sha256(made).hexdigest()})
     plugin["spec"]["platforms"] = kept
-    text = yaml.safe_dump(plugin, sort_keys=False, width=100)
+    text = yaml.dump(plugin, Dumper=_Manifest, sort_keys=False, width=100)
     text = text.replace("VERSION", image_tag(version))
     return text.replace("RELEASES", releases) if releases else text
+
+
+class _Manifest(yaml.SafeDumper):
+    """Long texts as the template has them."""
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.ScalarNode:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Manifest.add_representer(str, _text)
 
 
 def platforms(template: str) -> list[str]:
