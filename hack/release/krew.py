@@ -56,7 +56,9 @@ def program(source: Source, environment: Environment) -> dict[str, File]:
             PYINSTALLER_CONFIG_DIR=f"{folder}/config",
             PYTHONDONTWRITEBYTECODE="1",
         )  # fmt: skip
-        files = folder_files(Path(folder) / "dist" / "kubectl-gpu")
+        made = folder_files(Path(folder) / "dist" / "kubectl-gpu")
+    # Lists of installed files have digests of scripts, which name the environment's folder.
+    files = {name: file for name, file in made.items() if not name.endswith(".dist-info/RECORD")}
     complete = (source.root / PROGRAM / "kubectl_complete-gpu").read_bytes()
     licence = (source.root / "LICENSE").read_bytes()
     return {**files, "kubectl_complete-gpu": File(complete, True), "LICENSE": File(licence)}
