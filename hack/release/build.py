@@ -151,7 +151,7 @@ def _krew(release: Release, releases: str) -> None:
 
 
 def _images(release: Release) -> None:
-    can, cannot = platforms.buildable()
+    can, cannot = platforms.buildable(os.environ.get("ARCHITECTURES", ""))
     if os.geteuid() != 0:
         release.left_out["images"] = "buildah builds them as root only"
         return

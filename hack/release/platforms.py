@@ -43,10 +43,18 @@ def runs(architecture: str) -> bool:
             return False
 
 
-def buildable() -> tuple[tuple[str, ...], dict[str, str]]:
-    """Architectures that images can be built for, and of the others why not."""
-    can = tuple(each for each in _CODE if runs(each))
-    why = (
-        "its programs do not run here; Debian's qemu-user-static with binfmt-support lets them run"
-    )
-    return can, {each: why for each in _CODE if each not in can}
+def buildable(asked: str = "") -> tuple[tuple[str, ...], dict[str, str]]:
+    """Architectures that images are built for, and of the others why not.
+
+    Args:
+        asked: names with commas between them; empty = all.
+    """
+    wanted = asked.split(",") if asked else [*_CODE]
+    why_not = {each: f"not among ARCHITECTURES={asked}" for each in _CODE if each not in wanted}
+    for each in _CODE:
+        if each in wanted and not runs(each):
+            why_not[each] = (
+                "its programs do not run here; Debian's qemu-user-static with binfmt-support "
+                "lets them run"
+            )
+    return tuple(each for each in _CODE if each not in why_not), why_not

@@ -29,3 +29,8 @@ def test_what_cannot_be_built_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> N
     can, cannot = platforms.buildable()
     assert can == ("amd64",)
     assert list(cannot) == ["arm64"] and "qemu-user-static" in cannot["arm64"]
+
+
+def test_what_was_not_asked_for_is_not_built_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platforms, "runs", lambda architecture: True)
+    assert platforms.buildable("arm64") == (("arm64",), {"amd64": "not among ARCHITECTURES=arm64"})
