@@ -81,10 +81,9 @@ def make(
         made.mkdir()
         source = export(repository, folder / "source", allow_dirty=allow_dirty)
         release = Release(source, Environment(environment), made)
-        _texts(release)
-        say(f"release {source.version} of {source.commit[:12]}: its environment")
-        release.environment.prepare(source.root)
+        say(f"release {source.version} of {source.commit[:12]}")
         for what, step in (
+            ("texts", texts),
             ("wheel and sdist", _distributions),
             ("chart", _chart),
             ("kubectl-gpu for krew", lambda each: _krew(each, releases)),
@@ -100,8 +99,12 @@ def make(
     return release
 
 
-def _texts(release: Release) -> None:
-    """What needs no building, and refuses soonest."""
+def texts(release: Release) -> None:
+    """Notes and CRDs, which need no building.
+
+    Raises:
+        ReleaseError: the version is stale somewhere, or the changelog says nothing of it.
+    """
     source = release.source
     if found := version.stale(source.root):
         raise ReleaseError(
@@ -118,6 +121,7 @@ def _texts(release: Release) -> None:
 
 
 def _distributions(release: Release) -> None:
+    release.environment.prepare(release.source.root)
     for path in distributions.build(release.source, release.environment, release.target):
         if path.suffix == ".whl":
             release.bill(path.name, path.name, release.pinned("cli"))
