@@ -43,6 +43,7 @@ class Image:
         entrypoint: the program and its first arguments.
         environment: variables by name.
         user: numeric user (and group) that containers run as; empty = root.
+        architecture: as images call it; empty = this machine's.
     """
 
     tag: str
@@ -51,6 +52,13 @@ class Image:
     entrypoint: Sequence[str] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
     user: str = ""
+    architecture: str = ""
+
+
+def native_architecture() -> str:
+    """This machine's, as images and Debian call it."""
+    machine = os.uname().machine
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
 
 
 def pause_archive() -> Path:
@@ -123,7 +131,7 @@ def pack_layer(image: Image, layer: Path, archive: Path) -> None:
 def _described(image: Image, layer_digest: str) -> dict[str, bytes]:
     """The files of a docker-archive beside its layer."""
     config = {
-        "architecture": {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine],
+        "architecture": image.architecture or native_architecture(),
         "os": "linux",
         "config": {
             "Entrypoint": list(image.entrypoint),

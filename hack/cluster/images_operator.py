@@ -12,11 +12,13 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cluster import images_pip, node_overlayfs, node_packages
 from cluster.cache import cache_folder
 from cluster.errors import ClusterError
+from cluster.images import Image, native_architecture, pack_layer
 from cluster.locks import exclusive
 from cluster.progress import say
 
@@ -32,8 +34,6 @@ INPUTS = (
 REQUIREMENTS = {"operator": ("operator",), "operator-tpe": ("operator", "tpe"), "agent": ("agent",)}
 OPTIONAL_INPUTS = (Path("LICENSE"), Path(".dockerignore"))
 
-# By machine, as images and Debian call them.
-ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 # The day on which the suite came out. With it maintainer scripts write no date of today, and byte
 # code is checked against the sources' contents, not their times: equal packages make equal bytes.
 BASE_EPOCH = 1686355200
@@ -56,12 +56,6 @@ BASE_OPTIONS = (
     "--dpkgopt=path-exclude=/usr/share/locale/*",
     "--dpkgopt=path-exclude=/usr/share/man/*",
 )
-
-
-def native_architecture() -> str:
-    """This machine's, as images and Debian call it."""
-    machine = os.uname().machine
-    return ARCHITECTURES.get(machine, machine)
 
 
 def build_operator_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
@@ -105,8 +99,8 @@ def build_image(
         target: a key of ``REQUIREMENTS``.
         tag: the image's name inside.
         repository: where the sources are.
-        architecture: as in ``ARCHITECTURES``; empty = this machine's. Programs of another one
-            must run here.
+        architecture: as images call it; empty = this machine's. Programs of another one must
+            run here.
 
     Raises:
         ClusterError: a package is missing, or the build failed; the message ends with its output.
@@ -130,12 +124,7 @@ def build_image(
         if not archive.exists():
             foreign = () if architecture == native_architecture() else (ARCH_TEST,)
             node_packages.ensure_packages((*node_packages.IMAGE_BUILD, *foreign))
-            tars = {
-                argument: _base(
-                    folder / f"base-{SUITE}-{base}.tar", BASE_PACKAGES[argument], architecture
-                )
-                for argument, base in bases.items()
-            }
+            tars = _bases(folder, bases, architecture)
             say(f"building the image {tag} ({architecture})")
             _build(
                 repository,
@@ -147,6 +136,21 @@ def build_image(
             )
             _forget_older(folder, target, keep=archive)
     return archive
+
+
+def _bases(folder: Path, digests: Mapping[str, str], architecture: str) -> dict[str, Path]:
+    """The root file systems by argument of the Dockerfile; what is missing is made at once."""
+    with ThreadPoolExecutor() as threads:
+        made = {
+            argument: threads.submit(
+                _base,
+                folder / f"base-{SUITE}-{digest}.tar",
+                BASE_PACKAGES[argument],
+                architecture,
+            )
+            for argument, digest in digests.items()
+        }
+        return {argument: each.result() for argument, each in made.items()}
 
 
 def _base(archive: Path, packages: Sequence[str], architecture: str) -> Path:
@@ -234,12 +238,12 @@ def _build(
 
 def _base_image(buildah: Sequence[str], tar: Path, architecture: str) -> str:
     """The name of a base in buildah's storage, put there from its tar if need be."""
-    name = f"localhost/{tar.stem}"
+    name = f"localhost/{tar.stem}:latest"
     if subprocess.run([*buildah, "inspect", "--type=image", name], capture_output=True).returncode:
-        container = _run([*buildah, "from", "scratch"]).strip()
-        _run([*buildah, "add", "--quiet", container, str(tar), "/"])
-        _run([*buildah, "config", f"--arch={architecture}", container])
-        _run([*buildah, "commit", "--quiet", "--rm", container, name])
+        packed = tar.with_suffix(".packed")
+        pack_layer(Image(name, files={}, architecture=architecture), tar, packed)
+        _run([*buildah, "pull", "--quiet", f"docker-archive:{packed}"])
+        packed.unlink()
     return name
 
 

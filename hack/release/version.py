@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SOURCE = Path("operator/gpu_scheduler/__init__.py")
+_IMAGE = re.compile(r"example\.com/gpu-scheduler:(\d\S*)")
 _STATED = re.compile(r'^__version__ = "([^"]+)"$', re.M)
 
 
@@ -24,8 +25,10 @@ class Place:
 PLACES = (
     Place(Path("charts/gpu-scheduler/Chart.yaml"), re.compile(r"^version: (.+)$", re.M)),
     Place(Path("charts/gpu-scheduler/Chart.yaml"), re.compile(r"^appVersion: (.+)$", re.M)),
-    Place(Path("README.md"), re.compile(r"example\.com/gpu-scheduler:(\d\S*)")),
-    Place(Path("docs/bring-your-own-workload.md"), re.compile(r"/gpu-scheduler:(\d\S*)")),
+    Place(Path("README.md"), _IMAGE),
+    Place(Path("docs/bring-your-own-workload.md"), _IMAGE),
+    Place(Path("docs/owners.md"), _IMAGE),
+    Place(Path("docs/start.md"), _IMAGE),
 )
 
 

@@ -14,7 +14,7 @@ from tests.e2e.conftest import install_chart
 
 from cluster import Running, build, real_node
 from cluster.credentials import REAL_NODE_NAME
-from cluster.images_operator import native_architecture
+from cluster.images import native_architecture
 from demo import install
 from release import chart
 from release.images import NAMES, Builder
