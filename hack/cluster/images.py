@@ -140,6 +140,7 @@ def _described(image: Image, layer_digest: str) -> dict[str, bytes]:
             "WorkingDir": "/",
         },
         "rootfs": {"type": "layers", "diff_ids": [f"sha256:{layer_digest}"]},
+        "history": [{"created_by": "gpu-scheduler"}],  # buildah counts one for each layer
     }
     manifest = [{"Config": "config.json", "RepoTags": [image.tag], "Layers": ["layer.tar"]}]
     return {
