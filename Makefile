@@ -100,6 +100,10 @@ bench-ports: setup ## What strangers at its ports cost the operator: scrapes, id
 bench-commands: setup ## What `kubectl gpu` costs who types it, on a cluster with 1,000 jobs
 	@$(PYTHON) -m tests.perf.bench_commands
 
+.PHONY: bench-start
+bench-start: setup ## How long a newcomer waits for the picture, programs from a local mirror (OPTIONS=--help; root)
+	@$(PYTHON) -m tests.perf.bench_start $(OPTIONS)
+
 .PHONY: bench-packing
 bench-packing: setup ## How well GPUs are packed on a public trace, against published results; writes docs/packing.md
 	@$(PYTHON) -m tests.perf.bench_packing
