@@ -1,7 +1,7 @@
 """How long a newcomer waits for the picture: ``python -m tests.perf.bench_start``.
 
 A clone of the last commit, with empty caches of every tool, runs `make demo` twice and `make down`
-after each. Programs come from a mirror of this machine's cache on loopback, or with ``--mirror off``
+after each. Programs come from a mirror of this machine's cache on loopback, with ``--mirror off``
 from source. ``--fault`` makes the mirror wrong about one program (certs, the quickest to build),
 which is then built. Says how long it took until the picture, and in all, and what `make down` left;
 ends with 1 when a goal is missed or something was left. Needs root for the real node.
