@@ -2,9 +2,11 @@
 
 A machine holds one real node at a time, so its names (bridge, cgroup, run folder) are fixed: what
 a crashed run left behind can be found without knowing that run. Sockets live under ``/run``
-because their paths must stay below 108 bytes however deep the cluster's folder is.
+because their paths must stay below 108 bytes however deep the cluster's folder is; those of the
+kubelet lie in its own folder, so that must not be too deep.
 """
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +19,7 @@ SUBNET = "10.97.0.0/24"
 ADDRESS = "10.97.0.1"  # of the bridge: gateway of the pods and InternalIP of the node
 CGROUP = "gpu-scheduler"
 RUN = Path("/run/gpu-scheduler")
+SOCKET_BYTES = 107  # the longest path of a socket
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +27,11 @@ class NodeLayout:
     """Folders and files of the node; ``folder`` is below the cluster's own folder."""
 
     folder: Path
+
+    def bytes_too_many(self) -> int:
+        """How much shorter the path of ``folder`` has to be for the kubelet's sockets."""
+        longest = self.kubelet_root / "pod-resources" / str(2**32 - 1)
+        return max(0, len(os.fsencode(longest)) - SOCKET_BYTES)
 
     @property
     def logs(self) -> Path:

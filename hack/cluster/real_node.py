@@ -81,6 +81,11 @@ def start(running: Running) -> None:
         raise ClusterError("a real node needs root on Linux; without it, use fake nodes only")
     node_packages.ensure_packages(node_packages.NODE)
     layout = node_layout(running)
+    if more := layout.bytes_too_many():
+        raise ClusterError(
+            f"{layout.folder} is {more} bytes too long for the kubelet's sockets: "
+            "GPU_SCHEDULER_CACHE moves it to a shorter path"
+        )
     with node_owner.lock():
         _make_room(running)
         try:

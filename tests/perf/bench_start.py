@@ -133,7 +133,7 @@ def _processes(folder: Path) -> list[str]:
 
 def measure(folder: Path, fault: str, mirrored: bool) -> dict[str, object]:
     """One newcomer, in an empty folder."""
-    clone, caches = folder / "clone", folder / "caches"
+    clone, caches = folder / "clone", folder / "c"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
     left_out = mirror.fill(folder / "mirror", fetch_pins.read()) if mirrored else []
     before = _there()
@@ -169,7 +169,7 @@ def main() -> int:
     parser.add_argument("--fault", choices=FAULTS, default="none", help="of the mirror")
     parser.add_argument("--mirror", choices=("on", "off"), default="on")
     options = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(prefix="gpu-scheduler-start-"))
+    folder = Path(tempfile.mkdtemp(prefix="gpus-"))
     try:
         found = measure(folder, options.fault, options.mirror == "on")
     finally:
