@@ -15,9 +15,7 @@ import sys
 from cluster import ClusterError
 from cluster.images_operator import (
     agent_tag,
-    build_agent_image,
-    build_operator_image,
-    build_tpe_image,
+    build_image,
     tpe_tag,
 )
 
@@ -26,17 +24,16 @@ try:
     docker = not subprocess.run(["docker", "info"], capture_output=True).returncode
 except FileNotFoundError:
     docker = False
+targets = {"operator": tag, "agent": agent_tag(tag), "operator-tpe": tpe_tag(tag)}
 if docker:
-    targets = {"operator": tag, "agent": agent_tag(tag), "operator-tpe": tpe_tag(tag)}
     for target, name in targets.items():
         build = ["docker", "build", "--file=operator/Dockerfile", f"--target={target}"]
         if code := subprocess.run([*build, f"--tag={name}", "."]).returncode:
             sys.exit(code)
     sys.exit(0)
 try:
-    print(build_operator_image(tag))
-    print(build_agent_image(agent_tag(tag)))
-    print(build_tpe_image(tpe_tag(tag)))
+    for target, name in targets.items():
+        print(build_image(target, name))
 except ClusterError as error:
     sys.exit(f"image: {error}")
 PYTHON

@@ -58,25 +58,6 @@ BASE_OPTIONS = (
 )
 
 
-def build_operator_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
-    """The docker-archive of the operator's image, named ``tag`` inside.
-
-    Raises:
-        ClusterError: a package is missing, or the build failed; the message ends with its output.
-    """
-    return build_image("operator", tag, repository=repository)
-
-
-def build_agent_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
-    """The docker-archive of the agent's image; as ``build_operator_image``."""
-    return build_image("agent", tag, repository=repository)
-
-
-def build_tpe_image(tag: str, *, repository: Path = REPOSITORY) -> Path:
-    """The docker-archive of the operator's image with Optuna; as ``build_operator_image``."""
-    return build_image("operator-tpe", tag, repository=repository)
-
-
 def tpe_tag(tag: str) -> str:
     """The operator's image with Optuna, as the chart's value sweeps.tpe has it."""
     return f"{tag}-tpe" if ":" in tag.rpartition("/")[2] else f"{tag}:latest-tpe"
@@ -91,7 +72,12 @@ def agent_tag(tag: str) -> str:
 
 
 def build_image(
-    target: str, tag: str, *, repository: Path = REPOSITORY, architecture: str = ""
+    target: str,
+    tag: str,
+    *,
+    repository: Path = REPOSITORY,
+    architecture: str = "",
+    compiled_here: bool = False,
 ) -> Path:
     """The docker-archive of one of the Dockerfile's targets, from the cache if it is there.
 
@@ -101,6 +87,8 @@ def build_image(
         repository: where the sources are.
         architecture: as images call it; empty = this machine's. Programs of another one must
             run here.
+        compiled_here: libgpucap is compiled by this machine's gcc; else by Debian's, whose base
+            image takes a minute to make. For images that stay on this machine.
 
     Raises:
         ClusterError: a package is missing, or the build failed; the message ends with its output.
@@ -109,9 +97,11 @@ def build_image(
     bases = {
         argument: _digest([SUITE, architecture, str(BASE_EPOCH), *packages, *BASE_OPTIONS])
         for argument, packages in BASE_PACKAGES.items()
+        if not (compiled_here and argument == "NATIVE_IMAGE")
     }
     inputs = (*INPUTS, *(Path(f"requirements/{name}.txt") for name in REQUIREMENTS[target]))
-    digest = _digest([tag, *bases.values(), *_contents(repository, inputs)])
+    compiler = _compiler() if compiled_here else ""
+    digest = _digest([tag, *bases.values(), compiler, *_contents(repository, inputs)])
     archive = folder / f"{target}-{digest}.tar"
     if archive.exists():
         return archive
@@ -132,6 +122,7 @@ def build_image(
                 bases=tars,
                 tag=tag,
                 architecture=architecture,
+                compiled_here=compiled_here,
                 archive=archive,
             )
             _forget_older(folder, target, keep=archive)
@@ -205,6 +196,7 @@ def _build(
     bases: Mapping[str, Path],
     tag: str,
     architecture: str,
+    compiled_here: bool,
     archive: Path,
 ) -> None:
     buildah = _buildah(archive.parent / "buildah")
@@ -213,6 +205,8 @@ def _build(
         for name, tar in bases.items()
     ]
     with tempfile.TemporaryDirectory() as name:
+        if compiled_here:
+            arguments.append(f"--build-context=native={_compiled(repository, Path(name))}")
         _run(
             [
                 *buildah,
@@ -234,6 +228,21 @@ def _build(
     temporary.unlink(missing_ok=True)
     _run([*buildah, "push", "--quiet", tag, f"docker-archive:{temporary}:{tag}"])
     temporary.replace(archive)
+
+
+def _compiler() -> str:
+    """Which one this machine has."""
+    if not shutil.which("gcc") or not shutil.which("make"):
+        raise ClusterError("the images need a C compiler: apt-get install gcc libc6-dev make")
+    return _run(["gcc", "--version"]).partition("\n")[0]
+
+
+def _compiled(repository: Path, folder: Path) -> Path:
+    """What the Dockerfile's stage ``native`` has for the others, from this machine's compiler."""
+    made = folder / "native"
+    make = ["make", "-C", str(repository / "native" / "libgpucap"), f"BUILD={folder / 'build'}"]
+    _run([*make, f"PREFIX={made / 'opt' / 'gpucap'}", "install"])
+    return made
 
 
 def _base_image(buildah: Sequence[str], tar: Path, architecture: str) -> str:

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -35,6 +35,12 @@ from cluster.node_owner import Owner
 from cluster.progress import say
 
 READY_TIMEOUT_SECONDS = 60.0
+# What is made once, before a node can start; each may be called ahead, beside other work.
+PARTS: tuple[Callable[[], object], ...] = (
+    fake_driver.binaries,
+    images.pause_archive,
+    images.quickstart_archive,
+)
 
 RUNTIME_CLASS = {
     "apiVersion": "node.k8s.io/v1",

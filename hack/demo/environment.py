@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cluster import Running, Settings, build, nodes, service_address, up
+from cluster import Running, Settings, build, nodes, real_node, service_address, up
 from cluster.api_client import Object
 from demo import install
 from demo.terminal import DIM, paint, step
@@ -40,11 +40,14 @@ def prepare() -> Running:
 def _with_operator() -> Running:
     """A real node, the chart on it, and fake servers beside it."""
     # Images wait for network and disk much of their time, and the cluster for its parts.
-    with ThreadPoolExecutor(1) as beside:
+    with ThreadPoolExecutor() as beside:
         built = beside.submit(install.build_images)
+        parts = [beside.submit(part) for part in real_node.PARTS]
         with step(PROGRAMS):
             build.ensure(("core", "node"))
         with step("cluster: control plane, kubelet, containerd, NVIDIA's runtime"):
+            for part in parts:
+                part.result()
             running = up(Settings(name=NAME, real_node=True))
         print(paint(f"  {REAL}", DIM))
         with step("four fake servers of two A100s each beside it"):

@@ -27,9 +27,10 @@ HOST_OPERATOR = "operator"
 def build_images() -> tuple[Path, ...]:
     """Both images as archives; what was built before of the same sources is kept."""
     tag = f"{REPOSITORY}:{TAG}"
-    return (
-        images_operator.build_operator_image(tag),
-        images_operator.build_agent_image(images_operator.agent_tag(tag)),
+    names = {"operator": tag, "agent": images_operator.agent_tag(tag)}
+    return tuple(
+        images_operator.build_image(target, name, compiled_here=True)
+        for target, name in names.items()
     )
 
 
@@ -46,7 +47,8 @@ def images(running: Running) -> str:
 def tpe_image(running: Running) -> str:
     """As ``images``, for the operator's image with Optuna: ``sweeps.tpe`` in the chart."""
     tag = images_operator.tpe_tag(f"{REPOSITORY}:{TAG}")
-    return _given(running, images_operator.build_tpe_image(tag))
+    archive = images_operator.build_image("operator-tpe", tag, compiled_here=True)
+    return _given(running, archive)
 
 
 def _given(running: Running, archive: Path) -> str:

@@ -122,8 +122,8 @@ def install_before(cluster: Running, old: Path) -> None:
     """The chart and the images of the version before."""
     tag = f"{install.REPOSITORY}:before"
     archives = (
-        images_operator.build_operator_image(tag, repository=old),
-        images_operator.build_agent_image(images_operator.agent_tag(tag), repository=old),
+        images_operator.build_image("operator", tag, repository=old),
+        images_operator.build_image("agent", images_operator.agent_tag(tag), repository=old),
     )
     image = install.give_images(cluster, archives)
     folder = old / "charts" / "gpu-scheduler"
