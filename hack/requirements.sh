@@ -11,7 +11,7 @@ pin() { # NAME SOURCE...
   uv pip compile "${@:2}" --quiet --universal --python-version 3.11 --generate-hashes --no-header \
     --no-annotate --no-emit-index-url --output-file "requirements/$1.txt"
 }
-for extra in operator agent cli dev tpe; do
+for extra in operator agent cli dev docs tpe; do
   pin "$extra" pyproject.toml --extra "$extra" "$@"
 done
 pin clients requirements/clients.in "$@"

@@ -4,11 +4,8 @@
 the table of what it got and saw.
 """
 
-import fcntl
-import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -22,8 +19,9 @@ from tests.native.client_cases import CLIENTS
 from tests.native.container import Container, build_programs
 from tests.native.fake_gpu import FakeGPU
 
+import python_environment
+
 ROOT = Path(__file__).parents[2]
-REQUIREMENTS = ROOT / "requirements/clients.txt"
 PIECE_MIB, CAP_MIB, NEIGHBOURS_MIB = 128, 1024, 2048
 
 
@@ -54,23 +52,7 @@ def interpreter() -> Path:
     Raises:
         CalledProcessError: they cannot be had.
     """
-    digest = hashlib.sha256(REQUIREMENTS.read_bytes()).hexdigest()[:16]
-    version = f"{sys.version_info.major}.{sys.version_info.minor}"
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "gpu-scheduler"
-    folder = cache / "clients" / f"{version}-{digest}"
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with (folder.parent / ".lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not folder.is_dir():
-            sys.stderr.write("installing the real clients of the driver, once\n")
-            making = folder.with_name(f"{folder.name}.making")
-            shutil.rmtree(making, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "venv", making], check=True)
-            pip = [making / "bin/python", "-m", "pip", "--disable-pip-version-check", "install"]
-            wanted = ["--quiet", "--require-hashes", "--requirement", REQUIREMENTS]
-            subprocess.run([*pip, *wanted], check=True)
-            making.rename(folder)  # its interpreter is a link, and found where it is now
-    return folder / "bin/python"
+    return python_environment.ensure("clients", "the real clients of the driver")
 
 
 @contextmanager

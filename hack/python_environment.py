@@ -1,0 +1,45 @@
+"""Python environments of their own in the cache, for programs that are no part of development's.
+
+Made once per user, Python and set of pins; hashes are checked. Called by the build of the docs site
+and by the tests with real clients of the driver.
+"""
+
+import fcntl
+import hashlib
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from cluster.cache import cache_folder
+
+REQUIREMENTS = Path(__file__).parents[1] / "requirements"
+
+
+def ensure(name: str, purpose: str) -> Path:
+    """The interpreter that has the packages of ``requirements/NAME.txt``.
+
+    Args:
+        name: of the requirements, and of the folder in the cache.
+        purpose: what is said while they are installed.
+
+    Raises:
+        CalledProcessError: they cannot be had.
+    """
+    requirements = REQUIREMENTS / f"{name}.txt"
+    digest = hashlib.sha256(requirements.read_bytes()).hexdigest()[:16]
+    version = f"{sys.version_info.major}.{sys.version_info.minor}"
+    folder = cache_folder() / name / f"{version}-{digest}"
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with (folder.parent / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            print(f"installing {purpose}, once", file=sys.stderr, flush=True)
+            making = folder.with_name(f"{folder.name}.making")
+            shutil.rmtree(making, ignore_errors=True)
+            subprocess.run([sys.executable, "-m", "venv", making], check=True)
+            pip = [making / "bin/python", "-m", "pip", "--disable-pip-version-check", "install"]
+            wanted = ["--quiet", "--require-hashes", "--requirement", requirements]
+            subprocess.run([*pip, *wanted], check=True)
+            making.rename(folder)  # its interpreter is a link, and found where it is now
+    return folder / "bin/python"
