@@ -80,8 +80,12 @@ crds: setup ## Generate crds/ and the chart's copy of it from the pydantic model
 	@cp crds/*.yaml $(CHART)/files/crds/
 
 .PHONY: reference
-reference: setup ## Write docs/reference/command-line.md from the commands
-	@PYTHONPATH=operator $(PYTHON) hack/command_reference.py
+reference: setup ## Write docs/reference from the code: commands, CRDs, values, settings, metrics, reasons
+	@$(PYTHON) -m reference
+
+.PHONY: docs
+docs: setup ## Build the docs site into build/site; every defect of it is an error
+	@$(PYTHON) -m docs_site
 
 .PHONY: bench
 bench: setup ## Throughput and latency against the stock scheduler; writes docs/benchmarks.md

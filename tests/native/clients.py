@@ -6,7 +6,6 @@ the table of what it got and saw.
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator

@@ -72,7 +72,9 @@ class Settings(BaseModel):
     )
     admin_port: int = Field(8081, ge=0, le=65535, description="Health and metrics; 0 = off.")
     admin_host: str = Field("0.0.0.0", description="Address that the admin port listens on.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least severity of the lines in the log."
+    )
 
 
 def load(environ: Mapping[str, str] = os.environ) -> Settings:

@@ -27,16 +27,54 @@ Sentence = Annotated[str, BeforeValidator(_cut), Field(max_length=_MOST_CHARS)]
 
 
 class ConditionType(StrEnum):
-    """Types of conditions on our objects."""
+    """Types of conditions on our objects; what each means: ``CONDITIONS``."""
 
-    ACCEPTED = "Accepted"  # the spec is valid and belongs to a project
-    PLACED = "Placed"  # at least one pod holds its GPUs
-    COMPLETE = "Complete"  # every index succeeded
-    FAILED = "Failed"  # an index used up its retries, or the time limit passed
-    PROTECTED = "Protected"  # memory caps are enforced and kept, as the agents see it
-    DEVICES_HEALTHY = "DevicesHealthy"  # no pod holds a device that is not healthy
-    CANNOT_START = "CannotStart"  # a pod has its GPUs, and a container, volume or sandbox fails
-    SET_ASIDE = "SetAside"  # the planner could not work with the object, and left it out
+    ACCEPTED = "Accepted"
+    PLACED = "Placed"
+    COMPLETE = "Complete"
+    FAILED = "Failed"
+    PROTECTED = "Protected"
+    DEVICES_HEALTHY = "DevicesHealthy"
+    CANNOT_START = "CannotStart"
+    SET_ASIDE = "SetAside"
+    QUOTA_COVERED = "QuotaCovered"
+    MATCHES = "Matches"
+
+
+CONDITIONS: Mapping[ConditionType, tuple[str, str]] = {
+    ConditionType.ACCEPTED: (
+        "GPUJob, GPUProject, GPUClass",
+        "the spec is valid; of a GPUJob also: its namespace belongs to a project",
+    ),
+    ConditionType.PLACED: ("GPUJob", "at least one pod holds its GPUs"),
+    ConditionType.COMPLETE: ("GPUJob", "every index succeeded; of a sweep: it has succeeded"),
+    ConditionType.FAILED: (
+        "GPUJob",
+        "an index used up its retries, the time limit passed, or a sweep has failed",
+    ),
+    ConditionType.PROTECTED: (
+        "GPUJob, a pod that asks by itself",
+        "memory caps are enforced and kept, as the agents see it",
+    ),
+    ConditionType.DEVICES_HEALTHY: (
+        "GPUJob, a pod that asks by itself",
+        "no pod holds a device that is not healthy",
+    ),
+    ConditionType.CANNOT_START: (
+        "GPUJob",
+        "a pod has its GPUs, and a container, a volume or its sandbox fails",
+    ),
+    ConditionType.SET_ASIDE: (
+        "GPUJob, GPUProject",
+        "the planner could not work with the object, and left it out: a defect of ours",
+    ),
+    ConditionType.QUOTA_COVERED: (
+        "GPUProject",
+        "the GPUs of the cluster suffice for what it asks for inside its quota",
+    ),
+    ConditionType.MATCHES: ("GPUClass", "the cluster has GPUs of the class"),
+}
+"""Who has a condition, and what is so while it is True."""
 
 
 class Condition(ApiModel):

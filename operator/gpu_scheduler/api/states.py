@@ -310,6 +310,11 @@ def event_kind(reason: str) -> EventKind | None:
     return state.event if state is not None else None
 
 
+def phases(state: State) -> str:
+    """Phases in which a job may give that reason."""
+    return "Pending, Running" if state.reason in _GOES_ON else _PHASES[state.group]
+
+
 def described() -> str:
     """What ``kubectl explain`` says of ``status.reason``."""
     words = "; ".join(f"{s.reason}: {s.means}" for s in _BY_REASON.values())
@@ -322,8 +327,7 @@ def table() -> Iterator[str]:
     yield "| --- | --- | --- | --- |"
     for state in STATES:
         word = f"`{state.reason}`" if state.reason else ""
-        phase = "Pending, Running" if state.reason in _GOES_ON else _PHASES[state.group]
-        yield f"| {phase} | {word} | {state.means} | {state.mover} |"
+        yield f"| {phases(state)} | {word} | {state.means} | {state.mover} |"
 
 
 def picture() -> Iterator[str]:

@@ -6,7 +6,7 @@ Asked by the status writer when nodes or classes change.
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable
 
-from gpu_scheduler.api.condition import Told, condition
+from gpu_scheduler.api.condition import ConditionType, Told, condition
 from gpu_scheduler.api.gpuclass import GPUClassStatus
 from gpu_scheduler.core.model.catalogue import Catalogue
 from gpu_scheduler.core.model.cluster import Cluster
@@ -51,7 +51,12 @@ def class_status(
     missing = f"{missing}say more of it" if record.match else "other classes match every GPU"
     wanted = (
         ("Accepted", not problem, "Invalid" if problem else "Accepted", problem),
-        ("Matches", gpus > 0, "Matches" if gpus else "NoSuchGPU", "" if gpus else missing),
+        (
+            ConditionType.MATCHES,
+            gpus > 0,
+            "Matches" if gpus else "NoSuchGPU",
+            "" if gpus else missing,
+        ),
     )
     sizes = sorted(record.shapes.items(), key=lambda item: (item[1], item[0]))
     return GPUClassStatus(

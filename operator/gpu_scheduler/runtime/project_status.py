@@ -118,7 +118,7 @@ def _conditions(
     broken = "" if record.problem else broken
     wanted = [
         ("Accepted", not problem, "Invalid" if problem else "Accepted", problem),
-        ("QuotaCovered", not broken, "Overcommitted" if broken else "Covered", broken),
+        (ConditionType.QUOTA_COVERED, not broken, "Overcommitted" if broken else "Covered", broken),
     ]
     if aside:
         wanted.append((ConditionType.SET_ASIDE, True, "UnexpectedError", aside))

@@ -40,7 +40,9 @@ class Settings(BaseModel):
     report_host: str = Field("0.0.0.0", description="Address that the report port listens on.")
     report_url: str = Field("", description="Where pods reach that port, as far as /reports.")
     pod: str = Field("", description="Own pod, labelled while this replica leads; empty = none.")
-    log_level: Literal["debug", "info", "warning", "error"] = Field("info")
+    log_level: Literal["debug", "info", "warning", "error"] = Field(
+        "info", description="Least severity of the lines in the log."
+    )
     runtime_class: str = Field(
         "nvidia", description="RuntimeClass of GPU pods when it exists; empty = none."
     )

@@ -1,19 +1,15 @@
-"""Writes docs/reference/command-line.md from the commands themselves: ``make reference``.
+"""docs/reference/command-line.md, from the commands themselves.
 
-A section for each command: what it does, how it is called, its options. A test compares the page
-with what this would write.
+A section for each command: what it does, how it is called, its options.
 """
 
-import sys
 from collections.abc import Iterator
 from inspect import cleandoc
-from pathlib import Path
 
 import click
 
 from gpu_scheduler.cli.root import app
 
-PAGE = Path(__file__).parents[1] / "docs" / "reference" / "command-line.md"
 PROGRAM = "kubectl gpu"
 _OF_THE_CHART = ("operator", "agent")
 _HEAD = """# Command line
@@ -76,9 +72,3 @@ def _prose(text: str) -> str:
 
 def _cell(text: str) -> str:
     return " ".join(text.split()).replace("|", "\\|")
-
-
-if __name__ == "__main__":
-    PAGE.parent.mkdir(exist_ok=True)
-    PAGE.write_text(page(), encoding="utf-8")
-    sys.stdout.write(f"{PAGE}\n")

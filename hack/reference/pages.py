@@ -1,0 +1,16 @@
+"""Which page is made by which module. Called by ``make reference`` and by the tests."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from reference import command_line, crds, metrics, reasons, settings, values
+
+FOLDER = Path(__file__).parents[2] / "docs" / "reference"
+PAGES: Mapping[str, Callable[[], str]] = {
+    "command-line": command_line.page,
+    "crds": crds.page,
+    "values": values.page,
+    "settings": settings.page,
+    "metrics": metrics.page,
+    "reasons": reasons.page,
+}
