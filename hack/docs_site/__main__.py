@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import python_environment
-from docs_site import checks, staging
+from docs_site import checks, staging, zensical
 from docs_site.errors import SiteError
 
 ROOT = Path(__file__).parents[2]
@@ -21,7 +21,7 @@ def build() -> Path:
     """Build the site, and return its folder.
 
     Raises:
-        SiteError: a defect; what Zensical says of it stands on standard error.
+        SiteError: what is wrong, a line each.
     """
     try:
         python = python_environment.ensure("docs", "Zensical, which makes the docs site")
@@ -29,11 +29,7 @@ def build() -> Path:
         raise SiteError(f"Zensical cannot be installed: {error}") from error
     staging.stage(ROOT, PAGES)
     shutil.rmtree(SITE, ignore_errors=True)
-    command = [python, "-m", "zensical", "build", "--strict", "--clean"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        said = done.stdout + done.stderr.partition("Traceback")[0]
-        raise SiteError(f"{said.strip()}\n(build/pages is a copy of docs/, line by line)")
+    zensical.run(python, ROOT, PAGES)
     if found := checks.defects(SITE, ROOT / "docs", ROOT / "mkdocs.yml"):
         raise SiteError("\n".join(found))
     return SITE

@@ -16,7 +16,6 @@ from urllib.parse import unquote, urlsplit
 import yaml
 
 from docs_site.html import Page, read
-from docs_site.staging import FILES
 
 _CSS_URL = re.compile(r"url\(\s*['\"]?([^'\")]+)|@import\s+['\"]([^'\"]+)")
 _OWN_SCHEMES = ("", "data", "mailto")
@@ -112,4 +111,5 @@ def _elsewhere(name: str, targets: Iterable[str]) -> Iterator[str]:
 def search_entries(site: Path) -> list[dict[str, Any]]:
     """What the search of the site looks through: location, title and text of each section."""
     index = json.loads((site / "search.json").read_text(encoding="utf-8"))
-    return [each for each in index["items"] if not each["location"].startswith(f"{FILES}/")]
+    entries: list[dict[str, Any]] = index["items"]
+    return entries
