@@ -3,20 +3,20 @@
 import sys
 
 from reference.markdown import Undescribed
-from reference.pages import FOLDER, PAGES
+from reference.pages import FILES, FOLDER
 
 
 def main() -> int:
     """Write all pages; 1 when something has no description."""
     FOLDER.mkdir(exist_ok=True)
-    for name, page in PAGES.items():
+    for path, made in FILES.items():
         try:
-            text = page()
+            text = made()
         except Undescribed as error:
-            print(f"reference: {name}.md: {error}", file=sys.stderr)
+            print(f"reference: {path.name}: {error}", file=sys.stderr)
             return 1
-        (FOLDER / f"{name}.md").write_text(text, encoding="utf-8")
-        print(FOLDER / f"{name}.md")
+        path.write_text(text, encoding="utf-8")
+        print(path)
     return 0
 
 

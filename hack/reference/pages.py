@@ -1,11 +1,12 @@
-"""Which page is made by which module. Called by ``make reference`` and by the tests."""
+"""Which file is made by which module. Called by ``make reference`` and by the tests."""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from reference import command_line, crds, metrics, reasons, settings, values
+from reference import command_line, crds, metrics, reasons, settings, states_picture, values
 
-FOLDER = Path(__file__).parents[2] / "docs" / "reference"
+DOCS = Path(__file__).parents[2] / "docs"
+FOLDER = DOCS / "reference"
 PAGES: Mapping[str, Callable[[], str]] = {
     "command-line": command_line.page,
     "crds": crds.page,
@@ -13,4 +14,8 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "settings": settings.page,
     "metrics": metrics.page,
     "reasons": reasons.page,
+}
+FILES: Mapping[Path, Callable[[], str]] = {
+    **{FOLDER / f"{name}.md": page for name, page in PAGES.items()},
+    DOCS / "states.svg": states_picture.svg,
 }

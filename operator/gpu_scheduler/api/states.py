@@ -19,7 +19,7 @@ EventKind = Literal["Normal", "Warning"]
 
 
 class Group(StrEnum):
-    """Reasons that lead to and from the same states; a box of the picture in docs/states.md."""
+    """Reasons that lead to and from the same states; a box of docs/states.svg."""
 
     OWNER = "to be mended"
     MAKING = "on its way"
@@ -330,23 +330,6 @@ def table() -> Iterator[str]:
         yield f"| {phases(state)} | {word} | {state.means} | {state.mover} |"
 
 
-def picture() -> Iterator[str]:
-    """The mermaid diagram of docs/states.md, line by line."""
-    yield "stateDiagram-v2"
-    yield f"    [*] --> {_node(Group.MAKING)}"
-    for group in Group:
-        words = [s.reason for s in STATES if s.group is group and s.reason]
-        yield f"    {_node(group)}: " + "\\n".join((str(group).capitalize(), *words))
-    for one, other in EDGES:
-        yield f"    {_node(one)} --> {_node(other)}"
-    for end in (Group.SUCCEEDED, Group.FAILED):
-        yield f"    {_node(end)} --> [*]"
-
-
-def _node(group: Group) -> str:
-    return group.name.lower()
-
-
 _PHASES = {
     Group.OWNER: "Pending, Running",
     Group.MAKING: "Pending",
@@ -363,4 +346,4 @@ _PHASES = {
 
 
 if __name__ == "__main__":
-    sys.stdout.write("\n".join((*picture(), "", *table(), "")))
+    sys.stdout.write("\n".join((*table(), "")))

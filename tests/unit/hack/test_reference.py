@@ -3,24 +3,25 @@
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
 from gpu_scheduler.agent import settings as agent
 from gpu_scheduler.api.condition import CONDITIONS, ConditionType
+from gpu_scheduler.api.states import EDGES, Group
 from gpu_scheduler.runtime import settings as operator
-from reference import crds, metrics, reasons, settings, values
+from reference import crds, metrics, reasons, settings, states_picture, values
 from reference.chart_environment import Source, sources
 from reference.markdown import Undescribed, prose
-from reference.pages import FOLDER, PAGES
+from reference.pages import DOCS, FILES, FOLDER, PAGES
 
-DOCS = FOLDER.parent
+SVG = "{http://www.w3.org/2000/svg}"
 
 
-@pytest.mark.parametrize("name", PAGES)
-def test_a_page_is_the_one_that_would_be_written(name: str) -> None:
-    page = (FOLDER / f"{name}.md").read_text(encoding="utf-8")
-    assert page == PAGES[name](), "make reference writes it anew"
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_a_file_is_the_one_that_would_be_written(path: Path) -> None:
+    assert path.read_text(encoding="utf-8") == FILES[path](), "make reference writes it anew"
 
 
 def test_no_other_page_is_there() -> None:
@@ -125,6 +126,16 @@ def test_every_reason_has_a_section_that_says_what_to_do() -> None:
     headings = re.findall(r"^#+ `?(\w+)`?$", text, re.MULTILINE)
     missing = [word for word in reasons.words() if word not in headings]
     assert not missing, "docs/troubleshooting.md has no section of these reasons"
+
+
+def test_the_picture_of_states_has_every_word_and_every_way() -> None:
+    picture = ElementTree.fromstring(states_picture.svg())
+    texts = [each.text for each in picture.iter(f"{SVG}text")]
+    assert sorted(filter(None, texts)) == sorted(
+        [*reasons.words(), *(str(group).capitalize() for group in Group)]
+    )
+    ways = [each for each in picture.iter(f"{SVG}path") if each.get("class") == "way"]
+    assert len(ways) == len(EDGES)
 
 
 def test_every_type_of_condition_is_described() -> None:

@@ -392,10 +392,9 @@ def test_a_status_that_was_written_changes_nothing_by_itself(case: str) -> None:
     assert again.phase == first.phase or (first.phase, again.phase) == ("Pending", "Running")
 
 
-def test_the_page_has_the_table_and_the_picture_of_the_code() -> None:
+def test_the_page_has_the_table_of_the_code() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert "\n".join(states.table()) in page, "write `python -m gpu_scheduler.api.states` there"
-    assert "\n".join(states.picture()) in page
 
 
 def test_explain_lists_every_word() -> None:
