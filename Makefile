@@ -87,6 +87,10 @@ reference: setup ## Write docs/reference from the code: commands, CRDs, values, 
 docs: setup ## Build the docs site into build/site; every defect of it is an error
 	@$(PYTHON) -m docs_site
 
+.PHONY: docs-look
+docs-look: docs ## Every page of it in Chromium, light and dark, wide and narrow, and every name searched (OPTIONS=)
+	@$(PYTHON) -m docs_site.look $(OPTIONS)
+
 .PHONY: bench
 bench: setup ## Throughput and latency against the stock scheduler; writes docs/benchmarks.md
 	@$(PYTHON) -m tests.perf

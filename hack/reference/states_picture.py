@@ -1,0 +1,144 @@
+"""docs/states.svg: the groups of states as boxes, and the ways between them as arrows.
+
+Drawn here and not by a script in the browser, which the site would have to ask another origin for.
+Boxes stand on a grid; an arrow leaves and enters at the sides that face each other, at points in
+the order of what they lead to, so arrows of one side do not cross at it.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from xml.sax.saxutils import escape
+
+from gpu_scheduler.api.states import EDGES, STATES, Group
+
+CELLS = {
+    Group.OWNER: (0, 0),
+    Group.MAKING: (1, 0),
+    Group.SUSPENDED: (2, 0),
+    Group.WAITS: (0, 1),
+    Group.PLACED: (1, 1),
+    Group.RUNNING: (2, 1),
+    Group.SUCCEEDED: (3, 1),
+    Group.GAVE_BACK: (0, 2),
+    Group.STUCK: (1, 2),
+    Group.BETWEEN: (2, 2),
+    Group.FAILED: (3, 2),
+}
+"""Column and row of each box."""
+
+_WIDTH, _GAP_X, _GAP_Y, _MARGIN = 190, 60, 96, 14
+_HEAD, _LINE, _FOOT = 30, 20, 10
+_STYLE = """
+    .box { fill: #f6f8fa; stroke: #afb8c1; } .head { fill: #1f2328; font-weight: 600; }
+    .word { fill: #444c56; } .way { fill: none; stroke: #6e7781; stroke-width: 1.4; }
+    .tip { fill: #6e7781; } text { font-size: 15px; }
+    @media (prefers-color-scheme: dark) {
+      .box { fill: #161b22; stroke: #484f58; } .head { fill: #e6edf3; }
+      .word { fill: #c0c7cf; } .way { stroke: #8b949e; } .tip { fill: #8b949e; }
+    }
+  """
+
+
+@dataclass(frozen=True, slots=True)
+class _Box:
+    x: int
+    y: int
+    height: int
+
+
+@dataclass(frozen=True, slots=True)
+class _End:
+    """One end of an arrow: which box, which side, and which arrow it is."""
+
+    group: Group
+    side: str
+    arrow: int
+
+
+def svg() -> str:
+    """The picture as it should be."""
+    boxes = _boxes()
+    width = max(box.x for box in boxes.values()) + _WIDTH + _MARGIN
+    height = max(box.y + box.height for box in boxes.values()) + _MARGIN
+    lines = [*_arrows(boxes), *(line for group in Group for line in _drawn(group, boxes[group]))]
+    body = "\n".join(f"  {line}" for line in lines)
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" \
+aria-labelledby="t" font-family="system-ui, -apple-system, 'Segoe UI', sans-serif">
+  <title id="t">The states of a GPUJob, and the usual ways between them</title>
+  <style>{_STYLE}</style>
+  <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" \
+orient="auto"><path class="tip" d="M0 0.5 L8 4 L0 7.5z"/></marker>
+{body}
+</svg>
+"""
+
+
+def words(group: Group) -> list[str]:
+    """What stands in the box of a group."""
+    return [state.reason for state in STATES if state.group is group and state.reason]
+
+
+def _boxes() -> dict[Group, _Box]:
+    rows = sorted({row for _, row in CELLS.values()})
+    heights = [
+        _HEAD + _FOOT + _LINE * max(len(words(g)) for g, (_, at) in CELLS.items() if at == row)
+        for row in rows
+    ]
+    tops = [_MARGIN + sum(heights[:row]) + _GAP_Y * row for row in rows]
+    return {
+        group: _Box(_MARGIN + column * (_WIDTH + _GAP_X), tops[row], heights[row])
+        for group, (column, row) in CELLS.items()
+    }
+
+
+def _drawn(group: Group, box: _Box) -> Iterator[str]:
+    x = box.x + 12
+    size = f'width="{_WIDTH}" height="{box.height}"'
+    yield f'<rect class="box" x="{box.x}" y="{box.y}" {size} rx="8"/>'
+    yield f'<text class="head" x="{x}" y="{box.y + 23}">{escape(str(group).capitalize())}</text>'
+    for number, word in enumerate(words(group)):
+        y = box.y + _HEAD + 16 + _LINE * number
+        yield f'<text class="word" x="{x}" y="{y}">{escape(word)}</text>'
+
+
+def _sides(one: Group, other: Group) -> tuple[str, str]:
+    """The sides that face each other."""
+    (x, y), (to_x, to_y) = CELLS[one], CELLS[other]
+    if y != to_y:
+        return ("bottom", "top") if to_y > y else ("top", "bottom")
+    return ("right", "left") if to_x > x else ("left", "right")
+
+
+def _arrows(boxes: dict[Group, _Box]) -> Iterator[str]:
+    ends: dict[tuple[Group, str], list[tuple[_End, Group]]] = {}
+    for number, (one, other) in enumerate(EDGES):
+        leaves, enters = _sides(one, other)
+        ends.setdefault((one, leaves), []).append((_End(one, leaves, number), other))
+        ends.setdefault((other, enters), []).append((_End(other, enters, number), one))
+    points: dict[_End, tuple[float, float]] = {}
+    for (group, side), attached in ends.items():
+        attached.sort(key=lambda each: (CELLS[each[1]], each[0].arrow))
+        for place, (end, _) in enumerate(attached, 1):
+            points[end] = _point(boxes[group], side, place / (len(attached) + 1))
+    for number, (one, other) in enumerate(EDGES):
+        leaves, enters = _sides(one, other)
+        (x, y), (to_x, to_y) = (
+            points[_End(one, leaves, number)],
+            points[_End(other, enters, number)],
+        )
+        if leaves in ("left", "right"):
+            path = f"M{x:g} {y:g} L{to_x:g} {to_y:g}"
+        else:
+            middle = (y + to_y) / 2
+            path = f"M{x:g} {y:g} C{x:g} {middle:g} {to_x:g} {middle:g} {to_x:g} {to_y:g}"
+        yield f'<path class="way" marker-end="url(#tip)" d="{path}"/>'
+
+
+def _point(box: _Box, side: str, share: float) -> tuple[float, float]:
+    across, down = round(box.x + _WIDTH * share), round(box.y + box.height * share)
+    return {
+        "top": (across, box.y),
+        "bottom": (across, box.y + box.height),
+        "left": (box.x, down),
+        "right": (box.x + _WIDTH, down),
+    }[side]
