@@ -6,8 +6,10 @@ refuses it: also what workers, style sheets and preconnects ask for.
 
 import asyncio
 import json
+import os
 import re
 import shutil
+import signal
 import tempfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +19,7 @@ import aiohttp
 
 PROGRAMS = ("chromium-headless-shell", "chromium", "google-chrome", "chrome")
 _LISTENS = re.compile(rb"DevTools listening on (ws://\S+)")
-_START_SECONDS = 30.0
+_SECONDS = 30.0
 
 
 class Browser:
@@ -34,8 +36,8 @@ class Browser:
         self.errors: list[str] = []
         self._socket, self._session = socket, ""
         self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._idle = asyncio.Event()
-        self._loader = ""
+        self._idle: set[str] = set()  # loads of which nothing is fetched any more
+        self._news = asyncio.Event()
 
     async def ask(self, method: str, **params: object) -> dict[str, Any]:
         """Send a command to the page, and wait for its answer.
@@ -67,16 +69,29 @@ class Browser:
         await self.ask("Page.setLifecycleEventsEnabled", enabled=True)
 
     async def go(self, url: str) -> None:
-        """Open an address, and wait until nothing is fetched any more."""
+        """Open an address, and wait until nothing is fetched any more.
+
+        Raises:
+            TimeoutError: that takes too long.
+        """
         self._idle.clear()
-        self._loader = (await self.ask("Page.navigate", url=url)).get("loaderId", "")
-        await asyncio.wait_for(self._idle.wait(), _START_SECONDS)
+        loader = (await self.ask("Page.navigate", url=url))["loaderId"]
+        async with asyncio.timeout(_SECONDS):
+            while loader not in self._idle:  # it may have been told before the answer
+                self._news.clear()
+                await self._news.wait()
 
     async def value(self, expression: str) -> Any:
-        """What an expression in JavaScript comes to; a promise is waited for."""
+        """What an expression in JavaScript comes to; a promise is waited for.
+
+        Raises:
+            RuntimeError: it threw.
+        """
         answer = await self.ask(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
+        if "exceptionDetails" in answer:
+            raise RuntimeError(answer["result"].get("description", "a script failed"))
         return answer["result"].get("value")
 
     async def listen(self) -> None:
@@ -88,8 +103,8 @@ class Browser:
                 continue
             params = said.get("params", {})
             if said["method"] == "Page.lifecycleEvent" and params["name"] == "networkIdle":
-                if params["loaderId"] == self._loader:
-                    self._idle.set()
+                self._idle.add(params["loaderId"])
+                self._news.set()
             elif said["method"] == "Runtime.exceptionThrown":
                 self.errors.append(str(params["exceptionDetails"].get("text")))
             elif said["method"] == "Log.entryAdded" and params["entry"]["level"] == "error":
@@ -126,9 +141,10 @@ async def browser() -> AsyncIterator[Browser]:
             "--proxy-bypass-list=127.0.0.1",
             f"--user-data-dir={profile}",
             stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,
         )
         try:
-            address = await asyncio.wait_for(_address(process), _START_SECONDS)
+            address = await asyncio.wait_for(_address(process), _SECONDS)
             async with (
                 aiohttp.ClientSession() as session,
                 session.ws_connect(address, max_msg_size=0) as socket,
@@ -141,7 +157,7 @@ async def browser() -> AsyncIterator[Browser]:
                 yield made
                 listening.cancel()
         finally:
-            process.kill()
+            os.killpg(process.pid, signal.SIGKILL)  # its own processes hold the pipe open, too
             await process.wait()
             proxy.close()
 

@@ -34,7 +34,11 @@ _SEARCH = """(async () => {
   const root = () => [...document.querySelectorAll('*')].find(e => e.shadowRoot)?.shadowRoot;
   const titles = () => [...root().querySelectorAll('a[role=option]')]
     .map(a => (a.querySelector('h1,h2,h3,[id$=-title]') ?? a).innerText.trim().split('\\n')[0]);
-  while (!root()?.querySelector('input')) await new Promise(done => setTimeout(done, 50));
+  const button = document.querySelector('label[for=__search], .md-search__button');
+  for (let tries = 0; tries < 20 && !root()?.querySelector('input'); tries++) {
+    button.click();  // a page that has just been opened does not listen yet
+    await new Promise(done => setTimeout(done, 500));
+  }
   const input = root().querySelector('input');
   const found = {};
   for (const word of WORDS) {
@@ -130,7 +134,6 @@ def _keep(picture: bytes, path: Path) -> None:
 async def _search(page: Browser, address: str, words: list[str]) -> list[str]:
     await _screen(page, "light", WIDTHS[0])
     await page.go(f"{address}/index.html")
-    await page.value("document.querySelector('label[for=__search], .md-search__button').click()")
     script = _SEARCH.replace("WORDS", json.dumps(words)).replace("FIRST", str(_FIRST))
     missed: list[str] = await page.value(script)
     return missed
@@ -147,8 +150,10 @@ def served(folder: Path) -> Iterator[str]:
     handler = functools.partial(Quiet, directory=str(folder))
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{server.server_address[1]}"
-        server.shutdown()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
 
 
 if __name__ == "__main__":
