@@ -104,6 +104,12 @@ def test_a_defect_is_found(tmp_path: Path, write: Write, body: str, said: str) -
     assert said in defect
 
 
+def test_a_picture_that_nobody_draws_is_an_error(tmp_path: Path, write: Write) -> None:
+    write("docs/sub/c.md", "# C\n\n```mermaid\ngraph TD\n```\n")
+    (defect,) = found(tmp_path, write, GOOD, "[a.md, b.md, sub/c.md]")
+    assert defect == "docs/sub/c.md:3: mermaid is not drawn"
+
+
 def test_what_style_sheets_and_pictures_load_is_looked_at(tmp_path: Path, write: Write) -> None:
     write("site/x.css", '@import "https://f.example/a.css"; p { src: url(//f.example/f) }')
     write("site/x.svg", "<svg><style>p { src: url('http://f.example/f') }</style></svg>")
