@@ -11,7 +11,6 @@ import base64
 import functools
 import http.server
 import json
-import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -29,7 +28,14 @@ _ALL = "*"
 _TALLEST = 4000  # of a picture, pixels
 _FIRST = 10  # results that a reader sees without another page of them
 _OVERFLOW = "document.documentElement.scrollWidth - innerWidth"
-_BACKGROUND = "getComputedStyle(document.body).backgroundColor"
+# The page takes the colours of the system by a script, soon after they change.
+_IS_AS_ASKED = """(async () => {
+  const isDark = () => getComputedStyle(document.body).backgroundColor.match(/\\d+/g)
+    .slice(0, 3).reduce((sum, each) => sum + Number(each), 0) < 3 * 128;
+  for (let tries = 0; tries < 40 && isDark() !== DARK; tries++)
+    await new Promise(done => setTimeout(done, 50));
+  return isDark() === DARK;
+})()"""
 _SEARCH = """(async () => {
   const root = () => [...document.querySelectorAll('*')].find(e => e.shadowRoot)?.shadowRoot;
   const titles = () => [...root().querySelectorAll('a[role=option]')]
@@ -111,10 +117,8 @@ async def _seen(page: Browser, name: str, scheme: str, width: int) -> list[str]:
     page.errors.clear()
     if (over := await page.value(_OVERFLOW)) > 0:
         wrong.append(f"{how}: {over} pixels wider than the screen")
-    background = str(await page.value(_BACKGROUND))
-    is_dark = sum(map(int, re.findall(r"\d+", background)[:3])) < 3 * 128
-    if is_dark != (scheme == "dark"):
-        wrong.append(f"{how}: its background is {background}")
+    if not await page.value(_IS_AS_ASKED.replace("DARK", str(scheme == "dark").lower())):
+        wrong.append(f"{how}: its background is not {scheme}")
     return wrong
 
 
