@@ -63,14 +63,27 @@ def svg() -> str:
     lines = [*_arrows(boxes), *(line for group in Group for line in _drawn(group, boxes[group]))]
     body = "\n".join(f"  {line}" for line in lines)
     return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" role="img" \
-aria-labelledby="t" font-family="system-ui, -apple-system, 'Segoe UI', sans-serif">
+aria-labelledby="t d" font-family="system-ui, -apple-system, 'Segoe UI', sans-serif">
   <title id="t">The states of a GPUJob, and the usual ways between them</title>
+  <desc id="d">{escape(_in_words())}</desc>
   <style>{_STYLE}</style>
   <marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="8" markerHeight="8" \
 orient="auto"><path class="tip" d="M0 0.5 L8 4 L0 7.5z"/></marker>
 {body}
 </svg>
 """
+
+
+def _in_words() -> str:
+    """The arrows, for who cannot see them."""
+    to = {one: [_name(other) for start, other in EDGES if start is one] for one in Group}
+    return " ".join(
+        f"{_name(one)} leads to: {', '.join(ends)}." for one, ends in to.items() if ends
+    )
+
+
+def _name(group: Group) -> str:
+    return str(group).capitalize()
 
 
 def words(group: Group) -> list[str]:
@@ -95,7 +108,7 @@ def _drawn(group: Group, box: _Box) -> Iterator[str]:
     x = box.x + 12
     size = f'width="{_WIDTH}" height="{box.height}"'
     yield f'<rect class="box" x="{box.x}" y="{box.y}" {size} rx="8"/>'
-    yield f'<text class="head" x="{x}" y="{box.y + 23}">{escape(str(group).capitalize())}</text>'
+    yield f'<text class="head" x="{x}" y="{box.y + 23}">{escape(_name(group))}</text>'
     for number, word in enumerate(words(group)):
         y = box.y + _HEAD + 16 + _LINE * number
         yield f'<text class="word" x="{x}" y="{y}">{escape(word)}</text>'
