@@ -54,13 +54,15 @@ def document(asked: Mapping[str, Any]) -> str:
         version=asked["version"],
         bom_ref="subject",
     )
+    parts = [_part(part) for part in asked["parts"]]
     bom = Bom(
         serial_number=uuid.uuid5(_NAMESPACE, key),
         metadata=BomMetaData(
             timestamp=datetime.fromtimestamp(asked["epoch"], UTC), component=subject
         ),
-        components=[_part(part) for part in asked["parts"]],
+        components=parts,
     )
+    bom.register_dependency(subject, parts)
     text = str(JsonV1Dot6(bom).output_as_string(indent=1))
     if wrong := JsonStrictValidator(SchemaVersion.V1_6).validate_str(text):
         raise ValueError(f"the bill of materials of {asked['name']} is not valid: {wrong}")
@@ -76,7 +78,11 @@ def _part(said: Mapping[str, Any]) -> Any:
 
     kind, name, version = said["kind"], said["name"], said["version"]
     make = LicenseFactory()
-    licences = [make.make_from_string(text) for text in said["licences"]]
+    licences: list[Any]
+    if len(said["licences"]) == 1:
+        licences = [make.make_from_string(said["licences"][0])]
+    else:  # expressions stand alone, and Debian's names are not SPDX's
+        licences = [make.make_with_name(text) for text in said["licences"]]
     if kind == "file":
         hashes = [HashType(alg=HashAlgorithm.SHA_256, content=said["sha256"])]
         return Part(
