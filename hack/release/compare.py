@@ -15,7 +15,7 @@ from pathlib import Path
 from cluster.cache import programs_folder
 from cluster.mounts import mounts_below
 from cluster.progress import say
-from release import checksums
+from release import checksums, source
 from release.errors import ReleaseError
 
 
@@ -34,8 +34,10 @@ def twice(repository: Path, target: Path, *, environment: Path) -> list[str]:
         Names of the files that differ; none when the two are equal.
 
     Raises:
-        ReleaseError: one could not be made; what it said was shown.
+        ReleaseError: the tree has changes, or one could not be made; what it said was shown.
     """
+    if source.changed(repository):
+        raise ReleaseError("the working tree has changes: commit them, and both are made of that")
     folder = Path(tempfile.mkdtemp(prefix="gpu-scheduler-second-release-"))
     cache = folder / "another" / "cache"
     cache.mkdir(parents=True)
@@ -51,8 +53,10 @@ def twice(repository: Path, target: Path, *, environment: Path) -> list[str]:
         },
     )
     try:
-        _make(repository, target, environment, first)
-        _make(repository, folder / "dist", folder / "environment", second)
+        # Of clones, so that the tree may change meanwhile.
+        one, other = _clone(repository, folder / "one"), _clone(repository, cache.parent / "other")
+        _make(one, target, environment, first)
+        _make(other, folder / "dist", folder / "environment", second)
         sums = [(each / checksums.NAME).read_text() for each in (target, folder / "dist")]
         differing = checksums.differing(*sums)
         for name in differing:
@@ -67,14 +71,19 @@ def twice(repository: Path, target: Path, *, environment: Path) -> list[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _clone(repository: Path, folder: Path) -> Path:
+    subprocess.run(["git", "clone", "--quiet", str(repository), str(folder)], check=True)
+    return folder
+
+
 def _make(repository: Path, target: Path, environment: Path, way: Way) -> None:
     say(f"a release with {way.variables}, umask {way.umask:03o}")
-    command = [sys.executable, "-m", "release", "build", f"--target={target}"]
+    command = [sys.executable, "-m", "release", "build", f"--target={target.absolute()}"]
     done = subprocess.run(
         [*command, f"--environment={environment}"],
         cwd=repository,
         umask=way.umask,
-        env={**os.environ, **way.variables},
+        env={**os.environ, **way.variables, "PYTHONPATH": str(repository / "hack")},
     )
     if done.returncode:
         raise ReleaseError("a release could not be made; see above")
