@@ -1,8 +1,8 @@
 """The layers of an image as bytes that depend on their contents alone.
 
-What a build leaves of itself goes: later times than the commit's, names of owners, access times,
-the order of the files, and files that tell of the machine that built it. Times before the
-commit's stay, since byte code of the base may be checked against them.
+What a build leaves of itself goes: its times, names of owners, access times, the order of the files,
+and files that tell of the machine that built it. A file of the base keeps its time, which is never
+later than the base's suite; what the build wrote gets the commit's, whenever it was built.
 """
 
 import posixpath
@@ -10,6 +10,8 @@ import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO
+
+from cluster.images_operator import BASE_EPOCH
 
 # The container's runtime mounts its own over the first two; the others tell from where packages
 # came, or when.
@@ -37,7 +39,7 @@ def settled(
     Args:
         source: a tar.
         target: where the other one goes.
-        epoch: the latest time that stays, in seconds since 1970.
+        epoch: the time of what is later than the base, in seconds since 1970.
         seen: called with each file's name and contents.
     """
     with (
@@ -71,7 +73,7 @@ def _settled(entry: tarfile.TarInfo, epoch: int) -> tarfile.TarInfo:
     kept.uid, kept.gid = entry.uid, entry.gid
     kept.linkname = _clean(entry.linkname) if entry.islnk() else entry.linkname
     kept.devmajor, kept.devminor = entry.devmajor, entry.devminor
-    kept.mtime = min(int(entry.mtime), epoch)
+    kept.mtime = int(entry.mtime) if entry.mtime <= BASE_EPOCH else epoch
     # Capabilities of files, as of ping; no access times.
     kept.pax_headers = {k: v for k, v in entry.pax_headers.items() if k.startswith("SCHILY.xattr.")}
     return kept

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from cluster.images_operator import BASE_EPOCH
 from release.layers import dropped, settled
 
-EPOCH = 1000
+EPOCH = BASE_EPOCH + 1000
 
 
 def layer(path: Path, entries: list[tarfile.TarInfo], data: bytes = b"data") -> Path:
@@ -34,10 +35,12 @@ def read(path: Path) -> list[tarfile.TarInfo]:
 
 
 def test_two_builds_of_the_same_files_become_equal(tmp_path: Path) -> None:
-    one = [entry("etc/", tarfile.DIRTYPE, mtime=5000), entry("etc/a", mtime=5000, uname="root")]
+    # One built before the commit, as when only a page changed since, and one after it.
+    early, late = EPOCH - 500, EPOCH + 500
+    one = [entry("etc/", tarfile.DIRTYPE, mtime=early), entry("etc/a", mtime=early, uname="root")]
     other = [
-        entry("./etc/a", mtime=7000, uname="builder", pax_headers={"atime": "7.5"}),
-        entry("./etc", tarfile.DIRTYPE, mtime=7000),
+        entry("./etc/a", mtime=late, uname="builder", pax_headers={"atime": "7.5"}),
+        entry("./etc", tarfile.DIRTYPE, mtime=late),
     ]
     for number, entries in enumerate((one, other)):
         settled(layer(tmp_path / f"{number}", entries), tmp_path / f"{number}.out", EPOCH)
@@ -50,7 +53,7 @@ def test_other_contents_stay_other_contents(tmp_path: Path) -> None:
     assert (tmp_path / "one").read_bytes() != (tmp_path / "two").read_bytes()
 
 
-def test_early_times_owners_modes_and_capabilities_stay(tmp_path: Path) -> None:
+def test_times_of_the_base_owners_modes_and_capabilities_stay(tmp_path: Path) -> None:
     capability = {"SCHILY.xattr.security.capability": "x"}
     given = entry("a", mtime=7, uid=65532, gid=9, mode=0o4755, pax_headers=capability)
     settled(layer(tmp_path / "in", [given]), tmp_path / "out", EPOCH)
