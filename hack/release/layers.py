@@ -1,6 +1,6 @@
 """The layers of an image as bytes that depend on their contents alone.
 
-What a build leaves of itself goes: its times, names of owners, access times, the order of the files,
+What a build leaves of itself goes: its times, names of owners, access times, the order of files,
 and files that tell of the machine that built it. A file of the base keeps its time, which is never
 later than the base's suite; what the build wrote gets the commit's, whenever it was built.
 """
