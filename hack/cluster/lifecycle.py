@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
+from pathlib import Path
 
 from cluster import build, control_plane, ports, process, service_address, store
 from cluster.cache import cache_folder, cluster_folder, clusters_folder, lock_file
@@ -28,12 +31,13 @@ from cluster.state import State, load, save
 _GRACE_SECONDS = 2.0
 
 
-def up(settings: Settings, *, recreate: bool = False) -> Running:
+def up(settings: Settings, *, recreate: bool = False, archives: Sequence[Path] = ()) -> Running:
     """Brings the cluster of these settings up, or returns it when it already runs.
 
     Args:
         settings: what is wanted; a real node where that is not possible becomes none.
         recreate: stop a running cluster of that name first.
+        archives: of images that a real node takes while the control plane starts.
 
     Raises:
         ClusterError: a cluster of that name runs with other settings, a program could not
@@ -52,7 +56,7 @@ def up(settings: Settings, *, recreate: bool = False) -> Running:
                 "use --recreate, or another --name"
             )
         _down(settings.name)
-        return _start(settings)
+        return _start(settings, archives)
 
 
 def connect(name: str) -> Running | None:
@@ -108,7 +112,7 @@ def _fingerprint(settings: Settings) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]
 
 
-def _start(settings: Settings) -> Running:
+def _start(settings: Settings, archives: Sequence[Path]) -> Running:
     folder = cluster_folder(settings.name)
     with exclusive(lock_file(".ports")):
         state = _reserve(settings)
@@ -117,33 +121,42 @@ def _start(settings: Settings) -> Running:
         save(folder, state)
     running = Running(settings.name, folder)
     try:
-        if settings.real_node:
-            service_address.add(settings.name)
-        start_control_plane(
-            running,
-            Plan(
-                folder=folder,
-                ports=state.ports,
-                qps=settings.qps,
-                audit=settings.audit,
-                feature_gates=settings.feature_gates,
-                node_grace_seconds=settings.node_grace_seconds,
-                listen_all=settings.real_node,
-            ),
-            settings.crds,
-        )
-        for path in settings.nodes:
-            running.add_nodes(path)
-        if settings.real_node:
-            from cluster import real_node  # its needs are those of a real node only
+        with ThreadPoolExecutor(1) as beside:
+            if settings.real_node:
+                from cluster import real_node  # its needs are those of a real node only
 
-            real_node.start(running)
+                service_address.add(settings.name)
+                begun = beside.submit(real_node.begin, running, archives)
+            _start_control_plane(running, settings)
+        if settings.real_node:
+            begun.result()
+            real_node.join(running)
     except BaseException:
         _keep_logs(settings.name)
         _down(settings.name)
         raise
     save(folder, replace(running.state, ready=True))
     return running
+
+
+def _start_control_plane(running: Running, settings: Settings) -> None:
+    """The control plane, with CRDs and fake nodes."""
+    state = running.state
+    start_control_plane(
+        running,
+        Plan(
+            folder=running.folder,
+            ports=state.ports,
+            qps=settings.qps,
+            audit=settings.audit,
+            feature_gates=settings.feature_gates,
+            node_grace_seconds=settings.node_grace_seconds,
+            listen_all=settings.real_node,
+        ),
+        settings.crds,
+    )
+    for path in settings.nodes:
+        running.add_nodes(path)
 
 
 def _reserve(settings: Settings) -> State:

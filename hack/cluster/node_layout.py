@@ -49,6 +49,11 @@ class NodeLayout:
         return self.folder / "containerd"
 
     @property
+    def images(self) -> Path:
+        """Which archives were imported, by kind."""
+        return self.folder / "images"
+
+    @property
     def containerd_log(self) -> Path:
         """Standard output and error of containerd."""
         return self.logs / "containerd.log"

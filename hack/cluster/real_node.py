@@ -10,7 +10,8 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -83,6 +84,20 @@ def start(running: Running) -> None:
     Raises:
         ClusterError: not root, another cluster has the node, or a part did not start.
     """
+    begin(running)
+    join(running)
+
+
+def begin(running: Running, archives: Iterable[Path] = ()) -> None:
+    """Start what needs no API server: network, pretended driver, containerd with its images.
+
+    Args:
+        running: the cluster that the node will join.
+        archives: of further images, as for ``import_image``.
+
+    Raises:
+        ClusterError: not root, another cluster has the node, or a part did not start.
+    """
     if sys.platform != "linux" or os.geteuid() != 0:
         raise ClusterError("a real node needs root on Linux; without it, use fake nodes only")
     node_packages.ensure_packages(node_packages.NODE)
@@ -94,11 +109,31 @@ def start(running: Running) -> None:
         )
     with node_owner.lock():
         _make_room(running)
-        try:
-            _start(running, layout)
-        except BaseException:
-            node_cleanup.clean(layout)
-            raise
+        with _cleaned(layout):
+            _begin(running, layout)
+    for archive in archives:
+        import_image(running, archive)
+
+
+def join(running: Running) -> None:
+    """Start the kubelet of a node that has begun, and wait until pods can be placed on it.
+
+    Raises:
+        ClusterError: a part did not start.
+    """
+    layout = node_layout(running)
+    with node_owner.lock(), _cleaned(layout):
+        _join(running, layout)
+
+
+@contextmanager
+def _cleaned(layout: NodeLayout) -> Iterator[None]:
+    """Nothing is left of a node that did not start."""
+    try:
+        yield
+    except BaseException:
+        node_cleanup.clean(layout)
+        raise
 
 
 def stop(running: Running) -> None:
@@ -112,8 +147,19 @@ def stop(running: Running) -> None:
 
 
 def import_image(running: Running, archive: Path) -> None:
-    """Make a docker-archive's images available to pods, under the names that it carries."""
-    node_containerd.import_image(node_layout(running), archive)
+    """Make an archive's images available to pods, under the names that it carries.
+
+    One of the cache (a digest is in its name) is imported once, until another of its kind is.
+    """
+    layout = node_layout(running)
+    kind, _, digest = archive.stem.rpartition("-")
+    given = layout.images / kind
+    if kind and given.exists() and given.read_text() == digest:
+        return
+    node_containerd.import_image(layout, archive)
+    if kind:
+        given.parent.mkdir(exist_ok=True)
+        given.write_text(digest)
 
 
 def driver(running: Running) -> FakeDriver:
@@ -144,7 +190,7 @@ def _make_room(running: Running) -> None:
         )
 
 
-def _start(running: Running, layout: NodeLayout) -> None:
+def _begin(running: Running, layout: NodeLayout) -> None:
     layout.logs.mkdir(parents=True, exist_ok=True)
     # On record before anything exists: a crash from here on leaves an owner to clean up after.
     node_owner.record(
@@ -169,6 +215,9 @@ def _start(running: Running, layout: NodeLayout) -> None:
     node_containerd.start(layout, mark=running.folder)
     for archive in (images.pause_archive(), images.quickstart_archive()):
         node_containerd.import_image(layout, archive)
+
+
+def _join(running: Running, layout: NodeLayout) -> None:
     node_kubelet.write_configuration(layout, ca_file=running.ca_file)
     node_kubelet.start(
         layout,

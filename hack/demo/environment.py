@@ -5,7 +5,7 @@ tolerate it land there: everything else runs for real. Without a real node there
 """
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from pathlib import Path
 
 from cluster import Running, Settings, build, nodes, real_node, service_address, up
@@ -48,7 +48,9 @@ def _with_operator() -> Running:
         with step("cluster: control plane, kubelet, containerd, NVIDIA's runtime"):
             for part in parts:
                 part.result()
-            running = up(Settings(name=NAME, real_node=True))
+            ready, _ = wait([built], timeout=1)  # since the last run
+            archives = built.result() if ready else ()
+            running = up(Settings(name=NAME, real_node=True), archives=archives)
         print(paint(f"  {REAL}", DIM))
         with step("four fake servers of two A100s each beside it"):
             running.add_nodes(_servers(tainted=True))

@@ -52,11 +52,8 @@ def tpe_image(running: Running) -> str:
 
 
 def _given(running: Running, archive: Path) -> str:
-    """Give the real node an image unless it has just this one; a digest of what is in it."""
-    given = running.folder / f"{archive.stem.rpartition('-')[0]}-image"
-    if not given.exists() or given.read_text() != archive.stem:
-        real_node.import_image(running, archive)
-        given.write_text(archive.stem)
+    """Give the real node an image; a digest of what is in it."""
+    real_node.import_image(running, archive)
     return archive.stem
 
 
