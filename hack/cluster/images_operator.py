@@ -48,8 +48,11 @@ BASE_PACKAGES = {
     "PYTHON_IMAGE": ("python3", "python3-venv", "libstdc++6"),  # numpy needs the last; slim has it
     "NATIVE_IMAGE": ("gcc", "libc6-dev", "make"),
 }
+# A merged /usr from the start: the package usrmerge would make one, and brings all of perl for it.
+MERGED_USR = Path("/usr/share/mmdebstrap/hooks/merged-usr")
 BASE_OPTIONS = (
     "--variant=essential",
+    *((f"--hook-dir={MERGED_USR}", "--include=usr-is-merged") if MERGED_USR.is_dir() else ()),
     "--dpkgopt=path-exclude=/usr/share/doc/*",
     "--dpkgopt=path-include=/usr/share/doc/*/copyright",  # who passes a package on passes this on
     "--dpkgopt=path-exclude=/usr/share/info/*",
