@@ -1,11 +1,10 @@
 """An upgrade from the version before, and the way back, while pods run and wait.
 
-Runs before all other tests of the tier, which then have the upgraded release. The version before is
-a commit of this repository: its chart, and images of its sources.
+Runs before all other tests of the tier, which then have the upgraded release. Of the version before
+there are the chart, and images made from its sources: tests/fixtures/upgrade.
 """
 
 import json
-import subprocess
 import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -24,8 +23,7 @@ from demo.install import RELEASE
 from gpu_scheduler.api.names import ALLOCATION
 
 ROOT = Path(__file__).parents[2]
-# After a release this is its tag.
-BEFORE = "55d210fb3838c9383714892ec320e5cffd86c81f"
+BEFORE = ROOT / "tests" / "fixtures" / "upgrade" / "before.tar.xz"
 TRIALS = [{"lr": 0.5}, {"lr": 0.25}]
 TRIAL = """
 until [ -e /tmp/end ]; do sleep 0.2; done
@@ -85,16 +83,11 @@ def _allocation(pod: Json) -> str:
 
 @pytest.fixture(scope="module")
 def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkout of the version before."""
+    """The sources of the version before."""
     folder = tmp_path_factory.mktemp("before")
-    archive = folder / "sources.tar"
-    done = subprocess.run(
-        ["git", "archive", f"--output={archive}", BEFORE], cwd=ROOT, capture_output=True, text=True
-    )
-    assert not done.returncode, f"a clone with its history is needed: {done.stderr}"
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder / "sources", filter="data")
-    return folder / "sources"
+    with tarfile.open(BEFORE) as tar:
+        tar.extractall(folder, filter="data")
+    return folder
 
 
 @pytest.fixture(scope="module")
