@@ -94,8 +94,9 @@ install_with_uv() {
   give UV_INSECURE_HOST "$(setting trusted-host)"
   give SSL_CERT_FILE "$(setting cert)"
   give ALL_PROXY "$(setting proxy)"
-  pip install --quiet --require-hashes -r requirements/setup.txt &&
-    "$venv/bin/uv" pip install --quiet --python "$venv/bin/python" --require-hashes \
+  # In a folder of its own: pipx would use a uv that is beside it, which changes what tests of it see.
+  pip install --quiet --require-hashes --upgrade --target "$venv/uv" -r requirements/setup.txt &&
+    "$venv/uv/bin/uv" pip install --quiet --python "$venv/bin/python" --require-hashes \
       -r requirements/dev.txt
 }
 

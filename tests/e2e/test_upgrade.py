@@ -1,7 +1,7 @@
 """An upgrade from the version before, and the way back, while pods run and wait.
 
-Runs before all other tests of the tier, which then have the upgraded release. Of the version before
-there are the chart, and images made from its sources: tests/fixtures/upgrade.
+Runs before all other tests that need a release, and these have the upgraded one. Of the version
+before there are the chart, and images made from its sources: tests/fixtures/upgrade.
 """
 
 import json
