@@ -10,15 +10,15 @@ from __future__ import annotations
 
 import json
 import os
-import platform
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cluster.images import native_architecture
+
 PINS_FILE = Path(__file__).with_name("pins.json")
-_ARCHITECTURES = {"x86_64": "amd64", "amd64": "amd64", "aarch64": "arm64", "arm64": "arm64"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,7 @@ class Pins:
 
 def this_platform() -> str:
     """This machine in the words of Go's releases, such as linux-amd64."""
-    machine = platform.machine().lower()
-    return f"{sys.platform}-{_ARCHITECTURES.get(machine, machine)}"
+    return f"{sys.platform}-{native_architecture()}"
 
 
 def this_libc() -> str:

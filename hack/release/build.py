@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster import build as programs
+from cluster.fetch_pins import this_platform
 from cluster.progress import say
 from release import chart, checksums, distributions, krew, notes, platforms, sbom, version
 from release.contents import Component
@@ -136,7 +137,7 @@ def _chart(release: Release) -> None:
 
 
 def _krew(release: Release, releases: str) -> None:
-    files, here = krew.program(release.source, release.environment), krew.platform()
+    files, here = krew.program(release.source, release.environment), this_platform()
     archive = krew.archive(files, release.source.epoch)
     release.put(krew.archive_name(here), archive)
     parts = (*release.pinned("cli", "numpy"), *krew.bundled(files))

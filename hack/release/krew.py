@@ -6,10 +6,8 @@ links.
 """
 
 import hashlib
-import os
-import platform as host
+import platform
 import re
-import sys
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -27,12 +25,6 @@ MANIFEST = Path("packaging/krew/gpu.yaml")
 PROGRAM = Path("hack/release/program")
 _LIBRARY = re.compile(r"_internal/lib[^/]*\.so[.\d]*$")
 _GLIBC = re.compile(rb"GLIBC_2\.(\d+)")
-
-
-def platform() -> str:
-    """This machine's, as krew and archives call it: `linux-amd64`."""
-    machine = {"x86_64": "amd64", "aarch64": "arm64"}.get(os.uname().machine, os.uname().machine)
-    return f"{sys.platform}-{machine}"
 
 
 def archive_name(of: str) -> str:
@@ -66,7 +58,7 @@ def program(source: Source, environment: Environment) -> dict[str, File]:
 
 def bundled(files: Mapping[str, File]) -> list[Component]:
     """What an archive holds beside Python packages: the interpreter, and libraries as files."""
-    running = Component("generic", "python", host.python_version(), licences=("PSF-2.0",))
+    running = Component("generic", "python", platform.python_version(), licences=("PSF-2.0",))
     libraries = {
         Component("file", name.rpartition("/")[2], sha256=hashlib.sha256(file.data).hexdigest())
         for name, file in files.items()

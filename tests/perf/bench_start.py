@@ -14,16 +14,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from tests.perf.machine import machine
 from tests.perf.settings import ROOT
+from tests.unit.hack.file_server import Answer, Server, right, says_length, stalled, status
 
 from cluster import fetch_pins, mirror
 from cluster.fetch_offers import VARIABLE
@@ -31,59 +29,54 @@ from cluster.fetch_offers import VARIABLE
 FIRST_SECONDS, SECOND_SECONDS = 180, 45
 PICTURE, WAY = "Who holds what", "from source, since"
 FAULTS = ("none", "cut", "changed", "missing", "stalled", "refused")
-_STALL_SECONDS = 60.0
 # Where `make down` must leave nothing; what others write there all the time is left out.
-_PLACES = ("/etc", "/opt", "/run", "/usr/local", "/var/lib", "/home", "/root", "/sys/fs/cgroup")
-_RESTLESS = ("/root/.cache", "/var/lib/apt", "/var/lib/dpkg", "/sys/fs/cgroup/system.slice")
+_PLACES = (
+    "/etc",
+    "/opt",
+    "/run",
+    "/usr/local",
+    "/var/lib",
+    "/home",
+    str(Path.home()),
+    "/sys/fs/cgroup",
+)
+_RESTLESS = (
+    str(Path.home() / ".cache"),
+    "/var/lib/apt",
+    "/var/lib/dpkg",
+    "/sys/fs/cgroup/system.slice",
+)
 
 
-class _Handler(SimpleHTTPRequestHandler):
-    """A mirror that may be wrong about one program."""
+def _from(file: Path) -> Answer:
+    """The file as it is when it is asked for."""
+    return lambda handler: right(file.read_bytes())(handler)
 
-    def __init__(self, *arguments: object, fault: str, **more: object) -> None:
-        self._fault = fault
-        super().__init__(*arguments, **more)  # type: ignore[arg-type]
 
-    def log_message(self, *_: object) -> None:
-        """Say nothing."""
-
-    def do_GET(self) -> None:
-        """The file, or what the fault makes of it."""
-        if not self.path.endswith("/certs") or self._fault == "none":
-            super().do_GET()
-            return
-        data = Path(self.translate_path(self.path)).read_bytes()
-        if self._fault == "missing":
-            self.send_error(404)
-            return
-        if self._fault == "changed":
-            data = data[:-1] + bytes([data[-1] ^ 1])
-        self.send_response(200)
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        if self._fault == "changed":
-            self.wfile.write(data)
-            return
-        self.wfile.write(data[: len(data) // 2])
-        if self._fault == "stalled":
-            time.sleep(_STALL_SECONDS)
-        self.close_connection = True
+def _wrong(content: bytes, fault: str) -> Answer:
+    """What a mirror with the fault sends instead."""
+    half, length = content[: len(content) // 2], len(content)
+    return {
+        "cut": says_length(half, length),
+        "changed": right(content[:-1] + bytes([content[-1] ^ 1])),
+        "missing": status(404),
+        "stalled": stalled(half, length),
+    }[fault]
 
 
 @contextmanager
 def _served(folder: Path, fault: str) -> Iterator[str]:
     """The URL of a mirror; with the fault `refused` nobody listens there."""
-    handler = partial(_Handler, directory=str(folder), fault=fault)
-    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        server.daemon_threads, server.block_on_close = True, False
-        url = f"http://127.0.0.1:{server.server_address[1]}/"
-        if fault == "refused":
-            server.server_close()
-            yield url
-            return
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        yield url
-        server.shutdown()
+    with Server() as server:
+        for file in folder.rglob("*"):
+            if file.is_file():
+                wrong = file.name == "certs" and fault not in ("none", "refused")
+                path = f"/{file.relative_to(folder)}"
+                server.answers[path] = _wrong(file.read_bytes(), fault) if wrong else _from(file)
+        if fault != "refused":
+            yield server.url
+    if fault == "refused":
+        yield server.url
 
 
 def _demo(clone: Path, environment: dict[str, str]) -> tuple[float, float, list[str]]:
