@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 _KINDS = ("gpujob", "gpujobs", "gpujob.gpu-scheduler.io", "gpujobs.gpu-scheduler.io", "gj")
-_SECONDS = 2.0  # that somebody who has pressed the tab key waits at most
+PATIENCE_SECONDS = 2.0  # of somebody who has pressed the tab key
 
 
 def checked(name: str, what: str = "a name") -> str:
@@ -68,7 +68,7 @@ def complete(
 
     thread = Thread(target=ask, daemon=True)
     thread.start()
-    thread.join(_SECONDS)
+    thread.join(PATIENCE_SECONDS)
     said = context.params.get(parameter.name or "") or ()
     given = {said} if isinstance(said, str) else set(said)
     return [

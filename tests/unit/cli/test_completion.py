@@ -6,12 +6,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Event
 
 import pytest
 from click.testing import CliRunner
 from tests.unit.cli.objects import job
 from tests.unit.cli.server import Server, serving
 
+from gpu_scheduler.cli import job_names
 from gpu_scheduler.cli.commands.completion import candidates
 from gpu_scheduler.cli.root import app
 
@@ -32,6 +34,7 @@ def server(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Server]:
     items = [job("train", "Running"), job("train2"), job("x", "Failed")]
     with serving({f"GET {JOBS}": {"items": items}}) as made:
         monkeypatch.setenv("KUBECONFIG", made.kubeconfig(tmp_path))
+        monkeypatch.setattr(job_names, "PATIENCE_SECONDS", 60.0)
         yield made
 
 
@@ -76,6 +79,23 @@ def test_names_of_jobs_come_from_the_cluster(server: Server) -> None:
 def test_any_error_offers_nothing(server: Server, code: int) -> None:
     server.answers[f"GET {JOBS}"] = code
     assert words("logs", "") == [":4"]
+
+
+def test_a_server_that_is_silent_is_not_waited_for(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Event()
+
+    def late(_: object) -> dict[str, list[object]]:
+        assert told.wait(60)
+        return {"items": [job("train", "Running")]}
+
+    server.answers[f"GET {JOBS}"] = late
+    monkeypatch.setattr(job_names, "PATIENCE_SECONDS", 0.1)
+    try:
+        assert words("logs", "tr") == [":4"]
+    finally:
+        told.set()
 
 
 def test_without_a_cluster_nothing_is_offered(monkeypatch: pytest.MonkeyPatch) -> None:
