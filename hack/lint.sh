@@ -30,7 +30,7 @@ mapfile -t scripts < <(git ls-files '*.sh' .ci/run)
 
 check "ruff check" "$bin/ruff" check .
 check "ruff format" "$bin/ruff" format --check .
-check "mypy --strict" "$bin/mypy" -p gpu_scheduler -p cluster -p demo -p docs_site -p gpu_check -p reference -p release
+check "mypy --strict" "$bin/mypy" operator hack tools
 check "import directions" "$bin/lint-imports"
 check "module sizes" "$bin/python" hack/module_sizes.py operator/gpu_scheduler hack/cluster hack/demo hack/docs_site hack/reference hack/release tools/gpu_check
 check "CUDA headers" "$bin/python" hack/driver_headers.py

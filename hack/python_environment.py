@@ -38,8 +38,8 @@ def ensure(name: str, purpose: str) -> Path:
             making = folder.with_name(f"{folder.name}.making")
             shutil.rmtree(making, ignore_errors=True)
             subprocess.run([sys.executable, "-m", "venv", making], check=True)
-            pip = [making / "bin/python", "-m", "pip", "--disable-pip-version-check", "install"]
-            wanted = ["--quiet", "--require-hashes", "--requirement", requirements]
+            pip = (making / "bin/python", "-m", "pip", "--disable-pip-version-check", "install")
+            wanted = ("--quiet", "--require-hashes", "--requirement", requirements)
             subprocess.run([*pip, *wanted], check=True)
             making.rename(folder)  # its interpreter is a link, and found where it is now
     return folder / "bin/python"

@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cluster.cache import cache_folder
+from cluster.digest import sha256_of
 from cluster.errors import ClusterError
 from cluster.locks import exclusive
 from cluster.progress import say
@@ -118,12 +119,10 @@ def pack_layer(image: Image, layer: Path, archive: Path) -> None:
         layer: a tar, from elsewhere.
         archive: where the archive goes; there only once it is whole.
     """
-    with layer.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
     temporary = archive.with_suffix(f".{os.getpid()}")
     with tarfile.open(temporary, mode="w", format=tarfile.PAX_FORMAT) as tar:
         tar.add(layer, arcname="layer.tar")
-        for name, data in _described(image, digest).items():
+        for name, data in _described(image, sha256_of(layer)).items():
             _add(tar, name, data)
     temporary.replace(archive)
 

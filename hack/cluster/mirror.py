@@ -6,12 +6,12 @@ since nobody would accept others. Called by `python -m cluster mirror FOLDER`.
 
 from __future__ import annotations
 
-import hashlib
 import shutil
 from collections.abc import Iterable
 from pathlib import Path
 
 from cluster.build import path_of
+from cluster.digest import sha256_of
 from cluster.errors import ClusterError
 from cluster.fetch_offers import path_in_mirror
 from cluster.fetch_pins import Pins, known, this_platform
@@ -19,12 +19,6 @@ from cluster.programs import PROGRAMS, Program, key, version
 from cluster.progress import say
 
 SUMS = "SHA256SUMS"
-
-
-def sha256_of(path: Path) -> str:
-    """The digest of a file, in hexadecimal."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fill(folder: Path, pins: Pins, programs: Iterable[Program] = PROGRAMS) -> list[str]:

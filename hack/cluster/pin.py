@@ -16,12 +16,13 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cluster.build import path_of
+from cluster.digest import sha256_of
 from cluster.errors import ClusterError
 from cluster.fetch_archive import unpack
 from cluster.fetch_file import LARGEST_BYTES
 from cluster.fetch_pins import Built, Digest, Pins, Published, this_platform
 from cluster.fetch_url import Away, NotTaken, opened
-from cluster.mirror import is_pinned, sha256_of
+from cluster.mirror import is_pinned
 from cluster.programs import PROGRAMS, Program, key, version
 from cluster.progress import say
 from cluster.toolchain import find_go

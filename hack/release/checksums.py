@@ -1,19 +1,16 @@
 """SHA256SUMS, as sha256sum writes and checks it."""
 
-import hashlib
 from pathlib import Path
+
+from cluster.digest import sha256_of
 
 NAME = "SHA256SUMS"
 
 
 def sums(folder: Path) -> str:
     """The file's text, over everything in a folder, itself left out."""
-    lines = []
-    for path in sorted(folder.iterdir()):
-        if path.name != NAME:
-            with path.open("rb") as file:
-                lines.append(f"{hashlib.file_digest(file, 'sha256').hexdigest()}  {path.name}\n")
-    return "".join(lines)
+    paths = (path for path in sorted(folder.iterdir()) if path.name != NAME)
+    return "".join(f"{sha256_of(path)}  {path.name}\n" for path in paths)
 
 
 def differing(one: str, other: str) -> list[str]:

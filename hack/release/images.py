@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from cluster.digest import sha256_of
 from cluster.images_operator import build_image
 from release import layers, oci
 from release.contents import Contents
@@ -93,8 +94,7 @@ class Builder:
 
     def _layer(self, file: Path) -> tuple[bytes, str, Contents]:
         """A layer compressed, the digest of what is inside, and what it holds."""
-        with file.open("rb") as opened:
-            key = hashlib.file_digest(opened, "sha256").hexdigest()
+        key = sha256_of(file)
         if key not in self._written:
             contents = Contents()
             settled = file.with_suffix(".settled")
