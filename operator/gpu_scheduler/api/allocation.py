@@ -17,6 +17,7 @@ from gpu_scheduler.api.names import (
     memory_bytes_annotation,
     memory_mib_annotation,
 )
+from gpu_scheduler.api.unstructured import Body, part
 from gpu_scheduler.core.model.decision import Grant
 from gpu_scheduler.core.model.units import DEVICE_MILLI, MIB
 
@@ -89,3 +90,14 @@ def parse(text: str) -> Allocation:
     if any(not 0 < g.milli <= DEVICE_MILLI or g.mib < 0 for g in grants):
         raise BadAllocationError("allocation has a share outside 1 to 1000 milli-GPU")
     return Allocation(node, grants)
+
+
+def of_pod(pod: Body) -> Allocation | None:
+    """What the annotation of a pod says; None: it has none, or one that cannot be read."""
+    said = part(pod, "metadata", "annotations").get(ALLOCATION)
+    if said is None:
+        return None
+    try:
+        return parse(said)
+    except BadAllocationError:
+        return None

@@ -5,18 +5,17 @@ whether it would take the new one; if it is refused after all, it is printed, so
 lost. Called by ``changes``.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from time import monotonic, sleep
 from typing import Any
 
 from gpu_scheduler.api.names import LABEL_JOB
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.finding import gpujob_path
 from gpu_scheduler.cli.where import Cluster
 from gpu_scheduler.kube import errors, paths
-
-Body = Mapping[str, Any]
 
 _APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 _POLL_SECONDS = 0.2

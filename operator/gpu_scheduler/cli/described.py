@@ -6,8 +6,8 @@ Of objects that another version wrote, what is not there is left out. Called by 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.finding import Found
 from gpu_scheduler.cli.lists.job_table import age
 from gpu_scheduler.cli.lists.share_rows import Workload, held, owner_of, reason_of
@@ -16,8 +16,6 @@ from gpu_scheduler.cli.where import Cluster
 from gpu_scheduler.core.model.units import gpu_from_milli
 from gpu_scheduler.core.wording import memory
 from gpu_scheduler.kube import errors, paths
-
-Body = Mapping[str, Any]
 
 _MOST_PODS = 20
 _MOST_EVENTS = 15

@@ -4,17 +4,15 @@ A pod belongs to a workload if its owners, or theirs, are that: a Deployment's b
 CronJob's by a Job. Called by the commands that take ``JOB|POD|KIND/NAME``.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
 
 from gpu_scheduler.api.names import GROUP, LABEL_JOB, VERSION
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.job_names import checked_word
 from gpu_scheduler.cli.where import Cluster
 from gpu_scheduler.kube import errors, paths
-
-Body = Mapping[str, Any]
 
 _SHORT = {
     "gpujob": "gpujob",

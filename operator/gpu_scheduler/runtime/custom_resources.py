@@ -7,11 +7,11 @@ lists our own objects because a watch that lost its place can miss a deletion.
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any
 
 from gpu_scheduler.api.gpuclass import GPUClassSpec, GPUClassStatus
 from gpu_scheduler.api.gpujob import GPUJobStatus
 from gpu_scheduler.api.gpuproject import GPUProjectSpec, GPUProjectStatus
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.api.validate import (
     class_problems,
     name_problems,
@@ -34,7 +34,6 @@ from gpu_scheduler.state.projects import ProjectRecord
 
 GPUJOBS, GPUPROJECTS, GPUNODES = "gpujobs", "gpuprojects", "gpunodes"
 GPUCLASSES = "gpuclasses"
-Body = Mapping[str, Any]
 Name = tuple[str, str, str]  # kind, namespace, name
 # Told of a GPUNode's name and uid, and of its devices before and after.
 DevicesChanged = Callable[

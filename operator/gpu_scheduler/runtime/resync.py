@@ -6,6 +6,7 @@ Called before the first plan, and each time kopf's watches begin anew.
 from collections.abc import AsyncIterator, Callable
 
 from gpu_scheduler.api.names import GROUP, VERSION
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.listing import Part, parts
@@ -17,7 +18,6 @@ from gpu_scheduler.runtime.custom_resources import (
     GPUJOBS,
     GPUNODES,
     GPUPROJECTS,
-    Body,
     CustomResources,
     Name,
     name_of,

@@ -4,11 +4,10 @@ Bodies are JSON as the API server shows them, by kind, namespace and name. Nothi
 cluster or a file. ``cluster_read`` and ``what_if`` fill it, ``cluster_world`` reads it.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
-Body = Mapping[str, Any]
+from gpu_scheduler.api.unstructured import Body
 
 NAMESPACED = ("GPUJob", "Pod", "Job")
 

@@ -21,17 +21,17 @@ are null, and the lists are empty. Amounts of GPU are decimal strings, times RFC
 ``cli.commands.why``.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.simulate import verdict as verdicts
 from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
 
 if TYPE_CHECKING:
     from gpu_scheduler.simulate.operator_rules import Rules
 
-Body = Mapping[str, Any]
 Json = dict[str, Any]
 
 

@@ -12,6 +12,7 @@ import msgspec
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.parts import parts
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.next_pod import next_pod
@@ -25,7 +26,6 @@ from gpu_scheduler.kube.objects import (
     PodStatus,
     Required,
 )
-from gpu_scheduler.simulate.cluster_objects import Body
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import INDEX
 

@@ -10,9 +10,9 @@ from typing import Any
 from gpu_scheduler.api import allocation, states
 from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, LABEL_SHARE, SCHEDULER_NAME
 from gpu_scheduler.api.states import Group
+from gpu_scheduler.api.unstructured import Body, name_of, part, text
 from gpu_scheduler.core.model.units import gpu_from_milli
 
-Body = Mapping[str, Any]
 Json = dict[str, Any]
 
 ENDED = ("Succeeded", "Failed")
@@ -33,13 +33,13 @@ def next_pod(pods: Iterable[Body]) -> Body | None:
 
 def node_of(pod: Body) -> str:
     """Where a pod is; empty while it waits."""
-    return str(_dict(pod, "spec").get("nodeName") or "")
+    return text(pod, "spec", "nodeName")
 
 
 def of_job(job: Body, pods: Sequence[Body]) -> Json:
     """What is said of a GPUJob, in its status."""
     status = _status(job)
-    phase, reason = _text(status, "phase"), _text(status, "reason")
+    phase, reason = text(status, "phase"), text(status, "reason")
     running = [pod for pod in pods if _status(pod).get("phase") == "Running" and not _is_over(pod)]
     if phase in ENDED:
         since = _condition(job, "Complete" if phase == "Succeeded" else "Failed").get(
@@ -48,27 +48,27 @@ def of_job(job: Body, pods: Sequence[Body]) -> Json:
     elif phase == "Running":
         since = min((str(_status(pod).get("startTime") or "") for pod in running), default="")
     else:
-        since = _dict(job, "metadata").get("creationTimestamp") or ""
+        since = part(job, "metadata").get("creationTimestamp") or ""
     position = status.get("queuePosition")
     return _verdict(
         phase,
         reason,
-        _text(status, "message"),
+        text(status, "message"),
         since=str(since),
         position=position if isinstance(position, int) else None,
-        holds=_text(status, "allocatedGPU") or None,
+        holds=text(status, "allocatedGPU") or None,
         places=_places(running),
-        helps=_helps(phase, reason, _dict(job, "metadata").get("name", "")),
+        helps=_helps(phase, reason, part(job, "metadata").get("name", "")),
         note="" if status else _UNTOLD,
     )
 
 
 def of_pod(pod: Body, job: Body | None = None) -> Json:
     """What is said of a pod, in its conditions; of one of a GPUJob else what is said of that."""
-    status, name = _status(pod), str(_dict(pod, "metadata").get("name", ""))
-    phase = _text(status, "phase")
+    status, name = _status(pod), name_of(pod)
+    phase = text(status, "phase")
     reason, message, note, position = "", "", "", None
-    since = _dict(pod, "metadata").get("creationTimestamp") or ""
+    since = part(pod, "metadata").get("creationTimestamp") or ""
     if phase in ENDED:
         reason, message = _end(status)
         since = ""
@@ -118,14 +118,14 @@ def of_all(pods: Sequence[Body]) -> Json:
 
 def is_ours(pod: Body) -> bool:
     """Whether the operator has a part in a pod."""
-    meta, spec = _dict(pod, "metadata"), _dict(pod, "spec")
+    meta, spec = part(pod, "metadata"), part(pod, "spec")
     gates = spec.get("schedulingGates") or ()
-    labels = _dict(meta, "labels")
+    labels = part(meta, "labels")
     return (
         spec.get("schedulerName") == SCHEDULER_NAME
         or bool(labels.keys() & {LABEL_JOB, LABEL_SHARE})
         or any(gate.get("name") == GATE for gate in gates)
-        or ALLOCATION in _dict(meta, "annotations")
+        or ALLOCATION in part(meta, "annotations")
     )
 
 
@@ -181,7 +181,7 @@ def _stuck(status: Body) -> tuple[str, str]:
     """What the kubelet says of the first container that does not start."""
     for kind in ("initContainerStatuses", "containerStatuses"):
         for container in status.get(kind) or ():
-            waits = _dict(_dict(container, "state"), "waiting")
+            waits = part(container, "state", "waiting")
             if waits.get("reason") not in (None, "", "PodInitializing"):
                 return str(waits["reason"]), str(waits.get("message") or "")
     return "Starting", ""
@@ -189,9 +189,9 @@ def _stuck(status: Body) -> tuple[str, str]:
 
 def _end(status: Body) -> tuple[str, str]:
     if status.get("phase") == "Succeeded" or status.get("reason"):
-        return _text(status, "reason"), _text(status, "message")
+        return text(status, "reason"), text(status, "message")
     for container in status.get("containerStatuses") or ():
-        ended = _dict(_dict(container, "state"), "terminated")
+        ended = part(container, "state", "terminated")
         if ended.get("exitCode"):
             said = f"container {container.get('name')} ended with exit code {ended['exitCode']}"
             return str(ended.get("reason") or ""), said
@@ -218,14 +218,11 @@ def _places(pods: Iterable[Body]) -> list[Json]:
     """Where pods are, and what they hold there."""
     found = []
     for pod in pods:
-        text = _dict(_dict(pod, "metadata"), "annotations").get(ALLOCATION)
-        try:
-            grants = allocation.parse(text).grants if isinstance(text, str) else ()
-        except allocation.BadAllocationError:
-            grants = ()
+        held = allocation.of_pod(pod)
+        grants = held.grants if held else ()
         found.append(
             {
-                "pod": str(_dict(pod, "metadata").get("name", "")),
+                "pod": name_of(pod),
                 "node": node_of(pod),
                 "gpu": gpu_from_milli(sum(grant.milli for grant in grants)),
                 "memoryMiB": sum(grant.mib for grant in grants),
@@ -244,7 +241,7 @@ def _sum(places: Sequence[Json]) -> str | None:
 
 
 def _is_over(pod: Body) -> bool:
-    going = bool(_dict(pod, "metadata").get("deletionTimestamp"))
+    going = bool(part(pod, "metadata").get("deletionTimestamp"))
     return going or _status(pod).get("phase") in ENDED
 
 
@@ -254,14 +251,4 @@ def _condition(body: Body, type: str) -> Body:
 
 
 def _status(body: Body) -> Body:
-    return _dict(body, "status")
-
-
-def _dict(body: Body, key: str) -> Body:
-    found = body.get(key)
-    return found if isinstance(found, Mapping) else {}
-
-
-def _text(body: Body, key: str) -> str:
-    found = body.get(key)
-    return found if isinstance(found, str) else ""
+    return part(body, "status")

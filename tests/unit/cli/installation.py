@@ -7,8 +7,9 @@ from tests.unit.cli.node_objects import gpunode, node
 
 from gpu_scheduler import __version__
 from gpu_scheduler.api.crd import KINDS
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.checks import policies
-from gpu_scheduler.cli.checks.facts import Body, Facts
+from gpu_scheduler.cli.checks.facts import Facts
 
 DEFINITIONS = [kind.definition() for kind in KINDS]
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)

@@ -24,8 +24,9 @@ from tests.unit.cli.objects_server import Objects, serving
 
 from gpu_scheduler import __version__
 from gpu_scheduler.api.crd import KINDS
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.checks import budgets, installation, on_nodes, policies
-from gpu_scheduler.cli.checks.facts import Body, Facts, Finding, State
+from gpu_scheduler.cli.checks.facts import Facts, Finding, State
 from gpu_scheduler.cli.checks.table import CHECKS, complete, findings
 from gpu_scheduler.cli.root import app
 

@@ -15,9 +15,10 @@ from tests.unit.state.builders import half, make_node, make_pod
 
 from gpu_scheduler.api.allocation import annotations
 from gpu_scheduler.api.names import API_VERSION, SCHEDULER_NAME
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.core.model.promises import FAIR, STRICT
 from gpu_scheduler.simulate.cluster_command import ClusterRequest, simulate_objects
-from gpu_scheduler.simulate.cluster_objects import Body, Objects, SimulationError
+from gpu_scheduler.simulate.cluster_objects import Objects, SimulationError
 from gpu_scheduler.simulate.cluster_report import Report
 from gpu_scheduler.simulate.cluster_table import WIDTH, table
 from gpu_scheduler.simulate.sharing.rules import RULES

@@ -1,16 +1,8 @@
 """GPUProjects that cannot be used, and ResourceQuotas that count GPUs otherwise than is thought."""
 
 from gpu_scheduler.api.names import RESOURCE_MIB, RESOURCE_MILLI
-from gpu_scheduler.cli.checks.facts import (
-    Facts,
-    Finding,
-    State,
-    listed,
-    name_of,
-    part,
-    some,
-    unread,
-)
+from gpu_scheduler.api.unstructured import listed, name_of, part
+from gpu_scheduler.cli.checks.facts import Facts, Finding, State, some, unread
 
 _CREATE = "kubectl gpu project create team-a --quota 1 --namespace team-a"
 

@@ -1,12 +1,12 @@
 """What the checks are told: objects of the cluster, and what could not be read. No I/O here."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
 
-Body = Mapping[str, Any]
+from gpu_scheduler.api.unstructured import Body, labels_of, part
+
 Read = Sequence[Body] | None
 """Objects of one kind; None: they may not be read."""
 
@@ -92,30 +92,6 @@ class Facts:
         more = f" --set {values}" if values else ""
         where = f"-n {self.namespace} --reuse-values{more}"
         return f"helm upgrade {release} charts/gpu-scheduler {where}"
-
-
-def name_of(body: Body) -> str:
-    """metadata.name."""
-    return str(part(body, "metadata").get("name", ""))
-
-
-def labels_of(body: Body) -> dict[str, str]:
-    """metadata.labels."""
-    return {str(k): str(v) for k, v in part(body, "metadata", "labels").items()}
-
-
-def part(body: Body, *path: str) -> Body:
-    """What is at a path, if it is an object; else an empty one."""
-    found: Any = body
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
-
-
-def listed(body: Body, *path: str) -> list[Any]:
-    """What is at a path, if it is a list; else an empty one."""
-    found = part(body, *path[:-1]).get(path[-1])
-    return list(found) if isinstance(found, list) else []
 
 
 def number(value: object) -> int:

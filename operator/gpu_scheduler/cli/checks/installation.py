@@ -5,18 +5,14 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from gpu_scheduler.api.names import GROUP, LEASE, VERSION
+from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, part
 from gpu_scheduler.cli.checks.facts import (
     VERSION_LABEL,
-    Body,
     Facts,
     Finding,
     State,
     age_seconds,
-    labels_of,
-    listed,
-    name_of,
     number,
-    part,
     some,
     unread,
 )

@@ -3,19 +3,15 @@
 import json
 
 from gpu_scheduler.api.names import AGENT_LEASE_PREFIX, RUNTIME_CLASS
+from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, part
 from gpu_scheduler.cli.checks.facts import (
     COUNT,
     PRESENT,
-    Body,
     Facts,
     Finding,
     State,
     age_seconds,
-    labels_of,
-    listed,
-    name_of,
     number,
-    part,
     some,
     unread,
 )

@@ -1,6 +1,7 @@
 """Admission policies: whether the server has such, and whether ours are there and bound."""
 
-from gpu_scheduler.cli.checks.facts import Facts, Finding, Read, State, name_of, part, some, unread
+from gpu_scheduler.api.unstructured import name_of, part
+from gpu_scheduler.cli.checks.facts import Facts, Finding, Read, State, some, unread
 
 _SUFFIXES = ("allocations", "bindings", "operator", "sweeps", "term")
 """Of the policies that stand in every installation with ``admission.enabled``."""

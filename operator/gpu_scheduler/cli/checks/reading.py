@@ -5,7 +5,8 @@ from datetime import UTC, datetime
 from gpu_scheduler import __version__
 from gpu_scheduler.api.crd import KINDS
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.cli.checks.facts import PART_OF, Facts, Read, listed, name_of, part
+from gpu_scheduler.api.unstructured import listed, name_of, part
+from gpu_scheduler.cli.checks.facts import PART_OF, Facts, Read
 from gpu_scheduler.cli.where import Cluster
 from gpu_scheduler.kube import errors, paths
 

@@ -6,17 +6,17 @@ its allocation. Called by ``top``, ``projects`` and ``series``.
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gpu_scheduler.api.names import ALLOCATION, LABEL_JOB, LABEL_PROJECT
+from gpu_scheduler.api.names import LABEL_JOB, LABEL_PROJECT
+from gpu_scheduler.api.unstructured import Body, labels_of, listed, name_of, text
 
 if TYPE_CHECKING:
     from gpu_scheduler.state.agents import Reports
     from gpu_scheduler.state.devices import Device
 
-Body = Mapping[str, Any]
 WHOLE_MILLI = 1000
 
 
@@ -109,20 +109,20 @@ def held(nodes: Iterable[Body], gpunodes: Iterable[Body], pods: Iterable[Body]) 
 
     A device that a pod holds and no node has any more is there too, with what is known of it.
     """
-    from gpu_scheduler.api.allocation import BadAllocationError, parse
+    from gpu_scheduler.api.allocation import of_pod
     from gpu_scheduler.state.agents import reports_from_gpunode
     from gpu_scheduler.state.devices import from_gpunode, from_labels, ids_by_name
 
     by_node: dict[str, tuple[Device, ...]] = {}
     reports: dict[str, Reports] = {}
     for body in nodes:
-        by_node[_name(body)] = from_labels(_text_map(_meta(body).get("labels")))
+        by_node[name_of(body)] = from_labels(labels_of(body))
     for body in gpunodes:
         status = body.get("status") or {}
         found = from_gpunode(status)
-        if found or _name(body) not in by_node:
-            by_node[_name(body)] = found
-        reports[_name(body)] = reports_from_gpunode(status)
+        if found or name_of(body) not in by_node:
+            by_node[name_of(body)] = found
+        reports[name_of(body)] = reports_from_gpunode(status)
     devices: dict[tuple[str, str], HeldDevice] = {}
     ids: dict[str, dict[str, str]] = {}
     for node in sorted(by_node, key=naturally):
@@ -132,14 +132,10 @@ def held(nodes: Iterable[Body], gpunodes: Iterable[Body], pods: Iterable[Body]) 
                 node, each.id, each.index, each.model, each.usable_mib, each.trouble
             )
     for pod in pods:
-        text = (_meta(pod).get("annotations") or {}).get(ALLOCATION)
-        if not text or (pod.get("status") or {}).get("phase") in ("Succeeded", "Failed"):
+        allocation = of_pod(pod)
+        if allocation is None or text(pod, "status", "phase") in ("Succeeded", "Failed"):
             continue
-        try:
-            allocation = parse(text)
-        except BadAllocationError:
-            continue
-        said = reports.get(allocation.node, {}).get(str(_meta(pod).get("uid", "")), ())  # type: ignore[call-overload]
+        said = reports.get(allocation.node, {}).get(text(pod, "metadata", "uid"), ())  # type: ignore[call-overload]
         percents = {report.container: report.compute_percent for report in said}
         for grant in allocation.grants:
             device = ids.get(allocation.node, {}).get(grant.device, grant.device)
@@ -150,10 +146,10 @@ def held(nodes: Iterable[Body], gpunodes: Iterable[Body], pods: Iterable[Body]) 
                 )
             there.shares.append(
                 Share(
-                    str(_meta(pod).get("namespace", "")),
+                    text(pod, "metadata", "namespace"),
                     holder_of(pod),
-                    _name(pod),
-                    str((_meta(pod).get("labels") or {}).get(LABEL_PROJECT, "")),
+                    name_of(pod),
+                    labels_of(pod).get(LABEL_PROJECT, ""),
                     grant.milli,
                     grant.mib,
                     percents.get(grant.container),
@@ -166,12 +162,13 @@ def held(nodes: Iterable[Body], gpunodes: Iterable[Body], pods: Iterable[Body]) 
 
 def holder_of(pod: Body) -> str:
     """What a pod belongs to: its GPUJob, its workload, or nothing but itself."""
-    labels = _meta(pod).get("labels") or {}
+    labels = labels_of(pod)
     if job := labels.get(LABEL_JOB):
         return str(job)
-    owner = next((o for o in _meta(pod).get("ownerReferences") or () if o.get("controller")), None)
+    owners = listed(pod, "metadata", "ownerReferences")
+    owner = next((o for o in owners if o.get("controller")), None)
     if owner is None:
-        return _name(pod)
+        return name_of(pod)
     name = str(owner.get("name", ""))
     template = labels.get("pod-template-hash")
     return name.removesuffix(f"-{template}") if template else name
@@ -208,18 +205,5 @@ def naturally(name: str) -> list[tuple[int, int, str]]:
     ]
 
 
-def _number(text: str) -> int:
-    return int(text) if text.isdecimal() else 0
-
-
-def _meta(body: Body) -> Body:
-    meta = body.get("metadata")
-    return meta if isinstance(meta, Mapping) else {}
-
-
-def _name(body: Body) -> str:
-    return str(_meta(body).get("name", ""))
-
-
-def _text_map(value: object) -> dict[str, str]:
-    return {str(k): str(v) for k, v in value.items()} if isinstance(value, Mapping) else {}
+def _number(digits: str) -> int:
+    return int(digits) if digits.isdecimal() else 0

@@ -1,16 +1,14 @@
 """What ``top`` shows, read from the cluster; what may not be read is left out, and said."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from gpu_scheduler.api.names import GROUP, LABEL_PATH, VERSION
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.ending import Failed
 from gpu_scheduler.cli.holders.held import HeldDevice, held
 from gpu_scheduler.cli.where import Cluster
 from gpu_scheduler.kube import errors, paths
-
-Body = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)

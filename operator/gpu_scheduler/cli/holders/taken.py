@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from gpu_scheduler.api.names import ALLOCATION, ASK_GPU
+from gpu_scheduler.api.names import ASK_GPU
+from gpu_scheduler.api.unstructured import Body, part
 
-Body = Mapping[str, Any]
 _HOUR = 3600.0
 
 
@@ -99,8 +99,8 @@ def taken(job: Body | None, pods: Sequence[Body], now: datetime) -> Taken:
         pods: that are there.
         now: until when what goes on is counted.
     """
-    status = _part(job or {}, "status")
-    created = _time(_part(job or (pods[0] if pods else {}), "metadata").get("creationTimestamp"))
+    status = part(job or {}, "status")
+    created = _time(part(job or (pods[0] if pods else {}), "metadata").get("creationTimestamp"))
     placed = [at for pod in pods if (at := _placed(pod)) is not None]
     spans = [span for pod in pods if (span := _ran(pod, now)) is not None]
     waits = not placed and status.get("phase") not in ("Running", "Succeeded", "Failed")
@@ -121,7 +121,7 @@ def taken(job: Body | None, pods: Sequence[Body], now: datetime) -> Taken:
     percents = [each["computePercent"] for each in placements if _whole(each.get("computePercent"))]
     caps = [each["memoryMiB"] for each in placements if _whole(each.get("memoryMiB"))]
     words = [str(status.get(key)) for key in ("phase", "reason") if status.get(key)]
-    phases = [str(_part(pod, "status").get("phase", "")) for pod in pods]
+    phases = [str(part(pod, "status").get("phase", "")) for pod in pods]
     return Taken(
         state=", ".join(words) or ", ".join(dict.fromkeys(filter(None, phases))) or "-",
         queued_seconds=queued,
@@ -142,18 +142,14 @@ def taken(job: Body | None, pods: Sequence[Body], now: datetime) -> Taken:
 
 
 def _held_hours(pod: Body, now: datetime) -> float | None:
-    from gpu_scheduler.api.allocation import BadAllocationError, parse
+    from gpu_scheduler.api.allocation import of_pod
 
-    text = _part(pod, "metadata", "annotations").get(ALLOCATION)
-    since = _placed(pod)
-    if not text or since is None:
+    since, holds = _placed(pod), of_pod(pod)
+    if holds is None or since is None:
         return None
-    try:
-        milli = sum(grant.milli for grant in parse(str(text)).grants)
-    except BadAllocationError:
-        return None
+    milli = sum(grant.milli for grant in holds.grants)
     span = _ran(pod, now)
-    ended = _part(pod, "status").get("phase") in ("Succeeded", "Failed")
+    ended = part(pod, "status").get("phase") in ("Succeeded", "Failed")
     if ended and span is None:
         return None  # when it ended stands nowhere
     end = span[1] if ended and span is not None else now
@@ -163,10 +159,10 @@ def _held_hours(pod: Body, now: datetime) -> float | None:
 def _asked(job: Body | None, pod: Body) -> float | None:
     """GPUs of one pod, as its spec says; None: by memory, or by roles."""
     if job is None:
-        meta = _part(pod, "metadata")
-        text = _part(meta, "labels").get(ASK_GPU) or _part(meta, "annotations").get(ASK_GPU)
+        meta = part(pod, "metadata")
+        text = part(meta, "labels").get(ASK_GPU) or part(meta, "annotations").get(ASK_GPU)
     else:
-        text = _part(job, "spec").get("gpu")
+        text = part(job, "spec").get("gpu")
     try:
         return float(str(text))
     except ValueError:
@@ -174,7 +170,7 @@ def _asked(job: Body | None, pod: Body) -> float | None:
 
 
 def _placed(pod: Body) -> datetime | None:
-    for each in _part(pod, "status").get("conditions") or ():
+    for each in part(pod, "status").get("conditions") or ():
         if each.get("type") == "PodScheduled" and each.get("status") == "True":
             return _time(each.get("lastTransitionTime"))
     return None
@@ -185,7 +181,7 @@ def _ran(pod: Body, now: datetime) -> tuple[datetime, datetime] | None:
     starts, ends = [], []
     for each in _containers(pod):
         for name in ("running", "terminated"):
-            state = _part(each, "state", name)
+            state = part(each, "state", name)
             if (start := _time(state.get("startedAt"))) is not None:
                 starts.append(start)
                 ends.append(_time(state.get("finishedAt")) or now)
@@ -193,15 +189,8 @@ def _ran(pod: Body, now: datetime) -> tuple[datetime, datetime] | None:
 
 
 def _containers(pod: Body) -> list[Body]:
-    found = _part(pod, "status").get("containerStatuses")
+    found = part(pod, "status").get("containerStatuses")
     return [each for each in found or () if isinstance(each, Mapping)]
-
-
-def _part(body: Body, *path: str) -> Body:
-    found: Any = body
-    for key in path:
-        found = found.get(key) if isinstance(found, Mapping) else None
-    return found if isinstance(found, Mapping) else {}
 
 
 def _time(value: object) -> datetime | None:

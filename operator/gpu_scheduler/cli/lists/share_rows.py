@@ -4,18 +4,16 @@ Pure. What the scheduler wrote on the pods is read with care: another version ma
 ``listing`` and ``describe``.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from gpu_scheduler.api import allocation
-from gpu_scheduler.api.names import ALLOCATION, ASK_TYPE, ASKED
+from gpu_scheduler.api.names import ASK_TYPE, ASKED
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.one_pod.choosing import phase_of
 from gpu_scheduler.core.model.units import MIB, gpu_from_milli
 from gpu_scheduler.core.wording import memory
 from gpu_scheduler.simulate.verdict import said
-
-Body = Mapping[str, Any]
 
 _SHORT = {
     "deployment": "deploy",
@@ -123,13 +121,7 @@ def reason_of(pod: Body) -> str:
 
 def held(pod: Body) -> allocation.Allocation | None:
     """What a pod that has not ended holds; None: nothing, or nothing that can be read."""
-    text = (pod["metadata"].get("annotations") or {}).get(ALLOCATION)
-    if text is None or phase_of(pod) in _ENDED:
-        return None
-    try:
-        return allocation.parse(text)
-    except allocation.BadAllocationError:
-        return None
+    return None if phase_of(pod) in _ENDED else allocation.of_pod(pod)
 
 
 def _gpu(pods: list[Body]) -> str:

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.api.names import LABEL_ROLE, TRIAL
-
-Body = Mapping[str, Any]
+from gpu_scheduler.api.unstructured import Body
 
 _INDEX = "batch.kubernetes.io/job-completion-index"
 

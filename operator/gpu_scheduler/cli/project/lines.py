@@ -1,13 +1,11 @@
 """The table of projects, and one project on a screen. Pure but for the printing in ``describe``."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from gpu_scheduler.api.names import ALLOCATION, ASK_GPU
+from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.cli.holders.bars import print_text
 from gpu_scheduler.cli.shown import Sheet, print_sheet, say
-
-Body = Mapping[str, Any]
 
 
 def sheet(projects: Sequence[Body]) -> Sheet:
