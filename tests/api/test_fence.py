@@ -13,7 +13,7 @@ import pytest
 from tests.api.conftest import administrator
 from tests.api.fenced import fenced_cluster, operator_kubeconfig, replica
 from tests.api.pod_watch import PodWatch
-from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE, QUICK_LEASE
+from tests.api.replica import CALM_LEASE, LEASE_NAMESPACE
 from tests.api.tenant import Tenant, template, until
 from tests.faultproxy import BINDING, POD, Fault, FaultProxy, Rule
 
@@ -112,7 +112,7 @@ def test_a_write_of_a_leader_that_was_stopped_lands_no_more_once_another_one_lea
     running: Running, tenant: Tenant, path: str
 ) -> None:
     late = held_back(path)
-    chosen = {**QUICK_LEASE, "placement": path}
+    chosen = {**CALM_LEASE, "placement": path}
     with FaultProxy.of(running) as proxy, PodWatch(running) as watch:
         through = proxy.kubeconfig(
             operator_kubeconfig(running), running.folder / "proxy.kubeconfig"

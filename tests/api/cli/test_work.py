@@ -161,7 +161,9 @@ class watching:  # noqa: N801 - reads as a verb
     """``kubectl gpu list -w`` while something happens; ends it as ^C does."""
 
     def __init__(self, running: Running, tenant: Tenant) -> None:
-        words = [sys.executable, "-u", "-m", "gpu_scheduler.main", "list", "-w", "-n", tenant.name]
+        # What runs in the background of a shell ignores ^C, and so do its children.
+        listens = ["env", "--default-signal=INT", sys.executable, "-u", "-m", "gpu_scheduler.main"]
+        words = [*listens, "list", "-w", "-n", tenant.name]
         environment = {
             **os.environ,
             "KUBECONFIG": str(running.kubeconfig),
