@@ -124,7 +124,9 @@ def _processes(folder: Path) -> list[str]:
     return found
 
 
-def measure(folder: Path, fault: str, *, mirrored: bool, once: bool) -> dict[str, object]:
+def measure(
+    folder: Path, fault: str, *, mirrored: bool, once: bool, warm_go: bool
+) -> dict[str, object]:
     """One newcomer, in an empty folder."""
     clone, caches = folder / "clone", folder / "c"
     subprocess.run(["git", "clone", "-q", str(ROOT), str(clone)], check=True)
@@ -134,11 +136,12 @@ def measure(folder: Path, fault: str, *, mirrored: bool, once: bool) -> dict[str
         environment = {
             **{k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "MAKEFLAGS")},
             "XDG_CACHE_HOME": str(caches),  # of this project, and of uv, pip and Go
-            "GOCACHE": str(caches / "go-build"),
             "PYTHONDONTWRITEBYTECODE": "",
             VARIABLE: url if mirrored else "off",
         }
         environment.pop("GPU_SCHEDULER_CACHE", None)
+        compiled = os.environ.get("GOCACHE") or str(Path.home() / ".cache" / "go-build")
+        environment["GOCACHE"] = compiled if warm_go else str(caches / "go-build")
         first = _demo(clone, environment)
         down = ["make", "down"]
         subprocess.run(down, cwd=clone, env=environment, check=True, stdout=sys.stderr)
@@ -146,6 +149,7 @@ def measure(folder: Path, fault: str, *, mirrored: bool, once: bool) -> dict[str
         subprocess.run(down, cwd=clone, env=environment, check=True, stdout=sys.stderr)
     return {
         "fault": fault if mirrored else "no mirror",
+        "Go's cache": "warm" if warm_go else "empty",
         "not in the mirror": left_out,
         "seconds to the picture": round(first[0], 1),
         "seconds in all": round(first[1], 1),
@@ -162,11 +166,14 @@ def main() -> int:
     parser.add_argument("--fault", choices=FAULTS, default="none", help="of the mirror")
     parser.add_argument("--mirror", choices=("on", "off"), default="on")
     parser.add_argument("--once", action="store_true", help="no second run")
+    parser.add_argument("--warm-go", action="store_true", help="with what Go has compiled before")
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="gpus-"))
     try:
         mirrored = options.mirror == "on"
-        found = measure(folder, options.fault, mirrored=mirrored, once=options.once)
+        found = measure(
+            folder, options.fault, mirrored=mirrored, once=options.once, warm_go=options.warm_go
+        )
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     sys.stdout.write(json.dumps({"machine": machine(), **found}, indent=2) + "\n")
