@@ -1,0 +1,92 @@
+"""For all tiers: long tests start first, and those that cannot come out otherwise are skipped."""
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.suite import durations, reads, unchanged
+
+SPREAD = ("unit", "native", "chart")  # tiers whose tests may run in any order, on any worker
+LONG_SECONDS = 0.5
+_LONG = pytest.StashKey[tuple[str, tuple[str, ...]]]()
+
+reads.watch()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if mark := item.get_closest_marker("long"):
+            _skip_unless_changed(item, tuple(mark.kwargs.get("reads", ())))
+    if hasattr(config, "workerinput"):
+        items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> float:
+    """The long ones first; all others in their order, which keeps a file's fixtures together."""
+    seconds = durations.seconds_of(item.nodeid) or 0.0
+    spread = durations.tier_of(item.nodeid) in SPREAD and seconds >= LONG_SECONDS
+    return -seconds if spread else 0.0
+
+
+def _skip_unless_changed(item: pytest.Item, named: tuple[str, ...]) -> None:
+    if "EXPLORE_SEED" in os.environ:  # other examples each time
+        return
+    digest = unchanged.here().digest(item.path.relative_to(item.config.rootpath), named)
+    item.stash[_LONG] = (digest, named)
+    if unchanged.here().passed(item.nodeid, digest):
+        reason = f"passed here, and nothing that it reads has changed: digest {digest[:16]}"
+        item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
+    """A long test that has passed is remembered, if its digest covers what was read."""
+    result = yield
+    if found := item.stash.get(_LONG, None):
+        digest, named = found
+        file = item.path.relative_to(item.config.rootpath)
+        more = unchanged.here().uncovered(file, named, reads.seen())
+        assert not more, f"the mark `long` of {file} has to name these in `reads`: {more}"
+        unchanged.here().keep(item.nodeid, digest)
+    return result
+
+
+class Times:
+    """What each test took, and how it ended: kept for the next run and for the summary."""
+
+    def __init__(self) -> None:
+        self._began = time.monotonic()
+        self._seconds: dict[str, float] = {}
+        self._failed: set[str] = set()
+        self._skipped: dict[str, str] = {}
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration
+        if report.failed:
+            self._failed.add(report.nodeid)
+        elif report.skipped and not hasattr(report, "wasxfail"):
+            why = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            self._skipped[report.nodeid] = why
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self) -> None:
+        ran = {n: s for n, s in self._seconds.items() if n not in {*self._failed, *self._skipped}}
+        durations.record(ran)
+        if into := os.environ.get("TEST_TIMES"):
+            told: dict[str, Any] = {
+                "seconds": round(time.monotonic() - self._began, 1),
+                "passed": len(ran),
+                "failed": len(self._failed),
+                "skipped": sorted(self._skipped.values()),
+                "tests": {n: round(s, 2) for n, s in self._seconds.items()},
+            }
+            Path(into).write_text(json.dumps(told))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Times())

@@ -1,0 +1,144 @@
+"""Long tests are run again after a change of anything that they read, and else not."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tests.suite.imports import ROOT
+from tests.suite.reads import Read
+from tests.suite.unchanged import Unchanged
+
+TEST = Path("tests/unit/test_a.py")
+FILES = {
+    "pyproject.toml": """
+[tool.pytest.ini_options]
+markers = ["long: x"]
+pythonpath = ["operator", "hack", "."]
+""",
+    "requirements/dev.txt": "",
+    "operator/ours/a.py": "x = 1",
+    "operator/ours/other.py": "x = 1",
+    "data/plans.txt": "1",
+    "data/secret.txt": "1",
+    str(TEST): "import ours.a",
+}
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("GPU_SCHEDULER_CACHE", str(tmp_path / "cache"))
+    for name, text in FILES.items():
+        path = tmp_path / "tree" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path / "tree"
+
+
+def digest(tree: Path, *reads: str) -> str:
+    return Unchanged(tree).digest(TEST, reads)
+
+
+@pytest.mark.parametrize(
+    ("path", "counts"),
+    [
+        ("operator/ours/a.py", True),
+        ("operator/ours/other.py", False),
+        ("data/plans.txt", True),
+        ("data/secret.txt", False),
+        ("requirements/dev.txt", True),
+        ("pyproject.toml", True),
+        ("tests/conftest.py", True),
+        (str(TEST), True),
+    ],
+)
+def test_the_digest_is_that_of_all_that_is_read(tree: Path, path: str, counts: bool) -> None:
+    before = digest(tree, "data/plans.txt")
+    (tree / path).parent.mkdir(exist_ok=True)
+    (tree / path).write_text("# changed")
+    assert (digest(tree, "data/plans.txt") != before) == counts
+
+
+def test_a_variable_that_chooses_the_examples_counts(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = digest(tree)
+    monkeypatch.setenv("HISTORIES_SEED", "7")
+    assert digest(tree) != before
+
+
+def test_a_folder_counts_with_all_that_is_in_it(tree: Path) -> None:
+    before = digest(tree, "data")
+    (tree / "data" / "more.txt").write_text("")
+    assert digest(tree, "data") != before
+
+
+def test_only_what_passed_with_this_digest_has_passed(tree: Path) -> None:
+    found = Unchanged(tree)
+    found.keep("a", "1")
+    assert found.passed("a", "1")
+    assert not found.passed("a", "2")
+    assert not found.passed("b", "1")
+
+
+def test_what_is_read_and_not_covered_is_told(tree: Path) -> None:
+    mine, others = Path("operator/ours/a.py"), Path("operator/ours/other.py")
+    seen = [
+        Read(mine, Path("data/plans.txt")),
+        Read(mine, Path("data/secret.txt")),
+        Read(others, Path("data/secret.txt")),
+        Read(TEST, mine),
+        Read(TEST, others),
+        Read(mine, None),
+    ]
+    more = Unchanged(tree).uncovered(TEST, ("data/plans.txt",), seen)
+    assert more == [seen[1], seen[4], seen[5]]
+
+
+LONG = """
+import subprocess
+from pathlib import Path
+import pytest
+DATA = Path(__file__).parents[2] / "data"
+
+@pytest.mark.long(reads=("data/plans.txt",))
+def test_named():
+    assert (DATA / "plans.txt").read_text() == "1"
+"""
+UNNAMED = """
+@pytest.mark.long
+def test_unnamed():
+    assert (DATA / "secret.txt").read_text() == "1"
+"""
+
+
+def test_a_run_skips_what_is_unchanged_and_catches_what_reads_more(tree: Path) -> None:
+    """By pytest itself, on a copy of what the tiers share."""
+    (tree / TEST).write_text(LONG)
+    shutil.copy(ROOT / "tests/conftest.py", tree / "tests/conftest.py")
+    shutil.copytree(ROOT / "tests/suite", tree / "tests/suite")
+    shutil.copytree(
+        ROOT / "hack/cluster", tree / "hack/cluster", ignore=shutil.ignore_patterns("tools")
+    )
+
+    def run() -> str:
+        command = [sys.executable, "-m", "pytest", "-q", "-ra", "--import-mode=importlib", "tests"]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("PYTEST")}
+        environment.pop("EXPLORE_SEED", None)
+        done = subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True)
+        return done.stdout
+
+    assert "1 passed" in run()
+    again = run()
+    assert "1 skipped" in again
+    assert re.search("nothing that it reads has changed: digest [0-9a-f]{16}", again)
+    (tree / "data/plans.txt").write_text("2")
+    assert "1 failed" in run()
+    (tree / "data/plans.txt").write_text("1")
+    (tree / TEST).write_text(LONG + UNNAMED)
+    caught = run()
+    assert "1 failed, 1 passed" in caught
+    assert re.search(r"has to name these in `reads`.*data/secret\.txt", caught, re.DOTALL)
