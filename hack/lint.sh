@@ -7,17 +7,34 @@ bin=.venv/bin
 export PYTHONPATH="$PWD/operator:$PWD/hack:$PWD/tools"
 failed=()
 
+# What they keep between runs outlives the checkout; both go by what is in the files.
+MYPY_CACHE_DIR=$("$bin/python" -c 'from cluster.cache import cache_folder; print(cache_folder())')/mypy
+export MYPY_CACHE_DIR
+
 "$bin/python" -m cluster build core
 
-check() {
-  local name=$1
-  shift
-  if output=$("$@" 2>&1); then
-    printf '  ok      %s\n' "$name"
-  else
-    printf '  FAILED  %s\n%s\n' "$name" "$output"
-    failed+=("$name")
-  fi
+outputs=$(mktemp -d)
+trap 'rm -rf "$outputs"' EXIT
+names=()
+running=()
+
+check() { # check NAME COMMAND…: begin it, beside the others
+  names+=("$1")
+  "${@:2}" >"$outputs/${#names[@]}" 2>&1 &
+  running+=($!)
+}
+
+tell() { # in the order in which they began
+  local number output
+  for number in "${!names[@]}"; do
+    if wait "${running[$number]}"; then
+      printf '  ok      %s\n' "${names[$number]}"
+    else
+      output=$(<"$outputs/$((number + 1))")
+      printf '  FAILED  %s\n%s\n' "${names[$number]}" "$output"
+      failed+=("${names[$number]}")
+    fi
+  done
 }
 
 helm_lint() {
@@ -37,6 +54,7 @@ check "CUDA headers" "$bin/python" hack/driver_headers.py
 check "clang-format" env "PATH=$PWD/$bin:$PATH" make --directory native format-check
 check "shellcheck" env "PATH=$PWD/$bin:$PATH" shellcheck "${scripts[@]}"
 check "helm lint" helm_lint
+tell
 
 if [ ${#failed[@]} -gt 0 ]; then
   printf 'lint: %s failed\n' "$(IFS=,; echo "${failed[*]}")" >&2
