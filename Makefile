@@ -39,12 +39,29 @@ down: setup ## Stop the demo's cluster and clean up after it
 	@$(PYTHON) -m demo down
 
 .PHONY: test
-test: setup ## All tiers: unit, native, chart, api, e2e (the last one needs root)
+test: setup ## All tiers: unit, long, native, chart, api, e2e (the last one needs root)
 	@hack/test.sh
 
-.PHONY: test-unit test-native test-chart test-api test-e2e
-test-unit test-native test-chart test-api test-e2e: setup ## One tier, for example make test-unit
+.PHONY: test-unit test-long test-native test-chart test-api test-e2e
+test-unit test-long test-native test-chart test-api test-e2e: setup ## One tier, for example make test-unit
 	@hack/test.sh $(patsubst test-%,%,$@)
+
+SINCE ?= main
+.PHONY: test-quick
+test-quick: setup ## The unit tests that what differs from SINCE=main can affect, by the imports
+	@hack/test.sh quick $(SINCE)
+
+.PHONY: test-record
+test-record: setup ## State the times of the last runs as those that later ones are compared with
+	@$(PYTHON) -m tests.suite.summary --record
+
+.PHONY: explore
+explore: setup ## Generated tests with fresh seeds for MINUTES=30; each failure comes with its seed
+	@hack/explore.sh $(or $(MINUTES),30)
+
+.PHONY: defects
+defects: setup ## Twenty small defects put in one after the other: does a test find each? (OPTIONS=--help)
+	@$(PYTHON) -m tests.defects $(OPTIONS)
 
 HISTORIES ?= 20000
 HISTORIES_SEED ?= 1

@@ -1,17 +1,29 @@
 #!/usr/bin/env bash
-# Runs the tiers of the tests one after the other and stops at the first that fails.
+# Runs the tiers of the tests and stops at the first that fails; the last lines say what took how long.
 #
-#   hack/test.sh [unit|native|chart|api|e2e]…
+#   hack/test.sh [unit|long|native|chart|api|e2e]…
+#   hack/test.sh quick [SINCE]      the unit tests that what differs from SINCE (main) can affect
 #
-# Exit code: that of the pytest run that failed; 3 when CI=true and a tier cannot run here. The
-# last lines are always pytest's own.
+# `unit` is tests/unit without, `long` with the tests marked `long` alone. The e2e tier waits for most
+# of its time: it runs beside the others, which make way for it (nice), and is shown after them.
+#
+# Exit code: that of the pytest run that failed; 3 when CI=true and a tier cannot run here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
 export PYTHONPATH="$PWD/operator:$PWD/hack:$PWD/tools"
 
+heading() { printf '\n=== %s\n' "$*"; }
+spread=(-n auto --maxschedchunk 1) # longest first, one by one: tests/conftest.py
+
+if [ "${1:-}" = quick ]; then
+  mapfile -t files < <("$python" -m tests.suite.affected --since "${2:-main}" tests/unit)
+  [ ${#files[@]} -gt 0 ] || { echo "test: nothing differs that a unit test could notice"; exit 0; }
+  exec "$python" -m pytest "${spread[@]}" -m "not long" "${files[@]}"
+fi
+
 tiers=("$@")
-[ ${#tiers[@]} -gt 0 ] || tiers=(unit native chart api e2e)
+[ ${#tiers[@]} -gt 0 ] || tiers=(unit long native chart api e2e)
 
 # e2e needs a real node: containerd and the kubelet run as root, on Linux.
 can_run_e2e() { [ "$(id -u)" = 0 ] && [ "$(uname -s)" = Linux ]; }
@@ -26,12 +38,10 @@ for tier in "${tiers[@]}"; do
     fi
     continue
   fi
-  [ -d "tests/$tier" ] || { echo "test: there is no tier $tier in tests/" >&2; exit 2; }
+  [ "$tier" = long ] || [ -d "tests/$tier" ] || { echo "test: there is no tier $tier in tests/" >&2; exit 2; }
   runnable+=("$tier")
 done
 [ ${#runnable[@]} -gt 0 ] || exit 3
-
-heading() { printf '\n=== %s\n' "$*"; }
 
 began=$SECONDS
 # Setup leaves byte code to who imports; here a hundred processes would each make it anew.
@@ -41,43 +51,57 @@ if [[ " ${runnable[*]} " =~ \ (chart|api|e2e)\  ]]; then
   "$python" -m cluster build core check
 fi
 
+results=$(mktemp -d)
+beside=
+clean_up() {
+  if [ -n "$beside" ] && kill -INT "$beside" 2>/dev/null; then wait "$beside" || true; fi
+  rm -rf "$results"
+}
+trap clean_up EXIT
+
 run_tier() { # run_tier TIER [COMMAND…]: in place of the shell, by a command such as nice
-  local arguments=()
+  local arguments=("tests/$1")
   case $1 in
-    # The tests with 2,000 examples stand together: a worker that is done takes some of another's.
-    unit | native) arguments+=(-n auto --dist worksteal) ;;
+    unit) arguments+=("${spread[@]}" -m "not long") ;;
+    long)
+      mapfile -t arguments < <(grep -rl --include='test_*.py' 'mark\.long' tests/unit | sort)
+      arguments+=("${spread[@]}" -m long)
+      ;;
+    native | chart) arguments+=("${spread[@]}") ;;
     # Half of it is waiting, so one more than there are cores; each has a cluster of its own.
     # What goes to whom, and in which order: tests/api/by_length.py.
-    api) arguments+=(-n $(($(nproc) < 5 ? $(nproc) + 1 : 5)) --durations 15 --durations-min 10) ;;
-    e2e) arguments+=(--durations 15 --durations-min 10) ;;
+    api) arguments+=(-n $(($(nproc) < 5 ? $(nproc) + 1 : 5))) ;;
   esac
-  exec "${@:2}" "$python" -m pytest "tests/$1" "${arguments[@]}"
+  TEST_TIMES=$results/$1.json exec "${@:2}" "$python" -m pytest "${arguments[@]}"
 }
 
-# The e2e tier waits for three quarters of its time. With E2E_BESIDE=true it runs beside the others,
-# which make way for it (nice), and what it says is shown in one piece after them: 19 minutes instead
-# of 30. Not by itself: of five such runs two met a race within one of its tests.
-beside=
-if [[ ${E2E_BESIDE:-} = true && " ${runnable[*]:0:${#runnable[@]}-1} " =~ \ (unit|api)\  && ${runnable[-1]} = e2e ]]; then
-  said=$(mktemp)
+failed() { # failed TIER CODE
+  echo "test: the $1 tier failed; run it alone with: make test-$1" >&2
+  exit "$2"
+}
+
+if [[ ${#runnable[@]} -gt 1 && ${runnable[-1]} = e2e ]]; then
   # Background jobs of a script ignore SIGINT. In a session of its own it gets one from here alone.
-  run_tier e2e setsid env --default-signal=INT >"$said" 2>&1 &
+  run_tier e2e setsid env --default-signal=INT >"$results/e2e.log" 2>&1 &
   beside=$!
-  trap 'kill -INT "$beside" 2>/dev/null; wait "$beside"; rm -f "$said"' EXIT
+  unset 'runnable[-1]'
 fi
 
 for tier in "${runnable[@]}"; do
-  heading "$tier tests ($((SECONDS - began)) s so far; tiers: ${runnable[*]})"
+  heading "$tier tests ($((SECONDS - began)) s so far; tiers: ${runnable[*]}${beside:+, beside them e2e})"
   code=0
-  if [ "$tier" = e2e ] && [ -n "$beside" ]; then
-    wait "$beside" || code=$?
-    trap 'rm -f "$said"' EXIT
-    cat "$said"
-  else
-    (run_tier "$tier" ${beside:+nice}) || code=$?
-  fi
-  if [ $code != 0 ]; then
-    echo "test: the $tier tier failed; run it alone with: make test-$tier" >&2
-    exit $code
-  fi
+  (trap - EXIT; run_tier "$tier" ${beside:+nice}) || code=$?
+  [ $code = 0 ] || failed "$tier" $code
 done
+
+if [ -n "$beside" ]; then
+  heading "e2e tests, begun beside the others ($((SECONDS - began)) s so far)"
+  tail -n +1 -f --pid="$beside" "$results/e2e.log"
+  code=0
+  wait "$beside" || code=$?
+  beside=
+  [ $code = 0 ] || failed e2e $code
+fi
+
+heading "all of it: $((SECONDS - began)) s"
+"$python" -m tests.suite.summary "$results"
