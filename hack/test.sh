@@ -12,6 +12,9 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 python=${PYTHON:-.venv/bin/python}
 export PYTHONPATH="$PWD/operator:$PWD/hack:$PWD/tools"
+# Whoever starts a hundred processes wants byte code kept: compiling costs each of them two seconds.
+# So do asserts that pytest rewrites, ten seconds for each of its processes.
+unset PYTHONDONTWRITEBYTECODE
 
 heading() { printf '\n=== %s\n' "$*"; }
 spread=(-n auto --maxschedchunk 1) # longest first, one by one: tests/conftest.py
@@ -44,8 +47,8 @@ done
 [ ${#runnable[@]} -gt 0 ] || exit 3
 
 began=$SECONDS
-# Setup leaves byte code to who imports; here a hundred processes would each make it anew.
-"$python" -m compileall -qq -j 0 "$(dirname "$python")/../lib" || true
+# Setup leaves byte code to who imports; here many would make it at once.
+"$python" -m compileall -qq -j 0 "$(dirname "$python")/../lib" operator hack tools || true
 if [[ " ${runnable[*]} " =~ \ (chart|api|e2e)\  ]]; then
   heading "tools: Kubernetes, helm and the rest, fetched or built once per user"
   "$python" -m cluster build core check
