@@ -55,6 +55,10 @@ test-quick: setup ## The unit tests that what differs from SINCE=main can affect
 test-record: setup ## State the times of the last runs as those that later ones are compared with
 	@$(PYTHON) -m tests.suite.summary --record
 
+.PHONY: prove
+prove: ## What CI runs, in a clean clone, RUNS=5 times, beside BUSY=0 loops that never sleep
+	@hack/prove.sh $(or $(RUNS),5) $(or $(BUSY),0)
+
 .PHONY: explore
 explore: setup ## Generated tests with fresh seeds for MINUTES=30; each failure comes with its seed
 	@hack/explore.sh $(or $(MINUTES),30)
