@@ -20,7 +20,8 @@ def running() -> Iterator[Running]:
 
 @pytest.fixture
 def leader(running: Running) -> Iterator[Replica]:
-    replica = Replica(running, "ending", SETTINGS).start()
+    # The program as a kubelet starts it: how it ends, and its exit code, are what is tested.
+    replica = Replica(running, "ending", SETTINGS, program=True).start()
     replica.wait_leading()
     yield replica
     if replica.alive():
