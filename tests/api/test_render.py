@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from tests.api.caller import Answer, Caller
 from tests.api.conftest import administrator
+from tests.api.tenant import GIVE_UP_SECONDS
 from tests.unit.jobs.golden_jobs import CASES, make_input
 
 from cluster import Running
@@ -55,8 +56,8 @@ def pods(namespace: str) -> str:
     return f"/api/v1/namespaces/{namespace}/pods"
 
 
-def eventually(read: Callable[[], T | None], seconds: float = 60.0) -> T:
-    deadline = time.monotonic() + seconds
+def eventually(read: Callable[[], T | None]) -> T:
+    deadline = time.monotonic() + GIVE_UP_SECONDS
     while (found := read()) is None:
         assert time.monotonic() < deadline, "did not come true in time"
         time.sleep(0.1)
