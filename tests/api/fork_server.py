@@ -1,9 +1,11 @@
-"""A program that has imported the operator once, and forks it for a test run that asks.
+"""A program that has imported gpu-scheduler once, and forks it for a test run that asks.
 
 An import costs two core-seconds, a fork a hundredth of that. Each request is one message on a
-socket: the environment as JSON, with the descriptors of the log and of a pipe that tells how the
-operator ended. The server has no thread, event loop or socket of its own that a fork would share.
-It ends, and kills what it has started, when the other end of the socket closes.
+socket: arguments and environment as JSON, with the descriptors of standard output and error, and of
+a pipe that tells how the program ended. The server has no thread, event loop or connection that a
+fork would share. It ends, and kills what it has started, when the other end of the socket closes.
+
+    fork_server.py DESCRIPTOR MODULE…
 """
 
 import gc
@@ -17,20 +19,12 @@ import sys
 import threading
 from dataclasses import dataclass
 
-# What ``gpu-scheduler operator`` imports on its way to leading; each imports many more.
-MODULES = (
-    "gpu_scheduler.main",
-    "gpu_scheduler.cli.commands.operator",
-    "gpu_scheduler.replica",
-    "gpu_scheduler.kube.config",
-    "uvloop",
-)
 MOST_BYTES = 1 << 17  # of a message; an environment has some thousand
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """An operator that runs."""
+    """A program that runs."""
 
     pid: int
     ended: int  # readable once it has: pidfd_open(2)
@@ -41,8 +35,9 @@ class Child:
 class Start:
     """What a child becomes."""
 
+    arguments: list[str]
     environment: dict[str, str]
-    log: int
+    output: tuple[int, int]  # descriptors of standard output and error
 
 
 def serve(asked: socket.socket) -> Start | None:
@@ -56,12 +51,12 @@ def serve(asked: socket.socket) -> Start | None:
                     events.unregister(key.fd)
                     _tell_end(children.pop(key.fd))
                     continue
-                message, descriptors, _, _ = socket.recv_fds(asked, MOST_BYTES, 2)
+                message, descriptors, _, _ = socket.recv_fds(asked, MOST_BYTES, 3)
                 if not message:
                     for child in children.values():
                         os.kill(child.pid, signal.SIGKILL)
                     return None
-                log, told = descriptors
+                *output, told = descriptors
                 pid = os.fork()
                 if pid == 0:
                     for child in children.values():
@@ -69,8 +64,10 @@ def serve(asked: socket.socket) -> Start | None:
                         os.close(child.told)
                     os.close(told)
                     asked.close()
-                    return Start(json.loads(message), log)
-                os.close(log)
+                    arguments, environment = json.loads(message)
+                    return Start(arguments, environment, (output[0], output[1]))
+                for each in output:
+                    os.close(each)
                 child = Child(pid, os.pidfd_open(pid), told)
                 children[child.ended] = child
                 events.register(child.ended, selectors.EVENT_READ)
@@ -88,22 +85,21 @@ def _tell_end(child: Child) -> None:
 
 
 def become(start: Start) -> None:
-    """Run the operator as ``python -m gpu_scheduler.main operator`` would."""
+    """Run as ``python -m gpu_scheduler.main ARGUMENTS`` would."""
     os.setsid()
     nothing = os.open(os.devnull, os.O_RDONLY)
-    for ours, theirs in ((nothing, 0), (start.log, 1), (start.log, 2)):
+    for theirs, ours in enumerate((nothing, *start.output)):
         os.dup2(ours, theirs)
-    os.close(nothing)
-    os.close(start.log)
+        os.close(ours)
     os.environ.clear()
     os.environ.update(start.environment)
     program = importlib.import_module("gpu_scheduler.main")
-    sys.argv = [str(program.__file__), "operator"]
+    sys.argv = [str(program.__file__), *start.arguments]
     program.main()
 
 
 def main() -> None:
-    for name in MODULES:
+    for name in sys.argv[2:]:
         importlib.import_module(name)
     assert threading.active_count() == 1, threading.enumerate()
     gc.collect()
