@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from tests.api.caller import Answer, Caller
 from tests.api.conftest import administrator
+from tests.api.replica import operating
 from tests.api.tenant import GIVE_UP_SECONDS
 from tests.unit.jobs.golden_jobs import CASES, make_input
 
@@ -38,9 +39,16 @@ SHORT: dict[str, Any] = {"image": "registry.example/quickstart:1", "gpu": 0.5}
 VOID = {"gpu-scheduler.io/c0-devices": "void"}
 
 
+@pytest.fixture(scope="module")
+def led(control_plane: Running) -> Running:
+    """The cluster once somebody has led there: before, there is no term to place pods in."""
+    with operating(control_plane):
+        return control_plane
+
+
 @pytest.fixture
-def api(control_plane: Running) -> Caller:
-    return administrator(control_plane)
+def api(led: Running) -> Caller:
+    return administrator(led)
 
 
 def bare(job: RenderInput, namespace: str) -> RenderInput:
