@@ -30,7 +30,7 @@ class Agent:
     def report(self) -> None:
         devices = [
             {
-                "uuid": f"GPU-r0-{i}",
+                "uuid": f"GPU-r{self.node[-1]}-{i}",
                 "index": i,
                 "model": "NVIDIA A100-PCIE-40GB",
                 "memoryMiB": 40960,

@@ -7,6 +7,8 @@ import json
 import ssl
 import threading
 import weakref
+from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from http.client import HTTPSConnection
 from pathlib import Path
@@ -85,6 +87,14 @@ class Caller:
             if not again:
                 raise
             return _exchange(connection, method, path, data, headers)
+
+    def watch(self, path: str, query: str) -> Iterator[dict[str, Any]]:
+        """Its events, until the API server ends it."""
+        connection = HTTPSConnection(self._address, timeout=60, context=self._tls)
+        with closing(connection):
+            headers = {"Authorization": f"Bearer {self._token}"}
+            connection.request("GET", f"{path}?watch=1&{query}", headers=headers)
+            yield from map(json.loads, connection.getresponse())
 
     def _connection(self) -> HTTPSConnection:
         found: HTTPSConnection | None = getattr(self._of_thread, "connection", None)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from tests.api import account
-from tests.api.by_length import WholeUnits, place_of
+from tests.api.by_length import LongestFirst
 from tests.api.caller import Caller
 from tests.api.replica import LEASE_NAMESPACE, operating
 from tests.api.tenant import Tenant
@@ -31,13 +31,8 @@ CRDS = tuple(sorted((Path(__file__).parents[2] / "crds").glob("*.yaml")))
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> WholeUnits:
-    return WholeUnits(config, log)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Long files first; only this tier's, should others be collected too."""
-    items.sort(key=lambda item: place_of(item.nodeid.partition("::")[0]))
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LongestFirst:
+    return LongestFirst(config, log)
 
 
 @pytest.fixture(scope="session")

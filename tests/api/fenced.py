@@ -61,7 +61,7 @@ def in_force(running: Running) -> None:
         "target": {"kind": "Node", "name": "none"},
     }
     path = f"/api/v1/namespaces/{LEASE_NAMESPACE}/pods/nobody/binding?dryRun=All"
-    until(lambda: admin.create(path, binding).status in (403, 422), "the policies are in force", 60)
+    until(lambda: admin.create(path, binding).status in (403, 422), "the policies are in force")
 
 
 def _write_kubeconfig(running: Running) -> None:

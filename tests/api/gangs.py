@@ -36,4 +36,4 @@ def charged(tenant: Tenant, *jobs: str) -> int:
 
 def released(tenant: Tenant, job: str) -> str:
     """Until the gang has been released; why."""
-    return str(tenant.wait_event(job, "GangReleased", 60)["message"])
+    return str(tenant.wait_event(job, "GangReleased")["message"])

@@ -4,14 +4,16 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
-from tests.api import account
+from tests.api import account, forked
 from tests.api.caller import Caller
+from tests.api.forked import Forked
+from tests.api.tenant import GIVE_UP_SECONDS, until
 
 from cluster import Running
 
@@ -19,23 +21,25 @@ ROOT = Path(__file__).parents[2]
 LEASE_NAMESPACE = "gpu-scheduler"
 LEASE = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_NAMESPACE}/leases/gpu-scheduler-leader"
 
-# For those who watch a stand-by take over: it waits until the lease has run out.
-QUICK_LEASE = {"lease_seconds": "2.0", "renew_deadline_seconds": "1.6", "retry_seconds": "0.2"}
-# For all others: a leader that cannot renew its Lease on a busy machine ends.
-CALM_LEASE = {"lease_seconds": "20.0", "renew_deadline_seconds": "18.0", "retry_seconds": "0.3"}
+# A leader that cannot renew its Lease for so long ends, and no machine is so busy. Who has a
+# stand-by take over need not wait for its end: ``Replica.forget``.
+CALM_LEASE = {"lease_seconds": "20.0", "renew_deadline_seconds": "18.0", "retry_seconds": "2.0"}
+STANDBY = {**CALM_LEASE, "retry_seconds": "0.3"}  # looks often whether it may lead
 
 
 @dataclass(slots=True)
 class Replica:
     """One operator process on a cluster, with the account that the chart makes for it.
 
-    `settings` become GPUSCHED_* variables.
+    `settings` become GPUSCHED_* variables. ``program``: start the program itself, as a kubelet
+    does, in place of a fork of one that has imported it, which costs far less.
     """
 
     running: Running
     name: str = "replica"
     settings: dict[str, str] = field(default_factory=dict)
-    process: subprocess.Popen[bytes] | None = None
+    program: bool = False
+    process: subprocess.Popen[bytes] | Forked | None = None
     kubeconfig: Path | None = None  # that of the operator's account, if none is named
     _told: int = 0  # bytes in the log of those who had this name before
 
@@ -49,6 +53,8 @@ class Replica:
             "admin_port": "0",
             "identity": self.name,
             "status_seconds": "0.2",
+            "recheck_seconds": "3",
+            "eviction_pause_seconds": "1",
             **self.settings,
         }
         environment = {
@@ -59,13 +65,8 @@ class Replica:
         }
         with self.log.open("ab") as log:
             self._told = log.tell()
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "gpu_scheduler.main", "operator"],
-                env=environment,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
+            start = start_program if self.program else forked.operator
+            self.process = start(environment, log)
         return self
 
     def told(self) -> str:
@@ -115,7 +116,7 @@ class Replica:
         assert self.process is not None
         self.process.terminate()
         try:
-            code = self.process.wait(timeout=20)
+            code = self.process.wait(timeout=GIVE_UP_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -124,14 +125,27 @@ class Replica:
             self.process = None
         return code
 
-    def wait_leading(self, seconds: float = 30) -> None:
+    def wait_leading(self, seconds: float = GIVE_UP_SECONDS) -> None:
         """Until it has taken the lead and knows the cluster."""
-        deadline = time.monotonic() + seconds
-        while not self.synced():
-            told = self.told()
-            assert self.process is not None and self.process.poll() is None, told
-            assert time.monotonic() < deadline, told
-            time.sleep(0.05)
+
+        def leads() -> bool:
+            if self.synced():
+                return True
+            assert self.alive(), self.told()
+            return False
+
+        until(leads, lambda: f"{self.name} leads; it told: {self.told()}", seconds)
+
+
+def start_program(environment: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """The operator as a kubelet starts it."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "gpu_scheduler.main", "operator"],
+        env=environment,
+        stdout=log,
+        stderr=log,
+        start_new_session=True,
+    )
 
 
 @contextmanager

@@ -48,7 +48,7 @@ def test_a_whole_gpu_is_a_device_of_its_own(tenant: Tenant) -> None:
 def test_hpo1_runs_four_trials_two_at_a_time(tenant: Tenant, scheduled: Running) -> None:
     with PodWatch(scheduled, tenant.name) as watch:
         tenant.submit("hpo1", gpu=2, parallelism=2, completions=4, template=template(runs(1)))
-        status = tenant.wait_phase("hpo1", "Succeeded", 60)
+        status = tenant.wait_phase("hpo1", "Succeeded")
     assert status["pods"] == {"pending": 0, "running": 0, "succeeded": 4, "failed": 0}
     assert watch.peak.pods == 2
     assert watch.peak.gpu_milli == 4000

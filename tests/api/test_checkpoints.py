@@ -4,6 +4,7 @@ What a folder is to a program that runs is shown on a real node (``tests/e2e/tes
 """
 
 import json
+import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -13,16 +14,15 @@ from typing import Any
 import pytest
 from tests.api.replica import CALM_LEASE, Replica
 from tests.api.site import Site, Team, site_on
-from tests.api.tenant import Json, Tenant, template, until
+from tests.api.tenant import STAYS, Json, Tenant, template, until
 from tests.api.test_sweep_reports import free_port, post
 
 from cluster import Running
 from gpu_scheduler.api.names import CHECKPOINT_URL, CHECKPOINTED, REPORT_URL
+from gpu_scheduler.runtime.checkpoints import EVERY_SECONDS
 
 CLAIM: Json = {"volume": {"persistentVolumeClaim": {"claimName": "work"}}}
 FOLDER: Json = {"volume": {"hostPath": {"path": "/scratch", "type": "DirectoryOrCreate"}}}
-# A fake node takes so long to end it: a program that cleans up.
-SLOW = {"kwok.x-k8s.io/termination-seconds": "8"}
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +50,7 @@ def running(tenant: Tenant, job: str, count: int = 1) -> list[Json]:
         pods = [p for p in tenant.pods(job) if p["status"].get("phase") == "Running"]
         return pods if len(pods) == count else []
 
-    pods: list[Json] = until(found, lambda: f"{job} runs: {json.dumps(tenant.status(job))}", 60)
+    pods: list[Json] = until(found, lambda: f"{job} runs: {json.dumps(tenant.status(job))}")
     return sorted(pods, key=lambda pod: str(pod["metadata"]["name"]))
 
 
@@ -117,6 +117,7 @@ def test_every_report_of_a_checkpoint_has_its_answer(team: Team, site: Site) -> 
         "a way around": (f"{base}/../checkpoints/{uid}/x", b""),
         "much too long": (url(other), b"x" * 100_000),
     }
+    began = time.monotonic()
     got = {name: post(*request) for name, request in answers.items()}
     assert {name: status for name, (status, _) in got.items()} == {
         "something": 400,
@@ -131,7 +132,9 @@ def test_every_report_of_a_checkpoint_has_its_answer(team: Team, site: Site) -> 
     }
     with ThreadPoolExecutor(8) as threads:
         statuses = Counter(s for s, _ in threads.map(lambda _: post(url(one), b""), range(200)))
-    assert statuses == {429: 200}, "a flood writes nothing"
+    may_write = (time.monotonic() - began) // EVERY_SECONDS  # on a busy machine
+    assert statuses[200] <= may_write, "a flood writes nothing"
+    assert statuses.total() == statuses[200] + statuses[429]
     logs = "".join(path.read_text() for path in site.running.folder.glob("replica*.log"))
     assert logs
     assert token not in logs
@@ -139,19 +142,20 @@ def test_every_report_of_a_checkpoint_has_its_answer(team: Team, site: Site) -> 
 
 def test_who_saves_when_it_is_told_to_stop_has_lost_nothing(team: Team) -> None:
     tenant = team(quota=8)
-    spec: Json = {"gpu": 2, "priority": 1, "retries": 0, "template": template(SLOW)}
+    spec: Json = {"gpu": 2, "priority": 1, "retries": 0, "template": template(STAYS)}
     tenant.submit("low", parallelism=4, checkpoint=FOLDER, **spec)
     pods = running(tenant, "low", 4)
     assert {post(url(pod), b"")[0] for pod in pods} == {200}
-    until(lambda: seconds_of(pods[0]) > 5, "they have something to lose")
+    until(lambda: seconds_of(pods[0]) > 2, "they have something to lose")
     tenant.submit("urgent", gpu=2, priority=90, template=template())
     pod = leaving(tenant, "low")
     status, answer = post(url(pod), b"")
     assert status == 200, answer
     assert saved(tenant, pod) == answer["checkpointedAt"]
     assert post(url(pod), b"")[0] == 429, "once more, and not as often as it likes"
-    tenant.wait_placed("urgent", 1, 60)
-    until(lambda: pod["metadata"]["uid"] not in uids(tenant, "low"), "it has gone", 30)
+    tenant.let_go("low")
+    tenant.wait_placed("urgent", 1)
+    until(lambda: pod["metadata"]["uid"] not in uids(tenant, "low"), "it has gone")
     found = tenant.status("low")
     assert (found["evictions"], found["lostGPUSeconds"]) == (1, 0)
     assert post(url(pod), b"")[0] == 410
@@ -159,16 +163,20 @@ def test_who_saves_when_it_is_told_to_stop_has_lost_nothing(team: Team) -> None:
 
 def test_who_does_not_save_loses_what_it_did_until_it_had_gone(team: Team) -> None:
     tenant = team(quota=8)
-    spec: Json = {"gpu": 2, "priority": 1, "retries": 0, "template": template(SLOW)}
+    spec: Json = {"gpu": 2, "priority": 1, "retries": 0, "template": template(STAYS)}
     tenant.submit("low", parallelism=4, **spec)
     pods = running(tenant, "low", 4)
     assert not any(CHECKPOINT_URL in pod["metadata"]["annotations"] for pod in pods)
     tenant.submit("urgent", gpu=2, priority=90, template=template())
-    leaving(tenant, "low")
-    tenant.wait_placed("urgent", 1, 60)
-    until(lambda: tenant.status("low").get("lostGPUSeconds"), "its loss is known", 30)
+    pod = leaving(tenant, "low")
+    told_after = seconds_of(pod)
+    until(lambda: seconds_of(pod) > told_after + 2, "it uses some of its grace period")
+    ran = seconds_of(pod)
+    tenant.let_go("low")
+    tenant.wait_placed("urgent", 1)
+    until(lambda: tenant.status("low").get("lostGPUSeconds"), "its loss is known")
     lost = tenant.status("low")["lostGPUSeconds"]
-    assert 2 * 8 <= lost <= 2 * seconds_of(pods[0]) + 2, "its grace period counts too"
+    assert 2 * ran - 1 <= lost <= 2 * seconds_of(pod) + 2, "its grace period counts too"
 
 
 def seconds_of(pod: Json) -> float:
@@ -269,7 +277,7 @@ def test_a_new_leader_knows_the_address_and_what_was_saved(
         until(lambda: _status(there) == 503, "the stand-by says that it is one")
         site.replica.kill()
         site.replica.forget()
-        until(lambda: _status(there) == 200, "the new leader takes it", 60)
+        until(lambda: _status(there) == 200, "the new leader takes it")
         assert saved(tenant, pod) > answer["checkpointedAt"]
     finally:
         second.stop()

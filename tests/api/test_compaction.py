@@ -69,14 +69,14 @@ def test_what_happened_before_the_compaction_is_seen_all_the_same(
         restart_api_server(site)  # its connections are gone
         for name in ("full", "goes"):
             tenant.remove(name)
-        until(lambda: len(tenant.pods()) <= 1, "the pods are gone before anybody looks", 60)
+        until(lambda: len(tenant.pods()) <= 1, "the pods are gone before anybody looks")
         tenant.submit("new", gpu=0.5)
         compact(site)
         restart_api_server(site)
     finally:
         process.send_signal(signal.SIGCONT)
-    tenant.wait_placed("waits", seconds=60)
-    tenant.wait_placed("new", seconds=60)
+    tenant.wait_placed("waits")
+    tenant.wait_placed("new")
     assert len(tenant.allocations("stays")) == 1
     log = site.replica.log.read_text()
     assert site.replica.alive(), log

@@ -12,7 +12,7 @@ import pytest
 from tests.api.fake_nodes import NODES, node, with_nodes
 from tests.api.replica import CALM_LEASE
 from tests.api.site import Site, Team, team_on
-from tests.api.tenant import Json, Tenant, runs, template, until
+from tests.api.tenant import STAYS, Json, Tenant, runs, template, until
 from tests.api.test_simulate import Simulator, gpujob
 
 from gpu_scheduler.api import moved
@@ -21,7 +21,6 @@ from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube.times import timestamp
 
 SETTINGS = {**CALM_LEASE, "packing": "spread", "consolidation": "true"}
-SLOW_TO_GO = {"kwok.x-k8s.io/termination-seconds": "15"}  # until the next leader has looked
 INDEX = "batch.kubernetes.io/job-completion-index"
 
 
@@ -183,11 +182,14 @@ def test_an_operator_that_dies_amid_a_move_moves_nobody_else(
     site: Site, team: Team, gpus: Nodes
 ) -> None:
     lab, models = team(quota=8), gpus("Kill-T4", k0=2, k1=2)
-    before = scatter(lab, models, 2, template=template(SLOW_TO_GO))
+    before = scatter(lab, models, 2, template=template(STAYS))
     lab.submit("pair", gpu=2, gpuModels=models)
     until(lambda: len(seats(lab, "part")) == 1, "one of them is going")
     site.replica.kill()
     site.restart()
+    planned_again(lab, models)
+    assert len(seats(lab, "part")) == 1, "the next leader has looked, and nobody else has to go"
+    lab.let_go("part")
     lab.wait_placed("pair")
     (index,) = moved_indexes(lab, before)
     assert [where for _, where in seats(lab, "pair").values()] == [before[index][1]]

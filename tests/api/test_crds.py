@@ -5,7 +5,6 @@ creates are dry runs, so nothing has to be cleaned up but what the tests of chan
 """
 
 import random
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pytest
 import yaml
 from tests.api.caller import Answer, Caller
 from tests.api.conftest import administrator
+from tests.api.tenant import until
 from tests.unit.api.cases import (
     RIGHT_JOBS,
     RIGHT_PROJECTS,
@@ -299,10 +299,7 @@ def test_kubectl_can_apply_the_crds(control_plane):
 
 def wait_for_openapi(admin: Caller) -> None:
     """The API server publishes a new CRD's documentation a moment after it serves the kind."""
-    deadline = time.monotonic() + 30
-    while not admin.get(f"/openapi/v3{CUSTOM}").ok:
-        assert time.monotonic() < deadline, "the documentation was never published"
-        time.sleep(0.1)
+    until(lambda: admin.get(f"/openapi/v3{CUSTOM}").ok, "the documentation is published")
 
 
 def test_kubectl_explain_tells_what_gpu_means(admin, control_plane):

@@ -193,7 +193,7 @@ def suspended(tenant: Tenant) -> None:
     assert tenant.patch("drift", suspend=True).ok
     tenant.wait_reason("drift", "Suspended")
     until(lambda: tenant.batch_job("drift")["spec"]["suspend"], "so is its Job")
-    until(lambda: not tenant.pods("drift"), "its pods are gone", 60)
+    until(lambda: not tenant.pods("drift"), "its pods are gone")
 
 
 def test_a_suspended_job_that_never_ran_has_no_job(tenant: Tenant) -> None:

@@ -50,7 +50,7 @@ def test_a_pod_that_the_kubelet_rejects_is_placed_elsewhere_and_nothing_is_charg
 ) -> None:
     rejecting = template(runs(1, reject_on="r7525-0,r7525-1"))
     tenant.submit("unlucky", gpu=0.5, parallelism=4, completions=4, retries=0, template=rejecting)
-    tenant.wait_phase("unlucky", "Succeeded", 90)
+    tenant.wait_phase("unlucky", "Succeeded")
     status = tenant.batch_job("unlucky")["status"]
     assert status["succeeded"] == 4
     assert not status.get("failedIndexes")
@@ -90,7 +90,7 @@ def test_a_pod_that_is_stuck_after_its_gate_is_gone_is_evicted_and_placed_elsewh
     job = until(lambda: (j := tenant.batch_job("gated"))["kind"] == "Job" and j, "there is a Job")
     gates = job["spec"]["template"]["spec"]["schedulingGates"]
     assert [g["name"] for g in gates] == ["gpu-scheduler.io/placement"]
-    tenant.wait_phase("gated", "Running", 90)
+    tenant.wait_phase("gated", "Running")
     (pod,) = [p for p in tenant.pods("gated") if not p["metadata"].get("deletionTimestamp")]
     assert pod["spec"]["nodeName"] != "r7525-0"
     assert tenant.batch_job("gated")["status"].get("failed", 0) == 0
@@ -112,7 +112,7 @@ def test_pods_of_a_node_that_is_gone_are_placed_elsewhere(tenant: Tenant, runnin
             "both pods are on other nodes",
             150,
         )
-        until(lambda: tenant.status("moving").get("podSummary") == "2/0/2", "both run", 60)
+        until(lambda: tenant.status("moving").get("podSummary") == "2/0/2", "both run")
         assert tenant.batch_job("moving")["status"].get("failed", 0) == 0
     finally:
         meta = {k: node["metadata"][k] for k in ("name", "labels", "annotations")}
@@ -139,4 +139,4 @@ def test_a_node_that_is_not_ready_takes_nothing(tenant: Tenant) -> None:
         assert tenant.admin.patch(
             node, {"metadata": {"annotations": {"kwok.x-k8s.io/silent": None}}}
         ).ok
-    tenant.wait_placed("fill", 8, 90)
+    tenant.wait_placed("fill", 8)

@@ -4,13 +4,15 @@ import json
 from collections.abc import Callable, Iterator
 
 import pytest
+from tests.api import account
 from tests.api.caller import Caller
 from tests.api.fake_nodes import node, remove, with_nodes
 from tests.api.gangs import SETTINGS as SETTINGS
 from tests.api.gangs import bound, charged, released, wait_nodes
-from tests.api.pod_watch import Pods, PodWatch, placed
+from tests.api.pod_watch import PodWatch
 from tests.api.site import Site, Team
 from tests.api.tenant import Tenant, runs, template, until
+from tests.faultproxy import BINDING, Fault, FaultProxy, Rule
 
 
 @pytest.fixture
@@ -67,7 +69,7 @@ def test_a_member_that_cannot_be_bound_releases_all_and_nothing_is_charged(
             wait_nodes(tenant, "wide", {"v100-0", "v100-2", "v100-3"})  # not the one that refuses
             assert charged(tenant, "wide") == 0
             tenant.remove("wide")
-            until(lambda: not tenant.pods(), "the pods are gone", 90)
+            until(lambda: not tenant.pods(), "the pods are gone")
     refusing()
 
 
@@ -83,7 +85,7 @@ def test_a_member_that_its_kubelet_rejects_takes_the_others_with_it(site: Site, 
             wait_nodes(tenant, "pair", {"l4-0", "l4-2"})
             assert charged(tenant, "pair") == 0
             tenant.remove("pair")
-            until(lambda: not tenant.pods(), "the pods are gone", 90)
+            until(lambda: not tenant.pods(), "the pods are gone")
 
 
 def test_a_node_that_vanishes_under_a_member_releases_all(site: Site, team: Team) -> None:
@@ -98,74 +100,84 @@ def test_a_node_that_vanishes_under_a_member_releases_all(site: Site, team: Team
         wait_nodes(tenant, "pair", {"l40-0", "l40-1"})
         remove(site.admin, "l40-1")
         assert "the node is gone" in released(tenant, "pair")
-        until(lambda: not bound(tenant, "pair"), "nobody holds a GPU", 60)
+        until(lambda: not bound(tenant, "pair"), "nobody holds a GPU")
         with with_nodes(site.admin, node("l40-2", "NVIDIA-L40", 1)):
             wait_nodes(tenant, "pair", {"l40-0", "l40-2"})
             assert charged(tenant, "pair") == 0
             tenant.remove("pair")
-            until(lambda: not tenant.pods(), "the pods are gone", 90)
+            until(lambda: not tenant.pods(), "the pods are gone")
 
 
-MANY = 40
+MANY, PLACED = 40, 7
+STORED = r"^(?!.*dryRun)"
 
 
 @pytest.fixture
-def slow_writer(site: Site) -> Iterator[None]:
-    """The operator writes one placement after the other; whatever happens, one runs afterwards."""
+def slow_writer(site: Site) -> Iterator[FaultProxy]:
+    """The operator writes one placement after the other, through this proxy.
+
+    Whatever happens, one that does not runs afterwards.
+    """
+    before = dict(site.replica.settings), site.replica.kubeconfig
     site.replica.stop()
-    site.replica.settings["write_concurrency"] = "1"
+    with FaultProxy.of(site.running) as proxy:
+        way = proxy.kubeconfig(account.kubeconfig(site.running), site.running.folder / "slow")
+        site.replica.settings["write_concurrency"] = "1"
+        site.replica.kubeconfig = way
+        site.restart()
+        yield proxy
+        if site.replica.alive():
+            site.replica.stop()
+    site.replica.settings, site.replica.kubeconfig = before
     site.restart()
-    yield
-    del site.replica.settings["write_concurrency"]
-    if site.replica.process is not None:
-        site.replica.stop()
-    site.restart()
 
 
-def kill_amid(site: Site, tenant: Tenant) -> None:
-    """Have a gang placed and kill the leader before it is done."""
-
-    def kill(pods: Pods) -> None:
-        if site.replica.process is not None and any(map(placed, pods.values())):
-            site.replica.kill()
-
-    with PodWatch(site.running, tenant.name, kill):
-        shape = {"gpu": 0.1, "gpuModels": ["M60"], "distinctGPUs": False, "retries": 0}
-        tenant.submit("many", gang=True, parallelism=MANY, **shape)
-        until(lambda: site.replica.process is None, "the leader is killed")
-    assert 0 < len(tenant.allocations("many")) < MANY, "the leader was not killed in between"
+def kill_amid(site: Site, tenant: Tenant, proxy: FaultProxy) -> None:
+    """Kill the leader at a write amid those that place a gang; a proxy leads to it no more."""
+    passes = Rule(Fault.DELAY_REQUEST, path=BINDING, query=STORED, times=PLACED)
+    held = Rule(Fault.DELAY_REQUEST, path=BINDING, query=STORED, seconds=None)
+    proxy.rules[:] = [passes, held]
+    shape = {"gpu": 0.1, "gpuModels": ["M60"], "distinctGPUs": False, "retries": 0}
+    tenant.submit("many", gang=True, parallelism=MANY, **shape)
+    proxy.wait_for(lambda: held.held > 0)
+    site.replica.kill()
+    site.replica.kubeconfig = None
+    assert len(tenant.allocations("many")) == PLACED
 
 
 def test_a_leader_that_dies_between_its_writes_leaves_a_gang_that_the_next_one_completes(
-    site: Site, team: Team, slow_writer: None
+    site: Site, team: Team, slow_writer: FaultProxy
 ) -> None:
     tenant = team(quota=8)
     with with_nodes(site.admin, node("m60-0", "Tesla-M60", 4)):
-        kill_amid(site, tenant)
+        kill_amid(site, tenant, slow_writer)
         site.restart()
-        tenant.wait_placed("many", MANY, 60)
+        tenant.wait_placed("many", MANY)
         assert charged(tenant, "many") == 0
         assert "GangReleased" not in [event["reason"] for event in tenant.events("many")]
         tenant.remove("many")
-        until(lambda: not tenant.pods(), "the pods are gone", 90)
+        until(lambda: not tenant.pods(), "the pods are gone")
 
 
 def test_what_a_dead_leader_left_half_placed_is_released_when_the_rest_has_no_place(
-    site: Site, team: Team, slow_writer: None
+    site: Site, team: Team, slow_writer: FaultProxy
 ) -> None:
     tenant = team(quota=8)
     path = "/api/v1/nodes/m60-0"
     with with_nodes(site.admin, node("m60-0", "Tesla-M60", 4)):
-        kill_amid(site, tenant)
+        kill_amid(site, tenant, slow_writer)
         assert site.admin.patch(path, {"spec": {"unschedulable": True}}).ok
         site.restart()
         released(tenant, "many")
         until(lambda: not bound(tenant, "many"), "nobody holds a GPU")
         assert site.admin.patch(path, {"spec": {"unschedulable": None}}).ok
-        until(lambda: len(bound(tenant, "many")) == MANY, "the gang starts as a whole", 60)
+        until(
+            lambda: len(bound(tenant, "many")) == MANY,
+            lambda: f"the gang starts as a whole; status {json.dumps(tenant.status('many'))}",
+        )
         assert charged(tenant, "many") == 0
         tenant.remove("many")
-        until(lambda: not tenant.pods(), "the pods are gone", 90)
+        until(lambda: not tenant.pods(), "the pods are gone")
 
 
 def test_when_a_role_fails_for_good_nobody_goes_on(site: Site, team: Team) -> None:

@@ -43,7 +43,7 @@ def test_forty_gpus_start_with_forty_and_not_with_thirty_nine(site: Site, team: 
             assert status["reason"] == "WaitingForGang" and "40" in status["message"], status
             assert watch.peak.placements == 0 and not watch.pods, "what waits has no pods"
         other.remove("one")
-        tenant.wait_placed("train", 13, 90)
+        tenant.wait_placed("train", 13)
         status = tenant.wait_phase("train", "Running")
         status = until(
             lambda: (s := tenant.status("train"))["podSummary"] == "13/0/13" and s, "all run"
@@ -64,9 +64,9 @@ def test_forty_gpus_start_with_forty_and_not_with_thirty_nine(site: Site, team: 
         told = env(tenant.pods()[0])["GPUJOB_HOSTS"].split(",")
         assert sorted(told) == sorted(hosts) and told[0] == "train-master-0.train"
         tenant.remove("train")
-        until(lambda: not tenant.pods(), "the pods go with their job", 90)
+        until(lambda: not tenant.pods(), "the pods go with their job")
         path = f"/api/v1/namespaces/{tenant.name}/services/train"
-        until(lambda: site.admin.get(path).status == 404, "and so does the Service", 90)
+        until(lambda: site.admin.get(path).status == 404, "and so does the Service")
 
 
 def env(pod: Json) -> dict[str, str]:
@@ -90,7 +90,7 @@ def test_two_gangs_of_three_share_four_gpus_one_after_the_other(site: Site, team
             for name in ("first", "second"):
                 tenant.submit(name, template=template(runs(3)), **gang)
             for name in ("first", "second"):
-                tenant.wait_phase(name, "Succeeded", 60)
+                tenant.wait_phase(name, "Succeeded")
         assert mixed == []
         assert charged(tenant, "first", "second") == 0
 
@@ -115,7 +115,7 @@ def test_a_zone_must_have_all_models_and_the_message_says_which_it_lacks(
             tenant.wait_placed("mixed", 3)
             assert {p["spec"]["nodeName"] for p in tenant.pods()} == {"zb-t4", "zb-p100", "zb-k80"}
             tenant.remove("mixed")
-            until(lambda: not tenant.pods(), "the pods are gone", 90)
+            until(lambda: not tenant.pods(), "the pods are gone")
 
 
 def test_a_label_that_no_node_bears_is_named(team: Team) -> None:
@@ -138,11 +138,11 @@ def test_a_gang_gives_way_as_a_whole_and_comes_back_as_a_whole(site: Site, team:
         assert f"way to {tenant.name}/urgent" in message
         until(lambda: not bound(tenant, "gang"), "no member stays, with or without a GPU")
         tenant.finish("urgent")
-        tenant.wait_placed("gang", 5, 60)
+        tenant.wait_placed("gang", 5)
         until(lambda: not tenant.status("gang").get("preemptedBy"), "it has all it had")
         assert charged(tenant, "gang-work", "gang-ps") == 0
         tenant.remove("gang")
-        until(lambda: not tenant.pods("gang"), "the pods are gone", 90)
+        until(lambda: not tenant.pods("gang"), "the pods are gone")
 
 
 def test_a_gang_that_borrows_gives_gpus_back_as_a_whole(site: Site, team: Team) -> None:
@@ -157,5 +157,5 @@ def test_a_gang_that_borrows_gives_gpus_back_as_a_whole(site: Site, team: Team) 
     (gone,) = (name for name, pods in left.items() if not pods)
     assert f"{owner.name}/own" in borrower.wait_reason(gone, "Preempted")
     owner.remove("own")
-    borrower.wait_placed(gone, 4, 120)
+    borrower.wait_placed(gone, 4)
     assert charged(borrower, "one", "two") == 0

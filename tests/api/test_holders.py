@@ -156,7 +156,7 @@ def test_the_stock_scheduler_keeps_off_gpus_that_gpujobs_use(
         (third,) = [pod for pod in theirs if not node_of(admin, pod)]
         assert f"Insufficient {GPU}" in wait_refused(admin, third)
         tenant.remove("fill")
-        until(lambda: node_of(admin, third) == ours, "the third starts once ours are free", 60)
+        until(lambda: node_of(admin, third) == ours, "the third starts once ours are free")
         until(lambda: len(holders(admin)) == 0, "nothing is held any more")
 
 
@@ -227,7 +227,7 @@ def test_holders_survive_the_operator_and_go_with_the_release(
         replica.forget()
     path = f"/apis/apps/v1/namespaces/{LEASE_NAMESPACE}/deployments/{DEPLOYMENT}"
     assert admin.send("DELETE", f"{path}?propagationPolicy=Background").ok
-    until(lambda: not holders(admin), "they went with their Deployment", 90)
+    until(lambda: not holders(admin), "they went with their Deployment")
 
 
 def test_switching_them_off_removes_them(site: Running, admin: Caller, tenant: Tenant) -> None:

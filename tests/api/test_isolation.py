@@ -4,7 +4,6 @@ The nodes are fake, so nothing runs in the pods; what an agent would say is writ
 place.
 """
 
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -177,12 +176,31 @@ def test_a_report_without_a_living_agent_evicts_nobody(tenant: Tenant, agent: Ag
     pod = running_pod(tenant, "left")
     agent.sees(pod, overCapSince="2026-01-01T00:00:00Z", message=OVER)
     wait_condition(tenant, "left", "Protected", "False")
-    time.sleep(3)  # the operator looks once a second
+    evicted_elsewhere(tenant)  # so the operator has looked at all pods above their caps
     (after,) = tenant.pods("left")
     assert after["metadata"]["uid"] == pod["metadata"]["uid"]
     assert "deletionTimestamp" not in after["metadata"]
     agent.live()
     wait_event(tenant, "left", "OverCapEvicted")
+
+
+def evicted_elsewhere(tenant: Tenant) -> None:
+    """Have a pod of another node evicted for being above its cap: its agent lives."""
+    other = Agent(tenant.admin, "r7525-1").start()
+    try:
+        other.live()
+        there = template(nodeSelector={"kubernetes.io/hostname": other.node})
+        tenant.submit("elsewhere", gpu=0.5, template=there)
+        tenant.wait_phase("elsewhere", "Running")
+        (pod,) = tenant.pods("elsewhere")
+        other.sees(pod, overCapSince="2026-01-01T00:00:00Z", message=OVER)
+        uid = pod["metadata"]["uid"]
+        until(
+            lambda: uid not in {each["metadata"]["uid"] for each in tenant.pods("elsewhere")},
+            "it is gone",
+        )
+    finally:
+        other.stop()
 
 
 def test_an_agent_cannot_have_pods_of_other_nodes_evicted(tenant: Tenant, agent: Agent) -> None:

@@ -6,13 +6,11 @@ arrived and nobody heard the answer. ``KILLS`` says how often.
 """
 
 import os
-from collections.abc import Iterator
 
-import pytest
 from tests.api import account
-from tests.api.conftest import administrator, own_cluster
+from tests.api.conftest import administrator
 from tests.api.pod_watch import Pods, PodWatch
-from tests.api.replica import QUICK_LEASE, Replica
+from tests.api.replica import STANDBY, Replica
 from tests.api.tenant import Json, Tenant, runs, template, until
 from tests.faultproxy import Fault, FaultProxy, Rule
 from tests.job_kinds import JOB_KINDS
@@ -25,12 +23,6 @@ MOMENTS = ("never arrives", "arrives late", "is not answered")
 KILLS = int(os.environ.get("KILLS", len(JOB_KINDS) * len(MOMENTS)))
 AT_ONCE = 6  # jobs under way
 JOBS = r"^/apis/batch/v1/namespaces/[^/]+/jobs(/[^/]+)?$"
-
-
-@pytest.fixture
-def running() -> Iterator[Running]:
-    with own_cluster("kills-between") as made:
-        yield made
 
 
 class Leaders:
@@ -57,23 +49,29 @@ class Leaders:
         for each in (self.leader, self._standby):
             if each.alive():
                 each.kill()
+        self.leader.forget()
 
     def _start(self) -> Replica:
         self._count += 1
         name = f"replica-{self._count}"
-        return Replica(self._running, name, QUICK_LEASE, kubeconfig=self._way).start()
+        return Replica(self._running, name, STANDBY, kubeconfig=self._way).start()
 
 
-def test_a_leader_killed_between_a_place_and_its_pod_loses_nothing(running: Running) -> None:
-    tenant = Tenant(administrator(running)).create(quota=8)
+def test_a_leader_killed_between_a_place_and_its_pod_loses_nothing(
+    control_plane: Running,
+) -> None:
+    tenant = Tenant(administrator(control_plane)).create(quota=8)
     jobs: dict[str, Json] = {}
     values: TrialValues = {}
 
     def look(pods: Pods) -> None:
         see(pods.values(), values)
 
-    with FaultProxy.of(running) as proxy, PodWatch(running, check=look) as watch:
-        leaders = Leaders(running, proxy)
+    with (
+        FaultProxy.of(control_plane) as proxy,
+        PodWatch(control_plane, tenant.name, check=look) as watch,
+    ):
+        leaders = Leaders(control_plane, proxy)
         try:
             for number in range(KILLS):
                 kind = JOB_KINDS[number % len(JOB_KINDS)]
@@ -81,8 +79,9 @@ def test_a_leader_killed_between_a_place_and_its_pod_loses_nothing(running: Runn
                 jobs[f"job-{number}"] = kind
                 submit(tenant, f"job-{number}", kind)
                 strike(leaders, proxy, held, late=moment == "arrives late")
-                until(lambda: end(tenant, jobs) < AT_ONCE, lambda: f"{list(jobs)} end", 120)
-            until(lambda: end(tenant, jobs) == 0, lambda: f"{list(jobs)} end", 120)
+                until(lambda: end(tenant, jobs) < AT_ONCE, lambda: f"{list(jobs)} end")
+            until(lambda: end(tenant, jobs) == 0, lambda: f"{list(jobs)} end")
+            tenant.delete()
         finally:
             leaders.end()
     assert max(watch.peak.milli.values()) <= DEVICE_MILLI

@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from tests.api.conftest import administrator, own_cluster
-from tests.api.replica import LEASE, Replica
+from tests.api.replica import CALM_LEASE, LEASE, Replica
 
 from cluster import Running
 
-# It is to end for the reason that a test gives it, and not because the machine is busy.
-SETTINGS = {"lease_seconds": "6.0", "renew_deadline_seconds": "5.0", "retry_seconds": "0.2"}
+# For those that end because they cannot renew their Lease, sooner than others.
+SHORT_LEASE = {"lease_seconds": "9.0", "renew_deadline_seconds": "8.0", "retry_seconds": "0.2"}
 
 
 @pytest.fixture(scope="module")
@@ -19,8 +19,11 @@ def running() -> Iterator[Running]:
 
 
 @pytest.fixture
-def leader(running: Running) -> Iterator[Replica]:
-    replica = Replica(running, "ending", SETTINGS).start()
+def leader(
+    running: Running, lease: dict[str, str], end: Callable[[Replica], None]
+) -> Iterator[Replica]:
+    # At least here, the program as a kubelet starts it.
+    replica = Replica(running, "ending", lease, program=end is terminated).start()
     replica.wait_leading()
     yield replica
     if replica.alive():
@@ -58,13 +61,15 @@ def silent(replica: Replica) -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "level", "why"),
+    ("end", "lease", "level", "why"),
     [
-        pytest.param(terminated, "INFO", "it was told to stop", id="SIGTERM"),
-        pytest.param(stolen, "ERROR", "is now held by thief", id="another holder"),
-        pytest.param(gone, "ERROR", "was deleted", id="Lease deleted"),
-        pytest.param(away, "ERROR", "not renewed within 5 s", id="API server gone"),
-        pytest.param(silent, "ERROR", "not renewed within 5 s", id="API server silent"),
+        pytest.param(terminated, CALM_LEASE, "INFO", "it was told to stop", id="SIGTERM"),
+        pytest.param(stolen, CALM_LEASE, "ERROR", "is now held by thief", id="another holder"),
+        pytest.param(gone, CALM_LEASE, "ERROR", "was deleted", id="Lease deleted"),
+        pytest.param(away, SHORT_LEASE, "ERROR", "not renewed within 8 s", id="API server gone"),
+        pytest.param(
+            silent, SHORT_LEASE, "ERROR", "not renewed within 8 s", id="API server silent"
+        ),
     ],
 )
 def test_a_leader_that_ends_says_why_in_one_line(

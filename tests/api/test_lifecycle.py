@@ -1,7 +1,5 @@
 """A GPUJob's life: suspend, resume, scale, retry, time limit, time to live, deletion."""
 
-import time
-
 from tests.api.tenant import Tenant, runs, template, until
 from tests.api.trials import end, fail_when_suspended
 
@@ -33,7 +31,7 @@ def test_failures_use_up_retries_and_then_the_job_has_failed(tenant: Tenant) -> 
     tenant.submit(
         "flaky", gpu=0.5, parallelism=2, completions=2, retries=0, template=template(annotations)
     )
-    status = tenant.wait_phase("flaky", "Failed", 60)
+    status = tenant.wait_phase("flaky", "Failed")
     assert status["pods"]["succeeded"] == 1 and status["pods"]["failed"] == 1
     assert "1" in tenant.batch_job("flaky")["status"]["failedIndexes"]
     assert any(c["type"] == "Failed" and c["status"] == "True" for c in status["conditions"])
@@ -54,7 +52,8 @@ def test_a_finished_job_whose_job_is_deleted_stays_finished(tenant: Tenant) -> N
     path = f"/apis/batch/v1/namespaces/{tenant.name}/jobs/done?propagationPolicy=Background"
     assert tenant.admin.send("DELETE", path).ok
     until(lambda: not tenant.pods("done"), "its pods are gone")
-    time.sleep(1)  # long enough for a wrong operator to create it again
+    tenant.submit("later", gpu=0.5)
+    tenant.wait_placed("later")  # so the operator has heard of what was before
     assert tenant.batch_job("done")["code"] == 404
     assert tenant.status("done")["phase"] == "Succeeded"
     assert tenant.status("done")["pods"]["succeeded"] == 1

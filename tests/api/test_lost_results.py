@@ -21,7 +21,7 @@ def search(tenant: Tenant, name: str) -> None:
         sweep=RANDOM,
         template=says({"loss": 0.5}),
     )
-    tenant.wait_phase(name, "Succeeded", 60)
+    tenant.wait_phase(name, "Succeeded")
     until(lambda: len(rows(tenant, name)) == TRIALS, "all of it is stored")
 
 
@@ -34,9 +34,9 @@ def test_while_it_runs_the_operator_writes_them_again(site: Site, team: Team) ->
     search(tenant, "kept")
     stored = rows(tenant, "kept")
     assert site.admin.send("DELETE", path(tenant, "kept")).ok
-    until(lambda: rows(tenant, "kept") == stored, "they are there again", 20)
+    until(lambda: rows(tenant, "kept") == stored, "they are there again")
     assert site.admin.patch(path(tenant, "kept"), {"data": {"trials": EMPTY}}).ok
-    until(lambda: rows(tenant, "kept") == stored, "they are as they were", 20)
+    until(lambda: rows(tenant, "kept") == stored, "they are as they were")
 
 
 def test_what_was_lost_while_no_operator_ran_is_told_of(site: Site, team: Team) -> None:
@@ -47,7 +47,7 @@ def test_what_was_lost_while_no_operator_ran_is_told_of(site: Site, team: Team) 
     jobs = f"/apis/batch/v1/namespaces/{tenant.name}/jobs"
     assert site.admin.send("DELETE", f"{jobs}/gone-s0?propagationPolicy=Background").ok
     assert site.admin.send("DELETE", path(tenant, "gone")).ok
-    until(lambda: not tenant.pods(), "its pods are gone", 120)
+    until(lambda: not tenant.pods(), "its pods are gone")
     site.restart()
     status = until(
         lambda: (s := tenant.status("gone"))["sweep"].get("lostResults") and s,
@@ -56,4 +56,4 @@ def test_what_was_lost_while_no_operator_ran_is_told_of(site: Site, team: Team) 
     assert status["phase"] == "Succeeded" and status["sweep"]["best"] == best
     assert status["sweep"]["counts"]["succeeded"] == TRIALS
     assert status["sweep"]["lostResults"].startswith("4 of 14 results are lost")
-    until(lambda: len(rows(tenant, "gone")) == 10, "what the status told is stored again", 20)
+    until(lambda: len(rows(tenant, "gone")) == 10, "what the status told is stored again")

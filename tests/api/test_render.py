@@ -15,6 +15,8 @@ import msgspec
 import pytest
 from tests.api.caller import Answer, Caller
 from tests.api.conftest import administrator
+from tests.api.replica import operating
+from tests.api.tenant import GIVE_UP_SECONDS
 from tests.unit.jobs.golden_jobs import CASES, make_input
 
 from cluster import Running
@@ -37,9 +39,16 @@ SHORT: dict[str, Any] = {"image": "registry.example/quickstart:1", "gpu": 0.5}
 VOID = {"gpu-scheduler.io/c0-devices": "void"}
 
 
+@pytest.fixture(scope="module")
+def led(control_plane: Running) -> Running:
+    """The cluster once somebody has led there: before, there is no term to place pods in."""
+    with operating(control_plane):
+        return control_plane
+
+
 @pytest.fixture
-def api(control_plane: Running) -> Caller:
-    return administrator(control_plane)
+def api(led: Running) -> Caller:
+    return administrator(led)
 
 
 def bare(job: RenderInput, namespace: str) -> RenderInput:
@@ -55,8 +64,8 @@ def pods(namespace: str) -> str:
     return f"/api/v1/namespaces/{namespace}/pods"
 
 
-def eventually(read: Callable[[], T | None], seconds: float = 60.0) -> T:
-    deadline = time.monotonic() + seconds
+def eventually(read: Callable[[], T | None]) -> T:
+    deadline = time.monotonic() + GIVE_UP_SECONDS
     while (found := read()) is None:
         assert time.monotonic() < deadline, "did not come true in time"
         time.sleep(0.1)

@@ -67,14 +67,14 @@ def test_the_first_placement_after_a_restart_is_that_of_the_first_in_the_queue(
                 tenant.submit(f"run-{number}", gpu=1, priority=50)
                 tenant.wait_placed(f"run-{number}")
             submit_all(tenant)
-            until(lambda: explained(tenant) == WAITING, "all that wait say why", 120)
+            until(lambda: explained(tenant) == WAITING, "all that wait say why")
             assert watch.peak.placements == GPUS
             first.kill()
             first.forget()
             (freed,) = tenant.allocations("run-3")
             tenant.remove("run-3")
             tenant.remove("wait-000")
-            until(lambda: not tenant.pods("run-3"), "a device is free", 60)
+            until(lambda: not tenant.pods("run-3"), "a device is free")
             second = start(running, "second")
             (given,) = tenant.wait_placed(f"wait-{FIRST:03}")
             assert given.node == freed.node
@@ -84,7 +84,7 @@ def test_the_first_placement_after_a_restart_is_that_of_the_first_in_the_queue(
             tenant.submit("late", gpu=1, priority=100)
             tenant.wait_reason("late", "WaitingForGPU")
             tenant.remove("run-5")
-            tenant.wait_placed("late", seconds=60)
+            tenant.wait_placed("late")
             assert placed_jobs(tenant) == still - {"run-5"} | {f"wait-{FIRST:03}", "late"}
         assert max(watch.peak.milli.values()) <= DEVICE_MILLI
         assert f"{WAITING + GPUS - 2} GPUJobs" in second.told()

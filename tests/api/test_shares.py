@@ -78,7 +78,7 @@ class Web:
 
     def delete(self) -> None:
         assert self.tenant.admin.send("DELETE", f"{self._all}/{self.name}").ok
-        until(lambda: not self.pods(), f"the pods of {self.name} are gone", 60)
+        until(lambda: not self.pods(), f"the pods of {self.name} are gone")
 
 
 def make_pod(tenant: Tenant, name: str, made: Json) -> None:
@@ -102,7 +102,7 @@ def unscheduled(pod: Json) -> Json:
     return next((c for c in found if c["status"] == "False"), {})
 
 
-def wait_told(tenant: Tenant, name: str, words: str, seconds: float = 30) -> Json:
+def wait_told(tenant: Tenant, name: str, words: str) -> Json:
     """Until a waiting pod says this; its condition."""
 
     def told() -> Any:
@@ -110,14 +110,13 @@ def wait_told(tenant: Tenant, name: str, words: str, seconds: float = 30) -> Jso
         condition = unscheduled(pod) if pod else {}
         return words in condition.get("message", "") and condition
 
-    return until(told, lambda: f"{name} says {words}: {json.dumps(tenant.pods())}", seconds)
+    return until(told, lambda: f"{name} says {words}: {json.dumps(tenant.pods())}")
 
 
-def wait_running(web: Web, count: int, seconds: float = 30) -> list[Json]:
+def wait_running(web: Web, count: int) -> list[Json]:
     return until(
         lambda: len(r := running(web.pods())) == count and r,
         lambda: f"{count} run: {json.dumps([p['status'] for p in web.pods()])}",
-        seconds,
     )
 
 
@@ -217,8 +216,8 @@ def test_what_a_deployment_borrowed_it_gives_back(team: Team) -> None:
     web = Web(borrower).create(8, "1")
     wait_running(web, 8)
     lender.submit("mine", gpu=1, parallelism=4, completions=4)
-    lender.wait_placed("mine", 4, 60)
-    until(lambda: len(running(web.pods())) == 4, "it keeps its quota", 60)
+    lender.wait_placed("mine", 4)
+    until(lambda: len(running(web.pods())) == 4, "it keeps its quota")
     waiting = until(
         lambda: [p["metadata"]["name"] for p in web.pods() if not allocation(p)],
         "its controller made pods anew",
@@ -357,7 +356,7 @@ def test_a_leader_killed_while_deployments_scale_promises_no_gpu_twice(
         for web, replicas in zip(webs, LAST, strict=True):
             web.scale(replicas)
         for web, replicas in zip(webs, LAST, strict=True):
-            wait_running(web, replicas, 60)
+            wait_running(web, replicas)
     assert max(watch.peak.milli.values()) <= DEVICE_MILLI
     assert watch.peak.placements > len(webs)
 
@@ -372,7 +371,7 @@ def test_what_another_scheduler_was_asked_is_given_here(team: Team) -> None:
     )
     make_pod(tenant, "hami", hami)
     make_pod(tenant, "kai", kai)
-    pods = until(lambda: len(r := running(tenant.pods())) == 2 and r, "both run", 30)
+    pods = until(lambda: len(r := running(tenant.pods())) == 2 and r, "both run")
     notes = {p["metadata"]["name"]: p["metadata"]["annotations"] for p in pods}
     assert notes["hami"][memory_mib_annotation(0)] == "3000"
     assert len(notes["hami"][devices_annotation(0)].split(",")) == 2
@@ -392,4 +391,4 @@ def test_a_group_of_a_leader_and_workers_starts_together(team: Team) -> None:
     make_pod(tenant, "leader", one)
     wait_told(tenant, "leader", "1 of 2")
     make_pod(tenant, "worker", one)
-    until(lambda: len(running(tenant.pods())) == 2, "they run", 30)
+    until(lambda: len(running(tenant.pods())) == 2, "they run")

@@ -2,20 +2,17 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.api.replica import CALM_LEASE, ROOT, operating
+from tests.api.forked import Done, command
+from tests.api.replica import CALM_LEASE, operating
 from tests.api.tenant import Json, Tenant, until
 
 from cluster import Running
-
-Done = subprocess.CompletedProcess[str]
 
 
 @pytest.fixture(scope="module")
@@ -43,19 +40,8 @@ class Simulator:
         return str(path)
 
     def run(self, *arguments: str, kubeconfig: Path | None = None) -> Done:
-        environment = {
-            **os.environ,
-            "KUBECONFIG": str(kubeconfig or self._running.kubeconfig),
-            "PYTHONPATH": str(ROOT / "operator"),
-        }
-        return subprocess.run(
-            [sys.executable, "-m", "gpu_scheduler.main", "simulate", *arguments],
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+        environment = {**os.environ, "KUBECONFIG": str(kubeconfig or self._running.kubeconfig)}
+        return command(["simulate", *arguments], environment)
 
     def json(self, *arguments: str) -> dict[str, Any]:
         done = self.run("-o", "json", *arguments)

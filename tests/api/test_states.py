@@ -119,13 +119,13 @@ def test_an_image_that_cannot_be_had_is_told_and_may_come_after_all(team: Tenant
 
 
 def test_a_pod_that_does_not_start_in_time_gives_its_gpu_to_others(team: Tenant) -> None:
-    team.set_project(startTimeoutSeconds=4)
     with walk(team, "job", gpu=1, retries=0, parallelism=8, template=held()) as job:
         team.wait_placed("job", 8)
         job.to("Starting")
         job.waits_for("CreateContainerConfigError", 'secret "missing" not found')
         job.to("ContainerNotStarted", "CreateContainerConfigError", 'secret "missing" not found')
         team.submit("next", gpu=1)
+        team.set_project(startTimeoutSeconds=4)
         job.to("StartTimedOut", "did not start within 4 s", "is tried again at 20")
         team.wait_phase("next", "Running")
         assert team.wait_event("job", "StartTimedOut")["type"] == "Warning"
@@ -178,10 +178,10 @@ def test_a_job_ends_well_after_a_failure(team: Tenant) -> None:
         job.to("", phase="Running")
         end(team, job.pod(), "once", 1)
         job.to("Retrying", phase="Running")
-        job.to("", phase="Running", seconds=60)
+        job.to("", phase="Running")
         end(team, job.pod(), "again", 1)
         job.to("Retrying", "retry 2 of 3", phase="Running")
-        until(lambda: job.pod()["status"]["phase"] == "Running", "it runs again", 60)
+        until(lambda: job.pod()["status"]["phase"] == "Running", "it runs again")
         end(team, job.pod(), "")
         job.to("", phase="Succeeded")
     done(job)
@@ -199,7 +199,7 @@ def test_a_job_that_fails_says_which_index_and_how(team: Tenant) -> None:
         team, "other", gpu=0.5, retries=1, template=template(runs(0, exit_code="2"))
     ) as other:
         other.to("Retrying", phase="Running")
-        other.to("ProgramFailed", "it was tried 2 times", phase="Failed", seconds=60)
+        other.to("ProgramFailed", "it was tried 2 times", phase="Failed")
     done(other)
 
 
@@ -229,7 +229,7 @@ def test_a_pod_that_takes_its_time_to_go_is_told_of(team: Tenant) -> None:
         name = job.pod()["metadata"]["name"]
         assert team.admin.send("DELETE", f"/api/v1/namespaces/{team.name}/pods/{name}").ok
         job.to("EndingPods", f"{name} is ending", phase="Running")
-        job.to("", phase="Running", seconds=60)
+        job.to("", phase="Running")
     done(job)
 
 

@@ -2,14 +2,12 @@
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 from tests.api.conftest import administrator
+from tests.api.forked import Done, command
 from tests.api.tenant import until
 from tests.unit.api.sweep_cases import sweep
 
@@ -18,26 +16,15 @@ from gpu_scheduler.api.names import API_VERSION, LABEL_JOB, RESULTS_KEY, results
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.rows import Header, encode
 
-ROOT = Path(__file__).parents[2]
 NAMESPACE = "sweep-cli"
 SEGMENTS = 23  # more than one page
 
 
 @pytest.fixture(scope="module")
 def cli(control_plane: Running) -> Any:
-    def run(*arguments: str, kubeconfig: str = "") -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, "-m", "gpu_scheduler.main", "sweep", *arguments],
-            env=os.environ
-            | {
-                "KUBECONFIG": kubeconfig or str(control_plane.kubeconfig),
-                "PYTHONPATH": str(ROOT / "operator"),
-            },
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
+    def run(*arguments: str, kubeconfig: str = "") -> Done:
+        environment = os.environ | {"KUBECONFIG": kubeconfig or str(control_plane.kubeconfig)}
+        return command(["sweep", *arguments], environment)
 
     return run
 
@@ -71,7 +58,7 @@ def recorded(control_plane: Running) -> Iterator[None]:
     yield
     path = f"/api/v1/namespaces/{NAMESPACE}"
     assert admin.send("DELETE", path).ok
-    until(lambda: admin.get(path).status == 404, "nothing is left of it", 60)
+    until(lambda: admin.get(path).status == 404, "nothing is left of it")
 
 
 def test_all_trials_of_all_segments_are_there(cli):

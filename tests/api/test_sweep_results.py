@@ -84,7 +84,7 @@ def test_more_failed_trials_than_allowed_fail_the_sweep_and_end_what_runs(
     (error,) = sweep_status(tenant, "bad")["errors"]
     assert error["message"] == "container main ended with exit code 3: out of luck"
     end(tenant, pods[1], "no result")
-    status = tenant.wait_phase("bad", "Failed", 60)
+    status = tenant.wait_phase("bad", "Failed")
     assert status["message"] == "2 trials failed, maxFailedTrials is 1"
     until(lambda: not running_trials(tenant, "bad"), "nothing runs on")
     site.replica.kill()
@@ -148,7 +148,7 @@ def test_a_log_that_cannot_be_read_is_a_missing_result_with_the_reason(team: Tea
     tenant = team(quota=8)
     logs = RANDOM | {"resultFrom": {"logRegex": "loss=([0-9.]+)"}}
     tenant.submit("logs", gpu=0.5, completions=1, sweep=logs, template=says("loss=1"))
-    status = tenant.wait_phase("logs", "Failed", 60)  # nodes that are played have no logs
+    status = tenant.wait_phase("logs", "Failed")  # nodes that are played have no logs
     (error,) = status["sweep"]["errors"]
     assert error["state"] == "ResultMissing" and "log" in error["message"], error
     assert status["message"] == "none of 1 trials succeeded"
@@ -164,5 +164,5 @@ def test_a_finished_sweep_is_deleted_when_its_time_is_over_with_all_that_it_owns
     assert until(lambda: rows(tenant, "brief"), "its rows are stored")
     until(lambda: tenant.job("brief")["kind"] == "Status", "the GPUJob is gone")
     path = f"/api/v1/namespaces/{tenant.name}/configmaps/{results_name('brief', 0)}"
-    until(lambda: tenant.admin.get(path).status == 404, "its results are gone", 60)
-    until(lambda: not tenant.pods(), "its pods are gone", 60)
+    until(lambda: tenant.admin.get(path).status == 404, "its results are gone")
+    until(lambda: not tenant.pods(), "its pods are gone")

@@ -38,7 +38,7 @@ def test_a_grid_has_twelve_distinct_trials_in_the_order_of_the_product(
     tenant = team(quota=8)
     with PodWatch(site.running, tenant.name) as watch:
         tenant.submit("grid", gpu=0.5, parallelism=4, sweep=GRID, template=says({"loss": 1}))
-        status = tenant.wait_phase("grid", "Succeeded", 60)
+        status = tenant.wait_phase("grid", "Succeeded")
         assert watch.peak.pods <= 4
     assert given(tenant.pods("grid")) == dict(enumerate(PRODUCT))
     assert len({json.dumps(p) for p in PRODUCT}) == 12
@@ -76,7 +76,7 @@ def test_completions_of_a_grid_are_its_first_trials_and_can_be_raised(
     tenant = team(quota=8)
     spec = {"gpu": 0.5, "parallelism": 2, "sweep": GRID, "template": says({"loss": 1})}
     tenant.submit("grid", completions=4, **spec)
-    tenant.wait_phase("grid", "Succeeded", 60)
+    tenant.wait_phase("grid", "Succeeded")
     assert given(tenant.pods("grid")) == dict(enumerate(PRODUCT[:4]))
     assert tenant.patch("grid", completions=6).ok
     until(
@@ -114,7 +114,7 @@ def test_suspend_and_resume_go_on_with_the_same_trials(site: Site, team: Team) -
     wait_running(tenant, "rest", 1, 2)
     assert given(tenant.pods("rest")).items() <= before.items()
     for trial in (1, 2, 3):
-        pod = until(lambda t=trial: running_trials(tenant, "rest").get(t), "it runs", 60)
+        pod = until(lambda t=trial: running_trials(tenant, "rest").get(t), "it runs")
         end(tenant, pod, json.dumps({"loss": 3 - trial}))
     status = tenant.wait_phase("rest", "Succeeded")
     assert status["sweep"]["counts"]["failed"] == 0
@@ -152,11 +152,11 @@ def test_killing_the_operator_amid_a_sweep_changes_no_assignment(site: Site, tea
         spec = {"gpu": 0.5, "parallelism": 6, "completions": 40, "sweep": RANDOM}
         tenant.submit("killed", template=says({"loss": 1}), **spec)
         for least in (4, 12, 20, 28):
-            until(lambda n=least: len(seen) >= n, "trials go on", 60)
+            until(lambda n=least: len(seen) >= n, "trials go on")
             site.replica.kill()
-            until(lambda: not running_trials(tenant, "killed"), "all end while nobody leads", 30)
+            until(lambda: not running_trials(tenant, "killed"), "all end while nobody leads")
             site.restart()
-        tenant.wait_phase("killed", "Succeeded", 60)
+        tenant.wait_phase("killed", "Succeeded")
         assert watch.peak.pods <= 6
     assert wrong == [] and seen.keys() == set(range(40))
     assert sweep_status(tenant, "killed")["counts"]["succeeded"] == 40
@@ -200,10 +200,10 @@ def test_an_adaptive_search_keeps_the_values_that_it_gave(site: Site, team: Team
     with PodWatch(site.running, tenant.name, check):
         spec: Json = {"gpu": 0.5, "parallelism": 3, "completions": 18, "sweep": tpe}
         tenant.submit("learns", template=pods, **spec)
-        until(lambda: len(seen) >= 7, "trials go on", 60)
+        until(lambda: len(seen) >= 7, "trials go on")
         site.replica.kill()
         site.restart()
-        status = tenant.wait_phase("learns", "Succeeded", 90)
+        status = tenant.wait_phase("learns", "Succeeded")
     assert wrong == [] and seen.keys() == set(range(18))
     stored = until(lambda: len(r := rows(tenant, "learns")) == 18 and r, "all rows are stored")
     for trial, values in seen.items():

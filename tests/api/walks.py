@@ -5,19 +5,17 @@ its words. What was passed on the way is kept, so that a test can say which edge
 """
 
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from tests.api.tenant import Json, Tenant, runs, template, until
+from tests.api.tenant import GROUP, Json, Tenant, runs, template, until
 
 from gpu_scheduler.api import states
 from gpu_scheduler.api.states import Group
 
 HOLD = "kwok.x-k8s.io/hold"
 _ENDS = {"Succeeded": Group.SUCCEEDED, "Failed": Group.FAILED}
-_EVERY_SECONDS = 0.03
 
 
 def held(seconds: int | None = None, **pod: object) -> Json:
@@ -45,7 +43,7 @@ class Walk:
     walked: list[Group] = field(default_factory=list)
     _at: int = 0
 
-    def to(self, reason: str, *parts: str, phase: str = "Pending", seconds: float = 40) -> str:
+    def to(self, reason: str, *parts: str, phase: str = "Pending") -> str:
         """Until the job says this for the first time since the last step; its message."""
 
         def found() -> Json | None:
@@ -62,7 +60,7 @@ class Walk:
             words = [(s["phase"], s["reason"], s["message"]) for s in self.seen[self._at :]]
             return f"{self.name} says {phase} {reason} {parts}; it said {words}"
 
-        status = until(found, way, seconds)
+        status = until(found, way)
         self.walked.append(group_of(status))
         return str(status["message"])
 
@@ -129,19 +127,25 @@ class Walk:
         for before, after in zip(counts, counts[1:], strict=False):
             assert before[0] <= after[0] and before[1] <= after[1], counts
 
-    def follow(self, stop: threading.Event) -> None:
+    def follow(self, since: str, stop: threading.Event) -> None:
+        """Write down what is said after a version of the list of GPUJobs."""
+        path = f"{GROUP}/namespaces/{self.tenant.name}/gpujobs"
+        this = f"fieldSelector=metadata.name%3D{self.name}&timeoutSeconds=1"
         while not stop.is_set():
-            status = self.tenant.status(self.name)
-            if status.get("phase") and (not self.seen or self.seen[-1] != status):
-                self.seen.append(status)
-            time.sleep(_EVERY_SECONDS)
+            for event in self.tenant.admin.watch(path, f"{this}&resourceVersion={since}"):
+                assert event["type"] != "ERROR", event
+                job = event["object"]
+                since, status = job["metadata"]["resourceVersion"], job.get("status", {})
+                if status.get("phase") and (not self.seen or self.seen[-1] != status):
+                    self.seen.append(status)
 
 
 @contextmanager
 def walk(tenant: Tenant, name: str, **spec: object) -> Iterator[Walk]:
     """Submit a job and follow it; at the end all that it said is checked."""
     made, stop = Walk(tenant, name), threading.Event()
-    follower = threading.Thread(target=made.follow, args=(stop,))
+    before = tenant.admin.get(f"{GROUP}/namespaces/{tenant.name}/gpujobs").body["metadata"]
+    follower = threading.Thread(target=made.follow, args=(before["resourceVersion"], stop))
     follower.start()
     try:
         tenant.submit(name, **spec)

@@ -35,6 +35,7 @@ from cluster.api_client import Object
 
 # All else is as the operator has it by default.
 _SETTINGS = {"admin_port": "0", "report_port": "0", "status_seconds": "1.0"}
+_SETTINGS |= {"recheck_seconds": "30", "eviction_pause_seconds": "10"}  # as by default
 _ACTORS = ("load", "users", "hostile", "trouble", "faults")
 _LOGS = re.compile(rb": unexpected$|Traceback \(most recent call last\)", re.MULTILINE)
 

@@ -143,7 +143,11 @@ class Replicas:
         self._started += 1
         name = f"replica-{self._started}"
         return Replica(
-            self._site.running, name, dict(self._settings), kubeconfig=self._kubeconfig
+            self._site.running,
+            name,
+            dict(self._settings),
+            program=True,  # its memory is measured, and a fork has that of its server
+            kubeconfig=self._kubeconfig,
         ).start()
 
     def watch_over(self) -> None:

@@ -34,7 +34,7 @@ log = logging.getLogger(__name__)
 # The Job controller removes this finalizer once it has counted a pod's end.
 _TRACKING = "batch.kubernetes.io/job-tracking"
 _TRIES = 8
-_AGAIN = Backoff(0.5, 10.0)
+_FIRST_PAUSE_SECONDS, PAUSE_SECONDS = 0.5, 10.0  # between tries: at first, and at most
 _REST_SECONDS = 2.0  # after an eviction that failed, before anybody may decide on it again
 
 
@@ -98,8 +98,17 @@ def and_then(pod: PodRecord, made_again: str) -> str:
 class Evictor:
     """Sends evictions and marks."""
 
-    def __init__(self, state: ClusterState, client: Client, events: Events, losses: Losses) -> None:
+    def __init__(
+        self,
+        state: ClusterState,
+        client: Client,
+        events: Events,
+        losses: Losses,
+        *,
+        pause_seconds: float = PAUSE_SECONDS,
+    ) -> None:
         """``losses`` is told of each pod that has to leave its node."""
+        self._backoff = Backoff(min(_FIRST_PAUSE_SECONDS, pause_seconds), pause_seconds)
         self._state, self._client, self._events, self.losses = state, client, events, losses
         self._handled: set[PodUID] = set()  # a request about it is under way or was answered
         self._told: set[PodUID] = set()
@@ -204,7 +213,7 @@ class Evictor:
             except (errors.ServerError, errors.Unavailable):
                 if attempt == _TRIES - 1:
                     raise
-            await asyncio.sleep(_AGAIN.delay_seconds(attempt))
+            await asyncio.sleep(self._backoff.delay_seconds(attempt))
         raise AssertionError("the last try raises or returns")
 
     async def _send(self, write: Write, needed: Callable[[], bool] = _always) -> bytes | None:
@@ -226,7 +235,7 @@ class Evictor:
             except errors.TooManyRequests:
                 if attempt >= _TRIES:
                     raise
-                await asyncio.sleep(_AGAIN.delay_seconds(attempt))
+                await asyncio.sleep(self._backoff.delay_seconds(attempt))
                 attempt += 1
                 if not needed():
                     raise _Withdrawn from None

@@ -30,7 +30,7 @@ _AT_ONCE = 3  # times that something is put back without delay
 _AGAIN = Backoff(1.0, 60.0)
 _QUIET_SECONDS = 120.0  # without a change by somebody else, and the struggle is over
 _REMEMBERED = 10_000  # Jobs, before those that are gone are forgotten
-_RECHECK_SECONDS = 30.0  # a refused change may be accepted once its namespace changed
+RECHECK_SECONDS = 30.0  # a refused change may be accepted once its namespace changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,12 @@ class JobWrites:
         client: Client,
         again: Callable[[JobKey, float], None],
         *,
+        recheck_seconds: float = RECHECK_SECONDS,
         clock: Callable[[], float],
     ) -> None:
         """``again``: look at a GPUJob after so many seconds."""
         self._state, self._client = state, client
+        self._recheck_seconds = recheck_seconds
         self._again, self._clock = again, clock
         self._written: dict[str, dict[str, _Written]] = {}  # by uid of the Job, and by field
         self._stays: dict[str, str] = {}  # by uid of the Job: why it stays as it is
@@ -88,7 +90,7 @@ class JobWrites:
         if why:
             self._stays = {u: w for u, w in self._stays.items() if u in self._state.jobs}
             self._stays[job.uid] = why
-            self._again(job.owner, _RECHECK_SECONDS)
+            self._again(job.owner, self._recheck_seconds)
         return not why
 
     async def stop(self, jobs: Iterable[JobRecord], why: str) -> None:

@@ -116,7 +116,13 @@ class Operator:
             clock=clock,
         )
         self.losses = Losses(self.state)
-        self.evictor = Evictor(self.state, client, self.events, self.losses)
+        self.evictor = Evictor(
+            self.state,
+            client,
+            self.events,
+            self.losses,
+            pause_seconds=settings.eviction_pause_seconds,
+        )
         self.plan = LastPlan(self.state, Aside(self.state, warn(self.events), clock=clock))
         self.gangs = GangGuard(
             self.state,
@@ -204,8 +210,14 @@ class Operator:
             clock=clock,
         )
         accepting = Accepting(self.state, acceptance, clock=clock)
-        writes = JobWrites(self.state, client, self.queue.add_after, clock=clock)
-        refusals = Refusals(clock, self.queue.add_after)
+        writes = JobWrites(
+            self.state,
+            client,
+            self.queue.add_after,
+            recheck_seconds=settings.recheck_seconds,
+            clock=clock,
+        )
+        refusals = Refusals(clock, self.queue.add_after, first_seconds=settings.recheck_seconds)
         self.reconciler = Reconciler(
             self.state,
             self.queue,

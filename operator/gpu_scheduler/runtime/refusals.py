@@ -17,7 +17,6 @@ from gpu_scheduler.kube.backoff import Backoff
 FIRST_SECONDS = 30.0
 MOST_SECONDS = 600.0
 SPACING_SECONDS = 0.1  # between two jobs of a namespace
-_BACKOFF = Backoff(FIRST_SECONDS, MOST_SECONDS)
 
 
 @dataclass(slots=True)
@@ -31,9 +30,17 @@ class _Refusal:
 class Refusals:
     """Remembers refused jobs by namespace."""
 
-    def __init__(self, clock: Callable[[], float], again: Callable[[JobKey, float], None]) -> None:
+    def __init__(
+        self,
+        clock: Callable[[], float],
+        again: Callable[[JobKey, float], None],
+        *,
+        first_seconds: float = FIRST_SECONDS,
+    ) -> None:
         """``again``: ask for a key after so many seconds."""
         self._clock, self._again = clock, again
+        self._first_seconds = first_seconds
+        self._backoff = Backoff(first_seconds, MOST_SECONDS)
         self._of: dict[str, dict[JobKey, _Refusal]] = {}
         self._line: dict[str, float] = {}  # namespace -> when its next job may be tried
 
@@ -62,13 +69,13 @@ class Refusals:
         now, of = self._clock(), self._of.setdefault(_namespace(key), {})
         known = of.pop(key, None)
         times = known.times + 1 if known is not None and known.about == about else 0
-        delay = _BACKOFF.delay_seconds(times)
+        delay = self._backoff.delay_seconds(times)
         of[key] = _Refusal(about, times, now + delay)  # at the end of those whose turn it is
         self._again(key, delay)
         first = next(iter(of))
-        if of[first].due > now + FIRST_SECONDS:
-            of[first].due = now + FIRST_SECONDS
-            self._again(first, FIRST_SECONDS)
+        if of[first].due > now + self._first_seconds:
+            of[first].due = now + self._first_seconds
+            self._again(first, self._first_seconds)
 
     def accepted(self, key: JobKey) -> None:
         """What stood in the way of a job may be out of others' way."""

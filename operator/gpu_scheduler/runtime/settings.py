@@ -98,6 +98,15 @@ class Settings(BaseModel):
         0.05, ge=0, description="Pods that appear within this time of others are planned together."
     )
     status_seconds: float = Field(1.0, ge=0.05, description="Least time between status writes.")
+    recheck_seconds: float = Field(
+        30.0,
+        gt=0,
+        le=600,
+        description="What was refused is tried again after this, if nobody says that it changed.",
+    )
+    eviction_pause_seconds: float = Field(
+        10.0, gt=0, le=60, description="Most between two tries of an eviction that is refused."
+    )
     results_seconds: float = Field(
         5.0, ge=0.05, description="Least time between writes of the results of 1,000 trials."
     )

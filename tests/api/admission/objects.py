@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tests.api.caller import Answer, Caller
+from tests.api.tenant import GIVE_UP_SECONDS
 
 RELEASE = "gpu-scheduler"  # also its namespace, and the name of the operator's account
 OPERATOR = f"system:serviceaccount:{RELEASE}:{RELEASE}"
@@ -125,7 +126,7 @@ def from_annotation(key: str) -> dict[str, Any]:
     return {"name": VISIBLE, "valueFrom": {"fieldRef": {"fieldPath": path}}}
 
 
-def wait_until(done: Callable[[], bool], seconds: float = 60.0) -> None:
+def wait_until(done: Callable[[], bool], seconds: float = GIVE_UP_SECONDS) -> None:
     deadline = time.monotonic() + seconds
     while not done():
         assert time.monotonic() < deadline, "did not come true in time"

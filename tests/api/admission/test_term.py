@@ -201,7 +201,7 @@ def test_the_policy_knows_the_term_at_once_when_the_api_server_comes_back(
         cluster.stop_process("kube-apiserver", kill=True)
         cluster.start_process("kube-apiserver")
         cluster.wait_ready()
-        wait_until(lambda: tries(operator, term).status == 404, seconds=10)
+        wait_until(lambda: tries(operator, term).status == 404, seconds=25)
 
 
 @WRITES
