@@ -194,7 +194,7 @@ DEFECTS = (
         slip="",
         harm="After each change of a node a project seems to hold more of a model than it does, and"
         " gets no more of it.",
-        first=("tests/unit/state/test_ledger.py", "tests/unit/state/test_cluster_state.py"),
+        first=("tests/unit/state/test_unlisted.py", "tests/unit/state/test_ledger.py"),
     ),
     Defect(
         name="one-pod-too-many",
@@ -204,7 +204,7 @@ DEFECTS = (
         harm="A pod takes a place on a node that has as many pods as it may: the kubelet refuses"
         " it.",
         first=(
-            "tests/unit/state/test_ledger.py",
+            "tests/unit/state/test_full_nodes.py",
             "tests/unit/state/test_decisions.py",
             "tests/unit/state/test_awaited.py",
         ),
@@ -285,6 +285,6 @@ DEFECTS = (
         slip="if (((at - wanted) & (table.room - 1)) > ((at - hole) & (table.room - 1)))",
         harm="Some allocations are not given back when they are freed, the more the longer a"
         " program runs, until it is refused inside its cap.",
-        first=("tests/native/test_gpucap_processes.py", "tests/native/test_gpucap_small.py"),
+        first=("tests/native/test_gpucap_small.py", "tests/native/test_gpucap_processes.py"),
     ),
 )
