@@ -130,8 +130,10 @@ DEFECTS = (
         file=f"{_OURS}/core/rounds.py",
         text="                    passed.clear()",
         slip="                    pass",
-        harm="A short job waits beside kept room that it may use, once one like it found none.",
+        harm="A short job waits one plan longer than it has to, beside kept room that it may use,"
+        " for being like one that had its turn before there was somebody to be near.",
         first=(
+            f"{_CORE}/test_rounds_in_kept_room.py",
             f"{_CORE}/test_rounds.py",
             f"{_CORE}/test_reservation.py",
             f"{_CORE}/test_kept_reservations.py",
