@@ -77,6 +77,7 @@ DEFECTS = (
         harm="The first member of a gang takes a dear GPU, so that its quota has no room for the"
         " last one: the gang waits beside free GPUs that it could have.",
         first=(
+            f"{_CORE}/test_gang_cost.py",
             f"{_CORE}/test_placement.py",
             f"{_CORE}/test_accelerators.py",
             f"{_CORE}/test_budget_of_gangs.py",
@@ -105,6 +106,7 @@ DEFECTS = (
         harm="While nodes are cordoned fair shares count GPUs that nobody can have, and who borrows"
         " too much is not asked to give back.",
         first=(
+            f"{_CORE}/test_closed_nodes.py",
             f"{_CORE}/test_preemption.py",
             f"{_CORE}/test_dues.py",
             f"{_CORE}/test_fairshare.py",
@@ -266,7 +268,7 @@ DEFECTS = (
         "    charge_return(device, have - charge_whole(*sum, PAGE));\n",
         harm="Threads that free small allocations together leave pages charged, or give back pages"
         " that are in use.",
-        first=("tests/native/test_gpucap_small.py", "tests/native/test_gpucap_processes.py"),
+        first=("tests/native/test_gpucap_races.py", "tests/native/test_gpucap_small.py"),
     ),
     Defect(
         name="a-mebibyte-is-small",
@@ -287,6 +289,6 @@ DEFECTS = (
         slip="if (((at - wanted) & (table.room - 1)) > ((at - hole) & (table.room - 1)))",
         harm="Some allocations are not given back when they are freed, the more the longer a"
         " program runs, until it is refused inside its cap.",
-        first=("tests/native/test_gpucap_small.py", "tests/native/test_gpucap_processes.py"),
+        first=("tests/native/test_gpucap_races.py", "tests/native/test_gpucap_small.py"),
     ),
 )
