@@ -1,11 +1,21 @@
-"""For all unit tests: hypothesis asserts no time, which depends on what else the machine does.
+"""For all unit tests: hypothesis asserts no time, and generates the same examples in every run.
 
-Without a deadline its health check, too, gives slow generation of examples 30 s instead of one.
+What depends on luck would refuse a change that has nothing to do with it. Others are generated with
+``EXPLORE_SEED`` in the environment (``make explore``). Without a deadline the health check of
+hypothesis, too, gives slow generation of examples 30 s instead of one.
 """
 
-from hypothesis import settings
+from hypothesis import core, settings
+from tests.unit.parts import EXPLORE_SEED
 
 settings.register_profile(
-    "untimed", settings.get_profile(settings.get_current_profile_name()), deadline=None
+    "unit",
+    settings.get_profile(settings.get_current_profile_name()),
+    deadline=None,
+    database=None,
+    derandomize=EXPLORE_SEED is None,
+    print_blob=True,
 )
-settings.load_profile("untimed")
+settings.load_profile("unit")
+if EXPLORE_SEED is not None:
+    core.global_force_seed = EXPLORE_SEED  # what --hypothesis-seed sets

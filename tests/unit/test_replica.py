@@ -22,7 +22,7 @@ def terminate() -> None:
 
 
 async def finished(replica: asyncio.Task[int]) -> int:
-    return await asyncio.wait_for(replica, 20)
+    return await asyncio.wait_for(replica, 60)
 
 
 async def test_a_stand_by_that_is_told_to_stop_ends_well_and_touches_nothing() -> None:

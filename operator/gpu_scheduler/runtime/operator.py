@@ -7,6 +7,7 @@ server. Nothing here is kept anywhere else.
 """
 
 import asyncio
+import gc
 import logging
 import time
 from collections.abc import Callable
@@ -290,6 +291,13 @@ class Operator:
 
     async def run(self) -> NoReturn:
         """Run until something fails or the lease is lost (NotLeader)."""
+        try:
+            await self._run()
+        finally:
+            gc.unfreeze()  # what ``first_look`` has frozen: else its garbage stays for ever
+        raise AssertionError("the operator does not end by itself")
+
+    async def _run(self) -> None:
         await self.term.begin()
         await self.first_look.ours()
         async with asyncio.TaskGroup() as group:
@@ -327,7 +335,6 @@ class Operator:
             group.create_task(self.events.run())
             group.create_task(self.scheduled_events.run())
             group.create_task(self.first_look.run())
-        raise AssertionError("the operator does not end by itself")
 
     async def _plan(self) -> NoReturn:
         """Plan for ever, once the jobs that wait have been let into the queue in one piece.

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.api.cli.program import gpu, refused, write_kubeconfig
+from tests.api.cli.program import gpu, gpu_here, refused, write_kubeconfig
 from tests.api.conftest import administrator
 from tests.api.replica import operating
 from tests.api.tenant import Tenant, until
@@ -84,7 +84,7 @@ def test_a_gpu_has_its_holders(scheduled: Running, busy: Tenant) -> None:
     assert "A100  █████▓▓▓░░ 0.80  " in line
     assert line.index("frac05 0.50") < line.index("frac03 0.30")
     assert "0.80 of 8 GPUs allocated (10 %), 7 entirely free" in done.stdout
-    found = json.loads(gpu(scheduled.kubeconfig, "top", "jobs", "-o", "json").stdout)
+    found = json.loads(gpu_here(scheduled.kubeconfig, "top", "jobs", "-o", "json").stdout)
     held = {job["name"]: job["milliGPU"] for job in found["jobs"] if job["namespace"] == busy.name}
     assert held == {"frac05": 500, "frac03": 300}
 
@@ -97,10 +97,10 @@ def test_an_output_without_blocks_gets_letters(scheduled: Running, busy: Tenant)
 
 def test_a_project_and_what_it_holds(scheduled: Running, busy: Tenant) -> None:
     until(lambda: busy.project_status()["allocatedGPU"] == "0.8", "its status says so")
-    done = gpu(scheduled.kubeconfig, "projects")
+    done = gpu_here(scheduled.kubeconfig, "projects")
     (row,) = [each for each in done.stdout.splitlines() if each.startswith(busy.name)]
     assert row.split()[:4] == [busy.name, "1", "0.8", "0"]
-    done = gpu(scheduled.kubeconfig, "project", "describe", busy.name)
+    done = gpu_here(scheduled.kubeconfig, "project", "describe", busy.name)
     assert done.returncode == 0, done.stderr
     assert f"{busy.name}/frac05" in done.stdout
     (row,) = [each for each in done.stdout.splitlines() if f"{busy.name}/later" in each]
@@ -110,27 +110,27 @@ def test_a_project_and_what_it_holds(scheduled: Running, busy: Tenant) -> None:
 def test_a_project_can_be_made_and_a_bad_one_not(scheduled: Running, tenant: Tenant) -> None:
     name = f"{tenant.name}-more"
     options = ["--quota", "0.5", "--limit", "2", "--namespace", name]
-    done = gpu(scheduled.kubeconfig, "project", "create", name, *options)
+    done = gpu_here(scheduled.kubeconfig, "project", "create", name, *options)
     assert done.returncode == 0, done.stderr
     path = f"/apis/gpu-scheduler.io/v1alpha1/gpuprojects/{name}"
     try:
         spec = tenant.admin.get(path).body["spec"]
         assert (spec["quota"], spec["limit"], spec["namespaces"]) == (0.5, 2, [name])
-        said = refused(gpu(scheduled.kubeconfig, "project", "create", name, *options))
+        said = refused(gpu_here(scheduled.kubeconfig, "project", "create", name, *options))
         assert "already exists" in said
     finally:
         assert tenant.admin.send("DELETE", path).ok
-    dry = gpu(scheduled.kubeconfig, "project", "create", name, *options, "--dry-run", "server")
+    dry = gpu_here(scheduled.kubeconfig, "project", "create", name, *options, "--dry-run", "server")
     assert dry.returncode == 0, dry.stderr
     assert tenant.admin.get(path).status == 404
     bad = ["No_Name", "--quota", "1", "-n", "a"]
-    said = refused(gpu(scheduled.kubeconfig, "project", "create", *bad))
+    said = refused(gpu_here(scheduled.kubeconfig, "project", "create", *bad))
     assert "No_Name" in said
 
 
 def test_what_a_job_took(scheduled: Running, busy: Tenant) -> None:
     def report() -> dict[str, Any]:
-        done = gpu(scheduled.kubeconfig, "report", "frac05", "-n", busy.name, "-o", "json")
+        done = gpu_here(scheduled.kubeconfig, "report", "frac05", "-n", busy.name, "-o", "json")
         assert done.returncode == 0, done.stderr
         return dict(json.loads(done.stdout))
 
@@ -138,14 +138,14 @@ def test_what_a_job_took(scheduled: Running, busy: Tenant) -> None:
     assert 0 <= found["queuedSeconds"] < 60
     assert not found["waits"]
     waits = json.loads(
-        gpu(scheduled.kubeconfig, "report", "later", "-n", busy.name, "-o", "json").stdout
+        gpu_here(scheduled.kubeconfig, "report", "later", "-n", busy.name, "-o", "json").stdout
     )
     assert (waits["waits"], waits["gpuHoursHeld"]) == (True, None)
     assert waits["state"] == "Pending, WaitingForQuota"
 
 
 def test_the_installation_is_looked_at(scheduled: Running, tenant: Tenant) -> None:
-    done = gpu(scheduled.kubeconfig, "check", "-o", "json")
+    done = gpu_here(scheduled.kubeconfig, "check", "-o", "json")
     found = {each["name"]: each for each in json.loads(done.stdout)["checks"]}
     assert found["CRDs"]["state"] == "OK", found["CRDs"]
     assert found["leader"]["state"] == "OK", found["leader"]
@@ -156,14 +156,14 @@ def test_the_installation_is_looked_at(scheduled: Running, tenant: Tenant) -> No
 
 
 def test_who_may_look_at_one_namespace(scheduled: Running, busy: Tenant, somebody: Path) -> None:
-    said = refused(gpu(somebody, "top", "gpus", "-n", busy.name))
+    said = refused(gpu_here(somebody, "top", "gpus", "-n", busy.name))
     assert "you may read neither gpunodes.gpu-scheduler.io nor nodes" in said
-    assert "gpuprojects" in refused(gpu(somebody, "projects"))
-    done = gpu(somebody, "check", "-o", "json")
+    assert "gpuprojects" in refused(gpu_here(somebody, "projects"))
+    done = gpu_here(somebody, "check", "-o", "json")
     checks = json.loads(done.stdout)["checks"]
     assert {each["state"] for each in checks} <= {"UNKNOWN", "WARN"}, checks
     assert done.returncode == 0
-    report = gpu(somebody, "report", "frac05", "-n", busy.name)
+    report = gpu_here(somebody, "report", "frac05", "-n", busy.name)
     assert report.returncode == 0, report.stderr
 
 
@@ -182,7 +182,7 @@ def test_who_may_see_the_inventory_sees_own_shares(
     assert admin.create(f"{rbac}/clusterroles", role).ok
     assert admin.create(f"{rbac}/clusterrolebindings", binding).ok
     try:
-        done = gpu(somebody, "top", "gpus", "-n", busy.name)
+        done = gpu_here(somebody, "top", "gpus", "-n", busy.name)
         assert done.returncode == 0, done.stderr
         assert "frac05 0.50  frac03 0.30" in done.stdout
         assert f"shares of other namespaces than {busy.name} (not yours)" in done.stdout

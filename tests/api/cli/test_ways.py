@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.api.cli.connect_proxy import ConnectProxy
-from tests.api.cli.program import gpu, refused, write_kubeconfig
+from tests.api.cli.program import Done, gpu, gpu_here, refused, write_kubeconfig
 from tests.api.conftest import CRDS, administrator
 from tests.api.tenant import Tenant
 
@@ -50,9 +50,9 @@ def test_a_client_certificate_lets_in(
         f"{name}-data": base64.b64encode(Path(path).read_bytes()).decode()
         for name, path in files.items()
     }
-    for user in (files, data):
+    for ask, user in ((gpu, files), (gpu_here, data)):
         path = write_kubeconfig(tmp_path / "config", user, **here)
-        done = gpu(path, "list", "-n", tenant.name, "-o", "name")
+        done = ask(path, "list", "-n", tenant.name, "-o", "name")
         assert (done.returncode, done.stdout) == (0, "gpujob.gpu-scheduler.io/job\n"), done
 
 
@@ -65,7 +65,7 @@ def test_a_program_logs_in_and_one_that_fails_is_told_without_its_words(
     assert gpu(path, "list").returncode == 0
     section = {**program(tmp_path, SECRET, 3), "installHint": "get it from your cloud"}
     path = write_kubeconfig(tmp_path / "config", {"exec": section}, **here)
-    said = refused(gpu(path, "list"))
+    said = refused(gpu_here(path, "list"))
     assert "exec gave no credentials; get it from your cloud" in said and SECRET not in said
 
 
@@ -93,7 +93,7 @@ def test_a_proxy_is_gone_through(
         done = gpu(path, "list")
         assert done.returncode == 0, done
     assert proxy.tunnels == [control_plane.server.removeprefix("https://")]
-    said = refused(gpu(path, "list"))
+    said = refused(gpu_here(path, "list"))
     assert "does not answer" in said and "Connection refused" in said
 
 
@@ -114,17 +114,17 @@ def test_a_context_is_chosen_by_name(
     said = refused(gpu(both, "list"))
     assert "does not accept the credentials of the kubeconfig; log in again" in said
     assert SECRET not in said
-    assert gpu(both, "list", "--context", "other").returncode == 0
-    assert gpu(bad, "list", "--context", "other", "--kubeconfig", both).returncode == 0
-    assert "there are: c, other" in refused(gpu(both, "list", "--context", "third"))
+    assert gpu_here(both, "list", "--context", "other").returncode == 0
+    assert gpu_here(bad, "list", "--context", "other", "--kubeconfig", both).returncode == 0
+    assert "there are: c, other" in refused(gpu_here(both, "list", "--context", "third"))
 
 
 def test_no_cluster_and_no_kubeconfig_are_told(tmp_path: Path) -> None:
     path = write_kubeconfig(tmp_path / "config", {"token": "t"}, server="https://127.0.0.1:1")
     assert "https://127.0.0.1:1 does not answer (Connection refused)" in refused(gpu(path, "list"))
     path = write_kubeconfig(tmp_path / "config", {"token": "t"}, server="https://none.invalid")
-    assert "https://none.invalid does not answer" in refused(gpu(path, "list"))
-    assert "no such file" in refused(gpu(tmp_path / "nothing", "list"))
+    assert "https://none.invalid does not answer" in refused(gpu_here(path, "list"))
+    assert "no such file" in refused(gpu_here(tmp_path / "nothing", "list"))
     done = gpu("", "list", HOME=str(tmp_path), KUBERNETES_SERVICE_HOST="")
     assert "KUBECONFIG is not set" in refused(done)
 
@@ -147,6 +147,13 @@ READING = (
     ("delete", "job"),
     ("submit", "job", "-i", "image", "-g", "0.5"),
 )
+# The first stands for what the program makes of a refusal; the second would become kubectl.
+AS_A_PROGRAM = (("list",), ("logs", "job"))
+
+
+def read(kubeconfig: Path, arguments: tuple[str, ...], *more: str) -> Done:
+    ask = gpu if arguments in AS_A_PROGRAM else gpu_here
+    return ask(kubeconfig, *arguments, *more)
 
 
 @pytest.mark.parametrize("arguments", READING, ids=" ".join)
@@ -156,7 +163,7 @@ def test_nobody_is_shown_a_traceback_where_nothing_may_be_done(
     """A user who has no rights at all."""
     token = control_plane.kubectl("create", "token", "default", "-n", "default").stdout.strip()
     path = write_kubeconfig(tmp_path / "config", {"token": token}, **here)
-    said = refused(gpu(path, *arguments))
+    said = refused(read(path, arguments))
     if arguments[0] == "top":
         assert "you may read neither gpunodes.gpu-scheduler.io nor nodes" in said
     else:
@@ -178,7 +185,7 @@ def bare() -> Iterator[Running]:
 )
 def test_a_cluster_without_our_kinds_is_told(bare: Running, arguments: tuple[str, ...]) -> None:
     assert "its CRDs are not installed there; helm install" in refused(
-        gpu(bare.kubeconfig, *arguments)
+        read(bare.kubeconfig, arguments)
     )
 
 
@@ -219,7 +226,7 @@ def test_an_operator_of_another_version_is_shown_as_it_is(bare: Running, version
         answer = admin.patch(f"{path}/status", {"status": status})
         assert answer.ok or admin.patch(path, {"status": status}).ok, answer
     shown = {
-        each: gpu(bare.kubeconfig, *each, "-n", tenant.name)
+        each: read(bare.kubeconfig, each, "-n", tenant.name)
         for each in READING
         if each[0] in ("list", "why", "describe", "top", "projects", "report", "suspend")
     }

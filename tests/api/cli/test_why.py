@@ -5,14 +5,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.api.cli.program import gpu, write_kubeconfig
+from tests.api.cli.program import gpu, gpu_here, write_kubeconfig
 from tests.api.tenant import Tenant, until
 
 from cluster import Running
 
 
 def ask(running: Running, tenant: Tenant, *words: str) -> dict[str, Any]:
-    done = gpu(running.kubeconfig, *words, "-n", tenant.name, "-o", "json")
+    done = gpu_here(running.kubeconfig, *words, "-n", tenant.name, "-o", "json")
     assert done.returncode == 0, done
     return dict(json.loads(done.stdout))
 
@@ -68,7 +68,7 @@ def test_who_may_read_the_namespace_alone_gets_the_verdict(
     token = scheduled.kubectl("create", "token", "reader", "-n", tenant.name).stdout.strip()
     server = {"server": scheduled.server, "certificate-authority": str(scheduled.ca_file)}
     path = write_kubeconfig(tmp_path / "config", {"token": token}, **server)
-    done = gpu(path, "why", "big", "-n", tenant.name)
+    done = gpu_here(path, "why", "big", "-n", tenant.name)
     assert done.returncode == 0, done
     first, second, *_, last = done.stdout.splitlines()
     assert first == f"GPUJob {tenant.name}/big is Pending: Unsatisfiable"

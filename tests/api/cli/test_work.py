@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.api.cli.program import ROOT, Done, gpu, refused
+from tests.api.cli.program import ROOT, Done, gpu, gpu_here, refused
 from tests.api.replica import CALM_LEASE, operating
 from tests.api.tenant import Tenant, runs, template, until
 
@@ -31,8 +31,7 @@ def call(scheduled: Running, tenant: Tenant) -> Any:
     """``kubectl gpu`` in the tenant's namespace."""
 
     def run(command: str, *arguments: str) -> Done:
-        path = f"{scheduled.binary('kubectl').parent}:{os.environ['PATH']}"
-        return gpu(scheduled.kubeconfig, command, "-n", tenant.name, *arguments, PATH=path)
+        return gpu_here(scheduled.kubeconfig, command, "-n", tenant.name, *arguments)
 
     return run
 
@@ -47,12 +46,15 @@ def columns(text: str) -> dict[str, list[str]]:
     return {line.split()[0]: line.split() for line in text.splitlines()}
 
 
-def test_what_is_submitted_is_what_was_printed_and_runs(call: Any, tenant: Tenant) -> None:
+def test_what_is_submitted_is_what_was_printed_and_runs(
+    call: Any, scheduled: Running, tenant: Tenant
+) -> None:
     said = ("one", "-i", IMAGE, "-g", "0.5", "-e", "A=b", "--", "--epochs", "3", "-g", "9")
     printed = yaml.safe_load(fine(call("submit", "--dry-run=client", "-o", "yaml", *said)))
     assert fine(call("submit", "--dry-run=server", *said)).endswith("(server dry run)\n")
     assert tenant.job("one")["kind"] == "Status", "nothing was made"
-    assert fine(call("submit", *said)) == "gpujob.gpu-scheduler.io/one created\n"
+    done = gpu(scheduled.kubeconfig, "submit", "-n", tenant.name, *said)
+    assert fine(done) == "gpujob.gpu-scheduler.io/one created\n"
     made = tenant.job("one")["spec"]
     assert printed["spec"].items() <= made.items()
     tenant.wait_placed("one")
@@ -102,11 +104,11 @@ def test_a_field_that_the_server_does_not_know_is_refused_and_not_dropped(
 
 def test_a_project_names_its_namespace(call: Any, tenant: Tenant, scheduled: Running) -> None:
     words = ("submit", "in-project", "-i", IMAGE, "-g", "0.5", "-p", tenant.name)
-    fine(gpu(scheduled.kubeconfig, *words))
+    fine(gpu_here(scheduled.kubeconfig, *words))
     assert tenant.job("in-project")["kind"] == "GPUJob"
     other = Tenant(tenant.admin).create()
     tenant.set_project(namespaces=[tenant.name, other.name])
-    done = gpu(scheduled.kubeconfig, *words)
+    done = gpu_here(scheduled.kubeconfig, *words)
     assert done.returncode == 2 and tenant.name in done.stderr and other.name in done.stderr
     assert "-n NAMESPACE" in done.stderr
     assert "none of project" in refused(call("submit", *words[1:-1], tenant.name, "-n", "default"))

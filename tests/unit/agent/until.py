@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 
-async def until(condition: Callable[[], bool], seconds: float = 10) -> None:
+async def until(condition: Callable[[], bool], seconds: float = 60) -> None:
     """Wait for at most ``seconds``."""
     deadline = asyncio.get_running_loop().time() + seconds
     while not condition():

@@ -7,6 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from aiohttp import web
+from tests.unit.agent.until import until
 from tests.unit.kube.fake_server import STALL, FakeServer, Obj, refuse
 from tests.unit.kube.reflector_stage import PODS, Stage, on_node, on_stage
 
@@ -37,8 +38,10 @@ async def stage() -> AsyncIterator[Stage]:
         yield made
 
 
-async def names(client: Client, **settings: Any) -> tuple[list[str], str]:
-    """What is there in the end, and the version of the list."""
+async def names(
+    client: Client, told: asyncio.Event | None = None, **settings: Any
+) -> tuple[list[str], str]:
+    """What is there in the end, and the version of the list; ``told``: set once some of it is."""
     known: dict[str, str] = {}
     version = ""
     async for part in parts(client, PODS, **settings):
@@ -47,6 +50,8 @@ async def names(client: Client, **settings: Any) -> tuple[list[str], str]:
         for obj in map(body, part.gone):
             known.pop(obj["metadata"]["uid"], None)
         version = part.version
+        if told is not None:
+            told.set()
     return sorted(known.values()), version
 
 
@@ -105,13 +110,11 @@ async def broken(response: web.StreamResponse) -> None:
 
 
 async def expired(response: web.StreamResponse) -> None:
-    await asyncio.sleep(0.02)  # so that the objects before it have been told
     status = {"kind": "Status", "code": 410, "reason": "Expired"}
     await response.write(orjson.dumps({"type": "ERROR", "object": status}) + b"\n")
 
 
 async def nonsense(response: web.StreamResponse) -> None:
-    await asyncio.sleep(0.02)
     await response.write(b"no JSON\n")
 
 
@@ -123,10 +126,16 @@ async def ends(response: web.StreamResponse) -> None:
 async def test_half_a_streamed_list_is_none_and_the_next_comes_in_pages(
     server: FakeServer, client: Client, trouble: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "_SILENCE_SECONDS", 0.1)
-    server.in_stream = trouble
+    monkeypatch.setattr(listing, "_SILENCE_SECONDS", 0.5 if trouble is silent else 60.0)
+    told = asyncio.Event()
+
+    async def then(response: web.StreamResponse) -> None:
+        await told.wait()  # what comes before
+        await trouble(response)
+
+    server.in_stream = then
     with pytest.raises(errors.ApiError):
-        await names(client)
+        await names(client, told)
     assert not server.lists_seen(), "pages would say nothing of what went in between"
     assert await names(client) == (["a", "b", "c"], "103")
     assert (len(server.streams_seen()), len(server.lists_seen())) == (1, 1)
@@ -205,8 +214,11 @@ async def test_a_later_streamed_list_is_told_when_it_is_complete(stage: Stage) -
     told_meanwhile: list[str] = []
 
     async def look(response: web.StreamResponse) -> None:
-        await response.write(event("DELETED", "c", "uid-3") + event("ADDED", "d", "uid-4"))
-        await asyncio.sleep(0.05)
+        unreadable = event("ADDED", "e", "uid-5").replace(b'"metadata"', b'"spec":7,"metadata"')
+        await response.write(
+            event("DELETED", "c", "uid-3") + event("ADDED", "d", "uid-4") + unreadable
+        )
+        await until(lambda: stage.reflector.counts["unreadable"] == 1)  # and what is before it
         told_meanwhile.extend(stage.handler.told)
 
     stage.server.in_stream = look

@@ -21,7 +21,7 @@ class Changes:
                 still.append((condition, future))
         self._waiting = still
 
-    async def until(self, condition: Callable[[], bool], *, seconds: float = 10.0) -> None:
+    async def until(self, condition: Callable[[], bool], *, seconds: float = 60.0) -> None:
         """Return when ``condition`` holds; fail the test if that takes ``seconds``."""
         if condition():
             return

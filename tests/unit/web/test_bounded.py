@@ -190,7 +190,7 @@ def test_after_anything_at_all_others_are_served(pieces: list[bytes]) -> None:
 async def test_who_says_nothing_is_closed_and_makes_room() -> None:
     async with listening(Limits(connections=CONNECTIONS, seconds=0.1)) as port:
         silent = [await port.connect() for _ in range(CONNECTIONS)]
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(60):
             for reader, _ in silent:
                 assert await reader.read() == b""
         assert await says_hello(port)
