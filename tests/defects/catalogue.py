@@ -64,8 +64,8 @@ DEFECTS = (
         harm="For a group that would take the very last of its quota nothing is kept or claimed:"
         " borrowers take its place again and again.",
         first=(
-            f"{_CORE}/test_budget.py",
             f"{_CORE}/test_placement.py",
+            f"{_CORE}/test_budget.py",
             f"{_CORE}/golden",
         ),
     ),
