@@ -99,9 +99,13 @@ def test_multiprocessing(box: Container, method: str) -> None:
     assert box.call(f"{__name__}:spawn_and_take", method, 3) == [5, 5]
 
 
-@pytest.mark.parametrize("kind", [(), ("vmm",)], ids=["pointers", "handles"])
-def test_threads(box: Container, kind: tuple[str, ...]) -> None:
-    done = box.run([box.programs / "threads", "8", "20000" if kind else "1000", *kind])
+@pytest.mark.parametrize(
+    ("turns", "kind"),
+    [(1000, ()), (20_000, ("vmm",)), (20_000, ("small",))],
+    ids=["pointers", "handles", "small"],
+)
+def test_threads(box: Container, turns: int, kind: tuple[str, ...]) -> None:
+    done = box.run([box.programs / "threads", "8", str(turns), *kind])
     assert done.returncode == 0, done.stderr
     got, free = map(int, done.stdout.split())
     assert got > 1000

@@ -51,6 +51,15 @@ def test_it_is_well_again_after_as_many_looks_below() -> None:
     assert looking.watchdog.violations == 1
 
 
+def test_a_look_above_starts_the_count_of_those_below_again() -> None:
+    looking = Looking()
+    for _ in range(3):
+        looking.look(30000)
+    shown = [100, 100, 30000, 100, 100, 100]
+    assert [looking.look(mib) is not None for mib in shown] == [True] * 5 + [False]
+    assert looking.watchdog.violations == 1
+
+
 def test_what_the_driver_does_not_know_changes_nothing() -> None:
     looking = Looking()
     shown = [30000, None, 30000, None, None, 30000]

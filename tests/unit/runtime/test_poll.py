@@ -47,4 +47,5 @@ def test_mistakes_are_counted_refusals_are_not_and_neither_ends_it(method: str) 
 @virtual
 async def test_it_ends_when_the_fence_has_closed() -> None:
     with pytest.raises(errors.NotLeader):
-        await poll_for_ever(Check(NOT_LEADER).now, seconds=1, loop="some", about="things")
+        async with asyncio.timeout(10):  # of virtual time: a loop that goes on fails at once
+            await poll_for_ever(Check(NOT_LEADER).now, seconds=1, loop="some", about="things")

@@ -1,0 +1,37 @@
+"""A node takes no more pods than it may have, also where a place on it was kept for one."""
+
+import pytest
+from tests.unit.state.builders import half, make_job, make_pod
+from tests.unit.state.test_unmade import KEY, accepted
+
+from gpu_scheduler.core.model.cluster import NodeInfo
+from gpu_scheduler.core.model.decision import Assignment
+from gpu_scheduler.core.model.request import PodUID
+from gpu_scheduler.state.ledger import Charge, Ledger
+
+MOST = 110  # pods of a node of ``builders``
+
+
+@pytest.mark.parametrize(("others", "fits"), [(MOST - 1, True), (MOST, False)])
+def test_a_pod_that_comes_has_its_place_only_where_the_node_may_have_one_more(
+    others: int, fits: bool
+) -> None:
+    state = accepted()
+    (job,) = state.waiting_jobs()
+    state.assume(Assignment(KEY, job.pods[0].uid, "a", half("0")))
+    state.job_changed(make_job())
+    for i in range(others):  # others placed them meanwhile
+        state.pod_changed(make_pod(f"other-{i}", path="other", job=None, node="a", cpu="1m"))
+    state.pod_changed(make_pod("job-0"))
+    (awaited,) = state.awaited.of(KEY)
+    place = state.take_place(awaited, PodUID("uid-job-0"))
+    assert (place is not None) == fits
+    assert state.snapshot().free_pods == [0]
+
+
+def test_the_last_pod_of_a_node_has_room_and_the_next_one_has_none() -> None:
+    ledger = Ledger()
+    ledger.set_node(NodeInfo("a", pods=2), ())
+    for i, has_room in enumerate((True, True, False)):
+        assert ledger.has_room("a", (0, 0, 0), ()) == has_room
+        ledger.charge_pod(PodUID(f"pod-{i}"), Charge("a", "team-a", 0, 0, 0))
