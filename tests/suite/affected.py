@@ -3,8 +3,8 @@
 ``python -m tests.suite.affected --since main tests/unit`` prints them.
 
 A file of tests is affected by what it imports, directly or by others, and by what its code names: a
-file or a folder of the repository whose name stands in a string. What differs is told by git: the
-commits since, and what is not committed.
+file of the repository, or the folder of the first level that it lies in, whose name stands in a
+string. What differs is told by git: the commits since, and what is not committed.
 """
 
 import argparse
@@ -34,7 +34,7 @@ def affected(tests: Iterable[Path], changed: Iterable[Path], root: Path = ROOT) 
     if any(str(path) in _EVERYTHING for path in changed):
         return sorted(tests)
     code = {path for path in changed if path.suffix == ".py"}
-    named = {part for path in changed if path.suffix != ".py" for part in path.parts}
+    named = {name for path in changed if path.suffix != ".py" for name in _names(path)}
     gone = {path.stem for path in code if not (root / path).exists()}
 
     def is_affected(test: Path) -> bool:
@@ -44,6 +44,11 @@ def affected(tests: Iterable[Path], changed: Iterable[Path], root: Path = ROOT) 
         return bool(files & code) or any(_strings(root / path) & (named | gone) for path in files)
 
     return sorted(test for test in tests if is_affected(test))
+
+
+def _names(path: Path) -> tuple[str, ...]:
+    """By which code finds a file that it does not import; in tests, by any of its folders."""
+    return path.parts[1:] if path.parts[0] == "tests" else (path.parts[0], path.name)
 
 
 @cache

@@ -34,6 +34,7 @@ def in_parts(
 
         for name in ("__name__", "__qualname__", "__module__", "__doc__"):
             setattr(play, name, getattr(test, name))
-        return pytest.mark.parametrize("part", range(parts))(play)
+        # The mark that plugins of hypothesis know its tests by: ``play`` itself is none.
+        return pytest.mark.hypothesis(pytest.mark.parametrize("part", range(parts))(play))
 
     return split
