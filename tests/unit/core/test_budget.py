@@ -2,10 +2,12 @@
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
+from tests.unit.parts import in_parts
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.fairshare import model_shares
@@ -265,7 +267,8 @@ def plays(draw: st.DrawFn) -> tuple[MixedPlay, list[Pod]]:
     return play(*teams).wait(*waves[0]), waves[1]
 
 
-@settings(max_examples=2000, deadline=None)
+@pytest.mark.long
+@in_parts(4, examples=2000)
 @given(plays())
 def test_quotas_of_models_over_whole_histories(drawn: tuple[MixedPlay, list[Pod]]):
     check_history(*drawn)
@@ -319,7 +322,7 @@ ASKS = st.lists(
 )
 
 
-@settings(max_examples=2000, deadline=None)
+@in_parts(2, examples=2000)
 @given(st.integers(0, 30_000), ASKS)
 def test_shares_of_a_model_sum_to_what_there_is_and_keep_what_is_promised(
     capacity: int, asks: list[tuple[int, int | None, int, int]]

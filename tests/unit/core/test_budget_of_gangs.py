@@ -4,7 +4,7 @@ from collections import Counter
 from itertools import product
 
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 from tests.unit.builders import A30, A100, ClusterBuilder, job, pod_kind, projects
 from tests.unit.core.gang_builders import gang, only_wait
@@ -19,6 +19,7 @@ from tests.unit.core.test_budget import (
     mixed,
     team,
 )
+from tests.unit.parts import in_parts
 
 from gpu_scheduler.core.model.decision import Plan, Reason
 from gpu_scheduler.core.model.request import PodKind
@@ -128,7 +129,8 @@ def starts(pod_kinds: list[PodKind], free: Counter[str], left: dict[str, int]) -
     )
 
 
-@settings(max_examples=2000, deadline=None)
+@pytest.mark.long
+@in_parts(2, examples=2000)
 @given(
     MEMBERS, st.dictionaries(st.sampled_from(["a100", "a30"]), QUOTAS), st.sets(st.integers(0, 3))
 )
@@ -183,7 +185,8 @@ def plays(draw: st.DrawFn) -> tuple[MixedPlay, list[Pod]]:
 
 
 # Without shrinking: an example is a whole history, and to make one smaller takes minutes.
-@settings(max_examples=2000, deadline=None, phases=[Phase.explicit, Phase.generate])
+@pytest.mark.long
+@in_parts(4, examples=2000, phases=(Phase.explicit, Phase.generate))
 @given(plays())
 def test_quotas_of_models_over_whole_histories_of_gangs(drawn: tuple[MixedPlay, list[Pod]]):
     check_history(*drawn)

@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.test_gang_play import members
+from tests.unit.parts import in_parts
 
 from gpu_scheduler.core.model.decision import EvictReason, ReservationKind
 from gpu_scheduler.core.model.request import PodKind, PodUID, ProjectName
@@ -180,7 +181,8 @@ def scenes(draw: st.DrawFn) -> Play:
     return play
 
 
-@settings(max_examples=2000, deadline=None, report_multiple_bugs=False)
+@pytest.mark.long
+@in_parts(4, examples=2000, report_multiple_bugs=False)
 @given(scenes())
 def test_after_a_move_both_fit_those_who_waited_and_those_who_moved(play: Play):
     play.reserve_after_seconds = 1e9

@@ -3,9 +3,10 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import project, projects
+from tests.unit.parts import in_parts
 
 from gpu_scheduler.core.fairshare import Ask, fair_shares, water_fill
 from gpu_scheduler.core.model.request import Project, ProjectName
@@ -82,7 +83,7 @@ TEAMS = st.lists(
 )
 
 
-@settings(max_examples=2000, deadline=None)
+@in_parts(2, examples=2000)
 @given(st.integers(0, 30_000), TEAMS)
 def test_shares_sum_to_what_there_is_or_to_what_is_asked_for(
     capacity: int, teams: list[tuple[int, int | None, int, int]]
@@ -99,7 +100,7 @@ def test_shares_sum_to_what_there_is_or_to_what_is_asked_for(
             assert found[name] >= guaranteed[name]
 
 
-@settings(max_examples=2000, deadline=None)
+@in_parts(2, examples=2000)
 @given(
     st.integers(0, 10_000), st.lists(st.tuples(st.integers(0, 9), st.integers(0, 5000)), max_size=6)
 )

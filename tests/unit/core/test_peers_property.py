@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.builders import ClusterBuilder, job, pod_kind, projects
@@ -143,6 +144,7 @@ def has_room(cluster: Cluster, n: int, milli: int) -> bool:
     return not milli or any(each >= milli for each in free)
 
 
+@pytest.mark.long
 @settings(max_examples=EXAMPLES)
 @given(scenes())
 def test_no_rule_is_broken_and_nobody_waits_where_a_node_would_do(scene: Scene) -> None:
@@ -162,6 +164,7 @@ def test_no_rule_is_broken_and_nobody_waits_where_a_node_would_do(scene: Scene) 
                 assert not allowed, f"{pod.name} waits although {node.name} would do"
 
 
+@pytest.mark.long
 @settings(max_examples=EXAMPLES)
 @given(scenes())
 def test_a_gang_breaks_no_rule_and_starts_as_a_whole(scene: Scene) -> None:
@@ -178,6 +181,7 @@ def replace_jobs(scene: Scene, jobs: list[WaitingJob]) -> Scene:
     return Scene(scene.cluster, scene.standing, jobs)
 
 
+@pytest.mark.long
 @settings(max_examples=EXAMPLES)
 @given(scenes())
 def test_a_session_remembers_nothing_wrong(scene: Scene) -> None:

@@ -4,6 +4,7 @@ import asyncio
 from collections import Counter
 from typing import Any
 
+import pytest
 from tests.unit.runtime.fake_client import FakeClient, Sent
 from tests.unit.runtime.job_writing import place_unmade, reconciler
 from tests.unit.runtime.status_case import FakePlanning, FakePreemption
@@ -120,6 +121,7 @@ async def test_a_refused_job_writes_its_status_once() -> None:
     assert all(each["DRYRUN"] <= 2 for each in later)
 
 
+@pytest.mark.long
 @virtual
 async def test_ten_thousand_refused_jobs_write_nothing_and_leave_the_workers_to_others() -> None:
     cluster, jobs = Cluster(), 10_000

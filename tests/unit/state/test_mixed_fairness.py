@@ -6,6 +6,7 @@ The plays are those of ``core/properties``; which of their pods have no GPUJob i
 import re
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.core.properties import test_promises
@@ -32,24 +33,28 @@ def without_jobs(case: Case, numbers: set[int]) -> Case:
     return play_of(play, asks), mixed(later, asks)
 
 
+@pytest.mark.long
 @EXAMPLES
 @given(plays(), by_themselves)
 def test_limits_quotas_and_shares_hold(case: Case, numbers: set[int]) -> None:
     check_each_plan(*without_jobs(case, numbers))
 
 
+@pytest.mark.long
 @EXAMPLES
 @given(plays(finite=True), by_themselves)
 def test_everybody_runs_in_the_end(case: Case, numbers: set[int]) -> None:
     check_everybody_runs(*without_jobs(case, numbers))
 
 
+@pytest.mark.long
 @EXAMPLES
 @given(test_promises.work([WHOLE]), by_themselves)
 def test_a_pod_inside_quota_starts_within_the_promise(case: Case, numbers: set[int]) -> None:
     check_the_guarantee(*without_jobs(case, numbers))
 
 
+@pytest.mark.long
 @settings(EXAMPLES, max_examples=150)
 @given(plays(), by_themselves, st.sampled_from([STRICT, Promises(3.0, 3.0, 5.0, 10.0)]))
 def test_the_same_work_is_treated_the_same_whoever_asks(

@@ -6,6 +6,7 @@ from tests.unit.core.golden import record
 LINES, FEATURES = record.read()
 
 
+@pytest.mark.long(reads=("tests/unit/core/golden/plans.txt",))
 @pytest.mark.parametrize("number", range(record.HISTORIES // record.CHUNK))
 def test_the_planner_decides_as_it_did(number: int) -> None:
     seeds = record.chunk(number)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
@@ -15,6 +15,7 @@ from tests.unit.core.properties.play_checks import (
     check_winners,
     taken,
 )
+from tests.unit.parts import in_parts
 
 from gpu_scheduler.core.model.decision import EvictReason, Plan
 from gpu_scheduler.core.model.promises import Promises
@@ -23,7 +24,6 @@ from gpu_scheduler.core.model.request import PodKind
 WHOLE, HALF, PAIR = pod_kind(1000), pod_kind(500), pod_kind(1000, count=2)
 MUCH_CPU = pod_kind(500, cpu_milli=70_000)
 POD_KINDS = (WHOLE, WHOLE, HALF, pod_kind(300), PAIR, pod_kind(250, count=2), MUCH_CPU)
-EXAMPLES = settings(max_examples=2000, deadline=None)
 
 
 @st.composite
@@ -112,7 +112,8 @@ def guaranteed_and_borrowing() -> tuple[Play, list[Pod]]:
     return Play((4,), projects(*teams), there, reserve_after_seconds=0.0), later
 
 
-@EXAMPLES
+@pytest.mark.long
+@in_parts(4, examples=2000)
 @given(plays())
 @example(preempting_and_reclaiming())
 @example(guaranteed_and_borrowing())
@@ -135,8 +136,9 @@ def check_each_plan(play: Play, later: list[Pod]) -> None:
             play.wait(*later)
 
 
-# The same plays each time: two of thirty runs with others met one of the two kinds below.
-@settings(EXAMPLES, derandomize=True)
+# With other seeds, two of thirty runs met one of the two kinds below.
+@pytest.mark.long
+@in_parts(4, examples=2000, first_seed=1)
 @given(plays())
 def test_no_plan_undoes_an_earlier_one_and_evictions_end_as_long_as_demand_stays(
     case: tuple[Play, list[Pod]],
@@ -168,7 +170,8 @@ def full_of_one_project(
     return Play((3,), projects(*(project(name, 0) for name in TEAMS)), there, grace=1), later
 
 
-@settings(EXAMPLES, derandomize=True)
+@pytest.mark.long
+@in_parts(8, examples=2000)
 @given(plays())
 @example(borrowed_beyond_its_share())
 def test_the_same_where_promises_have_seconds(case: tuple[Play, list[Pod]]):
@@ -216,7 +219,8 @@ def check_nothing_is_undone(play: Play, later: list[Pod], quiet_plans: int = 1) 
     assert quiet > play.grace + quiet_plans
 
 
-@EXAMPLES
+@pytest.mark.long
+@in_parts(4, examples=2000)
 @given(plays(finite=True))
 def test_every_pod_of_a_finite_workload_runs_in_the_end(case: tuple[Play, list[Pod]]):
     check_everybody_runs(*case)

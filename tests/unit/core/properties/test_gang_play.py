@@ -2,11 +2,13 @@
 
 from collections import Counter
 
-from hypothesis import Phase, given, settings
+import pytest
+from hypothesis import Phase, given
 from hypothesis import strategies as st
 from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.play_checks import TEAMS, check_limits, check_losers, check_winners
+from tests.unit.parts import in_parts
 
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.request import Topology
@@ -25,7 +27,7 @@ POD_KINDS = (
 )
 TOPOLOGIES = (None, None, Topology("zone"), Topology("zone", required=False))
 # Without shrinking: an example is a whole history, and to make one smaller takes minutes.
-EXAMPLES = settings(max_examples=2000, deadline=None, phases=[Phase.explicit, Phase.generate])
+PHASES = (Phase.explicit, Phase.generate)
 
 
 def members(name: str, *pod_kinds: object, **about: object) -> list[Pod]:
@@ -125,7 +127,8 @@ def check_apart(play: Play, result: Plan) -> None:
         assert len(found) == 1
 
 
-@EXAMPLES
+@pytest.mark.long
+@in_parts(4, examples=2000, phases=PHASES)
 @given(plays())
 def test_gangs_are_whole_apart_in_one_zone_and_inside_what_their_projects_may_have(
     case: tuple[Play, list[Pod]],
@@ -145,7 +148,8 @@ def test_gangs_are_whole_apart_in_one_zone_and_inside_what_their_projects_may_ha
             play.wait(*later)
 
 
-@EXAMPLES
+@pytest.mark.long
+@in_parts(4, examples=2000, phases=PHASES)
 @given(plays())
 def test_no_plan_undoes_an_earlier_one_with_gangs_as_victims(case: tuple[Play, list[Pod]]):
     play, later = case
@@ -165,7 +169,8 @@ def test_no_plan_undoes_an_earlier_one_with_gangs_as_victims(case: tuple[Play, l
     assert not play.plan().evicts
 
 
-@settings(max_examples=300, deadline=None, phases=[Phase.explicit, Phase.generate])
+@pytest.mark.long
+@in_parts(2, examples=300, phases=PHASES)
 @given(plays())
 def test_a_plan_with_gangs_does_not_depend_on_what_the_planner_kept(case: tuple[Play, list[Pod]]):
     play, later = case

@@ -1,13 +1,15 @@
 """What is promised holds over whole histories: quotas, limits, an end for everybody, no repeats."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from hypothesis import given, settings
+import pytest
+from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.builders import pod_kind, project, projects
 from tests.unit.core.properties.judge import rank
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.properties.play_checks import TEAMS, able, check_limits
+from tests.unit.parts import in_parts
 
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.model.decision import Plan
@@ -16,7 +18,6 @@ from gpu_scheduler.core.model.request import ProjectName
 
 WHOLE = pod_kind(1000)
 POD_KINDS = (WHOLE, WHOLE, pod_kind(500), pod_kind(300), pod_kind(1000, count=2))
-EXAMPLES = settings(max_examples=2000, deadline=None)
 PROMISES = Promises(10.0, 5.0, 20.0, 60.0)
 
 
@@ -63,9 +64,9 @@ def owed(play: Play) -> set[str]:
     return found
 
 
-def history(play: Play, coming: list[Pod], most: int):  # type: ignore[no-untyped-def]
-    """Each plan, once it is carried out; ends when nothing is left to do."""
-    coming = list(coming)
+def history(play: Play, coming: list[Pod], most: int) -> Iterator[Plan]:
+    """Each plan, once it is carried out; ends when nobody waits or comes who can ever run."""
+    wanted, coming = able(play, coming), list(coming)
     for _ in range(most):
         while coming and coming[0].created <= play.now:
             play.wait(coming.pop(0))
@@ -73,11 +74,13 @@ def history(play: Play, coming: list[Pod], most: int):  # type: ignore[no-untype
         play.carry_out(result)
         yield result
         play.tick()
-        if not coming and not play.waiting and not play.going:
+        left = {pod.name for pod in (*coming, *play.waiting)}
+        if not left & wanted and not play.going:
             return
 
 
-@EXAMPLES
+@pytest.mark.long
+@in_parts(8, examples=2000)
 @given(work([WHOLE]))
 def test_a_pod_inside_quota_starts_within_the_promise(case: tuple[Play, list[Pod]]) -> None:
     """Whole GPUs: quotas are no more than there is, so who borrows always holds enough."""
@@ -93,7 +96,8 @@ def check_the_guarantee(play: Play, coming: list[Pod]) -> None:
         assert not late
 
 
-@EXAMPLES
+@pytest.mark.long
+@in_parts(8, examples=2000)
 @given(work(POD_KINDS))
 def test_limits_hold_nobody_loses_twice_to_one_job_and_everybody_runs_in_the_end(
     case: tuple[Play, list[Pod]],
@@ -109,8 +113,6 @@ def test_limits_hold_nobody_loses_twice_to_one_job_and_everybody_runs_in_the_end
             name = play.running[evict.pod][0].name
             assert lost_to.get(name) != evict.beneficiary
             lost_to[name] = evict.beneficiary
-        if not wanted & {pod.name for pod in (*coming, *play.waiting)} and not play.going:
-            break
     assert not wanted & {pod.name for pod in play.waiting}
 
 

@@ -15,12 +15,13 @@ from tests.unit.core.properties.judge import Judge, Verdict
 from tests.unit.core.properties.play import Play, Pod
 from tests.unit.core.test_preemption import evicted, started
 from tests.unit.core.workload import Work
+from tests.unit.parts import EXPLORE_SEED
 
 from gpu_scheduler.core.model.decision import ReservationKind
 from gpu_scheduler.core.model.promises import STRICT, Promises
 
 PLANS = int(os.environ.get("PLANS", "6000"))
-SEED = int(os.environ.get("PLANS_SEED", "1"))
+SEED = int(os.environ.get("PLANS_SEED", "1")) if EXPLORE_SEED is None else EXPLORE_SEED
 EACH = 300  # plans of one history
 PARTS = 5
 FAIR = Promises(5.0, 5.0, 30.0, 60.0)  # short, so that much becomes due
@@ -36,6 +37,7 @@ def judged(seed: int, promises: Promises) -> tuple[Verdict, int]:
     return judge.verdict, work.ended
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("promises", [STRICT, FAIR], ids=["strict", "fair"])
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_eviction_where_the_beneficiary_fits_and_no_wait_beside_room(
