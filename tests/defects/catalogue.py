@@ -246,13 +246,7 @@ DEFECTS = (
         text="return total // MIB",
         slip="return total // 1024",
         harm="Every container above its cap is said to have got past the library.",
-        first=(
-            "tests/unit/agent/test_trueup.py",
-            "tests/unit/agent/test_isolation.py",
-            "tests/unit/agent/test_agent.py",
-            "tests/native/test_agent_layers.py",
-            "tests/native/test_agent_look.py",
-        ),
+        first=("tests/unit/agent/test_trueup.py", "tests/native/test_agent_look.py"),
     ),
     # libgpucap
     Defect(
