@@ -123,7 +123,10 @@ def test_a_search_cannot_change_once_it_is_there(change, spec, patch):
     assert "sweep cannot be changed" in causes(answer)["spec.sweep"]
 
 
-@pytest.mark.parametrize("path", sorted((ROOT / "examples" / "sweeps").glob("*.yaml")), ids=str)
+EXAMPLES = sorted((ROOT / "examples" / "sweeps").glob("*.yaml"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_every_example_is_accepted(admin, path):
     for body in yaml.safe_load_all(path.read_text(encoding="utf-8")):
         if body["kind"] == "GPUJob":
