@@ -1,6 +1,6 @@
 """Whatever is in the cluster: the leader leads, no device is promised twice, healthy jobs run.
 
-``HISTORIES`` says how many; each part is a test of its own, so that they run side by side.
+``HISTORIES`` says how many, and ``HISTORIES_SEED`` which.
 """
 
 import asyncio
@@ -9,15 +9,16 @@ from functools import lru_cache
 from unittest.mock import patch
 
 import pytest
-from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import HealthCheck, given
 from tests.unit.generated.histories import History, Outcome, Step, histories, play
+from tests.unit.parts import EXPLORE_SEED, in_parts
 from tests.unit.runtime.virtual_loop import VirtualLoop
 
 from gpu_scheduler.runtime import status_writer
 
 HISTORIES = int(os.environ.get("HISTORIES", "2000"))
-SEED = int(os.environ.get("HISTORIES_SEED", "1"))
-PARTS = 8
+SEED = int(os.environ.get("HISTORIES_SEED", "1")) if EXPLORE_SEED is None else EXPLORE_SEED
+PARTS = 16
 MOST_SILENT_SECONDS = 0.75  # two would do; nothing there takes so long
 
 
@@ -42,28 +43,18 @@ def alone_of(history: History) -> Outcome:
     return _alone(history.jobs, steps, history.faults)
 
 
-@pytest.mark.parametrize("part", range(PARTS))
-def test_a_bad_object_harms_nobody_else(part: int) -> None:
-    @seed(SEED * 1000 + part)
-    @settings(
-        max_examples=max(1, HISTORIES // PARTS),
-        deadline=None,
-        database=None,
-        print_blob=True,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(histories())
-    def holds(history: History) -> None:
-        beside = played(history, hostile=True)
-        alone = alone_of(history)
-        assert alone.placed == alone.wanted
-        assert beside.placed == alone.placed
-        assert not beside.unexplained
-        assert not beside.neglected
-        assert not beside.disturbed
-        if not any(history.faults) and all(step.possible for step in history.steps):
-            assert beside.longest_silence[0] <= MOST_SILENT_SECONDS, beside.longest_silence
-        if all(step.possible for step in history.steps):  # else one leader could read it once
-            assert beside.charges == beside.charges_of_the_next
-
-    holds()
+@pytest.mark.long
+@in_parts(PARTS, examples=HISTORIES, first_seed=SEED, suppress_health_check=list(HealthCheck))
+@given(histories())
+def test_a_bad_object_harms_nobody_else(history: History) -> None:
+    beside = played(history, hostile=True)
+    alone = alone_of(history)
+    assert alone.placed == alone.wanted
+    assert beside.placed == alone.placed
+    assert not beside.unexplained
+    assert not beside.neglected
+    assert not beside.disturbed
+    if not any(history.faults) and all(step.possible for step in history.steps):
+        assert beside.longest_silence[0] <= MOST_SILENT_SECONDS, beside.longest_silence
+    if all(step.possible for step in history.steps):  # else one leader could read it once
+        assert beside.charges == beside.charges_of_the_next

@@ -31,6 +31,7 @@ def played(seed: int) -> Counter[str]:
     return sharing.judge.counts
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("part", range(PARTS))
 def test_quotas_hold_over_a_mix_of_jobs_and_deployments(part: int) -> None:
     seen: Counter[str] = Counter()
