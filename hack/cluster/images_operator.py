@@ -11,6 +11,7 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -42,6 +43,8 @@ BASE_EPOCH = 1686355200
 RUN_FOLDER = Path("/run/gpu-scheduler-images")
 STORAGE_LIMIT_MIB = 4096  # some twenty builds; then its storage starts anew
 
+ARCHIVES_KEPT = 4  # of each target
+
 SUITE = "bookworm"  # Python 3.11, as the Dockerfile's own default base
 ARCH_TEST = node_packages.Package("arch-test", ("arch-test",))  # mmdebstrap asks it of others
 BASE_PACKAGES = {
@@ -50,9 +53,11 @@ BASE_PACKAGES = {
 }
 # A merged /usr from the start: the package usrmerge would make one, and brings all of perl for it.
 MERGED_USR = Path("/usr/share/mmdebstrap/hooks/merged-usr")
+_MERGED = (f"--hook-dir={MERGED_USR}", "--include=usr-is-merged")
+# In digests as they are, also before mmdebstrap is there and shows whether it has the hook.
 BASE_OPTIONS = (
     "--variant=essential",
-    *((f"--hook-dir={MERGED_USR}", "--include=usr-is-merged") if MERGED_USR.is_dir() else ()),
+    *_MERGED,
     "--dpkgopt=path-exclude=/usr/share/doc/*",
     "--dpkgopt=path-include=/usr/share/doc/*/copyright",  # who passes a package on passes this on
     "--dpkgopt=path-exclude=/usr/share/info/*",
@@ -107,6 +112,8 @@ def build_image(
     digest = _digest([tag, *bases.values(), compiler, *_contents(repository, inputs)])
     archive = folder / f"{target}-{digest}.tar"
     if archive.exists():
+        # It is in use, and not the next to be forgotten.
+        os.utime(archive, ns=(time.time_ns(), archive.stat().st_mtime_ns))
         return archive
     if os.geteuid() != 0:
         raise ClusterError(f"the image {tag} can be built as root only (or with Docker)")
@@ -180,7 +187,7 @@ def debian(
         [
             "mmdebstrap",
             "--quiet",
-            *BASE_OPTIONS,
+            *(each for each in BASE_OPTIONS if each not in _MERGED or MERGED_USR.is_dir()),
             f"--architectures={architecture or native_architecture()}",
             f"--include={','.join(packages)}",
             *hook,
@@ -276,11 +283,14 @@ def _buildah(storage: Path) -> list[str]:
 
 
 def _forget_older(folder: Path, target: str, *, keep: Path) -> None:
-    """Every change of the sources makes an archive of some 200 MB: two are enough."""
+    """Every change of the sources makes an archive of some 200 MB: those last used are kept.
+
+    The end-to-end tests alone use three: of this checkout, of the version before, and of a release.
+    """
     archives = sorted(
-        folder.glob(f"{target}-{'[0-9a-f]' * 16}.tar"), key=lambda path: path.stat().st_mtime
+        folder.glob(f"{target}-{'[0-9a-f]' * 16}.tar"), key=lambda path: path.stat().st_atime
     )
-    for archive in archives[:-2]:
+    for archive in archives[:-ARCHIVES_KEPT]:
         if archive != keep:
             archive.unlink(missing_ok=True)
 

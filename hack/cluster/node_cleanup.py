@@ -79,7 +79,7 @@ def mounts_of(layout: NodeLayout) -> list[Path]:
 
 
 def _remove_cgroups() -> list[Path]:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 30
     # A cgroup stays busy for a moment after its last process has ended.
     while (left := node_cgroups.remove()) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -14,7 +14,7 @@ from cluster.errors import ClusterError
 from cluster.node_layout import RUN, NodeLayout
 
 _TEMPLATES = Path(__file__).parent / "node"
-START_TIMEOUT_SECONDS = 30.0
+START_TIMEOUT_SECONDS = 120.0
 
 
 class ContainerdFailed(ClusterError):

@@ -35,7 +35,7 @@ from cluster.node_layout import NODE_NAME, NodeLayout
 from cluster.node_owner import Owner
 from cluster.progress import say
 
-READY_TIMEOUT_SECONDS = 60.0
+READY_TIMEOUT_SECONDS = 180.0
 # What is made once, before a node can start; each may be called ahead, beside other work.
 PARTS: tuple[Callable[[], object], ...] = (
     fake_driver.binaries,

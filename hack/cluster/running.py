@@ -162,7 +162,7 @@ class Running:
         """Where a program of the cluster writes."""
         return self._services.log_file(name)
 
-    def wait_for(self, program: str, check: Callable[[], bool], *, seconds: float = 60.0) -> None:
+    def wait_for(self, program: str, check: Callable[[], bool], *, seconds: float = 180.0) -> None:
         """Polls `check` until it holds, as long as `program` lives.
 
         Raises:
@@ -170,7 +170,7 @@ class Running:
         """
         self._services.wait_for(program, check, seconds=seconds)
 
-    def wait_ready(self, *, seconds: float = 60.0) -> None:
+    def wait_ready(self, *, seconds: float = 180.0) -> None:
         """Waits until the API server says that it is ready.
 
         Raises:

@@ -44,11 +44,15 @@ def images(running: Running) -> str:
     return give_images(running, build_images())
 
 
+def build_tpe_image() -> Path:
+    """As ``build_images``, for the operator's image with Optuna."""
+    tag = images_operator.tpe_tag(f"{REPOSITORY}:{TAG}")
+    return images_operator.build_image("operator-tpe", tag, compiled_here=True)
+
+
 def tpe_image(running: Running) -> str:
     """As ``images``, for the operator's image with Optuna: ``sweeps.tpe`` in the chart."""
-    tag = images_operator.tpe_tag(f"{REPOSITORY}:{TAG}")
-    archive = images_operator.build_image("operator-tpe", tag, compiled_here=True)
-    return _given(running, archive)
+    return _given(running, build_tpe_image())
 
 
 def _given(running: Running, archive: Path) -> str:

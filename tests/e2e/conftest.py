@@ -11,9 +11,12 @@ from collections.abc import Generator, Iterator
 
 import pytest
 from tests.api.caller import Caller
-from tests.api.tenant import Tenant, until
+from tests.api.tenant import Tenant
+from tests.e2e import ahead
+from tests.e2e.ahead import Ahead
 from tests.e2e.name_server import NameServer
 from tests.e2e.report_service import named
+from tests.e2e.waits import NodeTenant, until
 
 from cluster import Running, Settings, connect, lifecycle
 from cluster.progress import say
@@ -21,29 +24,38 @@ from demo import environment, install
 
 CLUSTER = "e2e"
 
-# Shorter than the defaults, so that no test waits a minute until a node is tried again, a silent
-# agent is believed to be gone or a pod that gives way has had its minute; everything else is as
-# anybody would install it.
-AGENT_LEASE_SECONDS = 8
-
 
 def _environment(**variables: object) -> str:
     return json.dumps([{"name": name, "value": str(v)} for name, v in variables.items()])
 
 
-QUICK = (
+# Waits that are nobody's test are shorter than the defaults: until a node is tried again, and until
+# a pod that gives way has had its minute. Who leads is believed to be alive for longer: on a busy
+# machine it may come late to its Lease. Everything else is as anybody would install it.
+SETTINGS = (
     "--set=scheduling.guaranteeSeconds=2,scheduling.patienceSeconds=1",
     "--set=scheduling.minRuntimeSeconds=2,scheduling.shareWindowSeconds=8",
+    "--set=leaderElection.leaseSeconds=60,leaderElection.renewDeadlineSeconds=45",
     f"--set-json=extraEnv={_environment(GPUSCHED_AVOID_SECONDS=1)}",
-    "--set-json=agent.extraEnv="
-    + _environment(
-        GPUSCHED_AGENT_LEASE_SECONDS=AGENT_LEASE_SECONDS, GPUSCHED_AGENT_RENEW_SECONDS=2
-    ),
+    "--set=agent.sampleSeconds=1",
+    f"--set-json=agent.extraEnv={_environment(GPUSCHED_AGENT_RENEW_SECONDS=2)}",
 )
+# What few tests need, all in one release.
+OPTIONS = ("--set=sweeps.tpe=true", "--set=holders.enabled=true,holders.keepSeconds=1")
 
 
 @pytest.fixture(scope="session")
-def real_cluster() -> Iterator[Running]:
+def made_ahead(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Ahead]:
+    """Images, made while the first tests run."""
+    modules = {item.path.stem for item in request.session.items}
+    with ahead.making(tmp_path_factory.mktemp("ahead"), modules) as found:
+        yield found
+
+
+@pytest.fixture(scope="session")
+def real_cluster(request: pytest.FixtureRequest) -> Iterator[Running]:
     """A cluster with the real node `real-0` and nothing installed."""
     if sys.platform != "linux" or os.geteuid() != 0:
         unavailable("the e2e tier needs root on Linux (kubelet and containerd run for real)")
@@ -54,12 +66,13 @@ def real_cluster() -> Iterator[Running]:
     settings = Settings(name=CLUSTER, real_node=True, owner=os.getpid())
     running = lifecycle.up(settings, recreate=True)
     try:
+        request.getfixturevalue("made_ahead")
         yield running
     finally:
         lifecycle.down(running.name)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def operated(real_cluster: Running) -> Running:
     """The cluster with the chart installed: two replicas, the node's agent, policies in force."""
     install_chart(real_cluster)
@@ -68,7 +81,17 @@ def operated(real_cluster: Running) -> Running:
 
 def install_chart(cluster: Running) -> None:
     """The release of the tier, unless it is there."""
-    install.chart(cluster, image=install.images(cluster), more=QUICK)
+    install.chart(cluster, image=install.images(cluster), more=SETTINGS)
+
+
+def install_options(cluster: Running) -> None:
+    """The release of the tier with what only few tests need, unless it is there.
+
+    The next module that wants the release without has it again.
+    """
+    image, tpe = install.images(cluster), install.tpe_image(cluster)
+    more = (*SETTINGS, *OPTIONS, f"--set=podAnnotations.tpe={tpe}")
+    install.chart(cluster, image=image, more=more)
 
 
 @pytest.fixture
@@ -80,9 +103,18 @@ def admin(operated: Running) -> Caller:
 @pytest.fixture
 def tenant(admin: Caller) -> Iterator[Tenant]:
     """A namespace whose project may use both GPUs of the real node."""
-    made = Tenant(admin).create(quota=2)
+    made = NodeTenant(admin).create(quota=2)
     # What a test before this one held is given back when its containers have stopped.
-    until(lambda: _is_free(admin), "both GPUs are free", 60)
+    until(lambda: _is_free(admin), "both GPUs are free")
+    yield made
+    made.delete()
+
+
+@pytest.fixture(scope="module")
+def owner(operated: Running) -> Iterator[Tenant]:
+    """As ``tenant``, for all tests of a module."""
+    admin = Caller(operated.server, operated.ca_file, operated.token())
+    made = NodeTenant(admin).create(quota=2)
     yield made
     made.delete()
 
@@ -130,15 +162,25 @@ def unavailable(reason: str) -> None:
     pytest.skip(reason)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Those that need the node, or the cluster, as nobody has used it come first.
+# Modules in this order, all others between the two halves.
+_FIRST = ("test_real_node", "test_upgrade")
+_LAST = ("test_sweeps", "test_holders", "test_release")
 
-    The node's own tests stop and start it, which pods of others would not survive, and policies of
-    the chart would refuse theirs. Then the upgrade, which installs the version before.
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """So that releases change as seldom as possible.
+
+    First those that need the node, or the cluster, as nobody has used it: the node's own tests stop
+    and start it, which pods of others would not survive, and policies of the chart would refuse
+    theirs. Then the upgrade, which installs the version before; with what it comes to the others go
+    on. Last who wants the release otherwise, and who brings one of its own.
     """
 
     def place(item: pytest.Item) -> int:
-        name = item.path.name
-        return 0 if name.startswith("test_real_node") else 1 if name == "test_upgrade.py" else 2
+        name = item.path.stem
+        for number, first in enumerate(_FIRST):
+            if name.startswith(first):
+                return number - len(_FIRST)
+        return _LAST.index(name) + 1 if name in _LAST else 0
 
     items.sort(key=place)

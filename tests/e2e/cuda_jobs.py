@@ -20,7 +20,7 @@ EVADER = f"{node_gpus.CONTAINER_PROGRAMS}/evader"
 STATIC_EVADER = f"{node_gpus.CONTAINER_PROGRAMS}/evader-static"
 
 _DRIVER = """
-import ctypes, json, sys, time
+import ctypes, json, os, sys, time
 cuda = ctypes.CDLL("libcuda.so.1")
 def call(name, *arguments):
     return getattr(cuda, name)(*arguments)
@@ -61,14 +61,13 @@ sys.exit(1 if code else 0)
 """
 )
 
-# Allocates and frees a gigabyte for some seconds; any refusal ends it badly.
+# Allocates and frees a gigabyte until it is told to end; any refusal ends it badly.
 NEIGHBOUR = (
     _DRIVER
     + """
 start()
-end = time.monotonic() + 8
 rounds = 0
-while time.monotonic() < end:
+while not os.path.exists("/tmp/finish"):
     code, pointer = allocate(1024)
     if code:
         say(code=code, rounds=rounds)
@@ -107,8 +106,9 @@ def command(*words: str) -> Json:
     return made
 
 
-def printed(cluster: Running, pod: Json) -> list[Json]:
-    """What a pod's program has printed so far."""
+def printed(cluster: Running, pod: Json, *, container: str = "main") -> list[Json]:
+    """What a container's program has printed so far."""
     meta = pod["metadata"]
-    text = cluster.kubectl("logs", "-n", meta["namespace"], meta["name"], check=False).stdout
+    where = ("-n", meta["namespace"], meta["name"], "-c", container)
+    text = cluster.kubectl("logs", *where, check=False).stdout
     return [json.loads(line) for line in text.splitlines() if line.startswith("{")]

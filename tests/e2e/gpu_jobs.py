@@ -4,8 +4,9 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.api.tenant import Tenant, until
+from tests.api.tenant import Tenant
 from tests.e2e.pods import variables
+from tests.e2e.waits import until
 
 from cluster import Running, images, node_gpus
 
@@ -14,6 +15,7 @@ Json = dict[str, Any]
 FIRST, SECOND = (gpu.uuid for gpu in node_gpus.GPUS)
 USABLE_MIB = node_gpus.GPUS[0].usable_mib
 HOLD = "quickstart 600"  # until it is told to stop
+UNTIL_TOLD = "until [ -e /tmp/finish ]; do sleep 0.1; done"  # ends well then
 
 
 def container(script: str = HOLD, name: str = "main", **more: Any) -> Json:
@@ -34,19 +36,44 @@ def start(tenant: Tenant, name: str, **spec: Any) -> Json:
     return wait_running(tenant, name)
 
 
-def wait_running(tenant: Tenant, name: str, *, seconds: float = 60) -> Json:
-    """Until a pod of the job runs its containers; the pod."""
+def wait_running(tenant: Tenant, name: str) -> Json:
+    """Until a pod of the job runs its containers and is to stay; the pod."""
 
     def running() -> Json | None:
-        pods = (p for p in tenant.pods(name) if p["status"].get("phase") == "Running")
-        return next(pods, None)
+        those = (p for p in tenant.pods(name) if p["status"].get("phase") == "Running")
+        return next((p for p in those if not p["metadata"].get("deletionTimestamp")), None)
 
     def what() -> str:
         states = [p["status"] for p in tenant.pods(name)]
         return f"{name} runs; status {json.dumps(tenant.status(name))}, pods {json.dumps(states)}"
 
-    pod: Json = until(running, what, seconds)
+    pod: Json = until(running, what)
     return pod
+
+
+def end_in_turn(
+    cluster: Running, tenant: Tenant, job: str, *, at_once: int, container: str = "main"
+) -> Json:
+    """Let the pods of a job that run ``UNTIL_TOLD`` end, so many together; its last status."""
+    seen: set[str] = set()
+    while len(seen) < tenant.job(job)["spec"]["completions"]:
+        pods: list[Json] = until(
+            lambda: len(found := _running(tenant, job, seen)) == at_once and found,
+            lambda: f"{at_once} more run at once; {json.dumps(tenant.status(job))}",
+        )
+        for pod in pods:
+            execute(cluster, pod, "touch /tmp/finish", container=container)
+            seen.add(pod["metadata"]["uid"])
+    return tenant.wait_phase(job, "Succeeded")
+
+
+def _running(tenant: Tenant, job: str, seen: set[str]) -> list[Json]:
+    """Pods that run their containers, but those that were seen before."""
+    return [
+        pod
+        for pod in tenant.pods(job)
+        if pod["status"].get("phase") == "Running" and pod["metadata"]["uid"] not in seen
+    ]
 
 
 def execute(cluster: Running, pod: Json, script: str, *, container: str = "main") -> str:

@@ -8,6 +8,7 @@ cluster domain, so pods ask for what they are given. Source of the format: RFC 1
 import socket
 import threading
 from collections.abc import Callable
+from http.client import HTTPException
 
 _ANSWER, _NO_SUCH_NAME = 0x8180, 0x8183
 _TYPE_A = 1
@@ -42,7 +43,11 @@ class NameServer:
                 question, sender = self._socket.recvfrom(512)
             except TimeoutError:
                 continue
-            self._socket.sendto(self._answer(question), sender)
+            try:
+                answer = self._answer(question)
+            except (OSError, HTTPException):
+                continue  # what is known is not to be had just now: who asks asks again
+            self._socket.sendto(answer, sender)
 
     def _answer(self, question: bytes) -> bytes:
         labels, at = [], 12

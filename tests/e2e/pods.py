@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tests.e2e.waits import TIMEOUT
+
 from cluster import Running, images
 
 DEVICES_ANNOTATION = "gpu-scheduler.io/c0-devices"
@@ -78,18 +80,35 @@ def created(cluster: Running, pod: PodBuilder | dict[str, Any]) -> Iterator[str]
         cluster.kubectl("delete", "pod", name, "--force", "--wait=false")
 
 
-def wait_for_phase(cluster: Running, name: str, phase: str, *, timeout_seconds: int = 60) -> None:
+@contextmanager
+def started(cluster: Running, pods: Mapping[str, PodBuilder]) -> Iterator[dict[str, str]]:
+    """The names of several pods while they exist; all are made at once."""
+    listed = {"apiVersion": "v1", "kind": "List", "items": [pod.obj() for pod in pods.values()]}
+    names = {key: pod.name for key, pod in pods.items()}
+    cluster.kubectl("create", "-f", "-", input=json.dumps(listed))
+    try:
+        yield names
+    finally:
+        cluster.kubectl("delete", "pod", *names.values(), "--force", "--wait=false")
+
+
+def wait_for_phase(cluster: Running, name: str, phase: str) -> None:
     cluster.kubectl(
         "wait", f"pod/{name}", f"--for=jsonpath={{.status.phase}}={phase}",
-        f"--timeout={timeout_seconds}s",
+        TIMEOUT,
     )  # fmt: skip
 
 
 def output_of(cluster: Running, pod: PodBuilder) -> str:
     """Run the pod to its good end and return what it printed."""
     with created(cluster, pod) as name:
-        wait_for_phase(cluster, name, "Succeeded")
-        return cluster.kubectl("logs", name).stdout
+        return output(cluster, name)
+
+
+def output(cluster: Running, name: str) -> str:
+    """What a pod has printed, once it has come to its good end."""
+    wait_for_phase(cluster, name, "Succeeded")
+    return cluster.kubectl("logs", name).stdout
 
 
 def variables(text: str) -> Mapping[str, str]:

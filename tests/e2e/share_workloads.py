@@ -6,9 +6,10 @@ from contextlib import contextmanager
 from typing import Any
 
 from tests.api.caller import Caller
-from tests.api.tenant import Json, Tenant, until
-from tests.e2e.cuda_jobs import GREEDY, OUT_OF_MEMORY, PYTHON, WATCHER, python
+from tests.api.tenant import Json, Tenant
+from tests.e2e.cuda_jobs import GREEDY, OUT_OF_MEMORY, PYTHON, WATCHER, printed, python
 from tests.e2e.gpu_jobs import USABLE_MIB, devices_there, environment
+from tests.e2e.waits import NodeTenant, until
 
 from cluster import Running
 from gpu_scheduler.api.allocation import parse
@@ -24,7 +25,7 @@ DAEMON_SETS, CRON_JOBS = "apps/v1/daemonsets", "batch/v1/cronjobs"
 def team(cluster: Running, **project: Any) -> Iterator[Tenant]:
     """A namespace with a project; what makes pods there goes before they do."""
     admin = Caller(cluster.server, cluster.ca_file, cluster.token())
-    made = Tenant(admin).create(**project)
+    made = NodeTenant(admin).create(**project)
     try:
         yield made
     finally:
@@ -91,7 +92,7 @@ class Workload:
         """With its pods, and until they are gone."""
         path = f"{self._all}/{self.name}?propagationPolicy=Background"
         assert self.owner.admin.send("DELETE", path).ok
-        until(lambda: not self.pods(), f"the pods of {self.name} are gone", 60)
+        until(lambda: not self.pods(), f"the pods of {self.name} are gone")
 
     def pods(self) -> list[Json]:
         found = self.owner.pods()
@@ -108,7 +109,6 @@ class Workload:
         return until(
             lambda: len(r := self.running()) == count and r,
             lambda: f"{count} run: {json.dumps([p['status'] for p in self.pods()])}",
-            120,
         )
 
     def waiting(self) -> list[Json]:
@@ -139,7 +139,6 @@ def wait_phase(owner: Tenant, name: str, phase: str) -> Json:
     return until(
         lambda: (p := pod_named(owner, name)) and p["status"].get("phase") == phase and p,
         lambda: f"{name} is {phase}: {json.dumps(pod_named(owner, name))}",
-        90,
     )
 
 
@@ -151,7 +150,7 @@ def delete_pod(owner: Tenant, name: str) -> None:
 def remove_pod(owner: Tenant, name: str) -> None:
     """Until it is gone, if it is not already."""
     delete_pod(owner, name)
-    until(lambda: not pod_named(owner, name), f"{name} is gone", 60)
+    until(lambda: not pod_named(owner, name), f"{name} is gone")
 
 
 def grants(pod: Json) -> tuple[Grant, ...]:
@@ -183,6 +182,9 @@ def assert_capped(
 
 def assert_out_of_memory(cluster: Running, pod: Json, mib: int, *, container: str = "main") -> None:
     """A program without any environment sees that much memory, and gets no more."""
+    (own,) = [each for each in pod["spec"]["containers"] if each["name"] == container]
+    if WATCHER in own.get("command", ()):
+        until(lambda: printed(cluster, pod, container=container), "it has what it holds")
     meta = pod["metadata"]
     where = ("exec", "-n", meta["namespace"], meta["name"], "-c", container, "--")
     done = cluster.kubectl(*where, "env", "-i", PYTHON, "-c", GREEDY, check=False)

@@ -2,28 +2,18 @@
 
 import json
 import math
-from collections.abc import Iterator
 
-import pytest
-from tests.api.caller import Caller
-from tests.api.tenant import GROUP, Json, Tenant, until
+from tests.api.tenant import GROUP, Json, Tenant
 from tests.e2e.cuda_jobs import GREEDY, OUT_OF_MEMORY, PYTHON, WATCHER, printed, python
 from tests.e2e.cuda_jobs import NEIGHBOUR as PATIENT
-from tests.e2e.gpu_jobs import USABLE_MIB, wait_running
+from tests.e2e.gpu_jobs import USABLE_MIB, execute, wait_running
+from tests.e2e.waits import until
 
 from cluster import Running
 
 HALF, THREE_TENTHS = math.floor(0.5 * USABLE_MIB), math.floor(0.3 * USABLE_MIB)
 STEP_MIB = 256  # of the greedy program
 OPERATOR = "system:serviceaccount:gpu-scheduler:gpu-scheduler"
-
-
-@pytest.fixture(scope="module")
-def owner(operated: Running) -> Iterator[Tenant]:
-    admin = Caller(operated.server, operated.ca_file, operated.token())
-    made = Tenant(admin).create(quota=2)
-    yield made
-    made.delete()
 
 
 def ended(owner: Tenant, job: str) -> Json:
@@ -33,16 +23,18 @@ def ended(owner: Tenant, job: str) -> Json:
         pods = (p for p in owner.pods(job) if p["status"].get("phase") in ("Succeeded", "Failed"))
         return next(pods, None)
 
-    return until(found, lambda: f"{job} ends; {json.dumps(owner.status(job))}", 90)
+    return until(found, lambda: f"{job} ends; {json.dumps(owner.status(job))}")
 
 
 def test_a_greedy_job_runs_out_of_its_share_and_its_neighbour_does_not_notice(
     operated: Running, owner: Tenant
 ) -> None:
     owner.submit("neighbour", gpu=0.3, template=python(PATIENT))
-    wait_running(owner, "neighbour")
+    beside = wait_running(owner, "neighbour")
     owner.submit("greedy", gpu=0.5, retries=0, template=python(GREEDY))
-    greedy, neighbour = ended(owner, "greedy"), ended(owner, "neighbour")
+    greedy = ended(owner, "greedy")
+    execute(operated, beside, "touch /tmp/finish")
+    neighbour = ended(owner, "neighbour")
     devices = {g.device for j in ("greedy", "neighbour") for g in owner.allocations(j)[0].grants}
     assert len(devices) == 1
     before, after = printed(operated, greedy)
@@ -59,6 +51,7 @@ def test_a_greedy_job_runs_out_of_its_share_and_its_neighbour_does_not_notice(
 def test_a_shell_without_an_environment_keeps_the_cap(operated: Running, owner: Tenant) -> None:
     owner.submit("shell", gpu=0.3, template=python(WATCHER))
     pod = wait_running(owner, "shell")
+    until(lambda: printed(operated, pod), "its program holds some memory")
     meta = pod["metadata"]
     where = ("exec", "-n", meta["namespace"], meta["name"], "-c", "main", "--")
     done = operated.kubectl(*where, "env", "-i", PYTHON, "-c", GREEDY, check=False)
@@ -85,7 +78,6 @@ def test_a_change_of_the_annotation_changes_the_cap_of_a_running_program(
         until(
             lambda mib=mib: printed(operated, pod)[-1]["totalMiB"] == mib,
             lambda: f"the program sees the new cap; last {printed(operated, pod)[-1]}",
-            90,
         )
     owner.remove("resized")
 
@@ -98,7 +90,7 @@ def test_status_names_the_layer_that_holds_the_cap(owner: Tenant) -> None:
         placements = owner.status("layered").get("placements") or [{}]
         return placements[0].get("isolation")
 
-    until(lambda: layer() == "interposer", lambda: f"the agent reports; {layer()}", 30)
+    until(lambda: layer() == "interposer", lambda: f"the agent reports; {layer()}")
     status = owner.status("layered")
     (protected,) = [c for c in status["conditions"] if c["type"] == "Protected"]
     assert (protected["status"], protected["reason"]) == ("True", "Interposer")
@@ -118,7 +110,7 @@ def test_later_containers_are_told_what_a_context_takes(operated: Running, owner
         devices = [device for node in nodes for device in node["status"].get("devices", [])]
         return [d["contextMiB"] for d in devices if all("contextMiB" in each for each in devices)]
 
-    measured = until(contexts_mib, "the agent measures a context on each device", 60)
+    measured = until(contexts_mib, "the agent measures a context on each device")
     for name in first:
         owner.remove(name)
     owner.submit("told", gpu=1, template=python(WATCHER))

@@ -2,8 +2,9 @@
 
 import uuid
 
-from tests.api.tenant import Tenant, until
+from tests.api.tenant import Tenant
 from tests.e2e.gpu_jobs import container, processes, start, template, wait_running
+from tests.e2e.waits import until
 
 
 def unique_seconds() -> str:
@@ -12,11 +13,8 @@ def unique_seconds() -> str:
 
 
 def test_past_its_time_limit_an_index_fails_without_a_retry(tenant: Tenant) -> None:
-    tenant.submit(
-        "endless", gpu=0.5, retries=3, timeLimitSeconds=10, template=template(container())
-    )
-    wait_running(tenant, "endless")
-    status = tenant.wait_phase("endless", "Failed", 60)
+    tenant.submit("endless", gpu=0.5, retries=3, timeLimitSeconds=5, template=template(container()))
+    status = tenant.wait_phase("endless", "Failed")
     assert status["pods"]["failed"] == 1
     job = tenant.batch_job("endless")["status"]
     assert job["failed"] == 1 and job["failedIndexes"] == "0"
@@ -28,7 +26,7 @@ def test_past_its_time_limit_an_index_fails_without_a_retry(tenant: Tenant) -> N
 def test_deleting_a_job_stops_its_containers(tenant: Tenant) -> None:
     marker = unique_seconds()
     start(tenant, "doomed", gpu=0.5, template=template(container(f"exec quickstart {marker}")))
-    assert processes(marker)
+    until(lambda: processes(marker), "its program runs")
     tenant.remove("doomed")
     until(lambda: not tenant.pods("doomed"), "its pods are gone")
     until(lambda: not processes(marker), "its processes are gone")
@@ -42,11 +40,12 @@ def test_suspending_a_job_stops_its_containers_and_resuming_runs_them_again(
     marker = unique_seconds()
     job = template(container(f"exec quickstart {marker}"))
     before = start(tenant, "pausing", gpu=0.5, retries=0, template=job)
+    until(lambda: processes(marker), "its program runs")
     assert tenant.patch("pausing", suspend=True).ok
     tenant.wait_phase("pausing", "Suspended")
     until(lambda: not processes(marker), "its processes are gone")
     assert tenant.patch("pausing", suspend=False).ok
-    until(lambda: processes(marker), "it runs again", 60)
+    until(lambda: processes(marker), "it runs again")
     after = wait_running(tenant, "pausing")
     assert after["metadata"]["uid"] != before["metadata"]["uid"]
     assert not tenant.batch_job("pausing")["status"].get("failed")

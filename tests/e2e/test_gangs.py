@@ -36,12 +36,13 @@ if rank == 0:
         for peer in peers:
             print(json.dumps(everybody), file=peer, flush=True)
 else:
-    for attempt in range(100):  # the name is known once rank 0 has an address
+    connection = None
+    while connection is None:  # the name is known once rank 0 has an address
         try:
             connection = socket.create_connection(where, timeout=60)
-            break
         except OSError:
             time.sleep(0.3)
+    connection.settimeout(None)
     peer = connection.makefile("rw")
     print(json.dumps(me), file=peer, flush=True)
     everybody = json.loads(peer.readline())
@@ -102,7 +103,7 @@ def test_torchrun_trains_in_two_pods_that_meet_under_the_name_of_the_first(
     (main,) = job["spec"]["template"]["spec"]["containers"]
     main |= {"image": torch_image, "imagePullPolicy": "Never"}
     tenant.submit("torchrun", **job["spec"])
-    tenant.wait_phase("torchrun", "Succeeded", 120)
+    tenant.wait_phase("torchrun", "Succeeded")
 
     said = {host: json.loads(line) for host, line in logs(operated, tenant, "torchrun").items()}
     first, second = said["torchrun-0"], said["torchrun-1"]
@@ -130,7 +131,7 @@ def test_roles_meet_with_and_without_a_gpu(
         template=PROGRAM,
         retries=0,
     )
-    tenant.wait_phase("team", "Succeeded", 120)
+    tenant.wait_phase("team", "Succeeded")
     said = logs(operated, tenant, "team")
     assert sorted(said) == ["team-lead-0", "team-ps-0", "team-work-0", "team-work-1"]
     (met,) = set(said.values())

@@ -8,17 +8,17 @@ from collections.abc import Iterator
 
 import pytest
 from tests.api.caller import Caller
-from tests.api.tenant import Json, Tenant, until
-from tests.e2e.conftest import QUICK
+from tests.api.tenant import Json, Tenant
+from tests.e2e.conftest import install_options
 from tests.e2e.gpu_jobs import start
 from tests.e2e.metrics import wait_leader
+from tests.e2e.waits import until
 
 from cluster import Running
 from demo import install
 
 NODE = "/api/v1/nodes/real-0"
 PODS = f"/api/v1/namespaces/{install.RELEASE}/pods"
-ON = ("--set=holders.enabled=true", "--set=holders.keepSeconds=1")
 
 
 def advertise(admin: Caller, gpus: str | None) -> None:
@@ -27,14 +27,18 @@ def advertise(admin: Caller, gpus: str | None) -> None:
     assert answer.ok, answer
 
 
+@pytest.fixture(scope="module")
+def operated(real_cluster: Running) -> Running:
+    """The chart with holders."""
+    install_options(real_cluster)
+    return real_cluster
+
+
 @pytest.fixture
 def holding(operated: Running, admin: Caller) -> Iterator[Running]:
-    """The chart with holders, on a node whose GPUs others may request."""
-    image = install.images(operated)
+    """On a node whose GPUs others may request."""
     advertise(admin, "2")
-    install.chart(operated, image=image, more=(*QUICK, *ON))
     yield operated
-    install.chart(operated, image=image, more=QUICK)
     advertise(admin, None)
 
 
@@ -51,7 +55,6 @@ def test_a_holder_sleeps_beside_what_it_holds_and_goes_with_it(
     (pod,) = until(
         lambda: [p for p in holders(admin) if p["status"].get("phase") == "Running"],
         lambda: f"a holder runs: {[p['status'] for p in holders(admin)]}",
-        60,
     )
     assert pod["spec"]["nodeName"] == "real-0"
     assert pod["metadata"]["labels"]["gpu-scheduler.io/holds"] in {
@@ -62,4 +65,4 @@ def test_a_holder_sleeps_beside_what_it_holds_and_goes_with_it(
     start(tenant, "more", gpu=0.3)  # the node is not closed by a pod of ours
     for job in ("half", "more"):
         tenant.remove(job)
-    until(lambda: not holders(admin), "it goes when nothing is in use", 60)
+    until(lambda: not holders(admin), "it goes when nothing is in use")

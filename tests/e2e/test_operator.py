@@ -3,9 +3,10 @@
 import json
 
 import pytest
-from tests.api.tenant import GROUP, Json, Tenant, until
+from tests.api.tenant import GROUP, Json, Tenant
 from tests.e2e.gpu_jobs import container, start, template, wait_running
-from tests.e2e.metrics import replicas, wait_leader
+from tests.e2e.metrics import end_term, holder, replicas, runs, wait_leader
+from tests.e2e.waits import until
 
 from cluster import Running
 from demo.install import RELEASE
@@ -24,7 +25,7 @@ def ready(cluster: Running) -> list[Json]:
         statuses = [pod["status"].get("containerStatuses", [{}])[0] for pod in pods]
         return pods if [each.get("ready") for each in statuses] == [True, True] else []
 
-    pods: list[Json] = until(found, "two replicas are ready", 60)
+    pods: list[Json] = until(found, "two replicas are ready")
     return pods
 
 
@@ -49,7 +50,11 @@ def test_when_the_leader_is_gone_the_other_one_goes_on(operated: Running, tenant
     tenant.submit("waiting", gpu=2)
     tenant.wait_reason("waiting", "WaitingForGPU")
     first = wait_leader(operated)
+    (uid,) = [p["metadata"]["uid"] for p in replicas(operated) if p["metadata"]["name"] == first]
     operated.kubectl("delete", "pod", first, "-n", RELEASE, "--force", "--grace-period=0")
+    until(lambda: not runs(uid), "its processes are gone")
+    if holder(operated).startswith(first):  # it had no time to give it back
+        end_term(operated)
     tenant.submit("newcomer", gpu=0.5, template=template(container()))
     wait_running(tenant, "newcomer")
     assert wait_leader(operated) != first
@@ -89,15 +94,15 @@ def test_more_than_the_project_may_have_waits_for_quota_and_starts_by_itself(
     [("gpu", 1.5), ("gpu", 0), ("retries", -1), ("gpuu", 0.5), ("timeLimitSeconds", "long")],
 )
 def test_a_wrong_manifest_is_refused_and_the_field_is_named(
-    operated: Running, tenant: Tenant, field: str, value: object
+    operated: Running, owner: Tenant, field: str, value: object
 ) -> None:
     manifest = {
         "apiVersion": "gpu-scheduler.io/v1alpha1",
         "kind": "GPUJob",
-        "metadata": {"name": "wrong", "namespace": tenant.name},
+        "metadata": {"name": "wrong", "namespace": owner.name},
         "spec": {"image": "x", "gpu": 0.5, field: value},
     }
     answer = operated.kubectl("apply", "-f", "-", input=json.dumps(manifest), check=False)
     assert answer.returncode != 0
     assert f"spec.{field}" in answer.stderr, answer.stderr
-    assert tenant.admin.get(f"{GROUP}/namespaces/{tenant.name}/gpujobs/wrong").status == 404
+    assert owner.admin.get(f"{GROUP}/namespaces/{owner.name}/gpujobs/wrong").status == 404

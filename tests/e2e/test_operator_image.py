@@ -36,7 +36,7 @@ def test_the_operator_starts_as_nobody_on_a_read_only_file_system(
     script = "import os, gpu_scheduler.main, kopf, aiohttp, msgspec, orjson; print(os.getuid())"
     pod = restricted(operator_image, "-c", script)
     with created(real_cluster, pod) as name:
-        wait_for_phase(real_cluster, name, "Succeeded", timeout_seconds=120)
+        wait_for_phase(real_cluster, name, "Succeeded")
         assert real_cluster.kubectl("logs", name).stdout == "65532\n"
 
 

@@ -1,10 +1,8 @@
 """Two jobs on one GPU in real containers: what each one is given, and what nobody else is."""
 
 import math
-from collections.abc import Iterator
 
 import pytest
-from tests.api.caller import Caller
 from tests.api.tenant import Json, Tenant
 from tests.e2e.gpu_jobs import (
     FIRST,
@@ -23,14 +21,6 @@ from tests.e2e.pods import created, make_pod, wait_for_phase
 from cluster import Running
 
 SHARES = {"frac05": 0.5, "frac03": 0.3}
-
-
-@pytest.fixture(scope="module")
-def owner(operated: Running) -> Iterator[Tenant]:
-    admin = Caller(operated.server, operated.ca_file, operated.token())
-    made = Tenant(admin).create(quota=2)
-    yield made
-    made.delete()
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.api.tenant import until
 from tests.e2e.pods import created, make_pod, output_of, wait_for_phase
+from tests.e2e.waits import until
 
 from cluster import Running, node_owner, node_processes, process, real_node
 from cluster.node_cleanup import mounts_of

@@ -1,9 +1,9 @@
 """The pretended driver in real containers: one device, several containers, seen from the node."""
 
-import time
 from pathlib import Path
 
 from tests.e2e.pods import created, make_pod, output_of, wait_for_phase
+from tests.e2e.waits import until
 
 from cluster import Running, node_gpus, real_node
 
@@ -18,15 +18,15 @@ def used_mib(cluster: Running, uuid: str) -> int:
 
 
 def wait_until_used(cluster: Running, uuid: str, mib: int) -> None:
-    deadline = time.monotonic() + 30
-    while (used := used_mib(cluster, uuid)) != mib:
-        assert time.monotonic() < deadline, f"{used} MiB are used, not {mib}"
-        time.sleep(0.1)
+    until(
+        lambda: used_mib(cluster, uuid) == mib,
+        lambda: f"{mib} MiB are used; {used_mib(cluster, uuid)}",
+    )
 
 
 def asked(cluster: Running, uuid: str, mib: int) -> str:
     """What a container of its own says first that asks for so much of a device."""
-    script = f"timeout 2 {HOLD} {mib}; true"
+    script = f"{HOLD} {mib} >/tmp/said & until [ -s /tmp/said ]; do sleep 0.1; done; cat /tmp/said"
     return output_of(cluster, make_pod().devices(uuid).shell(script)).splitlines()[0]
 
 

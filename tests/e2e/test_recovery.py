@@ -13,9 +13,10 @@ from pathlib import Path
 
 import pytest
 from tests.api.pod_watch import Pods, PodWatch
-from tests.api.tenant import Json, Tenant, until
+from tests.api.tenant import Json, Tenant
 from tests.e2e.gpu_jobs import container, processes, template
 from tests.e2e.metrics import leaders_metric
+from tests.e2e.waits import until
 
 from cluster import Running, images, real_node
 
@@ -47,11 +48,11 @@ def hidden_taker(cluster: Running, milli_cpu: int) -> Iterator[None]:
     manifest = real_node.node_layout(cluster).static_pods / "taker.json"
     _write(manifest, pod)
     try:
-        until(lambda: processes(HIDDEN), "the static pod runs", 60)
+        until(lambda: processes(HIDDEN), "the static pod runs")
         yield
     finally:
         manifest.unlink()
-        until(lambda: not processes(HIDDEN), "the static pod has stopped", 60)
+        until(lambda: not processes(HIDDEN), "the static pod has stopped")
 
 
 def _write(path: Path, pod: Json) -> None:
@@ -59,6 +60,35 @@ def _write(path: Path, pod: Json) -> None:
     temporary = path.parent.with_suffix(".new")
     temporary.write_text(json.dumps(pod))
     temporary.replace(path)
+
+
+@contextmanager
+def paused(cluster: Running) -> Iterator[None]:
+    """Without the controllers of Kubernetes."""
+    cluster.pause_process("kube-controller-manager")
+    try:
+        yield
+    finally:
+        cluster.resume_process("kube-controller-manager")
+
+
+def marked(tenant: Tenant) -> set[str]:
+    """Pods whose end is to count for nothing."""
+    return {
+        pod["metadata"]["uid"]
+        for pod in tenant.pods()
+        for condition in pod["status"].get("conditions", ())
+        if (condition["type"], condition["status"]) == ("DisruptionTarget", "True")
+    }
+
+
+def let_go(tenant: Tenant) -> bool:
+    """Take the gates off the pods that are there; True."""
+    for pod in tenant.pods():
+        if pod["spec"].get("schedulingGates"):
+            path = f"/api/v1/namespaces/{tenant.name}/pods/{pod['metadata']['name']}"
+            tenant.admin.patch(path, {"spec": {"schedulingGates": None}})
+    return True
 
 
 @pytest.fixture
@@ -88,29 +118,40 @@ def test_a_pod_on_cpu_that_was_just_taken_is_placed_again_and_nothing_is_charged
     def note(pods: Pods) -> None:
         rejected.update(u for u, pod in pods.items() if pod["status"].get("reason") == "OutOfcpu")
 
+    def ended(name: str) -> bool:
+        return tenant.status(name).get("phase") in ("Succeeded", "Failed")
+
     names = [f"racer-{number}" for number in range(JOBS)]
+    for name in names:
+        tenant.submit(
+            name,
+            gpu=0.3,
+            retries=0,
+            template=template(
+                container(
+                    "QUICKSTART_SECONDS=1 exec quickstart",
+                    resources={"requests": {"cpu": f"{each}m"}},
+                ),
+                schedulingGates=[{"name": "example.com/wait"}],
+            ),
+        )
+    for name in names:
+        tenant.wait_reason(name, "SchedulingGated")
     with PodWatch(operated, tenant.name, note) as watch:
-        # Room for none of them, though the API server shows room for twice as many.
-        with hidden_taker(operated, free_milli_cpu - each // 2):
-            for name in names:
-                tenant.submit(
-                    name,
-                    gpu=0.3,
-                    retries=0,
-                    template=template(
-                        container(
-                            "QUICKSTART_SECONDS=1 exec quickstart",
-                            resources={"requests": {"cpu": f"{each}m"}},
-                        )
-                    ),
-                )
-            until(lambda: len(rejected) >= JOBS, lambda: f"rejections: {len(rejected)}", 60)
+        # Room for none of them, though the API server shows room for twice as many. The operator
+        # has a second before the Job controller counts a failure; here as long as it needs.
+        with paused(operated), hidden_taker(operated, free_milli_cpu - each // 2):
+            let_go(tenant)
+            until(lambda: len(rejected) >= JOBS, lambda: f"rejections: {len(rejected)}")
+            until(lambda: len(marked(tenant)) >= JOBS, lambda: f"marked: {marked(tenant)}")
+            assert marked(tenant) == rejected
+        until(lambda: let_go(tenant) and all(map(ended, names)), "all have ended")
         for name in names:
-            tenant.wait_phase(name, "Succeeded", 90)
+            tenant.wait_phase(name, "Succeeded")
     # The leader's own count; a leader that has just taken over starts at 0, the Jobs do not.
     charged = leaders_metric(operated, "gpusched_retries_charged_by_race_total")
-    marked = leaders_metric(operated, "gpusched_rejected_pods_total")
-    log.info("%d rejected by the kubelet, %g marked, %g charged", len(rejected), marked, charged)
+    counted = leaders_metric(operated, "gpusched_rejected_pods_total")
+    log.info("%d rejected by the kubelet, %g marked, %g charged", len(rejected), counted, charged)
     assert charged == 0
     for name in names:
         job = tenant.batch_job(name)

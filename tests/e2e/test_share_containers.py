@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterator
 
 import pytest
-from tests.api.tenant import Json, Tenant, until
+from tests.api.tenant import Json, Tenant
 from tests.e2e.cuda_jobs import WATCHER, python
 from tests.e2e.gpu_jobs import container, devices_there, environment
 from tests.e2e.share_workloads import Workload, assert_capped, cap_mib, grants, team
 from tests.e2e.test_agent import GPUNODE
+from tests.e2e.waits import until
 
 from cluster import Running, images
 from gpu_scheduler.api.names import RESOURCE_MIB, RESOURCE_MILLI

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.api.tenant import Json, Tenant, held, until
+from tests.api.tenant import Json, Tenant, held
 from tests.e2e.cuda_jobs import PYTHON
 from tests.e2e.share_workloads import cap_mib, grants, team
+from tests.e2e.waits import until
 
 from cluster import Running
 from demo import install
@@ -65,7 +66,7 @@ def test_an_example_runs_with_what_it_asks_for(operated: Running, owner: Tenant,
         found = [pod for pod in owner.pods() if pod["status"].get("phase") == "Running"]
         return len(found) == count and found
 
-    pods = until(all_run, lambda: json.dumps([p["status"] for p in owner.pods()]), 90)
+    pods = until(all_run, lambda: json.dumps([p["status"] for p in owner.pods()]))
     for pod in pods:
         assert {grant.mib for grant in grants(pod)} == {mib}
     total = sum(grant.milli for pod in pods for grant in grants(pod)) / 1000

@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.api.tenant import Json, Tenant, held, until
+from tests.api.tenant import Json, Tenant, held
 from tests.api.test_shares import unscheduled
 from tests.e2e.cuda_jobs import WATCHER, python
-from tests.e2e.gpu_jobs import container, devices_there, environment, execute, template
+from tests.e2e.gpu_jobs import UNTIL_TOLD, container, devices_there, environment, execute, template
 from tests.e2e.share_workloads import (
     CRON_JOBS,
     DAEMON_SETS,
@@ -24,12 +24,11 @@ from tests.e2e.share_workloads import (
     team,
     wait_phase,
 )
+from tests.e2e.waits import until
 
 from cluster import Running
 from cluster.credentials import REAL_NODE_NAME
 from gpu_scheduler.api.names import ASK_PRIORITY, RESOURCE_MIB
-
-UNTIL_TOLD = "until [ -e /tmp/finish ]; do sleep 0.1; done"
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +83,6 @@ def test_a_stateful_set_starts_in_order_and_its_second_pod_waits_for_room(
     (second,) = until(
         lambda: [p for p in shards.waiting() if p["metadata"]["name"] == "shard-1"],
         "the first one is ready, and there is a second",
-        60,
     )
     until(
         lambda: "WaitingForGPU" in described(operated, second),
@@ -143,5 +141,5 @@ def test_a_cron_jobs_pod_has_its_share_until_it_ends_and_gives_way_as_training_d
         jobs = owner.admin.get(f"/apis/batch/v1/namespaces/{owner.name}/jobs").body["items"]
         return [job["status"] for job in jobs if job["status"].get("succeeded") == 1]
 
-    (status,) = until(done, "its Job has succeeded", 60)
+    (status,) = until(done, "its Job has succeeded")
     assert not status.get("failed"), "the eviction counts for nothing"

@@ -5,9 +5,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
-from tests.api.tenant import Json, Tenant, held, until
+from tests.api.tenant import Json, Tenant, held
 from tests.e2e.conftest import install_chart
 from tests.e2e.gpu_jobs import container, devices_there, environment, template
+from tests.e2e.metrics import end_term
 from tests.e2e.share_workloads import (
     STATEFUL_SETS,
     Workload,
@@ -23,6 +24,7 @@ from tests.e2e.share_workloads import (
     team,
     wait_phase,
 )
+from tests.e2e.waits import until
 
 from cluster import Running
 from demo.install import RELEASE
@@ -81,11 +83,12 @@ def left(operated: Running) -> Iterator[Left]:
             pods = [pod for pod in owner.pods() if pod["status"].get("phase") == "Pending"]
             return [pod for pod in pods if "WaitingForQuota" in described(operated, pod)]
 
-        until(lambda: len(told()) == 4, lambda: f"four wait: {json.dumps(owner.pods())}", 60)
+        until(lambda: len(told()) == 4, lambda: f"four wait: {json.dumps(owner.pods())}")
         before = owner.pods()
         try:
             operated.helm("uninstall", RELEASE, "-n", RELEASE)
-            until(lambda: not _released(owner), lambda: f"it is gone: {_released(owner)}", 90)
+            until(lambda: not _released(owner), lambda: f"it is gone: {_released(owner)}")
+            end_term(operated)
             yield Left(owner, web, old, shard, before)
         finally:
             install_chart(operated)
@@ -158,7 +161,6 @@ def test_without_the_label_the_controller_makes_pods_that_run_without_a_gpu(
             and not before & {pod["metadata"]["uid"] for pod in left.old.pods()}
         ),
         lambda: f"both were replaced: {json.dumps(left.old.pods())}",
-        90,
     )
     for pod in left.old.running():
         assert_plain(operated, pod)

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator
 
 import pytest
-from tests.api.tenant import Tenant, until
+from tests.api.tenant import Tenant
 from tests.e2e.cuda_jobs import printed
 from tests.e2e.share_workloads import (
     asking,
@@ -15,6 +15,7 @@ from tests.e2e.share_workloads import (
     serve,
     team,
 )
+from tests.e2e.waits import until
 
 from cluster import Running
 
@@ -35,7 +36,7 @@ def test_four_quarters_on_one_device_each_with_its_own_cap(
     (device,) = {grant.device for pod in pods for grant in grants(pod)}
     for pod in pods:
         assert_capped(operated, pod, device, QUARTER)
-    told = until(lambda: printed(operated, pods[0]), "it has looked at its GPU", 60)
+    told = until(lambda: printed(operated, pods[0]), "it has looked at its GPU")
     assert told[0]["totalMiB"] == QUARTER, "the library says so inside"
 
     server.change(replicas=5)
@@ -58,10 +59,9 @@ def test_four_quarters_on_one_device_each_with_its_own_cap(
             and len(server.pods()) == 5
         ),
         lambda: f"all were replaced, though nothing was free: {json.dumps(server.pods())}",
-        180,
     )
     server.change(replicas=0)
-    until(lambda: not server.pods(), "scaled to zero", 60)
+    until(lambda: not server.pods(), "scaled to zero")
     until(lambda: owner.project_status().get("allocatedGPU") == "0", "and nothing is held")
 
 
@@ -70,8 +70,8 @@ def test_a_surge_says_what_it_waits_for(operated: Running, owner: Tenant) -> Non
     server = serve(owner, "surge", 1, asking("1"), maxSurge=1, maxUnavailable=0)
     server.wait_running(1)
     server.restart()
-    (new,) = until(server.waiting, "there is a second pod", 60)
-    until(lambda: "WaitingForQuota" in described(operated, new), "it says so", 60)
+    (new,) = until(server.waiting, "there is a second pod")
+    until(lambda: "WaitingForQuota" in described(operated, new), "it says so")
     assert len(server.running()) == 1, "the old one goes on"
     server.change(replicas=0)
-    until(lambda: not server.pods(), "they are gone", 60)
+    until(lambda: not server.pods(), "they are gone")

@@ -5,19 +5,20 @@ ConfigMap.
 """
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import yaml
 from tests.api.caller import Caller
 from tests.api.pod_watch import PodWatch
-from tests.api.tenant import Json, Tenant, until
+from tests.api.tenant import Json, Tenant
 from tests.api.trials import rows
-from tests.e2e.conftest import QUICK
+from tests.e2e.conftest import install_options
+from tests.e2e.gpu_jobs import UNTIL_TOLD, end_in_turn
 from tests.e2e.metrics import holder, wait_leader
 from tests.e2e.name_server import NameServer
 from tests.e2e.report_service import NAME, endpoints
+from tests.e2e.waits import TIMEOUT, until
 
 from cluster import Running
 from demo import install
@@ -28,12 +29,12 @@ from gpu_scheduler.api.names import (
     TRIAL,
 )
 from gpu_scheduler.sweeps.core.outcome import TrialState
+from gpu_scheduler.sweeps.runtime.pruning import GOODBYE_SECONDS
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples" / "sweeps"
 IMAGE = f"{install.REPOSITORY}:{install.TAG}"
 TRIALS = 8
-FREE_WITHIN_SECONDS = 5
 
 # Reports for ever, unless it is good and done, or is told to stop and listens.
 STUBBORN = """
@@ -102,7 +103,7 @@ def values(tenant: Tenant, job: str) -> dict[int, float]:
 
 def stored(tenant: Tenant, job: str, trials: int) -> dict[int, float]:
     """``values`` once all trials are stored."""
-    status = tenant.wait_phase(job, "Succeeded", 150)
+    status = tenant.wait_phase(job, "Succeeded")
     counts = status["sweep"]["counts"]
     assert counts["succeeded"] + counts.get("pruned", 0) == trials, counts
     wanted = counts["succeeded"]
@@ -173,12 +174,13 @@ def test_a_hopeless_trial_stops_or_is_ended_and_others_use_its_gpu(
     waiting["spec"]["terminationGracePeriodSeconds"] = 1
     team.submit("next", gpu=0.5, parallelism=4, completions=4, template=waiting)
     seen: set[int] = set()
-    until(lambda: seen.update(told(team)) or seen == {2, 3}, lambda: f"both are told; {seen}", 60)
+    until(lambda: seen.update(told(team)) or seen == {2, 3}, lambda: f"both are told; {seen}")
     # Three of them have the GPUs of those that ended by themselves; one waits for the deaf one's.
-    until(lambda: ending(team) == {3}, lambda: f"the deaf one is ended; {ending(team)}", 60)
-    team.wait_placed("next", 4, FREE_WITHIN_SECONDS)
+    deaf = until(lambda: ending(team), "the deaf one is ended")
+    assert deaf == {3: GOODBYE_SECONDS}, "others do not wait until its own grace is over"
+    team.wait_placed("next", 4)
     team.remove("next")
-    status = team.wait_phase("mixed", "Succeeded", 60)
+    status = team.wait_phase("mixed", "Succeeded")
     counts = status["sweep"]["counts"]
     assert (counts["succeeded"], counts["pruned"]) == (2, 2)
     assert sum(counts.values()) == 4, counts
@@ -208,7 +210,7 @@ def test_reports_go_to_the_leader_alone_also_when_its_container_starts_again(
     first = wait_leader(operated)
     until(lambda: addresses() == {address_of(first)}, lambda: f"the leader; {addresses()}")
     second = succeeded(operated, first)
-    until(lambda: addresses() == {address_of(second)}, lambda: f"the new one; {addresses()}", 60)
+    until(lambda: addresses() == {address_of(second)}, lambda: f"the new one; {addresses()}")
 
     def labelled() -> list[str]:
         selector = f"--selector={LABEL_LEADER}=true"
@@ -216,8 +218,13 @@ def test_reports_go_to_the_leader_alone_also_when_its_container_starts_again(
         return answer.stdout.split()
 
     # It takes its label off when it starts again, before it is ready and would be led to.
-    until(lambda: labelled() == [f"pod/{second}"], lambda: f"one label; {labelled()}", 60)
-    where = (f"deployment/{install.RELEASE}", "-n", install.RELEASE, "--timeout=60s")
+    until(lambda: labelled() == [f"pod/{second}"], lambda: f"one label; {labelled()}")
+    where = (
+        f"deployment/{install.RELEASE}",
+        "-n",
+        install.RELEASE,
+        TIMEOUT,
+    )
     operated.kubectl("rollout", "status", *where)
     assert addresses() == {address_of(second)}
 
@@ -231,16 +238,20 @@ def succeeded(operated: Running, first: str) -> str:
     while True:
         before = holder(operated)
         operated.kubectl("exec", "-n", install.RELEASE, first, "--", "sh", "-c", "kill 1")
-        until(lambda ended=before: holder(operated) not in ("", ended), "somebody leads anew", 60)
+        until(lambda ended=before: holder(operated) not in ("", ended), "somebody leads anew")
         now: str = wait_leader(operated)
         if now != first:
             return now
 
 
-def ending(tenant: Tenant) -> set[int]:
-    """Trials whose pods are on their way out."""
+def ending(tenant: Tenant) -> dict[int, int]:
+    """Trials whose pods are on their way out, and how many seconds they were given."""
     pods = (pod["metadata"] for pod in tenant.pods("mixed"))
-    return {int(meta["annotations"][TRIAL]) for meta in pods if meta.get("deletionTimestamp")}
+    return {
+        int(meta["annotations"][TRIAL]): meta["deletionGracePeriodSeconds"]
+        for meta in pods
+        if meta.get("deletionTimestamp")
+    }
 
 
 @pytest.mark.parametrize("gpu", [1, 2])
@@ -251,10 +262,10 @@ def test_hpo1_ends_with_four_successes_in_the_folder_that_its_trials_share(
     pod = spec["template"]["spec"]
     pod["volumes"][0]["hostPath"]["path"] = str(tmp_path)
     command = pod["containers"][0]["command"]
-    command[-1] = command[-1].replace("quickstart 10", "QUICKSTART_SECONDS=1 quickstart")
+    command[-1] = command[-1].replace("quickstart 10", f"{UNTIL_TOLD} && quickstart 0")
     with PodWatch(operated, tenant.name) as watch:
         tenant.submit("hpo1", **(spec | {"gpu": gpu}))
-        status = tenant.wait_phase("hpo1", "Succeeded", 90)
+        status = end_in_turn(operated, tenant, "hpo1", at_once=2 // gpu, container="trial")
     assert status["pods"]["succeeded"] == 4
     assert sorted(path.name for path in tmp_path.iterdir()) == [f"trial-{i}" for i in range(4)]
     assert watch.peak.placements == 4, "no trial was run twice"
@@ -262,29 +273,17 @@ def test_hpo1_ends_with_four_successes_in_the_folder_that_its_trials_share(
     assert watch.peak.gpu_milli == 2000
 
 
-@pytest.fixture
-def operator_with_optuna(operated: Running) -> Iterator[None]:
-    """The chart with ``sweeps.tpe``, and afterwards without it again."""
-    image, tpe = install.images(operated), install.tpe_image(operated)
-    more = (*QUICK, "--set=sweeps.tpe=true", f"--set=podAnnotations.tpe={tpe}")
-    assert install.chart(operated, image=image, more=more), "the chart was not changed"
-    try:
-        yield
-    finally:
-        install.chart(operated, image=image, more=QUICK)
-
-
 def test_tpe_beats_the_worst_quarter_of_the_grid(
-    operated: Running, team: Tenant, names: NameServer, request: pytest.FixtureRequest
+    operated: Running, team: Tenant, names: NameServer
 ) -> None:
     submit(team, "tpe.yaml", "tpe", completions=12)
     message = team.wait_reason("tpe", "Invalid")
     assert "set the chart's value sweeps.tpe" in message
     submit(team, "grid.yaml", "grid")  # runs while the operator's image changes
 
-    request.getfixturevalue("operator_with_optuna")
+    install_options(operated)
     line = worst_quarter(stored(team, "grid", 12))
-    status = team.wait_phase("tpe", "Succeeded", 150)
+    status = team.wait_phase("tpe", "Succeeded")
     assert status["sweep"]["best"]["value"] < line
 
     script = "id -u; python -c 'import optuna' && touch /opt/venv/file"

@@ -2,7 +2,7 @@
 
 from tests.api.pod_watch import PodWatch
 from tests.api.tenant import Tenant
-from tests.e2e.gpu_jobs import container, template
+from tests.e2e.gpu_jobs import UNTIL_TOLD, container, end_in_turn, template
 
 from cluster import Running
 
@@ -14,9 +14,9 @@ def test_four_trials_run_two_at_a_time(operated: Running, tenant: Tenant) -> Non
             gpu=1,
             parallelism=2,
             completions=4,
-            template=template(container("QUICKSTART_SECONDS=1 exec quickstart")),
+            template=template(container(f"{UNTIL_TOLD}; exec quickstart 0")),
         )
-        status = tenant.wait_phase("hpo1", "Succeeded", 90)
+        status = end_in_turn(operated, tenant, "hpo1", at_once=2)
     assert status["pods"]["succeeded"] == 4
     assert watch.peak.pods == 2 and watch.peak.gpu_milli == 2000
     assert max(watch.peak.milli.values()) == 1000

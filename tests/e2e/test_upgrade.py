@@ -5,25 +5,24 @@ before there are the chart, and images made from its sources: tests/fixtures/upg
 """
 
 import json
-import tarfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 import yaml
-from tests.api.tenant import Json, Tenant, held, until
-from tests.e2e.conftest import QUICK, install_chart
+from tests.api.tenant import Json, Tenant, held
+from tests.e2e import before
+from tests.e2e.conftest import SETTINGS, install_chart
 from tests.e2e.gpu_jobs import container, devices_there, environment, start, template
 from tests.e2e.share_workloads import Workload, asking, cap_mib, described, grants, serve, team
+from tests.e2e.waits import TIMEOUT, until
 
-from cluster import Running, images_operator
-from demo import install
+from cluster import Running
 from demo.install import RELEASE
 from gpu_scheduler.api.names import ALLOCATION
 
 ROOT = Path(__file__).parents[2]
-BEFORE = ROOT / "tests" / "fixtures" / "upgrade" / "before.tar.xz"
 TRIALS = [{"lr": 0.5}, {"lr": 0.25}]
 TRIAL = """
 until [ -e /tmp/end ]; do sleep 0.2; done
@@ -63,7 +62,7 @@ class Work:
     def assert_counted(self) -> None:
         """Who leads now knows what is held, and by whom, and says so of one that comes."""
         self.owner.submit("next", gpu=1, template=template(container()))
-        message = self.owner.wait_reason("next", "WaitingForQuota", 60)
+        message = self.owner.wait_reason("next", "WaitingForQuota")
         assert f"project {self.owner.name} holds 1.5 of its limit 2" in message
         self.owner.remove("next")
         assert held(self.owner) == 1.5
@@ -82,20 +81,11 @@ def _allocation(pod: Json) -> str:
 
 
 @pytest.fixture(scope="module")
-def old(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sources of the version before."""
-    folder = tmp_path_factory.mktemp("before")
-    with tarfile.open(BEFORE) as tar:
-        tar.extractall(folder, filter="data")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def work(real_cluster: Running, old: Path) -> Iterator[Work]:
+def work(real_cluster: Running) -> Iterator[Work]:
     """Pods of the version before; at the end the release of this checkout is there."""
     found = real_cluster.helm("list", "-A", "-q").stdout.split()
     assert RELEASE not in found, "this runs before other tests: their release is there already"
-    install_before(real_cluster, old)
+    before.install_chart(real_cluster, SETTINGS)
     try:
         with team(real_cluster, quota=2, limit=2) as owner:
             start(owner, "half", gpu=0.5)
@@ -109,18 +99,6 @@ def work(real_cluster: Running, old: Path) -> Iterator[Work]:
             yield Work(owner, web, owner.pods())
     finally:
         install_chart(real_cluster)
-
-
-def install_before(cluster: Running, old: Path) -> None:
-    """The chart and the images of the version before."""
-    tag = f"{install.REPOSITORY}:before"
-    archives = (
-        images_operator.build_image("operator", tag, repository=old),
-        images_operator.build_image("agent", images_operator.agent_tag(tag), repository=old),
-    )
-    image = install.give_images(cluster, archives)
-    folder = old / "charts" / "gpu-scheduler"
-    install.chart(cluster, image=image, more=QUICK, folder=folder, tag="before")
 
 
 def served(cluster: Running, name: str) -> Json:
@@ -167,7 +145,7 @@ def test_kinds_have_the_fields_of_this_version(real_cluster: Running, work: Work
 
 
 def test_the_way_back_harms_nobody_either(real_cluster: Running, work: Work) -> None:
-    real_cluster.helm("rollback", RELEASE, "-n", RELEASE, "--wait", "--timeout=180s")
+    real_cluster.helm("rollback", RELEASE, "-n", RELEASE, "--wait", TIMEOUT)
     work.assert_unharmed(real_cluster)
     work.assert_counted()
     (real_cluster.folder / "release").unlink()  # what was installed is not what is there
@@ -188,13 +166,13 @@ def test_what_ran_ends_and_what_waited_starts(real_cluster: Running, work: Work)
                 real_cluster.kubectl(*where, "touch", "/tmp/end", check=False)  # it may have ended
         return owner.status("search").get("phase") == "Succeeded"
 
-    until(end, lambda: f"the search ends: {json.dumps(owner.status('search'))}", 120)
+    until(end, lambda: f"the search ends: {json.dumps(owner.status('search'))}")
     assert len(seen) == len(TRIALS), "none of them was run twice"
     status = owner.status("search")
     assert status["sweep"]["counts"]["succeeded"] == 2
     assert status["sweep"]["best"]["value"] == 0.25
     work.web.change(replicas=0)
-    until(lambda: not work.web.pods(), "the Deployment gives back what it held", 60)
+    until(lambda: not work.web.pods(), "the Deployment gives back what it held")
     owner.remove("half")
-    owner.wait_phase("whole", "Running", 90)
-    assert held(owner) == 2
+    owner.wait_phase("whole", "Running")
+    until(lambda: held(owner) == 2, "the project pays for it")

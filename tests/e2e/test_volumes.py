@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.api.tenant import Json, Tenant, until
+from tests.api.tenant import Json, Tenant
 from tests.e2e.gpu_jobs import container, template
+from tests.e2e.waits import until
 
 from gpu_scheduler.api.names import GATE
 
@@ -92,7 +93,7 @@ def test_a_job_with_an_unbound_claim_goes_through_the_gate_and_runs(
 ) -> None:
     assert claim_phase(tenant) == "Pending"
     tenant.submit("first-user", gpu=0.5, template=writer(volume))
-    tenant.wait_phase("first-user", "Succeeded", 60)
+    tenant.wait_phase("first-user", "Succeeded")
     template = rendered(tenant, "first-user")
     assert template["schedulingGates"] == [{"name": GATE}]
     assert template["schedulerName"] == "default-scheduler"
@@ -107,7 +108,7 @@ def test_jobs_on_a_bound_shared_volume_are_bound_directly(
 ) -> None:
     until(lambda: claim_phase(tenant) == "Bound", "the claim is bound")
     tenant.submit("sharing", gpu=0.5, parallelism=2, completions=2, template=writer(volume))
-    tenant.wait_phase("sharing", "Succeeded", 60)
+    tenant.wait_phase("sharing", "Succeeded")
     template = rendered(tenant, "sharing")
     assert template["schedulerName"] == "gpu-scheduler"
     assert "schedulingGates" not in template

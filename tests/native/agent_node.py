@@ -4,9 +4,11 @@ Runs in a process of its own, where libnvidia-ml.so.1 is the pretended one. Cgro
 in every test environment, so the pod of a pid is told; everything else of /proc is real.
 """
 
+import signal
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import NoReturn
 
 from tests.native.fake_gpu import uuid_of
 
@@ -27,6 +29,12 @@ def ready() -> None:
     """Tell the test that this process is where it should be."""
     sys.stdout.write("ready\n")
     sys.stdout.flush()
+
+
+def stay() -> NoReturn:
+    """Go on holding what this process has until it is killed."""
+    while True:
+        signal.pause()
 
 
 def pod_uid(number: int) -> str:

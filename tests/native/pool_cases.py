@@ -100,12 +100,16 @@ def shrink_while_one_counts_on_it(mib: int) -> float:
     cuda.ok("cuMemFreeAsync", cuda.get("cuMemAllocFromPoolAsync", MIB, pool, 0), 0)
     before = cuda.free_mib()  # with a chunk of the pool, which is idle
 
+    calls = threading.Event()
+
     def work() -> None:
         cuda.ok("cuCtxSetCurrent", int(context))
+        calls.set()
         cuda.get("cuMemAllocFromPoolAsync", mib * MIB, pool, 0)
 
     thread = threading.Thread(target=work)
     thread.start()
+    calls.wait()
     time.sleep(PAUSE_SECONDS)
     cuda.ok("cuMemPoolTrimTo", pool, 0)
     meanwhile = cuda.free_mib()

@@ -3,14 +3,13 @@
 import ctypes
 import struct
 import subprocess
-import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 import pytest
-from tests.native.agent_node import AgentNode, pod_uid, ready
+from tests.native.agent_node import AgentNode, pod_uid, ready, stay
 from tests.native.build import NativeBuild
 from tests.native.container import offsets
 from tests.native.cuda import Cuda
@@ -26,7 +25,7 @@ def hold(mib: int) -> None:
     cuda = Cuda()
     cuda.allocate(mib)
     ready()
-    time.sleep(60)
+    stay()
 
 
 def load_by_itself(counted_mib: int, mib: int) -> None:
@@ -40,7 +39,7 @@ def load_by_itself(counted_mib: int, mib: int) -> None:
     place = ctypes.c_uint64()
     assert own(ctypes.addressof(place), mib * MIB) == 0
     ready()
-    time.sleep(60)
+    stay()
 
 
 def driver_in_memory() -> tuple[str, int]:
@@ -226,7 +225,7 @@ def test_the_policy_kill_ends_the_evader_and_nobody_else(gpu: FakeGPU, tenants: 
     evader, neighbour = tenants.evading(8000), tenants.capped(1000, cap_mib=4000)
     found = look(gpu, {evader: 1, neighbour: 2}, {1: 1000, 2: 4000}, looks=4, kills=True)
     assert found["killed"] == [evader]
-    assert tenants.children[0].wait(5) == -9
+    assert tenants.children[0].wait(60) == -9
     assert tenants.children[1].poll() is None
     assert gpu.used_mib() == 1300
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from tests.native.agent_node import ready
+from tests.native.agent_node import ready, stay
 from tests.native.cuda import Cuda
 from tests.native.fake_gpu import MIB, FakeGPU
 
@@ -72,7 +72,7 @@ def hold(mib: int) -> None:
     cuda = Cuda()
     cuda.allocate(mib)
     ready()
-    time.sleep(60)
+    stay()
 
 
 def holders() -> list[tuple[int, int | None]]:

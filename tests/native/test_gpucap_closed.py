@@ -94,12 +94,12 @@ def test_while_a_stopped_process_has_the_lock_its_neighbours_may_free_and_not_ta
             neighbour.stdin.write("\n")
             neighbour.stdin.flush()
             assert neighbour.stdout.readline() == "1\n"  # refused
-            assert STALL_SECONDS - 1 < time.monotonic() - began < STALL_SECONDS + 3
+            assert time.monotonic() - began > STALL_SECONDS - 1
             began = time.monotonic()
             neighbour.stdin.write("\n")
             neighbour.stdin.flush()
             assert neighbour.stdout.readline() == "1\n"
-            assert time.monotonic() - began < 1  # it does not wait as long every time
+            assert time.monotonic() - began < STALL_SECONDS - 1, "it does not wait every time"
             holder.send_signal(signal.SIGCONT)
             assert holder.stdout and holder.stdout.readline().startswith("4 ")
             assert box.ledger().held_mib() == 1024

@@ -7,12 +7,15 @@ a place until they are deleted leave room for the others.
 import json
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from subprocess import CompletedProcess
 
 from tests.api.caller import Caller
-from tests.api.tenant import Json, Tenant, until
+from tests.api.tenant import Json, Tenant
 from tests.e2e.gpu_jobs import container, template, wait_running
+from tests.e2e.waits import LIMIT_SECONDS, NodeTenant, until
 from tests.unlucky.families import (
     FULL,
     LIMIT,
@@ -29,7 +32,8 @@ from tests.unlucky.families import (
 from cluster import ClusterError, Running
 
 WAVE = 50
-SECONDS = 90  # for a whole wave: two cores pull, start and stop its containers
+_AT_ONCE = 4  # of kubectl apply
+EVENT_SECONDS = 60.0
 
 _PROJECTS: dict[str, dict[str, float]] = {
     PLAIN: {"quota": 2},
@@ -68,7 +72,7 @@ def places(admin: Caller) -> Iterator[dict[str, Tenant]]:
     with ExitStack() as stack:
         made: dict[str, Tenant] = {}
         for kind, project in _PROJECTS.items():
-            made[kind] = tenant = Tenant(admin).create(**project)
+            made[kind] = tenant = NodeTenant(admin).create(**project)
             stack.callback(tenant.delete)
         _rule(made[NO_PODS], "resourcequotas", {"name": "none"}, {"hard": {"pods": "0"}})
         limits = [{"type": "Container", "max": {"memory": "2Gi"}}]
@@ -100,7 +104,8 @@ def _wave(
     running: Running, tenants: dict[str, Tenant], jobs: Sequence[tuple[str, str, Unlucky]]
 ) -> Iterator[Look]:
     since: dict[str, float] = {}
-    for family, name, job in jobs:
+
+    def apply(name: str, job: Unlucky) -> tuple[float, float, CompletedProcess[str]]:
         body = {
             "apiVersion": "gpu-scheduler.io/v1alpha1",
             "kind": "GPUJob",
@@ -109,6 +114,11 @@ def _wave(
         }
         started = time.monotonic()
         done = running.kubectl("apply", "-f", "-", input=json.dumps(body), check=False)
+        return started, time.monotonic() - started, done
+
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        applied = list(threads.map(lambda each: apply(*each[1:]), jobs))
+    for (family, name, job), (started, took, done) in zip(jobs, applied, strict=True):
         if done.returncode == 0 and job.reason:
             since[name] = started
             continue
@@ -119,9 +129,9 @@ def _wave(
             problem = "kubectl apply took it"
         elif job.reason:
             problem = "kubectl apply refused it"
-        yield Look(family, time.monotonic() - started, said, "", problem)
+        yield Look(family, took, said, "", problem)
     waiting = {name: (family, job) for family, name, job in jobs if name in since}
-    deadline = time.monotonic() + SECONDS
+    deadline = time.monotonic() + LIMIT_SECONDS  # which no job comes near, unless it reads wrong
     while waiting:
         over = time.monotonic() > deadline
         for name, (family, job) in list(waiting.items()):
@@ -137,7 +147,7 @@ def _wave(
         others = lambda t=tenant: [  # noqa: E731
             p for p in t.pods() if p["metadata"]["labels"].get("gpu-scheduler.io/job") != "first"
         ]
-        until(lambda others=others: not others(), "the wave has gone", 60)  # type: ignore[misc]
+        until(lambda others=others: not others(), "the wave has gone")  # type: ignore[misc]
 
 
 def _as_expected(job: Unlucky, status: Json) -> bool:
@@ -150,14 +160,15 @@ def _seen(
     where = name, "-n", tenant.name
     seconds = time.monotonic() - since
     missing: list[str] = []
-    for _ in range(20):  # an Event comes by another way than the status
+    deadline = time.monotonic() + EVENT_SECONDS  # it comes by another way than the status
+    while True:
         row, told = (
             _kubectl(running, "get", "gj", *where),
             _kubectl(running, "describe", "gj", *where),
         )
         wanted = [*job.words, *([] if job.event is None else [job.event or job.reason])]
         missing = [word for word in wanted if word not in told]
-        if not missing:
+        if not missing or time.monotonic() > deadline:
             break
         time.sleep(0.2)
     message = str(tenant.status(name).get("message", ""))
