@@ -45,11 +45,16 @@ def watch() -> None:
 
 
 def _look(event: str, arguments: tuple[object, ...]) -> None:
-    if event == "open" or event in _LISTINGS:
+    if event == "open" or (event in _LISTINGS and not _is_import()):
         if (what := _of_ours(arguments[0])) and (module := _by_whom()):
             _seen[Read(module, what)] = None
     elif event in _PROCESSES and (module := _by_whom()):
         _seen[Read(module, None)] = None
+
+
+def _is_import() -> bool:
+    """Whether a folder is listed to find a module, of which the digest knows by its name."""
+    return sys._getframe(2).f_code.co_filename.startswith("<frozen importlib")
 
 
 def _of_ours(opened: object) -> Path | None:

@@ -99,8 +99,8 @@ def test_what_is_read_and_not_covered_is_told(tree: Path) -> None:
 
 
 LONG = """
-import subprocess
 from pathlib import Path
+import ours.a
 import pytest
 DATA = Path(__file__).parents[2] / "data"
 
