@@ -1,4 +1,5 @@
 import os
+import re
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -33,11 +34,12 @@ class Traces:
     @classmethod
     def now(cls, cluster: Running, ports: list[str]) -> "Traces":
         folder = real_node.node_layout(cluster).folder
-        names = (str(folder), str(RUN))
+        # Whole names: images are built beside this, below a folder whose name begins as the node's.
+        ours = re.compile(rf"({re.escape(str(folder))}|{re.escape(str(RUN))})(?![\w-])")
         commands = []
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit() and (command := command_of(entry)):
-                if any(name in command for name in names):
+                if ours.search(command):
                     commands.append(command)
         fixed = [RUN, folder, Path("/var/lib/kubelet/device-plugins/kubelet.sock")]
         found = [path for path in fixed if path.exists()]
