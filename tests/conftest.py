@@ -35,10 +35,11 @@ def _place(item: pytest.Item) -> float:
 def _skip_unless_changed(item: pytest.Item, named: tuple[str, ...]) -> None:
     if "EXPLORE_SEED" in os.environ:  # other examples each time
         return
-    digest = unchanged.here().digest(item.path.relative_to(item.config.rootpath), named)
+    file = item.path.relative_to(item.config.rootpath)
+    digest = unchanged.here().digest(file, named)
     item.stash[_LONG] = (digest, named)
     if unchanged.here().passed(item.nodeid, digest):
-        reason = f"passed here, and nothing that it reads has changed: digest {digest[:16]}"
+        reason = f"{file} passed here, and nothing that it reads has changed: {digest[:16]}"
         item.add_marker(pytest.mark.skip(reason=reason))
 
 
