@@ -241,6 +241,9 @@ POD_KINDS = (
     pod_kind(500, models=("a100",)),
 )
 QUOTAS = st.sampled_from([0, 500, 1000, 2000])
+MODEL_QUOTAS = st.dictionaries(st.sampled_from(["a100", "a30"]), QUOTAS, max_size=2)
+WEIGHT, PROJECT = st.sampled_from([1, 1, 2, 0]), st.sampled_from("abc")
+KIND = st.sampled_from(POD_KINDS)
 
 
 @st.composite
@@ -248,8 +251,8 @@ def plays(draw: st.DrawFn) -> tuple[MixedPlay, list[Pod]]:
     """Three projects, some of which name models; jobs that fill the cluster, and later ones."""
     teams = []
     for name in "abc":
-        models = draw(st.dictionaries(st.sampled_from(["a100", "a30"]), QUOTAS, max_size=2))
-        weight = draw(st.sampled_from([1, 1, 2, 0]))
+        models = draw(MODEL_QUOTAS)
+        weight = draw(WEIGHT)
         teams.append(team(name, draw(QUOTAS), weight=weight, **models))
     waves = []
     for wave, created in (("old", 0.0), ("new", 500.0)):
@@ -257,8 +260,8 @@ def plays(draw: st.DrawFn) -> tuple[MixedPlay, list[Pod]]:
             [
                 Pod(
                     f"{wave}{i}",
-                    draw(st.sampled_from("abc")),
-                    draw(st.sampled_from(POD_KINDS)),
+                    draw(PROJECT),
+                    draw(KIND),
                     created=created + i,
                 )
                 for i in range(draw(st.integers(1, 6)))

@@ -152,6 +152,9 @@ def test_a_gang_starts_if_any_choice_of_models_lets_it(
 
 
 POD_KINDS = (ON_A100, ANYWHERE, ON_A30, EITHER, EITHER, HALF)
+MODEL_QUOTAS = st.dictionaries(st.sampled_from(["a100", "a30"]), QUOTAS, max_size=2)
+WEIGHT, PROJECT = st.sampled_from([1, 1, 2, 0]), st.sampled_from("abc")
+KINDS = st.lists(st.sampled_from(POD_KINDS), min_size=1, max_size=3)
 
 
 class Whole(MixedPlay):
@@ -167,15 +170,15 @@ def plays(draw: st.DrawFn) -> tuple[MixedPlay, list[Pod]]:
     """Three projects, some of which name models; gangs that fill the cluster, and later ones."""
     teams = []
     for name in "abc":
-        named = draw(st.dictionaries(st.sampled_from(["a100", "a30"]), QUOTAS, max_size=2))
-        weight = draw(st.sampled_from([1, 1, 2, 0]))
+        named = draw(MODEL_QUOTAS)
+        weight = draw(WEIGHT)
         teams.append(team(name, draw(QUOTAS), weight=weight, **named))
     waves: dict[str, list[Pod]] = {"old": [], "new": []}
     for wave, pods in waves.items():
         for i in range(draw(st.integers(1, 4))):
-            pod_kinds = draw(st.lists(st.sampled_from(POD_KINDS), min_size=1, max_size=3))
+            pod_kinds = draw(KINDS)
             about = {
-                "project": draw(st.sampled_from("abc")),
+                "project": draw(PROJECT),
                 "created": 500.0 * (wave == "new") + i,
             }
             pods += members(f"{wave}{i}", *pod_kinds, **about)

@@ -155,25 +155,26 @@ def test_a_pod_moves_to_another_gpu_of_its_node():
 
 
 PARTS = (pod_kind(300), HALF, pod_kind(700), pod_kind(200, cpu_milli=60_000))
+HELD = st.sampled_from((None, *PARTS, ONE))
+WANTED = st.sampled_from([[PAIR], [PAIR, PAIR], [ONE, ONE, HALF], [pod_kind(1000, count=3)]])
+GPUS = st.lists(st.integers(1, 3), min_size=2, max_size=4)
 
 
 @st.composite
 def scenes(draw: st.DrawFn) -> Play:
     """Fractional pods scattered over a few nodes, and something that needs several GPUs."""
-    gpus = tuple(draw(st.lists(st.integers(1, 3), min_size=2, max_size=4)))
+    gpus = tuple(draw(GPUS))
     big = 100_000
     play = Play(gpus, projects(project("p", big), project("q", big)), consolidate=True)
     for n, count in enumerate(gpus):
         cpu = 128_000
         for d in range(count):
-            what: PodKind | None = draw(st.sampled_from((None, *PARTS, ONE)))
+            what: PodKind | None = draw(HELD)
             if what is not None and what.cpu_milli <= cpu:
                 cpu -= what.cpu_milli
                 pod = Pod(f"a{n}x{d}", "q", what, interactive=draw(st.integers(0, 5)) == 0)
                 play.place(pod, f"n{n}/{d}", milli=what.nominal_milli)
-    pod_kinds = draw(
-        st.sampled_from([[PAIR], [PAIR, PAIR], [ONE, ONE, HALF], [pod_kind(1000, count=3)]])
-    )
+    pod_kinds = draw(WANTED)
     if len(pod_kinds) == 1:
         play.wait(Pod("big", "p", pod_kinds[0]))
     else:

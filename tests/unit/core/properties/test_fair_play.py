@@ -25,16 +25,28 @@ WHOLE, HALF, PAIR = pod_kind(1000), pod_kind(500), pod_kind(1000, count=2)
 MUCH_CPU = pod_kind(500, cpu_milli=70_000)
 POD_KINDS = (WHOLE, WHOLE, HALF, pod_kind(300), PAIR, pod_kind(250, count=2), MUCH_CPU)
 
+# Strategies are made once: hypothesis takes a tenth of a history's time to make them for each draw.
+TEAM, KIND, WEIGHT = (
+    st.sampled_from(TEAMS),
+    st.sampled_from(POD_KINDS),
+    st.sampled_from([1, 1, 2, 0]),
+)
+PRIORITY = st.sampled_from([50, 50, 50, 0, 90])
+QUOTA = st.sampled_from([0, 0, 1000, 1500, 2000, 9000])
+LIMIT = st.sampled_from([None, None, None, 1000, 3000])
+RESERVE_AFTER = st.sampled_from([0.0, 60.0])
+GPUS = st.lists(st.integers(1, 4), min_size=1, max_size=2)
+
 
 @st.composite
 def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) -> list[Pod]:
     return [
         Pod(
             f"{wave}{i}",
-            draw(st.sampled_from(TEAMS)),
-            draw(st.sampled_from(POD_KINDS)),
+            draw(TEAM),
+            draw(KIND),
             interactive=draw(st.integers(0, 4)) == 0,
-            priority=draw(st.sampled_from([50, 50, 50, 0, 90])),
+            priority=draw(PRIORITY),
             created=created + i,
             seconds=draw(st.integers(1, 30)) if finite else None,
             limit=draw(st.booleans()),
@@ -46,19 +58,19 @@ def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) ->
 @st.composite
 def plays(draw: st.DrawFn, *, finite: bool = False) -> tuple[Play, list[Pod]]:
     """A cluster that some jobs fill, and the jobs that come then."""
-    gpus = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=2)))
+    gpus = tuple(draw(GPUS))
     teams = [
         project(
             name,
-            draw(st.sampled_from([0, 0, 1000, 1500, 2000, 9000])),
-            draw(st.sampled_from([None, None, None, 1000, 3000])),
-            draw(st.sampled_from([1, 1, 2, 0])),
+            draw(QUOTA),
+            draw(LIMIT),
+            draw(WEIGHT),
         )
         for name in TEAMS
     ]
     play = Play(gpus, projects(*teams), grace=draw(st.integers(1, 3)))
     play.wait(*draw(pods("old", 8, 0.0, finite)))
-    play.reserve_after_seconds = draw(st.sampled_from([0.0, 60.0]))
+    play.reserve_after_seconds = draw(RESERVE_AFTER)
     return play, draw(pods("new", 6, 500.0, finite))
 
 

@@ -26,6 +26,15 @@ POD_KINDS = (
     pod_kind(500, cpu_milli=70_000),
 )
 TOPOLOGIES = (None, None, Topology("zone"), Topology("zone", required=False))
+TEAM, WEIGHT = st.sampled_from(TEAMS), st.sampled_from([1, 1, 2, 0])
+PRIORITY = st.sampled_from([50, 50, 50, 0, 90])
+QUOTA = st.sampled_from([0, 0, 1000, 2000, 4000, 9000])
+LIMIT = st.sampled_from([None, None, None, 3000])
+RESERVE_AFTER = st.sampled_from([0.0, 60.0])
+GPUS = st.lists(st.integers(1, 4), min_size=1, max_size=4)
+SIZE, DISTINCT = st.sampled_from([1, 2, 2, 3, 3, 4]), st.sampled_from([True, True, False])
+TOPOLOGY = st.sampled_from(TOPOLOGIES)
+KINDS = {n: st.lists(st.sampled_from(POD_KINDS), min_size=n, max_size=n) for n in range(1, 5)}
 # Without shrinking: an example is a whole history, and to make one smaller takes minutes.
 PHASES = (Phase.explicit, Phase.generate)
 
@@ -43,14 +52,14 @@ def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) ->
     """Gangs of one to four pods, and single pods."""
     found: list[Pod] = []
     for i in range(draw(st.integers(1, most))):
-        count = draw(st.sampled_from([1, 2, 2, 3, 3, 4]))
-        pod_kinds = draw(st.lists(st.sampled_from(POD_KINDS), min_size=count, max_size=count))
+        count = draw(SIZE)
+        pod_kinds = draw(KINDS[count])
         if draw(st.booleans()):
             pod_kinds = pod_kinds[:1] * count
         about = {
-            "project": draw(st.sampled_from(TEAMS)),
+            "project": draw(TEAM),
             "interactive": draw(st.integers(0, 5)) == 0,
-            "priority": draw(st.sampled_from([50, 50, 50, 0, 90])),
+            "priority": draw(PRIORITY),
             "created": created + i,
             "seconds": draw(st.integers(1, 30)) if finite else None,
             "limit": draw(st.booleans()),
@@ -59,8 +68,8 @@ def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) ->
             found.append(Pod(f"{wave}{i}", pod_kind=pod_kinds[0], **about))  # type: ignore[arg-type]
         else:
             about |= {
-                "distinct": draw(st.sampled_from([True, True, False])),
-                "topology": draw(st.sampled_from(TOPOLOGIES)),
+                "distinct": draw(DISTINCT),
+                "topology": draw(TOPOLOGY),
             }
             found += members(f"{wave}{i}", *pod_kinds, **about)
     return found
@@ -69,19 +78,19 @@ def pods(draw: st.DrawFn, wave: str, most: int, created: float, finite: bool) ->
 @st.composite
 def plays(draw: st.DrawFn, *, finite: bool = False) -> tuple[Play, list[Pod]]:
     """Up to four nodes in two zones that some jobs fill, and the jobs that come then."""
-    gpus = tuple(draw(st.lists(st.integers(1, 4), min_size=1, max_size=4)))
+    gpus = tuple(draw(GPUS))
     teams = [
         project(
             name,
-            draw(st.sampled_from([0, 0, 1000, 2000, 4000, 9000])),
-            draw(st.sampled_from([None, None, None, 3000])),
-            draw(st.sampled_from([1, 1, 2, 0])),
+            draw(QUOTA),
+            draw(LIMIT),
+            draw(WEIGHT),
         )
         for name in TEAMS
     ]
     play = Play(gpus, projects(*teams), grace=draw(st.integers(1, 3)))
     play.wait(*draw(pods("old", 5, 0.0, finite)))
-    play.reserve_after_seconds = draw(st.sampled_from([0.0, 60.0]))
+    play.reserve_after_seconds = draw(RESERVE_AFTER)
     return play, draw(pods("new", 4, 500.0, finite))
 
 

@@ -73,30 +73,34 @@ class RuledPlay(Play):
             standing.on(place.node, who)
 
 
+APP, KEY = st.sampled_from(["x", "y"]), st.sampled_from([HOST, ZONE])
+RULES = st.sampled_from(["none", "near", "apart", "spread"])
+TEAM, QUOTA = st.sampled_from(TEAMS), st.sampled_from([0, 1000, 2000, 4000])
+KIND = st.sampled_from([pod_kind(milli) for milli in (500, 1000, 1000)])
+PRIORITY, RESERVE_AFTER = st.sampled_from([50, 50, 90]), st.sampled_from([0.0, 60.0])
+GPUS = st.lists(st.integers(1, 3), min_size=1, max_size=4)
+
+
 @st.composite
 def peers(draw: st.DrawFn) -> PodPeers:
-    app = draw(st.sampled_from(["x", "y"]))
-    about = Requirement("app", "In", (draw(st.sampled_from(["x", "y"])),))
-    key, pods = draw(st.sampled_from([HOST, ZONE])), PodSelector(("ns",), (about,))
-    rules = draw(
-        st.sampled_from(
-            [
-                None,
-                PodRules(affinity=(AffinityTerm(key, pods),)),
-                PodRules(anti_affinity=(AffinityTerm(key, pods),)),
-                PodRules(spread=(SpreadConstraint(1, key, pods),)),
-            ]
-        )
-    )
+    app = draw(APP)
+    about = Requirement("app", "In", (draw(APP),))
+    key, pods = draw(KEY), PodSelector(("ns",), (about,))
+    rules = {
+        "none": None,
+        "near": PodRules(affinity=(AffinityTerm(key, pods),)),
+        "apart": PodRules(anti_affinity=(AffinityTerm(key, pods),)),
+        "spread": PodRules(spread=(SpreadConstraint(1, key, pods),)),
+    }[draw(RULES)]
     return PodPeers("ns", (("app", app),), rules)
 
 
 @st.composite
 def plays(draw: st.DrawFn) -> tuple[RuledPlay, list[Pod]]:
-    gpus = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=4)))
-    teams = [project(name, draw(st.sampled_from([0, 1000, 2000, 4000])), None, 1) for name in TEAMS]
+    gpus = tuple(draw(GPUS))
+    teams = [project(name, draw(QUOTA), None, 1) for name in TEAMS]
     play = RuledPlay(gpus, projects(*teams), grace=draw(st.integers(1, 2)))
-    play.reserve_after_seconds = draw(st.sampled_from([0.0, 60.0]))
+    play.reserve_after_seconds = draw(RESERVE_AFTER)
     play.consolidate = draw(st.booleans())
     waves: list[list[Pod]] = []
     for wave, most in (("old", 8), ("new", 6)):
@@ -104,9 +108,9 @@ def plays(draw: st.DrawFn) -> tuple[RuledPlay, list[Pod]]:
         for i in range(draw(st.integers(1, most))):
             pod = Pod(
                 f"{wave}{i}",
-                draw(st.sampled_from(TEAMS)),
-                pod_kind(draw(st.sampled_from([500, 1000, 1000]))),
-                priority=draw(st.sampled_from([50, 50, 90])),
+                draw(TEAM),
+                draw(KIND),
+                priority=draw(PRIORITY),
                 created=float(i if wave == "old" else 500 + i),
             )
             play.who[pod.name] = draw(peers())

@@ -1,6 +1,6 @@
 """What is promised holds over whole histories: quotas, limits, an end for everybody, no repeats."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -14,32 +14,39 @@ from tests.unit.parts import in_parts
 from gpu_scheduler.core import quota
 from gpu_scheduler.core.model.decision import Plan
 from gpu_scheduler.core.model.promises import Promises
-from gpu_scheduler.core.model.request import ProjectName
+from gpu_scheduler.core.model.request import PodKind, ProjectName
 
 WHOLE = pod_kind(1000)
 POD_KINDS = (WHOLE, WHOLE, pod_kind(500), pod_kind(300), pod_kind(1000, count=2))
+KINDS = {kinds: st.sampled_from(kinds) for kinds in ((WHOLE,), POD_KINDS)}
+TEAM, WEIGHT = st.sampled_from(TEAMS), st.sampled_from([1, 1, 2, 4])
+PRIORITY = st.sampled_from([50, 50, 50, 10, 90])
+LIMITS = {  # by the GPUs of the quota
+    n: st.sampled_from([None, None, 1000 * max(1, n)]) for n in range(7)
+}
+GPUS = st.lists(st.integers(1, 3), min_size=1, max_size=2)
 PROMISES = Promises(10.0, 5.0, 20.0, 60.0)
 
 
 @st.composite
-def work(draw: st.DrawFn, kinds: Sequence[object], *, most: int = 10) -> tuple[Play, list[Pod]]:
+def work(draw: st.DrawFn, kinds: tuple[PodKind, ...], *, most: int = 10) -> tuple[Play, list[Pod]]:
     """A cluster whose quotas are no more than it has, jobs that fill it, and those that come."""
-    gpus = tuple(draw(st.lists(st.integers(1, 3), min_size=1, max_size=2)))
+    gpus = tuple(draw(GPUS))
     left, teams = sum(gpus), []
     for name in TEAMS:
         mine = draw(st.integers(0, left))
         left -= mine
-        limit = draw(st.sampled_from([None, None, 1000 * max(1, mine)]))
-        teams.append(project(name, 1000 * mine, limit, draw(st.sampled_from([1, 1, 2, 4]))))
+        limit = draw(LIMITS[mine])
+        teams.append(project(name, 1000 * mine, limit, draw(WEIGHT)))
     play = Play(gpus, projects(*teams), grace=draw(st.integers(1, 3)), anew=True)
     play.promises = PROMISES
     pods = [
         Pod(
             f"j{i}",
-            draw(st.sampled_from(TEAMS)),
-            draw(st.sampled_from(kinds)),  # type: ignore[arg-type]
+            draw(TEAM),
+            draw(KINDS[kinds]),
             interactive=draw(st.integers(0, 5)) == 0,
-            priority=draw(st.sampled_from([50, 50, 50, 10, 90])),
+            priority=draw(PRIORITY),
             created=1000.0 + draw(st.integers(0, 40)),
             seconds=draw(st.integers(1, 60)),
             limit=draw(st.booleans()),
@@ -81,7 +88,7 @@ def history(play: Play, coming: list[Pod], most: int) -> Iterator[Plan]:
 
 @pytest.mark.long
 @in_parts(8, examples=2000)
-@given(work([WHOLE]))
+@given(work((WHOLE,)))
 def test_a_pod_inside_quota_starts_within_the_promise(case: tuple[Play, list[Pod]]) -> None:
     """Whole GPUs: quotas are no more than there is, so who borrows always holds enough."""
     check_the_guarantee(*case)
