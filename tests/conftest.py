@@ -64,24 +64,29 @@ class Times:
         self._seconds: dict[str, float] = {}
         self._failed: set[str] = set()
         self._skipped: dict[str, str] = {}
+        self._expected: set[str] = set()  # to fail: xfail
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._seconds[report.nodeid] = self._seconds.get(report.nodeid, 0.0) + report.duration
         if report.failed:
             self._failed.add(report.nodeid)
-        elif report.skipped and not hasattr(report, "wasxfail"):
+        elif report.skipped and hasattr(report, "wasxfail"):
+            self._expected.add(report.nodeid)
+        elif report.skipped:
             why = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
-            self._skipped[report.nodeid] = why
+            self._skipped[report.nodeid] = why.removeprefix("Skipped: ")
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self) -> None:
-        ran = {n: s for n, s in self._seconds.items() if n not in {*self._failed, *self._skipped}}
+        others = {*self._failed, *self._skipped, *self._expected}
+        ran = {n: s for n, s in self._seconds.items() if n not in others}
         durations.record(ran)
         if into := os.environ.get("TEST_TIMES"):
             told: dict[str, Any] = {
                 "seconds": round(time.monotonic() - self._began, 1),
                 "passed": len(ran),
                 "failed": len(self._failed),
+                "expected": len(self._expected),
                 "skipped": sorted(self._skipped.values()),
                 "tests": {n: round(s, 2) for n, s in self._seconds.items()},
             }

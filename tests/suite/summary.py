@@ -26,12 +26,19 @@ DEAR_SECONDS = 2.0  # what is recorded of single tests
 
 @dataclass(frozen=True, slots=True)
 class Tier:
-    """What a tier's run has come to; ``skipped`` has a reason for each."""
+    """What a tier's run has come to.
+
+    Attributes:
+        expected: failures that are (xfail).
+        skipped: a reason for each.
+        tests: seconds of each.
+    """
 
     name: str
     seconds: float
     passed: int
     failed: int
+    expected: int
     skipped: list[str]
     tests: dict[str, float]
 
@@ -48,7 +55,8 @@ def lines(tiers: list[Tier], before: dict[str, Any]) -> list[str]:
     for tier in tiers:
         known = before["tiers"].get(tier.name)
         compared = f" (recorded: {known:.0f} s)" if known else ""
-        found.append(f"{tier.name:7}{tier.seconds:6.0f} s{compared}, {tier.passed} passed")
+        also = f", {tier.expected} failed as expected" if tier.expected else ""
+        found.append(f"{tier.name:7}{tier.seconds:6.0f} s{compared}, {tier.passed} passed{also}")
         found += [f"        {n} skipped: {why}" for why, n in Counter(tier.skipped).items()]
     dearest = sorted(((s, n) for tier in tiers for n, s in tier.tests.items()), reverse=True)
     found.append("dearest tests:")

@@ -7,7 +7,11 @@ RECORDED = {"machine": "x", "tiers": {"unit": 100, "api": 500}, "tests": {}}
 
 
 def tier(name: str, seconds: float, **more: object) -> Tier:
-    return Tier(name, seconds, **{"passed": 3, "failed": 0, "skipped": [], "tests": {}, **more})  # type: ignore[arg-type]
+    return Tier(
+        name,
+        seconds,
+        **{"passed": 3, "failed": 0, "expected": 0, "skipped": [], "tests": {}, **more},
+    )  # type: ignore[arg-type]
 
 
 def test_a_tier_that_has_grown_by_more_than_15_percent_is_said() -> None:
@@ -30,7 +34,14 @@ def test_the_last_line_counts_all_and_reasons_are_told() -> None:
 
 
 def test_tiers_are_read_from_what_they_left(tmp_path: Path) -> None:
-    left = {"seconds": 2.5, "passed": 1, "failed": 0, "skipped": [], "tests": {"a": 1.0}}
+    left = {
+        "seconds": 2.5,
+        "passed": 1,
+        "failed": 0,
+        "expected": 2,
+        "skipped": [],
+        "tests": {"a": 1.0},
+    }
     (tmp_path / "api.json").write_text(json.dumps(left))
     (tmp_path / "api.log").write_text("other")
-    assert read(tmp_path) == [tier("api", 2.5, passed=1, tests={"a": 1.0})]
+    assert read(tmp_path) == [tier("api", 2.5, passed=1, expected=2, tests={"a": 1.0})]
