@@ -69,18 +69,23 @@ def lines(tiers: list[Tier], before: dict[str, Any]) -> list[str]:
 
 
 def grown(tiers: list[Tier], before: dict[str, Any]) -> list[str]:
-    """A sentence for each tier that takes longer than recorded by more than 15 %."""
+    """A sentence for each tier that takes longer than recorded by more than 15 %.
+
+    A tier of which a part was skipped shows nothing about the time of the whole.
+    """
     return [
         f"GROWN: the {tier.name} tier took {tier.seconds:.0f} s, {tier.seconds / known - 1:.0%} "
         f"more than recorded ({known:.0f} s; make test-record records the last run)"
         for tier in tiers
         if (known := before["tiers"].get(tier.name))
+        and not tier.skipped
         and tier.seconds * 100 > known * (100 + GROWN_PERCENT)
     ]
 
 
 def record(tiers: list[Tier]) -> None:
-    """Write the recorded file from these tiers; others in it stay."""
+    """Write the recorded file from those tiers of which nothing was skipped; others in it stay."""
+    tiers = [tier for tier in tiers if not tier.skipped]
     before = recorded()
     names = {tier.name for tier in tiers}
     dear = {n: s for tier in tiers for n, s in tier.tests.items() if s >= DEAR_SECONDS}

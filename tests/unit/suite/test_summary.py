@@ -1,6 +1,8 @@
 import json
 from pathlib import Path
 
+import pytest
+from tests.suite import summary
 from tests.suite.summary import Tier, grown, lines, read
 
 RECORDED = {"machine": "x", "tiers": {"unit": 100, "api": 500}, "tests": {}}
@@ -18,6 +20,21 @@ def test_a_tier_that_has_grown_by_more_than_15_percent_is_said() -> None:
     assert grown([tier("unit", 115), tier("api", 500), tier("new", 900)], RECORDED) == []
     (said,) = grown([tier("unit", 116), tier("api", 500)], RECORDED)
     assert "unit tier took 116 s, 16% more than recorded (100 s" in said
+
+
+def test_a_tier_of_which_a_part_was_skipped_has_not_grown() -> None:
+    assert grown([tier("unit", 900, skipped=["unchanged"])], RECORDED) == []
+
+
+def test_what_is_recorded_is_a_whole_tier(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "recorded.json"
+    monkeypatch.setattr(summary, "RECORDED", file)
+    monkeypatch.setattr(summary, "recorded", lambda: RECORDED)
+    tests = {"tests/api/a.py::test_dear": 2.5, "tests/api/a.py::test_cheap": 0.5}
+    summary.record([tier("unit", 3, skipped=["unchanged"]), tier("api", 600, tests=tests)])
+    found = json.loads(file.read_text())
+    assert found["tiers"] == {"unit": 100, "api": 600}
+    assert found["tests"] == {"tests/api/a.py::test_dear": 2.5}
 
 
 def test_the_dearest_ten_stand_with_their_seconds() -> None:
