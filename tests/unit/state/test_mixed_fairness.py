@@ -49,7 +49,7 @@ def test_everybody_runs_in_the_end(case: Case, numbers: set[int]) -> None:
 
 @pytest.mark.long
 @EXAMPLES
-@given(test_promises.work([WHOLE]), by_themselves)
+@given(test_promises.work((WHOLE,)), by_themselves)
 def test_a_pod_inside_quota_starts_within_the_promise(case: Case, numbers: set[int]) -> None:
     check_the_guarantee(*without_jobs(case, numbers))
 
