@@ -15,6 +15,8 @@ def covered(tenant: Tenant) -> Json:
 @pytest.fixture
 def alone(admin: Caller) -> Iterator[Tenant]:
     """A project of eight GPUs, the whole cluster, and nobody else with a quota."""
+    # Whatever tests before this one have left on the worker's cluster.
+    assert admin.send("DELETE", f"{GROUP}/gpuprojects").ok
     made = Tenant(admin).create(quota=8, weight=0)
     yield made
     made.delete()

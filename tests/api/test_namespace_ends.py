@@ -3,7 +3,7 @@
 import json
 
 from tests.api.replica import CALM_LEASE
-from tests.api.site import Site
+from tests.api.site import Site, Team
 from tests.api.tenant import Tenant, runs, template, until
 from tests.api.trials import RANDOM
 
@@ -63,9 +63,9 @@ def wait_gone(tenant: Tenant) -> None:
 
 
 def test_a_namespace_with_fifty_jobs_gangs_and_a_sweep_goes_within_their_grace_period(
-    site: Site,
+    site: Site, team: Team
 ) -> None:
-    tenant = Tenant(site.admin).create(quota=8)
+    tenant = team(quota=8)
     fill(tenant)
     before = len(site.replica.told())
     assert site.admin.send("DELETE", f"/api/v1/namespaces/{tenant.name}").ok
@@ -77,8 +77,10 @@ def test_a_namespace_with_fifty_jobs_gangs_and_a_sweep_goes_within_their_grace_p
     assert len(loud) < 10, "what the API server refuses there is not tried again and again"
 
 
-def test_one_that_was_deleted_while_no_operator_ran_goes_when_one_does(site: Site) -> None:
-    tenant = Tenant(site.admin).create(quota=8)
+def test_one_that_was_deleted_while_no_operator_ran_goes_when_one_does(
+    site: Site, team: Team
+) -> None:
+    tenant = team(quota=8)
     for number in range(5):
         tenant.submit(f"job-{number}", gpu=0.5, template=slow())
     until(lambda: running(tenant) == 5, "they run")
