@@ -7,7 +7,7 @@ bin=.venv/bin
 export PYTHONPATH="$PWD/operator:$PWD/hack:$PWD/tools"
 failed=()
 
-# What they keep between runs outlives the checkout; both go by what is in the files.
+# What mypy keeps between runs outlives the checkout: it goes by what is in the files.
 MYPY_CACHE_DIR=$("$bin/python" -c 'from cluster.cache import cache_folder; print(cache_folder())')/mypy
 export MYPY_CACHE_DIR
 

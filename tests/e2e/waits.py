@@ -4,38 +4,19 @@ The limit only ends a test that hangs: no test may depend on how long a thing to
 """
 
 import json
-import time
 from collections.abc import Callable
 from typing import Any
 
+from tests.api import tenant
 from tests.api.tenant import Allocation, Json, Tenant
 
 LIMIT_SECONDS = 300.0
 TIMEOUT = f"--timeout={LIMIT_SECONDS:.0f}s"  # for kubectl and helm
-_LEAST_PAUSE, _PART, _MOST_PAUSE = 0.05, 0.05, 0.5
 
 
 def until(condition: Callable[[], Any], what: str | Callable[[], str]) -> Any:
-    """The first true value of `condition`; fails with `what` and its last value.
-
-    A field that an object does not have yet is no true value either. Looks less often the longer
-    it waits, for a look takes time from what it waits for.
-    """
-    began = time.monotonic()
-    while True:
-        try:
-            value = condition()
-        except (KeyError, IndexError) as missing:
-            value, last = None, f"nothing at {missing!r}"
-        else:
-            last = repr(value)
-        if value:
-            return value
-        waited = time.monotonic() - began
-        if waited > LIMIT_SECONDS:
-            text = what if isinstance(what, str) else what()
-            raise AssertionError(f"not within {waited:.0f} s: {text} (last: {last})")
-        time.sleep(min(_MOST_PAUSE, max(_LEAST_PAUSE, _PART * waited)))
+    """``tenant.until``, with the limit of this tier."""
+    return tenant.until(condition, what, LIMIT_SECONDS)
 
 
 class NodeTenant(Tenant):
