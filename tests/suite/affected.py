@@ -15,9 +15,7 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from tests.suite.imports import ROOT, Imports
-
-_EVERYTHING = ("pyproject.toml", "requirements/dev.txt")
+from tests.suite.imports import ALWAYS, ROOT, Imports
 
 
 def differing(since: str, root: Path = ROOT) -> list[Path]:
@@ -31,17 +29,21 @@ def differing(since: str, root: Path = ROOT) -> list[Path]:
 def affected(tests: Iterable[Path], changed: Iterable[Path], root: Path = ROOT) -> list[Path]:
     """Those of the test files that can come out otherwise; all paths relative to the root."""
     imports, changed = Imports(root), list(changed)
-    if any(str(path) in _EVERYTHING for path in changed):
+    if any(str(path) in ALWAYS for path in changed):
         return sorted(tests)
     code = {path for path in changed if path.suffix == ".py"}
     named = {name for path in changed if path.suffix != ".py" for name in _names(path)}
     gone = {path.stem for path in code if not (root / path).exists()}
 
+    configured = {
+        path.parent for path in code if path.name == "conftest.py"
+    }  # also one that is gone
+
     def is_affected(test: Path) -> bool:
-        files = imports.of(test) | {
-            path for path in (folder / "conftest.py" for folder in test.parents) if path in code
-        }
-        return bool(files & code) or any(_strings(root / path) & (named | gone) for path in files)
+        files = imports.of_tests(test)
+        return bool(files & code or configured & {*test.parents}) or any(
+            _strings(root / path) & (named | gone) for path in files
+        )
 
     return sorted(test for test in tests if is_affected(test))
 

@@ -9,13 +9,14 @@ import ast
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 from tests.suite.store import folder, replace
 
 ROOT = Path(__file__).parents[2]
 SOURCES = ("operator", "hack", "tools", "")  # where modules lie: pythonpath of pyproject.toml
+ALWAYS = ("pyproject.toml", "requirements/dev.txt")  # what every test depends on
 _NAME = re.compile(r"[A-Za-z_]\w*(\.\w+)*\.?")
 _FORM = 2  # of what is kept
 
@@ -52,6 +53,12 @@ class Imports:
                     coming += self._direct(here)
             self._closures[path] = frozenset(found)
         return self._closures[path]
+
+    def of_tests(self, file: Path) -> frozenset[Path]:
+        """The files whose code a file of tests runs: its imports, and the conftests above it."""
+        above = (folder / "conftest.py" for folder in file.parents)
+        files = [file, *(path for path in above if path in self._digests)]
+        return frozenset().union(*(self.of(path) for path in files))
 
     def digest(self, path: Path) -> str:
         """Of one Python file's text."""
@@ -119,16 +126,14 @@ def package_of(path: Path) -> list[str]:
 
 
 def digest_of(path: Path) -> str:
-    """Of a file, or of a folder with all that is in it and in git's eyes could be."""
-    if path.is_dir():
-        return digest_of_all(path, (p.relative_to(path) for p in _files_below(path)))
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    """Of a file, or of a folder with the names and texts of all files in it."""
+    text = path.read_bytes() if path.is_file() else "".join(_lines(path)).encode()
+    return hashlib.sha256(text).hexdigest()
 
 
-def digest_of_all(root: Path, paths: Iterable[Path]) -> str:
-    """Of several files, with their names."""
-    lines = (f"{path} {digest_of(root / path)}\n" for path in sorted(paths))
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
+def _lines(folder: Path) -> Iterator[str]:
+    for path in sorted(_files_below(folder)):
+        yield f"{path.relative_to(folder)} {digest_of(path)}\n"
 
 
 def _files_below(folder: Path) -> Iterator[Path]:

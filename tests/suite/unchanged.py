@@ -16,11 +16,10 @@ from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
-from tests.suite.imports import ROOT, Imports, digest_of
+from tests.suite.imports import ALWAYS, ROOT, Imports, digest_of
 from tests.suite.reads import Read
 from tests.suite.store import folder
 
-_ALWAYS = ("pyproject.toml", "requirements/dev.txt")
 _CHOSEN_BY = ("HISTORIES", "PLANS", "EXPLORE")  # what variables' names begin with
 _KEPT_SECONDS = 30 * 24 * 3600.0
 
@@ -33,6 +32,7 @@ class Unchanged:
         self._imports = Imports(root)
         self._kept = kept or folder() / "passed"
         self._kept.mkdir(exist_ok=True)
+        self._forget()
         self._digests: dict[tuple[Path, tuple[str, ...]], str] = {}
 
     def digest(self, file: Path, reads: Iterable[str] = ()) -> str:
@@ -43,25 +43,25 @@ class Unchanged:
         return self._digests[key]
 
     def _digest(self, file: Path, reads: tuple[str, ...]) -> str:
-        code = {path: self._imports.digest(path) for path in self.code(file)}
-        data = {Path(name): digest_of(self._root / name) for name in (*_ALWAYS, *reads)}
+        code = {path: self._imports.digest(path) for path in self._imports.of_tests(file)}
+        data = {Path(name): digest_of(self._root / name) for name in (*ALWAYS, *reads)}
         lines = [f"{path} {digest}" for path, digest in sorted({**code, **data}.items())]
         lines += [f"{name}={os.environ[name]}" for name in sorted(os.environ) if _chooses(name)]
         return hashlib.sha256("\n".join([sys.version, *lines]).encode()).hexdigest()
 
-    def code(self, file: Path) -> frozenset[Path]:
-        """The files whose code a test file runs: its imports, and the conftests above it."""
-        above = (folder / "conftest.py" for folder in file.parents)
-        files = [file, *(path for path in above if (self._root / path).is_file())]
-        return frozenset().union(*(self._imports.of(path) for path in files))
-
     def passed(self, nodeid: str, digest: str) -> bool:
         """Whether the test has passed on this machine with this digest."""
-        return self._mark(nodeid, digest).exists()
+        mark = self._mark(nodeid, digest)
+        if found := mark.exists():
+            mark.touch()  # it is of use
+        return found
 
     def keep(self, nodeid: str, digest: str) -> None:
-        """The test has passed; what has not been of use for a month goes."""
+        """The test has passed."""
         self._mark(nodeid, digest).touch()
+
+    def _forget(self) -> None:
+        """What has not been of use for a month goes."""
         too_old = time.time() - _KEPT_SECONDS
         for mark in self._kept.iterdir():
             if mark.stat().st_mtime < too_old:
@@ -69,7 +69,7 @@ class Unchanged:
 
     def uncovered(self, file: Path, reads: Iterable[str], seen: Iterable[Read]) -> list[Read]:
         """What the code of a test file was seen to read and its digest does not cover."""
-        code, named = self.code(file), [Path(name) for name in (*_ALWAYS, *reads)]
+        code, named = self._imports.of_tests(file), [Path(name) for name in (*ALWAYS, *reads)]
 
         def covered(what: Path | None) -> bool:
             return what is not None and (

@@ -50,6 +50,8 @@ def test_a_module_that_is_gone_affects_who_imports_it(tree: Path) -> None:
 def test_a_conftest_affects_the_tests_below_it(tree: Path) -> None:
     (tree / "tests/unit/conftest.py").write_text("")
     assert affected(TESTS, [Path("tests/unit/conftest.py")], tree) == TESTS
+    (tree / "tests/unit/conftest.py").unlink()
+    assert affected(TESTS, [Path("tests/unit/conftest.py")], tree) == TESTS, "nor without it"
 
 
 def test_what_differs_is_committed_or_not_or_new(tree: Path) -> None:

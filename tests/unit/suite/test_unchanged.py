@@ -143,3 +143,15 @@ def test_a_run_skips_what_is_unchanged_and_catches_what_reads_more(tree: Path) -
     caught = run()
     assert "1 failed, 1 passed" in caught
     assert re.search(r"has to name these in `reads`.*data/secret\.txt", caught, re.DOTALL)
+
+
+def test_what_has_been_of_no_use_for_a_month_is_forgotten(tree: Path) -> None:
+    found = Unchanged(tree)
+    for nodeid in ("used", "unused"):
+        found.keep(nodeid, "1")
+    for mark in (tree.parent / "cache" / "tests" / "passed").iterdir():
+        os.utime(mark, (1.0, 1.0))
+    assert found.passed("used", "1")
+    later = Unchanged(tree)
+    assert later.passed("used", "1")
+    assert not later.passed("unused", "1")
