@@ -131,13 +131,23 @@ class Tenant:
         found = self.admin.get(f"/api/v1/namespaces/{self.name}/events").body["items"]
         return [e for e in found if e["involvedObject"]["name"] == job]
 
-    def wait_event(self, job: str, reason: str, seconds: float = GIVE_UP_SECONDS) -> Json:
-        """Until the job has an Event of this reason, sent after what it tells of; the last one."""
-        return until(
-            lambda: next((e for e in reversed(self.events(job)) if e["reason"] == reason), None),
-            lambda: f"{job} has an Event {reason}; {[e['reason'] for e in self.events(job)]}",
-            seconds,
-        )
+    def wait_event(
+        self, job: str, reason: str, seconds: float = GIVE_UP_SECONDS, words: str = ""
+    ) -> Json:
+        """Until the job has an Event of this reason that has these words; one of them.
+
+        It is sent after what it tells of. Where several of one reason come, only words tell which.
+        """
+
+        def found() -> Json | None:
+            events = (e for e in self.events(job) if e["reason"] == reason)
+            return next((e for e in events if words in e["message"]), None)
+
+        def missing() -> str:
+            seen = [(e["reason"], e["message"]) for e in self.events(job)]
+            return f"{job} has an Event {reason} with {words!r}; {seen}"
+
+        return until(found, missing, seconds)
 
     def wait_reason(self, name: str, reason: str, seconds: float = GIVE_UP_SECONDS) -> str:
         """Until the job has this reason; its message."""

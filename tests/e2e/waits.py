@@ -33,9 +33,11 @@ class NodeTenant(Tenant):
         until(lambda: not self.pods(), f"the pods of {self.name} are gone")
         Tenant.delete(self)
 
-    def wait_event(self, job: str, reason: str, seconds: float = LIMIT_SECONDS) -> Json:
-        """Until the job has an Event of this reason; the last one."""
-        return Tenant.wait_event(self, job, reason, seconds)
+    def wait_event(
+        self, job: str, reason: str, seconds: float = LIMIT_SECONDS, words: str = ""
+    ) -> Json:
+        """Until the job has an Event of this reason that has these words; one of them."""
+        return Tenant.wait_event(self, job, reason, seconds, words)
 
     def wait_reason(self, name: str, reason: str, seconds: float = LIMIT_SECONDS) -> str:
         """Until the job has this reason; its message."""
