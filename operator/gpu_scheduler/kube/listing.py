@@ -110,6 +110,8 @@ async def parts(
                 told = True
                 yield part
             return
+        except errors.NotFound:
+            raise  # there would be no pages either, and it may be streamed once it exists
         except errors.ApiError as error:
             log.info("lists of %s come in pages from now on: %s", path, error)
             client.unstreamed.add(path)

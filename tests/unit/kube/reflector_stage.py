@@ -11,6 +11,7 @@ from tests.unit.kube.until import Changes
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.reflector import Reflector
+from gpu_scheduler.kube.watches import Watches
 
 PODS = "/api/v1/namespaces/team/pods"
 
@@ -51,16 +52,26 @@ class Stage:
         self.client = client
         self.handler = Recorder()
         self.slept: list[float] = []
+        self.watches = Watches([PODS])
+        self.missed: list[str] = []  # what was lost at each wait
         self.reflector: Reflector[Pod]
         self.task: asyncio.Task[None] | None = None
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
+        self.missed.append(self.watches.missing())
         await asyncio.sleep(0)
 
     def start(self, **settings: Any) -> None:
         self.reflector = Reflector(
-            self.client, PODS, Pod, self.handler, sleep=self.sleep, random=lambda: 0.0, **settings
+            self.client,
+            PODS,
+            Pod,
+            self.handler,
+            watches=self.watches,
+            sleep=self.sleep,
+            random=lambda: 0.0,
+            **settings,
         )
         store = self.reflector._store
         replace = store.replace
