@@ -8,7 +8,7 @@ from then on; so is one that is silent before the end (its etcd cannot say how f
 stream broke, but by the next request: what was told of half a list says nothing of what is gone.
 
 For those who look once, or now and then; who follows a collection uses a reflector. Called by the
-reflector, by the resync of our own kinds, and by the commands.
+reflector, by the lists of our own kinds, and by the commands.
 """
 
 import logging

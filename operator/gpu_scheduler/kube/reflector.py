@@ -28,7 +28,7 @@ from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.store import EventHandler, KubeObject, Store, T
 from gpu_scheduler.kube.transport import Param
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.kube.watches import Watches, backoff
+from gpu_scheduler.kube.watches import backoff
 
 __all__ = ["KubeObject", "Reflector", "EventHandler"]
 
@@ -63,11 +63,11 @@ class Reflector(Generic[T]):
     """Lists and watches one collection.
 
     Args:
-        client: For the requests; watches do not use its concurrency.
+        client: For the requests; watches do not use its concurrency. Its ``watches`` are told
+            whether the collection can be followed.
         path: The collection, for example ``/api/v1/pods``.
         type: The msgspec struct to decode objects as.
         handler: Told of every change.
-        watches: Told whether the collection can be followed.
         params: labelSelector and fieldSelector, if any. An object that stops matching is gone.
         page_size: Objects per page of the list.
         inactivity_seconds: Silence after which a connection counts as dead; the server is asked
@@ -84,7 +84,6 @@ class Reflector(Generic[T]):
         type: type[T],
         handler: EventHandler[T],
         *,
-        watches: Watches | None = None,
         params: Mapping[str, Param] | None = None,
         page_size: int = 500,
         inactivity_seconds: float = 70.0,
@@ -107,7 +106,6 @@ class Reflector(Generic[T]):
         self._sleep = sleep
         self._random = random
         self._backoff = backoff(random)
-        self._watches = Watches() if watches is None else watches
         self._open = False  # the watch that is tried, or was tried last
         self._version = ""  # where the next watch starts; empty: list first
         self._failures = 0  # in a row
@@ -151,7 +149,7 @@ class Reflector(Generic[T]):
             if self._open or isinstance(reason, str):
                 logger.warning("watch of %s: %s; again in %.1f s", self._path, reason, delay)
             else:
-                self._watches.lost(self._path, reason)
+                self._client.watches.lost(self._path, reason)
             await self._sleep(delay)
 
     async def _list(self) -> None:
@@ -205,7 +203,7 @@ class Reflector(Generic[T]):
             **self._params,
         ) as chunks:
             self._open = True
-            self._watches.followed(self._path)
+            self._client.watches.followed(self._path)
             async for chunk in chunks:
                 self._heard_at = self._clock()
                 self._slice_end = self._heard_at + _SLICE_SECONDS

@@ -41,26 +41,29 @@ class Lost:
 class Watches:
     """Told of every try to follow a collection, by its path."""
 
-    def __init__(
-        self,
-        needed: Iterable[str] = (),
-        optional: Iterable[str] = (),
-        *,
-        back: Callable[[], object] = lambda: None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        """Nothing is followed yet, and nothing is lost.
-
-        Args:
-            needed: collections without which nothing can be decided.
-            optional: collections that need not exist: such a one is lost only if it was there.
-            back: called when the last of those that are needed is followed again.
-            clock: monotonic seconds.
-        """
-        self._needed, self._optional = frozenset(needed), frozenset(optional)
-        self._back, self._clock = back, clock
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        """Nothing is followed yet, and nothing is lost; ``clock``: monotonic seconds."""
+        self._clock = clock
+        self._needed = self._optional = frozenset[str]()
+        self._back: Callable[[], object] = lambda: None
         self._followed: set[str] = set()
         self._lost: dict[str, Lost] = {}
+
+    def need(
+        self,
+        needed: Iterable[str],
+        optional: Iterable[str] = (),
+        back: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Say without which collections nothing can be decided.
+
+        Args:
+            needed: those.
+            optional: need not exist: such a one is lost only if it was there.
+            back: called when the last one that was lost is followed again.
+        """
+        self._needed, self._optional = frozenset(needed), frozenset(optional)
+        self._back = back
 
     def followed(self, path: str) -> None:
         """The watch of a collection is open."""

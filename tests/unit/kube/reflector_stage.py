@@ -11,7 +11,6 @@ from tests.unit.kube.until import Changes
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.reflector import Reflector
-from gpu_scheduler.kube.watches import Watches
 
 PODS = "/api/v1/namespaces/team/pods"
 
@@ -52,7 +51,7 @@ class Stage:
         self.client = client
         self.handler = Recorder()
         self.slept: list[float] = []
-        self.watches = Watches([PODS])
+        self.watches = client.watches
         self.missed: list[str] = []  # what was lost at each wait
         self.reflector: Reflector[Pod]
         self.task: asyncio.Task[None] | None = None
@@ -68,7 +67,6 @@ class Stage:
             PODS,
             Pod,
             self.handler,
-            watches=self.watches,
             sleep=self.sleep,
             random=lambda: 0.0,
             **settings,

@@ -14,7 +14,8 @@ CLASSES = "/apis/x/v1/gpuclasses"
 class Stage:
     def __init__(self) -> None:
         self.now, self.back = 100.0, 0
-        self.watches = Watches([JOBS, CLASSES], [CLASSES], back=self._back, clock=lambda: self.now)
+        self.watches = Watches(lambda: self.now)
+        self.watches.need([JOBS, CLASSES], [CLASSES], self._back)
 
     def _back(self) -> None:
         self.back += 1
