@@ -112,10 +112,7 @@ class Operator:
         self.synced = asyncio.Event()
         self.queue: WorkQueue[JobKey] = WorkQueue()
         self.events = Events(
-            client,
-            instance=settings.identity,
-            terminating=self.state.terminating,
-            clock=clock,
+            client, instance=settings.identity, terminating=self.state.terminating, clock=clock
         )
         self.losses = Losses(self.state)
         self.evictor = Evictor(
