@@ -112,6 +112,9 @@ async def parts(
             return
         except errors.NotFound:
             raise  # there would be no pages either, and it may be streamed once it exists
+        except errors.TooManyRequests:
+            if told:
+                raise  # it is busy, or the kind is new to it: pages this once
         except errors.ApiError as error:
             log.info("lists of %s come in pages from now on: %s", path, error)
             client.unstreamed.add(path)

@@ -98,6 +98,7 @@ async def test_a_list_that_cannot_be_had_is_asked_for_until_it_can() -> None:
     async with on_stage() as (stage, _):
         stage.server.answers.append(refuse(403))
         await stage.over.wait()
+        assert "403" in stage.client.watches.missing(), "until the watch is open, too"
         assert stage.listed()[:2] == ["gpuclasses", "gpuclasses"]
 
 
