@@ -78,6 +78,7 @@ class Session:
         self._clock, self._sleep = clock, sleep
         self._backoff = backoff(random)
         self._failures: Counter[str] = Counter()  # in a row, by path
+        self._fresh: set[str] = set()  # listed, and not watched since
 
     async def close(self) -> None:
         """Nothing: the transport is its owner's."""
@@ -94,13 +95,15 @@ class Session:
         path, params = parts.path, dict(parse_qsl(parts.query))
         if path in ANSWERS:
             return _Answer(ANSWERS[path])
-        if self._failures[path]:
+        if self._failures[path] and path not in self._fresh:
             await self._sleep(self._backoff.delay_seconds(self._failures[path] - 1))
+        self._fresh.discard(path)
         for attempt in itertools.count():
             try:
                 if params.get("watch") == "true":
                     return await self._watch(path, params)
                 version = await self._listed(path)
+                self._fresh.add(path)
                 return _Answer({"metadata": {"resourceVersion": version}, "items": []})
             except Exception as error:
                 asked = error.retry_after_seconds if isinstance(error, errors.ApiError) else None

@@ -57,8 +57,9 @@ class FirstLook:
                 return await self._lists.all()
             except errors.NotLeader:
                 raise
-            except errors.ApiError as error:  # which the lists have told
-                log.debug("listing our objects: %s; again in %.1f s", error, delay)
+            except errors.ApiError as error:
+                if not attempt:  # once, however often it is tried again
+                    log.warning("listing our objects: %s; trying again", error)
             except Exception:
                 unexpected("resync", f"our objects (again in {delay:.1f} s)")
             await asyncio.sleep(delay)

@@ -61,8 +61,10 @@ class OurLists:
         for kind, path in PATHS.items():
             try:
                 versions[path] = await self._list(path, seen)
-            except errors.NotFound:
-                if path != OPTIONAL:
+            except errors.ApiError as error:
+                if not self._made.is_set():  # later on, the watch says what can be seen
+                    self._client.watches.lost(path, error)
+                if not isinstance(error, errors.NotFound) or path != OPTIONAL:
                     raise
                 seen |= {found for found in known if found[0][0] == kind}
         self._forget(known - seen)
@@ -93,21 +95,16 @@ class OurLists:
     async def _list(self, path: str, seen: _Found) -> str:
         """Take a kind in, in parts: thousands in one go would stop all others."""
         kind, version = _KIND_OF[path], ""
-        try:
-            async for part in parts(self._client, path):
-                for body in map(json_of, part.objects):
-                    seen.add((name_of(kind, body), body["metadata"]["uid"]))
-                    _take_in(self._takes[kind], body)
-                gone = {
-                    (name_of(kind, each), each["metadata"]["uid"])
-                    for each in map(json_of, part.gone)
-                }
-                seen -= gone
-                self._forget(gone)
-                version = part.version
-        except errors.ApiError as error:
-            self._client.watches.lost(path, error)
-            raise
+        async for part in parts(self._client, path):
+            for body in map(json_of, part.objects):
+                seen.add((name_of(kind, body), body["metadata"]["uid"]))
+                _take_in(self._takes[kind], body)
+            gone = {
+                (name_of(kind, each), each["metadata"]["uid"]) for each in map(json_of, part.gone)
+            }
+            seen -= gone
+            self._forget(gone)
+            version = part.version
         return version
 
     def _forget(self, gone: _Found) -> None:

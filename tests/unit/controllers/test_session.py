@@ -294,6 +294,35 @@ async def test_a_refusal_is_waited_out_as_the_server_asks() -> None:
             assert slept == [pytest.approx(7.1)]
 
 
+@pytest.mark.parametrize("status", [404, 410])
+async def test_what_is_back_is_watched_as_soon_as_it_is_listed(status: int) -> None:
+    """However often it went: one delay, of less than five seconds, and none before the watch."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def listed(path: str) -> str:
+        return "100"
+
+    async with FakeServer() as server, Client(server.connection) as client:
+        stub = session.Session(client, listed, sleep=sleep, random=lambda: 0.999)
+        server.watch_answers += [refuse(status)] * 12
+        for _ in range(12):
+            await stub.request("get", f"{server.url}{JOBS}?limit=500")
+            url = f"{server.url}{JOBS}?watch=true&resourceVersion=100"
+            async with await stub.request("get", url) as stream:
+                async for _chunk in stream.content.iter_chunked(1):
+                    pass
+        assert len(slept) == 11
+        assert slept == sorted(slept)
+        assert max(slept) < 4
+        await stub.request("get", f"{server.url}{JOBS}?limit=500")
+        async with await stub.request("get", f"{server.url}{JOBS}?watch=true&resourceVersion=100"):
+            assert client.watches.missing() == ""
+        assert len(slept) == 12
+
+
 async def test_kopf_may_not_write() -> None:
     async with FakeServer() as server, Client(server.connection) as client:
         with pytest.raises(ValueError, match="to read only"):

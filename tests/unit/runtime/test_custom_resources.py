@@ -450,22 +450,34 @@ async def test_who_has_lost_its_place_gets_a_list_of_its_own_which_forgets_what_
     assert told.state.gpujobs == {}
 
 
-async def test_a_kind_that_cannot_be_listed_is_lost_and_nothing_of_it_is_forgotten() -> None:
+async def test_of_a_kind_that_cannot_be_listed_nothing_is_forgotten() -> None:
     told = Told()
     client = lists([project_body()], [gpunode_body()], [gpujob_body()], [gpuclass_body()])
     ours = OurLists(client, told.custom_resources)  # type: ignore[arg-type]
     await ours.all()
+    client.reply = lambda sent: errors.NotFound(404, "", "404 page not found")
     for kind in KINDS:
-        await ours.version(f"{GROUP}/{kind}")
-        client.reply = lambda sent: errors.NotFound(404, "", "404 page not found")
         with pytest.raises(errors.NotFound):
             await ours.version(f"{GROUP}/{kind}")
-        assert f"watch of {GROUP}/{kind}: lost" in client.watches.missing()
-        client.reply = lists(
-            [project_body()], [gpunode_body()], [gpujob_body()], [gpuclass_body()]
-        ).reply
     assert told.state.gpujobs and told.state.projects.records
     assert told.state.agents.devices and told.state.classes.records
+
+
+async def test_a_first_list_that_cannot_be_had_is_lost_and_no_later_one() -> None:
+    """Then a watch is open, and says what there is; one that is refused says so itself."""
+    client = FakeClient(lambda sent: errors.Forbidden(403, "Forbidden", "no"))
+    ours = OurLists(client, Told().custom_resources)  # type: ignore[arg-type]
+    with pytest.raises(errors.Forbidden):
+        await ours.all()
+    path = f"{GROUP}/gpuclasses"
+    assert f"watch of {path}: lost" in client.watches.missing()
+    client.reply = lists(classes=[]).reply
+    await ours.all()
+    client.watches.followed(path)
+    client.reply = lambda sent: errors.Forbidden(403, "Forbidden", "no")
+    with pytest.raises(errors.Forbidden):
+        await ours.all()
+    assert client.watches.missing() == ""
 
 
 async def test_a_kind_that_need_not_be_installed_is_passed_over_and_forgets_nothing() -> None:
