@@ -123,6 +123,8 @@ class JobWrites:
                 if job.uid not in self._state.jobs:
                     return  # the watch has told its end before the answer
                 at = self._state.job_changed(patched) or at
+                if "parallelism" in spec:
+                    self._state.let_be(job.uid)  # what is to be done stands on the Job from now on
             finally:
                 self._state.widening.pop(job.uid, None)
         self._note(job.uid, fields)

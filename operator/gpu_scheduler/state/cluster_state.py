@@ -41,6 +41,7 @@ class ClusterState(ClusterView):
         new = self._pods.read(pod)
         if new is None:
             return None
+        old = self.pods.get(new.uid)
         self._join(new, pod)
         new = without_stranger(new, self.jobs.get(new.job_uid))
         self._left(self._pods.upsert(new))
@@ -54,6 +55,7 @@ class ClusterState(ClusterView):
         else:
             self.replan(self.waiting.drop(new.uid))
         self._member_changed(new)
+        self.replan(new.stage is Stage.ENDED and self._makes_room(old))
         return new
 
     def pod_gone(self, uid: PodUID) -> None:
@@ -330,6 +332,12 @@ class ClusterState(ClusterView):
         waited, held = self.waiting.drop(uid), self.ledger.release_pod(uid)
         self.replan(waited | held | self._neighbours.drop(uid))
         self._left(old)
+        self.replan(self._makes_room(old))
+
+    def _makes_room(self, old: PodRecord | None) -> bool:
+        """Whether a pod that is no more had kept its GPUJob from having another one planned."""
+        key = self.job_of(old) if old is not None and old.stage is not Stage.ENDED else None
+        return key is not None and self.waiting.is_open(key)
 
     def _member_changed(self, pod: PodRecord | None) -> bool:
         """Whether it is one of a GPUJob, or of a group."""

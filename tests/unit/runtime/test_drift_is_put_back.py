@@ -12,7 +12,7 @@ from tests.unit.sweeps.runtime.cases import KEY as SWEEP
 from tests.unit.sweeps.runtime.cases import segment_job
 from tests.unit.sweeps.runtime.test_segments import Making
 
-from gpu_scheduler.api.names import FIRST_TRIAL, LABEL_JOB
+from gpu_scheduler.api.names import FIRST_TRIAL, LABEL_JOB, NARROWED
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.runtime.creation import FoundJob, FoundMeta, NotCreatableError, create_job
@@ -82,6 +82,19 @@ def test_what_an_editor_changed_is_put_back(change: dict[str, Any], written: lis
         assert case.complaint == "" and list(case.state.jobs) == ["job-uid"]
 
     run()
+
+
+@virtual
+async def test_that_a_job_was_narrowed_stands_on_it_and_nowhere_else() -> None:
+    case = Server()
+    case.state.narrow(case.state.jobs["job-uid"], 0)
+    await case.handle()
+    narrower, wider = (sent.body for sent in case.client.of("PATCH"))
+    assert narrower["spec"] == {"parallelism": 0}
+    assert narrower["metadata"]["annotations"] == {NARROWED: "true"}
+    assert narrower["metadata"]["resourceVersion"] == "1", "as it was when that was decided"
+    assert case.state.narrowed == {}
+    assert wider["spec"] == {"parallelism": 2}, "its pods have places again"
 
 
 @pytest.mark.parametrize("change", [{"parallelism": 4}, {"completions": 3}, {"suspend": True}])

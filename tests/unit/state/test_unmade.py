@@ -250,6 +250,20 @@ def test_while_a_job_becomes_narrower_nothing_of_it_is_placed() -> None:
     assert pods(state) == 2
 
 
+def test_a_pod_that_goes_without_ever_having_had_a_place_makes_room_for_another() -> None:
+    for ends in (True, False):
+        state = accepted(parallelism=2, completions=2)
+        state.job_changed(make_job(parallelism=0, completions=2))
+        state.pod_changed(make_pod("job-0", deleting=True))
+        before = state.version, pods(state)
+        if ends:
+            state.pod_changed(make_pod("job-0", deleting=True, version=2, phase="Failed"))
+        else:
+            state.pod_gone(PodUID("uid-job-0"))
+        assert state.version > before[0], "the next plan may be another one"
+        assert (before[1], pods(state)) == (1, 2)
+
+
 @given(
     parallelism=st.integers(1, 12),
     completions=st.integers(1, 12),
