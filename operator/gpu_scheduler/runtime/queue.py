@@ -25,7 +25,7 @@ class WorkQueue(Generic[K]):
         self._queued: set[K] = set()
         self._active: set[K] = set()
         self._again: set[K] = set()
-        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._later: dict[K, tuple[float, asyncio.Handle]] = {}  # when it is due, on the loop
         self._failures: dict[K, int] = {}
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
@@ -38,8 +38,8 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K) -> None:
         """Ask for the key to be worked on now."""
-        if timer := self._timers.pop(key, None):
-            timer.cancel()
+        if later := self._later.pop(key, None):
+            later[1].cancel()
         if key in self._active:
             self._again.add(key)
         elif key not in self._queued:
@@ -56,11 +56,12 @@ class WorkQueue(Generic[K]):
         """
         loop = asyncio.get_running_loop()
         due = loop.time() + (max(seconds, _LEAST_SECONDS) if seconds else 0.0)
-        if timer := self._timers.get(key):
-            if timer.when() <= due:
+        if later := self._later.get(key):
+            if later[0] <= due:
                 return
-            timer.cancel()
-        self._timers[key] = loop.call_at(due, self._due, key)
+            later[1].cancel()
+        # uvloop's handle of what is due at once does not know when: the time is kept beside it.
+        self._later[key] = due, loop.call_at(due, self._due, key)
 
     def retry(self, key: K) -> float:
         """Ask for the key again after a delay that grows with its failures; returns the delay."""
@@ -106,5 +107,5 @@ class WorkQueue(Generic[K]):
             pass
 
     def _due(self, key: K) -> None:
-        self._timers.pop(key, None)
+        self._later.pop(key, None)
         self.add(key)

@@ -163,6 +163,20 @@ async def test_of_two_delays_the_shorter_counts() -> None:
 
 
 @virtual
+async def test_of_two_delays_that_are_none_or_tiny_one_look_comes() -> None:
+    """uvloop answers for what is due at once with a handle that cannot say when."""
+    for first, second in itertools.product((0.0, 0.0001, 5.0), repeat=2):
+        queue: WorkQueue[str] = WorkQueue()
+        worker = Worker()
+        async with Running(queue.work(worker)):
+            queue.add_after("a", first)
+            queue.add_after("a", second)
+            await asyncio.sleep(60)
+        assert len(worker.seen) == 1
+        assert worker.seen[0][1] <= min(first, second) + 0.001
+
+
+@virtual
 async def test_adding_a_key_now_cancels_its_delay() -> None:
     queue: WorkQueue[str] = WorkQueue()
     worker = Worker()
