@@ -9,7 +9,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.unexpected import unexpected
 
 K = TypeVar("K", bound=str)
 
@@ -78,8 +80,12 @@ class WorkQueue(Generic[K]):
     async def work(self, handle: Callable[[K], Awaitable[None]]) -> None:
         """Work on keys for ever; ``handle`` deals with its own errors.
 
-        Others have their turn after each key: most are looked at without waiting for anything, and
-        a leader that takes over has all of them in line.
+        What it raises even so, also where it deals with one, is noted and ends nothing: its key
+        comes back with the next look at all. Others have their turn after each key: most are looked
+        at without waiting for anything, and a leader that takes over has all of them in line.
+
+        Raises:
+            NotLeader: the fence has closed.
         """
         while True:
             while not self._ready:
@@ -90,6 +96,10 @@ class WorkQueue(Generic[K]):
             self._active.add(key)
             try:
                 await handle(key)
+            except errors.NotLeader:
+                raise
+            except Exception:
+                unexpected("queue", key)
             finally:
                 self._active.discard(key)
                 if key in self._again:

@@ -1,8 +1,11 @@
 import asyncio
 import itertools
 
+import pytest
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.queue import WorkQueue
 
 
@@ -188,20 +191,36 @@ async def test_adding_a_key_now_cancels_its_delay() -> None:
 
 
 @virtual
-async def test_a_key_whose_worker_failed_unexpectedly_is_not_held_for_ever() -> None:
+async def test_whatever_a_handle_raises_its_worker_goes_on_and_the_key_is_not_held() -> None:
     queue: WorkQueue[str] = WorkQueue()
+    worker, before = Worker(), counts["queue"]
 
     async def broken(key: str) -> None:
-        raise ValueError(key)
+        await worker(key)
+        if key == "bad":
+            try:
+                raise ValueError(key)
+            except ValueError:
+                raise AttributeError("in its own except") from None
+
+    async with Running(queue.work(broken)):
+        for key in ("bad", "good", "bad"):
+            queue.add(key)
+            await turns()
+    assert worker.keys == ["bad", "good", "bad"]
+    assert counts["queue"] == before + 2
+
+
+@virtual
+async def test_a_worker_ends_when_the_fence_closes() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+
+    async def fenced(key: str) -> None:
+        raise errors.NotLeader(message="over")
 
     queue.add("a")
-    results = await asyncio.gather(queue.work(broken), return_exceptions=True)
-    assert isinstance(results[0], ValueError)
-    worker = Worker()
-    queue.add("a")
-    async with Running(queue.work(worker)):
-        await turns()
-    assert worker.keys == ["a"]
+    with pytest.raises(errors.NotLeader):
+        await queue.work(fenced)
 
 
 @virtual
