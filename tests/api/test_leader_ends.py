@@ -1,10 +1,12 @@
-"""A leader that ends says why in one line, and nothing else of its end looks like a defect."""
+"""A leader that ends says why in one line and gives the Lease back, and another one leads."""
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from tests.api.conftest import administrator, own_cluster
 from tests.api.replica import CALM_LEASE, LEASE, Replica
+from tests.api.tenant import Json, until
 
 from cluster import Running
 
@@ -37,11 +39,6 @@ def stolen(replica: Replica) -> None:
     replica.forget()
 
 
-def gone(replica: Replica) -> None:
-    assert administrator(replica.running).send("DELETE", LEASE).ok
-    assert replica.code() == 1
-
-
 def terminated(replica: Replica) -> None:
     assert replica.stop() == 0
 
@@ -65,7 +62,6 @@ def silent(replica: Replica) -> None:
     [
         pytest.param(terminated, CALM_LEASE, "INFO", "it was told to stop", id="SIGTERM"),
         pytest.param(stolen, CALM_LEASE, "ERROR", "is now held by thief", id="another holder"),
-        pytest.param(gone, CALM_LEASE, "ERROR", "was deleted", id="Lease deleted"),
         pytest.param(away, SHORT_LEASE, "ERROR", "not renewed within 8 s", id="API server gone"),
         pytest.param(
             silent, SHORT_LEASE, "ERROR", "not renewed within 8 s", id="API server silent"
@@ -88,3 +84,61 @@ def test_a_leader_that_ends_says_why_in_one_line(
     assert errors == (endings if level == "ERROR" else []), told
     assert " ERROR " not in after, told
     assert all(line[:2] == "20" for line in told.splitlines()), told  # nothing of several lines
+
+
+FAULTY = Path(__file__).with_name("faulty_operator.py")
+
+
+def lease_of(running: Running) -> Json:
+    spec: Json = administrator(running).get(LEASE).body["spec"]
+    return spec
+
+
+@pytest.fixture
+def two(running: Running) -> Iterator[tuple[Replica, Replica]]:
+    """A leader whose part fails when it is told to, and a stand-by."""
+    leader = Replica(running, "first", CALM_LEASE, program=FAULTY).start()
+    leader.wait_leading()
+    standby = Replica(running, "second", CALM_LEASE).start()
+    until(lambda: "standing by" in standby.told(), "the other one stands by")
+    for _ in range(2):  # its first look comes at once
+        renewed = lease_of(running)["renewTime"]
+        until(lambda at=renewed: lease_of(running)["renewTime"] != at, "the leader renews")
+    yield leader, standby
+    for replica in (leader, standby):
+        if replica.alive():
+            replica.kill()
+    leader.forget()
+
+
+@pytest.mark.parametrize(
+    ("end", "code"), [(Replica.stop, 0), (Replica.fail, 1)], ids=["told to stop", "a part failed"]
+)
+def test_the_lease_is_given_back_before_the_process_ends_and_another_leads(
+    two: tuple[Replica, Replica], end: Callable[[Replica], int], code: int
+) -> None:
+    leader, standby = two
+    before = lease_of(standby.running)
+    assert before["holderIdentity"].startswith("first_")
+    assert end(leader) == code
+    assert not lease_of(standby.running)["holderIdentity"].startswith("first_")
+    standby.wait_leading()
+    after = lease_of(standby.running)
+    assert after["holderIdentity"].startswith("second_")
+    assert after["leaseTransitions"] == before.get("leaseTransitions", 0) + 1
+    (line,) = (each for each in leader.told().splitlines() if "this leader ends: " in each)
+    assert ("in fail\n" in leader.told()) is (code == 1)
+    assert ("a fault that a test put in" in line) is (code == 1)
+
+
+def test_a_leader_whose_lease_is_deleted_makes_it_again_and_leads_on(
+    two: tuple[Replica, Replica],
+) -> None:
+    leader, standby = two
+    admin = administrator(leader.running)
+    before = admin.get(LEASE).body
+    assert admin.send("DELETE", LEASE).ok
+    after: Json = until(lambda: admin.get(LEASE).body.get("spec") and admin.get(LEASE).body, "made")
+    assert after["metadata"]["uid"] != before["metadata"]["uid"]
+    assert after["spec"]["holderIdentity"] == before["spec"]["holderIdentity"]
+    assert leader.alive() and not standby.synced()

@@ -258,19 +258,22 @@ class Elector:
     async def _renew(self, seconds: float) -> None:
         started = self._clock()
         try:
+            self._lease = await self._write(self._lease, self._lease["spec"], seconds)
+        except (errors.Conflict, errors.NotFound):
+            # An answer of ours got lost, somebody else wrote, or the lease was deleted, which the
+            # API server calls a conflict, too: look who holds it.
             try:
-                self._lease = await self._write(self._lease, self._lease["spec"], seconds)
+                lease = await self._read()
             except errors.NotFound:
                 logger.warning("lease: %s is gone and is made again", self._path)
+                started = self._clock()
                 self._lease = await self._create(self._lease["spec"], seconds)
-        except errors.Conflict:
-            # Either an answer of ours got lost, or somebody else wrote: look who holds it.
-            lease = await self._read()
-            holder = lease["spec"].get("holderIdentity")
-            if holder != self.identity:
-                raise _Taken(holder or "nobody") from None
-            started = self._clock()
-            self._lease = await self._write(lease, lease["spec"], seconds)
+            else:
+                holder = lease["spec"].get("holderIdentity")
+                if holder != self.identity:
+                    raise _Taken(holder or "nobody") from None
+                started = self._clock()
+                self._lease = await self._write(lease, lease["spec"], seconds)
         self._renewed_at = started
 
     async def _read(self) -> _Lease:
