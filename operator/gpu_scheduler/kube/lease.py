@@ -24,6 +24,7 @@ from typing import Any, Protocol, Unpack
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.client import WriteOptions
 from gpu_scheduler.kube.times import micro_timestamp
+from gpu_scheduler.kube.unexpected import unexpected
 
 logger = logging.getLogger(__name__)
 
@@ -155,6 +156,8 @@ class Elector:
                     return
             except errors.ApiError as error:
                 logger.warning("lease: %s", error)
+            except Exception:
+                unexpected("lease", self._path)
             delay = min(self._retry_seconds, _LOOK_SECONDS) * (1.0 + 0.2 * self._random())
             if self._sighting is not None:
                 until_free = self._sighting.expires_at - self._clock()
@@ -184,6 +187,9 @@ class Elector:
             except errors.ApiError as error:
                 logger.warning("lease: %s", error)
                 failure = failure or f"; it began with: {error}"
+            except Exception as error:  # such as of an answer that is none: the next may be better
+                unexpected("lease", self._path)
+                failure = failure or f"; it began with: {error!r}"
         self._renewed_at = None
         return f"{self.identity} lost the lease {self._path}: {why}"
 
@@ -209,7 +215,7 @@ class Elector:
             except errors.Conflict as error:
                 if not left:
                     logger.warning("lease: not released: %s", error)
-            except errors.ApiError as error:
+            except Exception as error:
                 logger.warning("lease: not released: %s", error)
                 return
 

@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.kube.election_stage import Stage, lead
 from tests.unit.kube.fake_leases import LeaseClient, LeaseStore, Trip
@@ -13,6 +14,7 @@ from tests.unit.kube.virtual_time import VirtualTime
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.lease import Elector
+from gpu_scheduler.kube.unexpected import counts
 
 
 @pytest.fixture
@@ -96,6 +98,24 @@ async def test_a_released_lease_is_taken_at_the_next_look(stage: Stage) -> None:
     assert releasing.done()
     assert a.remaining() == 0
     await stage.time.run_for(1.2)
+    assert b.remaining() > 0
+
+
+@pytest.mark.parametrize("tenths", range(0, 20, 3))
+async def test_another_leads_within_three_seconds_of_any_end(stage: Stage, tenths: int) -> None:
+    """A second for writes in flight, a slow way to the server, and the stand-by's next look."""
+    slow = lambda: Trip(there=0.1, back=0.1)  # noqa: E731
+    a, b = stage.candidate("a", slow), stage.candidate("b", slow)
+    b._random = lambda: 0.999
+    holding = stage.run(lead(a))
+    await stage.time.run_for(5)
+    stage.run(lead(b))
+    await stage.time.run_for(5 + tenths / 10)
+    began = stage.time.now
+    await stage.time.run_for(1)
+    await stage.stop(holding)
+    stage.run(a.release())
+    await stage.time.run_for(3 - (stage.time.now - began))
     assert b.remaining() > 0
 
 
@@ -304,6 +324,35 @@ async def test_candidates_try_through_refusals(stage: Stage) -> None:
     stage.run(lead(a))
     await stage.time.run_for(10)
     assert a.remaining() > 0
+
+
+async def test_an_answer_that_is_none_ends_neither_a_candidate_nor_a_leader(stage: Stage) -> None:
+    odd: list[Exception] = [
+        msgspec.DecodeError("a proxy's page"),
+        RuntimeError("handler is closed"),
+    ]
+    before = counts["lease"]
+
+    class Odd(LeaseClient):
+        async def get(self, path: str, *, timeout_seconds: float) -> dict[str, Any]:
+            if odd:
+                raise odd.pop()
+            return await super().get(path, timeout_seconds=timeout_seconds)
+
+        async def replace(self, path: str, *args: Any, **options: Any) -> dict[str, Any]:
+            if odd:
+                raise odd.pop()
+            return await super().replace(path, *args, **options)
+
+    a = stage.candidate("a")
+    a._client = Odd(stage.store, stage.time)
+    holding = stage.run(lead(a))
+    await stage.time.run_for(5)
+    assert a.remaining() > 0
+    odd += [TypeError("odd"), KeyError("spec")]
+    await stage.time.run_for(9)
+    assert a.remaining() > 0 and not holding.done()
+    assert counts["lease"] == before + 4
 
 
 async def test_election_writes_are_single_attempts_past_the_fence(stage: Stage) -> None:
