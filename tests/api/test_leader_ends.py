@@ -1,6 +1,7 @@
 """A leader that ends says why in one line and gives the Lease back, and another one leads."""
 
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -94,51 +95,56 @@ def lease_of(running: Running) -> Json:
     return spec
 
 
-@pytest.fixture
-def two(running: Running) -> Iterator[tuple[Replica, Replica]]:
-    """A leader whose part fails when it is told to, and a stand-by."""
-    leader = Replica(running, "first", CALM_LEASE, program=FAULTY).start()
-    leader.wait_leading()
-    standby = Replica(running, "second", CALM_LEASE).start()
-    until(lambda: "standing by" in standby.told(), "the other one stands by")
-    for _ in range(2):  # its first look comes at once
-        renewed = lease_of(running)["renewTime"]
-        until(lambda at=renewed: lease_of(running)["renewTime"] != at, "the leader renews")
-    yield leader, standby
-    for replica in (leader, standby):
-        if replica.alive():
-            replica.kill()
-    leader.forget()
+@contextmanager
+def two(running: Running, program: bool | Path = False) -> Iterator[tuple[Replica, Replica]]:
+    """A leader and a stand-by, which has looked."""
+    leader = Replica(running, "first", CALM_LEASE, program=program).start()
+    standby = Replica(running, "second", CALM_LEASE)
+    try:
+        leader.wait_leading()
+        standby.start()
+        until(lambda: "standing by" in standby.told(), "the other one stands by")
+        for _ in range(2):  # its first look comes at once
+            renewed = lease_of(running)["renewTime"]
+            until(lambda at=renewed: lease_of(running)["renewTime"] != at, "the leader renews")
+        yield leader, standby
+    finally:
+        for replica in (leader, standby):
+            if replica.alive():
+                replica.kill()
+        leader.forget()
 
 
 @pytest.mark.parametrize(
-    ("end", "code"), [(Replica.stop, 0), (Replica.fail, 1)], ids=["told to stop", "a part failed"]
+    ("end", "program", "code"),
+    [(Replica.stop, False, 0), (Replica.fail, FAULTY, 1)],
+    ids=["told to stop", "a part failed"],
 )
 def test_the_lease_is_given_back_before_the_process_ends_and_another_leads(
-    two: tuple[Replica, Replica], end: Callable[[Replica], int], code: int
+    running: Running, end: Callable[[Replica], int], program: bool | Path, code: int
 ) -> None:
-    leader, standby = two
-    before = lease_of(standby.running)
-    assert before["holderIdentity"].startswith("first_")
-    assert end(leader) == code
-    assert not lease_of(standby.running)["holderIdentity"].startswith("first_")
-    standby.wait_leading()
-    after = lease_of(standby.running)
-    assert after["holderIdentity"].startswith("second_")
-    assert after["leaseTransitions"] == before.get("leaseTransitions", 0) + 1
-    (line,) = (each for each in leader.told().splitlines() if "this leader ends: " in each)
-    assert ("in fail\n" in leader.told()) is (code == 1)
-    assert ("a fault that a test put in" in line) is (code == 1)
+    with two(running, program) as (leader, standby):
+        before = lease_of(running)
+        assert before["holderIdentity"].startswith("first_")
+        assert end(leader) == code
+        assert not lease_of(running)["holderIdentity"].startswith("first_")
+        standby.wait_leading()
+        after = lease_of(running)
+        assert after["holderIdentity"].startswith("second_")
+        assert after["leaseTransitions"] == before.get("leaseTransitions", 0) + 1
+        (line,) = (each for each in leader.told().splitlines() if "this leader ends: " in each)
+        assert ("a fault that a test put in" in line) is (code == 1)
+        assert ("in fail\n" in leader.told()) is (code == 1)  # of the traceback
 
 
-def test_a_leader_whose_lease_is_deleted_makes_it_again_and_leads_on(
-    two: tuple[Replica, Replica],
-) -> None:
-    leader, standby = two
-    admin = administrator(leader.running)
-    before = admin.get(LEASE).body
-    assert admin.send("DELETE", LEASE).ok
-    after: Json = until(lambda: admin.get(LEASE).body.get("spec") and admin.get(LEASE).body, "made")
-    assert after["metadata"]["uid"] != before["metadata"]["uid"]
-    assert after["spec"]["holderIdentity"] == before["spec"]["holderIdentity"]
-    assert leader.alive() and not standby.synced()
+def test_a_leader_whose_lease_is_deleted_makes_it_again_and_leads_on(running: Running) -> None:
+    admin = administrator(running)
+    with two(running) as (leader, standby):
+        before = admin.get(LEASE).body
+        assert admin.send("DELETE", LEASE).ok
+        after: Json = until(
+            lambda: admin.get(LEASE).body.get("spec") and admin.get(LEASE).body, "it is made again"
+        )
+        assert after["metadata"]["uid"] != before["metadata"]["uid"]
+        assert after["spec"]["holderIdentity"] == before["spec"]["holderIdentity"]
+        assert leader.alive() and not standby.synced()
