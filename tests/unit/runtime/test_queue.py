@@ -179,6 +179,17 @@ async def test_of_two_delays_that_are_none_or_tiny_one_look_comes() -> None:
         assert worker.seen[0][1] <= min(first, second) + 0.001
 
 
+async def test_two_delays_of_nothing_in_one_turn_are_one_look_on_the_operators_own_loop() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    worker = Worker()
+    async with Running(queue.work(worker)):
+        queue.add_after("a", 0.0)
+        queue.add_after("a", 0.0)
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert worker.keys == ["a"]
+
+
 @virtual
 async def test_adding_a_key_now_cancels_its_delay() -> None:
     queue: WorkQueue[str] = WorkQueue()
