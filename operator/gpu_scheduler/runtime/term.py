@@ -21,6 +21,7 @@ from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +71,14 @@ class Term:
         self._say_at = self._began + _SAY_AFTER_SECONDS
         for step in (self._take, self._refusal):
             for attempt in itertools.count():
-                if (why := await step()) is None:
+                try:
+                    why = await step()
+                except errors.NotLeader:
+                    raise
+                except Exception as error:  # such as of an answer that is none
+                    unexpected("term", f"LimitRange {LEASE}")
+                    why = repr(error)
+                if why is None:
                     break
                 self._wait(why)
                 await asyncio.sleep(_BACKOFF.delay_seconds(attempt))
@@ -94,7 +102,7 @@ class Term:
                 holder, _ = _leadership(await self._found())
             except errors.NotLeader:
                 raise
-            except errors.ApiError as error:  # the next refusal brings doubt again
+            except Exception as error:  # the next refusal brings doubt again
                 log.warning("whose the term is cannot be read: %s", error)
                 holder = self._holder
             if not holder:
