@@ -55,7 +55,7 @@ class Leader:
         self.planning = SimpleNamespace(paused=False)
         self.binder = SimpleNamespace(idle=asyncio.Event())
         self.term = SimpleNamespace(guards=self._guards)
-        self.custom_resources = SimpleNamespace(listed=SimpleNamespace(version=None))
+        self.custom_resources, self.lists = None, SimpleNamespace(version=None)
         self.synced = asyncio.Event()
         if not self.in_flight:
             self.binder.idle.set()
@@ -112,7 +112,9 @@ class Ending:
             running = asyncio.create_task(replica.run(SETTINGS, server.connection))
             try:
                 if told:
-                    await leads.wait()
+                    leading = asyncio.ensure_future(leads.wait())
+                    await asyncio.wait({leading, running}, return_when=asyncio.FIRST_COMPLETED)
+                    assert leads.is_set(), running.result()
                     os.kill(os.getpid(), signal.SIGTERM)
                 return await asyncio.wait_for(running, 60)
             finally:
