@@ -182,9 +182,10 @@ class MissingPods:
             count = len(self._state.awaited.of(key))
             known, since = before.get(key, (count, now))
             self._awaited[key] = count, now if count < known else since
-        for key, (_, since) in self._awaited.items():
+        for key, (_, since) in tuple(self._awaited.items()):
             if now - since >= PATIENCE_SECONDS:
                 log.info("%s: its pods do not come; it waits for its turn again", key)
+                del self._awaited[key]  # the next place has its own time
                 self._state.give_back(key)
                 self._follow(key)
 

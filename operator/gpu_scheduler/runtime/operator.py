@@ -169,7 +169,7 @@ class Operator:
                 may_start=lambda job: (
                     self.sweeping.sweeps.may_start(job) and self.starting.may_start(job)
                 ),
-                make=self.queue.add,
+                make=self.queue.ask,
             ),
             Times(settings.cycle_seconds, clock, observe_seconds=observations.cycle_seconds),
         )
@@ -178,6 +178,7 @@ class Operator:
         self.custom_resources = CustomResources(
             self.state,
             changed=self.queue.add,
+            look=self.queue.ask,
             devices_changed=DeviceEvents(self.state, self.events).changed,
             node_changed=changed_nodes.add,
         )
@@ -227,8 +228,8 @@ class Operator:
             refusals,
             Removal(self.state, client, self.queue.add_after),
         )
-        self.missing = MissingPods(self.state, acceptance, accepting, self.queue.add, clock=clock)
-        self.narrowing = Narrowing(self.state, self.queue.add, clock=clock)
+        self.missing = MissingPods(self.state, acceptance, accepting, self.queue.ask, clock=clock)
+        self.narrowing = Narrowing(self.state, self.queue.ask, clock=clock)
         self.status = StatusWriter(
             client,
             (
@@ -238,7 +239,7 @@ class Operator:
                     self.preemption,
                     self._known,
                     numbers=self.plan.numbers,
-                    finished=self.queue.add,
+                    finished=self.queue.ask,
                 ),
                 PodConditions(self.state, self.events, lambda: self.plan.waits, clock=clock),
                 PodWarnings(self.state, self.events),

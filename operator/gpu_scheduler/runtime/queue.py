@@ -1,7 +1,8 @@
 """A work queue of keys: each at most once in the queue and never by two workers at a time.
 
 A key added while a worker has it is handed out again afterwards. Failures come back with a growing
-delay. Level-triggered: a key says that something changed, not what. As in client-go's workqueue.
+delay, which only news of the key cut short (``add``): who merely wants it looked at (``ask``,
+``add_after``) does not go round it. Level-triggered: a key says that something changed, not what.
 """
 
 import asyncio
@@ -24,7 +25,7 @@ class WorkQueue(Generic[K]):
         self._ready: deque[K] = deque()
         self._queued: set[K] = set()
         self._active: set[K] = set()
-        self._again: set[K] = set()
+        self._again: dict[K, bool] = {}  # asked for while a worker has it; True: there are news
         self._timers: dict[K, asyncio.TimerHandle] = {}
         self._failures: dict[K, int] = {}
         self._wake = asyncio.Event()
@@ -37,23 +38,32 @@ class WorkQueue(Generic[K]):
         return len(self._ready)
 
     def add(self, key: K) -> None:
-        """Ask for the key to be worked on now."""
+        """Ask for the key to be worked on now: there are news of it."""
         if timer := self._timers.pop(key, None):
             timer.cancel()
         if key in self._active:
-            self._again.add(key)
+            self._again[key] = True
         elif key not in self._queued:
             self._queued.add(key)
             self._idle.clear()
             self._ready.append(key)
             self._wake.set()
 
+    def ask(self, key: K) -> None:
+        """Ask for the key now without news of it: if it failed, its time is when it comes back."""
+        if key in self._active:
+            self._again.setdefault(key, False)
+        elif key not in self._failures:
+            self.add(key)
+
     def add_after(self, key: K, seconds: float) -> None:
-        """Ask for the key later, unless it is asked for sooner.
+        """Ask for the key later, unless it is asked for sooner or failed and comes back anyway.
 
         A timer may come a little too early (the event loop rounds): who finds that it is not time
         yet asks for what is left, and would do so again and again without a least delay.
         """
+        if key in self._failures and key not in self._active:
+            return
         loop = asyncio.get_running_loop()
         due = loop.time() + (max(seconds, _LEAST_SECONDS) if seconds else 0.0)
         if timer := self._timers.get(key):
@@ -67,7 +77,9 @@ class WorkQueue(Generic[K]):
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
         delay = self._backoff.delay_seconds(count)
-        self.add_after(key, delay)
+        if timer := self._timers.pop(key, None):
+            timer.cancel()
+        self._timers[key] = asyncio.get_running_loop().call_later(delay, self._due, key)
         return delay
 
     def succeeded(self, key: K) -> None:
@@ -91,8 +103,8 @@ class WorkQueue(Generic[K]):
                 await handle(key)
             finally:
                 self._active.discard(key)
-                if key in self._again:
-                    self._again.discard(key)
+                news = self._again.pop(key, None)
+                if news or (news is False and key not in self._failures):
                     self.add(key)
                 if not (self._ready or self._active):
                     self._idle.set()
@@ -107,4 +119,7 @@ class WorkQueue(Generic[K]):
 
     def _due(self, key: K) -> None:
         self._timers.pop(key, None)
-        self.add(key)
+        if key in self._active:
+            self.ask(key)
+        else:
+            self.add(key)

@@ -60,7 +60,7 @@ class Sweeping:
             self.sweeps,
             self._studies,
             report_url=settings.report_url if settings.report_port else "",
-            changed=queue.add,
+            changed=queue.ask,
         )
         self.results = Results(
             client,
