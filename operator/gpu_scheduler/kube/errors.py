@@ -136,6 +136,11 @@ def final(error: BaseException) -> bool:
     return isinstance(error, Refused)
 
 
+def another_object(error: ApiError) -> bool:
+    """Whether the object that has the name is another one than the write was for."""
+    return any(cause.field == "metadata.uid" for cause in error.details.causes)
+
+
 def _kind(code: int) -> type[ApiError]:
     if code >= 500:
         return ServerError

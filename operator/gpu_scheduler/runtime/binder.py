@@ -42,7 +42,6 @@ _AVOID_SECONDS = 10.0
 _GANG_AVOIDS_SECONDS = 60.0  # its other pods first have to go and come again
 _SLOW_SECONDS = 1.0  # from then on the job's status says what it waits for
 _AT_ONCE = 5  # tries with new versions of the pod, before the planner is asked anew
-_REFUSALS = (errors.BadRequest, errors.Forbidden, errors.Unprocessable)
 
 
 class More(Protocol):
@@ -188,7 +187,7 @@ class Binder:
                 decision,
                 pod,
                 "fenced" if fenced else "raced" if raced else "failed",
-                refused=str(error) if isinstance(error, _REFUSALS) and not fenced else "",
+                refused=str(error) if errors.final(error) and not fenced else "",
                 unknown=error.maybe_applied,
                 again=isinstance(error, errors.Conflict) and not last,
             )

@@ -43,6 +43,12 @@ EVENT_REASONS = (
         "a placed pod did not get onto its node within scheduling.stuckSeconds; it is evicted",
     ),
     EventReason(
+        "EvictionRefused",
+        "Warning",
+        _BOTH,
+        "the API server or a policy in it refuses to let the pod go; it is asked ever more seldom",
+    ),
+    EventReason(
         "GangReleased",
         "Warning",
         _BOTH,

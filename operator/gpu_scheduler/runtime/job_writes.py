@@ -152,8 +152,8 @@ class JobWrites:
         except errors.NotFound:
             raise  # news of its end are on their way
         except errors.Refused as error:
-            if any(cause.field == "metadata.uid" for cause in error.details.causes):
-                raise  # another Job of that name: news of it are on their way
+            if errors.another_object(error):
+                raise  # news of it are on their way
             return refused_change(job, fields, error)
         return ""
 

@@ -31,11 +31,14 @@ async def follow(client: Client, namespace: str, pod: str, leads: asyncio.Event)
 
 async def _keep(client: Client, namespace: str, pod: str, value: str | None) -> None:
     body = {"metadata": {"labels": {LABEL_LEADER: value}}}
+    said = ""
     for attempt in itertools.count():
         try:
             return await client.merge_patch(pod_path(namespace, pod), body)
         except errors.ApiError as error:
-            log.warning("the label %s of pod %s: %s", LABEL_LEADER, pod, error)
+            if said != str(error):
+                said = str(error)
+                log.warning("the label %s of pod %s: %s", LABEL_LEADER, pod, error)
             if isinstance(error, errors.NotFound):
                 return None
         await asyncio.sleep(_BACKOFF.delay_seconds(attempt))

@@ -17,6 +17,7 @@ from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import ResourceQuota
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance
@@ -63,6 +64,7 @@ class MissingPods:
         self._accepting, self._follow = accepting, follow
         self._awaited: dict[JobKey, tuple[int, float]] = {}  # how many, and since when none came
         self._refusals = Refusals(clock, self._again)
+        self._failures: Failures[JobKey] = Failures(clock, first_seconds=2 * ASK_AFTER_SECONDS)
         self._ask_at: dict[JobKey, float] = {}  # jobs that miss pods, monotonic seconds
         self._asked: dict[JobKey, int] = {}  # how often they were, since they began to
         self._refused: dict[JobKey, tuple[str, str, int]] = {}  # GPUJob's uid, sentence, its pods
@@ -107,11 +109,13 @@ class MissingPods:
                 continue  # it has gone, or has its pods, while others were asked about
             try:
                 await self._ask(taken[1])
+                self._failures.over(taken[1])
             except errors.NotLeader:
                 raise
             except errors.ApiError as error:
-                log.info("%s: %s", taken[1], error)
-                self._again(taken[1], 2 * ASK_AFTER_SECONDS)
+                if self._failures.note(taken[1], error):
+                    log.info("%s: %s", taken[1], error)
+                self._again(taken[1], self._failures.left_seconds(taken[1]))
             except Exception:
                 unexpected("missing", taken[1])
 
