@@ -60,6 +60,10 @@ class Failures(Generic[K]):
         known = self._failures.get(key)
         return 0.0 if known is None else max(0.0, known.until - self._clock())
 
+    def known(self, key: K) -> bool:
+        """Whether it failed of late."""
+        return key in self._failures
+
     def may_try(self, key: K) -> bool:
         """Whether it may be tried now."""
         return not self._failures or self.left_seconds(key) <= 0.0

@@ -30,7 +30,8 @@ from gpu_scheduler.state.pods import PodRecord, Stage
 log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 10.0  # a pod's reports, each of which is a write
-AGAIN_SECONDS = 1.0  # after a write that failed
+AGAIN_SECONDS = 1.0  # after a write that failed, at first
+_MOST_AGAIN_SECONDS = 60.0
 _WRITE_SECONDS = 3.0  # longer than that no report waits for its answer
 _WRITES_AT_ONCE = 8  # the leader has other things to write
 
@@ -107,7 +108,7 @@ class Checkpoints:
         self._next[uid] = has_to_go, self._clock() + EVERY_SECONDS
         if await self._write(pod, at):
             return Answer(200, {"checkpointedAt": micro_timestamp(at)})
-        wait = min(EVERY_SECONDS, max(AGAIN_SECONDS, self._failures.left_seconds(uid)))
+        wait = min(_MOST_AGAIN_SECONDS, max(AGAIN_SECONDS, self._failures.left_seconds(uid)))
         if uid in self._next:
             self._next[uid] = has_to_go, self._clock() + wait
         return refusal(503, _NOT_WRITTEN, ceil(wait))

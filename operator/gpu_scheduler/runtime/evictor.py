@@ -254,7 +254,7 @@ class Evictor:
             answer = await self._send(write)
         except errors.NotLeader:
             raise
-        except errors.Refused as error:
+        except errors.ApiError as error:
             return await self._rest(pod, error)
         if answer is None:
             return

@@ -134,7 +134,8 @@ class MissingPods:
         if refused is None:
             return self._allowed(key)
         if not refused.for_now and not any(self._state.records(key)):
-            return self._doubt(job.namespace, key)
+            self._doubt(job.namespace, key)
+            return self._refusals.refused(key, about)  # nor is it asked about sooner
         if self.refused(job) != refused.message:
             self._refused[key] = (job.uid, refused.message, self._live(key))
             self._state.touch(key)

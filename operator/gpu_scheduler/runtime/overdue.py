@@ -72,8 +72,9 @@ class Overdue:
         write = remove(pod.meta, grace_seconds=MAX_GRACE_SECONDS)
         try:
             await send(self._client, write)
-        except (errors.NotFound, errors.Conflict):
-            return  # it is gone, or another one has its name
+        except (errors.NotFound, errors.Conflict) as error:
+            self._failures.note(pod.uid, error)
+            return  # it is gone, or another one has its name: the watch tells it
         except errors.NotLeader:
             raise
         except errors.ApiError as error:

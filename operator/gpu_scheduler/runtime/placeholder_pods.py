@@ -76,7 +76,7 @@ class PlaceholderPods:
         self._owner: OwnerReference | None = None
         self._idle_since: dict[str, float] = {}
         self._paused: dict[str, tuple[float, int]] = {}  # name -> until, and how often
-        self._failures: Failures[str] = Failures(clock, first_seconds=5.0)  # to delete, by name
+        self._failures: Failures[str] = Failures(clock, first_seconds=5.0)  # by name
         self._slots: dict[str, Slot] = {}
         self._seen_version = -1
         self.counts: Counter[str] = Counter()
@@ -114,7 +114,9 @@ class PlaceholderPods:
         for pod in gone[:_MOST_WRITES]:
             await self._each(pod.name, self._delete(pod))
         wanted = [
-            each for each in due.create.items() if self._paused.get(each[0], (0, 0))[0] <= now
+            each
+            for each in due.create.items()
+            if self._paused.get(each[0], (0, 0))[0] <= now and self._failures.may_try(each[0])
         ]
         for name, slot in wanted[:_MOST_WRITES]:
             await self._each(name, self._create(name, slot))
@@ -145,14 +147,15 @@ class PlaceholderPods:
             body = holder(slot.node, slot.device, self._settings, owner)
             await self._client.create(core("pods", self._settings.namespace), body)
             self.counts["created"] += 1
+            self._failures.over(name)
         except errors.NotLeader:
             raise
         except errors.Conflict:
             self._pause(name)  # an earlier one of that name is about to go
         except errors.ApiError as error:
             self.counts["refused"] += 1
-            self._pause(name)
-            log.warning("holder for GPU %s of node %s: %s", slot.device, slot.node, error)
+            if self._failures.note(name, error):
+                log.warning("holder for GPU %s of node %s: %s", slot.device, slot.node, error)
 
     async def _delete(self, pod: PodRecord) -> None:
         if pod.stage is Stage.ENDED:
@@ -167,8 +170,8 @@ class PlaceholderPods:
         try:
             await self._client.delete(pod_path(pod.namespace, pod.name), uid=pod.uid)
             self.counts["deleted"] += 1
-        except (errors.NotFound, errors.Conflict):
-            return  # it is gone
+        except (errors.NotFound, errors.Conflict) as error:
+            self._failures.note(pod.name, error)  # it is gone, which the watch tells
         except errors.NotLeader:
             raise
         except errors.ApiError as error:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.failures import MOST_REFUSED_SECONDS, REFUSED_SECONDS
 
 K = TypeVar("K", bound=str)
 
@@ -32,6 +33,7 @@ class WorkQueue(Generic[K]):
         self._idle = asyncio.Event()
         self._idle.set()
         self._backoff = Backoff(base_seconds, max_seconds)
+        self._refused = Backoff(REFUSED_SECONDS, MOST_REFUSED_SECONDS)
 
     def __len__(self) -> int:
         """Keys that are ready."""
@@ -72,11 +74,14 @@ class WorkQueue(Generic[K]):
             timer.cancel()
         self._timers[key] = loop.call_at(due, self._due, key)
 
-    def retry(self, key: K) -> float:
-        """Ask for the key again after a delay that grows with its failures; returns the delay."""
+    def retry(self, key: K, *, refused: bool = False) -> float:
+        """Ask for the key again after a delay that grows with its failures; returns the delay.
+
+        ``refused``: the same would be refused again, so it is asked for ever more seldom.
+        """
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
-        delay = self._backoff.delay_seconds(count)
+        delay = (self._refused if refused else self._backoff).delay_seconds(count)
         if timer := self._timers.pop(key, None):
             timer.cancel()
         self._timers[key] = asyncio.get_running_loop().call_later(delay, self._due, key)
