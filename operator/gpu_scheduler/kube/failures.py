@@ -36,12 +36,18 @@ class Failures(Generic[K]):
         clock: Callable[[], float],
         *,
         first_seconds: float = 1.0,
-        refused_seconds: float = REFUSED_SECONDS,
+        at_once: int = 0,
     ) -> None:
-        """``clock``: monotonic seconds; the others: the first delays."""
-        self._clock = clock
+        """Nothing has failed.
+
+        Args:
+            clock: monotonic seconds.
+            first_seconds: the first delay where it may pass later.
+            at_once: how often in a row that may be tried again before any delay.
+        """
+        self._clock, self._at_once = clock, at_once
         self._later = Backoff(first_seconds, max(first_seconds, LATER_SECONDS))
-        self._refused = Backoff(refused_seconds, MOST_REFUSED_SECONDS)
+        self._refused = Backoff(REFUSED_SECONDS, MOST_REFUSED_SECONDS)
         self._failures: dict[K, _Failure] = {}
 
     def note(self, key: K, error: BaseException) -> bool:
@@ -49,7 +55,12 @@ class Failures(Generic[K]):
         known, refused, why = self._failures.get(key), final(error), str(error)
         again = known is not None and known.final == refused
         times = known.times + 1 if known is not None and again else 0
-        until = self._clock() + (self._refused if refused else self._later).delay_seconds(times)
+        delay = 0.0
+        if refused:
+            delay = self._refused.delay_seconds(times)
+        elif times >= self._at_once:
+            delay = self._later.delay_seconds(times - self._at_once)
+        until = self._clock() + delay
         self._failures.pop(key, None)
         self._forget_old()
         self._failures[key] = _Failure(why, refused, times, until)
@@ -59,10 +70,6 @@ class Failures(Generic[K]):
         """How long it is still to be left alone."""
         known = self._failures.get(key)
         return 0.0 if known is None else max(0.0, known.until - self._clock())
-
-    def known(self, key: K) -> bool:
-        """Whether it failed of late."""
-        return key in self._failures
 
     def may_try(self, key: K) -> bool:
         """Whether it may be tried now."""

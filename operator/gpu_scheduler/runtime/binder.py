@@ -96,7 +96,7 @@ class Binder:
         self._state, self._client, self._term, self._gangs = state, client, term, gangs
         self._how, self._clock = how, clock
         self._touches = itertools.count(1)
-        self._failures: Failures[PodUID] = Failures(clock)
+        self._failures: Failures[PodUID] = Failures(clock, at_once=1)
         self._todo: deque[tuple[Assignment, Pod, asyncio.TimerHandle]] = deque()
         self._ready = asyncio.Semaphore(0)
         self._unsettled = 0
@@ -284,10 +284,10 @@ class Binder:
                 avoid = self._state.waiting.avoid
                 avoid(decision.job, decision.node, self._clock(), seconds, refused)
             elif later is not None and seen.stage is Stage.WAITING:
-                if self._failures.known(decision.pod):
+                self._failures.note(decision.pod, later)
+                if not self._failures.may_try(decision.pod):
                     avoid = self._state.waiting.avoid
                     avoid(decision.job, decision.node, self._clock(), _LATER_SECONDS, str(later))
-                self._failures.note(decision.pod, later)
             self._take_back(decision, now, result)
             return None
 

@@ -54,7 +54,7 @@ class Pruning:
         """``clock`` measures the grace, ``now`` dates the mark."""
         self._state, self._client, self._evictor, self._events = state, client, evictor, events
         self._clock, self._now = clock, now
-        self._failures: Failures[PodUID] = Failures(clock)
+        self._failures: Failures[PodUID] = Failures(clock, at_once=1)
         self._told: dict[PodUID, float] = {}  # since when, on our clock
         self._marking: dict[PodUID, asyncio.Task[bool]] = {}
         self.ended = 0
@@ -129,8 +129,10 @@ class Pruning:
     async def _mark(self, pod: PodRecord, why: str) -> bool:
         try:
             await send(self._client, mark_pruned(pod.meta, why, self._now()))
+        except errors.NotFound:
+            return False  # the watch brings the news
         except errors.ApiError as error:
-            # Also when it is gone, or we lead no more: then nobody is told, and nothing is lost.
+            # Also when we lead no more: then nobody is told, and nothing is lost.
             if self._failures.note(pod.uid, error):
                 log.info("not told to stop: %s/%s: %s", pod.namespace, pod.name, error)
             return False
