@@ -143,13 +143,17 @@ class Elector:
 
     async def acquire(self) -> None:
         """Wait until we are the leader, through any failure of the API server."""
+        said = ""
         while True:
             try:
                 if await self._try_to_acquire():
                     logger.info("%s holds the lease %s", self.identity, self._path)
                     return
+                said = ""
             except errors.ApiError as error:
-                logger.warning("lease: %s", error)
+                if said != str(error):
+                    said = str(error)
+                    logger.warning("lease: %s", error)
             delay = self._retry_seconds * (1.0 + 0.2 * self._random())
             if self._sighting is not None:
                 until_free = self._sighting.expires_at - self._clock()
@@ -180,7 +184,8 @@ class Elector:
                 why = f"it is now held by {taken}"
                 break
             except errors.ApiError as error:
-                logger.warning("lease: %s", error)
+                if not failure:
+                    logger.warning("lease: %s", error)
                 failure = failure or f"; it began with: {error}"
         self._renewed_at = None
         return f"{self.identity} lost the lease {self._path}: {why}"

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.unit.runtime import writes
 from tests.unit.runtime.virtual_loop import Running, virtual
-from tests.unit.runtime.writes import ELECTION, SCENES, Scene, call_sites
+from tests.unit.runtime.writes import SCENES, Scene, call_sites
 
 from gpu_scheduler.kube import errors
 
@@ -59,7 +59,7 @@ def name(value: Any) -> str:
 
 def test_every_write_of_the_code_has_a_scene() -> None:
     """A new one is added to ``writes.SCENES``, with what it does when it is refused."""
-    assert set(call_sites()) == set(SCENES.values()) | ELECTION
+    assert set(call_sites()) == set(SCENES.values())
 
 
 @pytest.mark.parametrize("code", FINAL)

@@ -43,8 +43,16 @@ from gpu_scheduler.runtime.leader_label import follow
 CODE = Path(gpu_scheduler.__file__).parent
 _VERBS = {"create", "replace", "merge_patch", "delete"}
 # The command line writes once, for its user. The agent's two objects are written at its own pace,
-# which its own tests show. The client is what all of them call.
-_ELSEWHERE = ("cli/", "agent/", "simulate/", "sweeps/commands/", "manifests/", "jobs/write.py")
+# which its own tests show, and so is the Lease. The client is what all of them call.
+_ELSEWHERE = (
+    "cli/",
+    "agent/",
+    "simulate/",
+    "sweeps/commands/",
+    "manifests/",
+    "jobs/write.py",
+    "kube/lease.py",
+)
 _CLIENTS = ("kube/client.py", "kube/transport.py", "kube/command_client.py")
 
 
@@ -370,5 +378,3 @@ SCENES: dict[Callable[[Any], Scene], str] = {
     storing_results: "sweeps/runtime/results.py:_send",
     making_a_service_again: f"{MAKING}:create_service",
 }
-# Its own pace is the election: tests/unit/kube/test_lease.py.
-ELECTION = {"kube/lease.py:_claim", "kube/lease.py:_write"}
