@@ -55,7 +55,7 @@ class WorkQueue(Generic[K]):
         """Ask for the key now without news of it: if it failed, its time is when it comes back."""
         if key in self._active:
             self._again.setdefault(key, False)
-        elif key not in self._failures:
+        elif not self._backs_off(key):
             self.add(key)
 
     def add_after(self, key: K, seconds: float) -> None:
@@ -64,7 +64,7 @@ class WorkQueue(Generic[K]):
         A timer may come a little too early (the event loop rounds): who finds that it is not time
         yet asks for what is left, and would do so again and again without a least delay.
         """
-        if key in self._failures and key not in self._active:
+        if self._backs_off(key):
             return
         loop = asyncio.get_running_loop()
         due = loop.time() + (max(seconds, _LEAST_SECONDS) if seconds else 0.0)
@@ -109,7 +109,7 @@ class WorkQueue(Generic[K]):
             finally:
                 self._active.discard(key)
                 news = self._again.pop(key, None)
-                if news or (news is False and key not in self._failures):
+                if news or (news is False and not self._backs_off(key)):
                     self.add(key)
                 if not (self._ready or self._active):
                     self._idle.set()
@@ -121,6 +121,10 @@ class WorkQueue(Generic[K]):
             await asyncio.wait_for(self._idle.wait(), seconds)
         except TimeoutError:
             pass
+
+    def _backs_off(self, key: K) -> bool:
+        """Whether the key failed, and comes back in its own time."""
+        return key in self._failures and key in self._timers
 
     def _due(self, key: K) -> None:
         self._timers.pop(key, None)

@@ -285,3 +285,21 @@ async def test_a_key_that_was_asked_for_later_and_then_failed_comes_back_when_it
     async with Running(queue.work(work)):
         await asyncio.sleep(100)
     assert worker.seen == [("a", 0.0), ("a", 50.0)]
+
+
+@virtual
+async def test_a_key_that_failed_and_has_no_time_of_its_own_can_be_asked_for() -> None:
+    queue: WorkQueue[str] = WorkQueue(base_seconds=1.0)
+    worker = Worker()
+
+    async def work(key: str) -> None:
+        await worker(key)
+        if len(worker.seen) == 1:
+            queue.retry(key)  # the second time it ends without a word
+
+    queue.add("a")
+    async with Running(queue.work(work)):
+        await asyncio.sleep(10)
+        queue.ask("a")
+        await turns()
+    assert worker.seen == [("a", 0.0), ("a", 1.0), ("a", 10.0)]
