@@ -5,8 +5,9 @@ us; of ResourceQuotas we hear (``missing``), and of each pod that one counts. So
 ever more seldom, up to ten minutes, but every 30 s one of each namespace, in turn; and when one is
 accepted, all of its namespace are tried again. Of a namespace at most ten are tried a second, so
 refused jobs never keep workers from others. A change of the job or of its project counts as never
-tried; news of what may refuse it are acted on at once the first time, and then each time after a
-longer while, up to the 30 s. Called by the reconciler, and for jobs whose pods are refused.
+tried. On news of what may refuse it a job is tried at once, and again after 1, 2, 4 … 30 s: the API
+server itself may take as long to know of a quota that is gone, and a quota changes with each pod
+that it counts. Called by the reconciler, and for jobs whose pods are refused.
 """
 
 from collections.abc import Callable, Hashable
@@ -28,7 +29,7 @@ class _Refusal:
     due: float
     in_line: bool = False  # it has its turn at ``due``
     heard: bool = False  # of news since then
-    hurried: int = 0  # how often in a row there were
+    hurried: int = 0  # how often it was tried since there were any
 
 
 class Refusals:
@@ -75,8 +76,10 @@ class Refusals:
         known = of.pop(key, None)
         if known is None or known.about != about:
             known = _Refusal(about, -1, now, now)
-        times, hurried = known.times + 1, known.hurried + 1 if known.heard else 0
+        times, hurried = known.times + 1, known.hurried + 1 if self._hurries(known) else 0
         delay = self._backoff.delay_seconds(times)
+        if hurried:
+            delay = min(delay, self._hurry.delay_seconds(hurried - 1))
         # At the end of those whose turn it is.
         of[key] = _Refusal(about, times, now, now + delay, hurried=hurried)
         self._again(key, delay)
@@ -100,6 +103,11 @@ class Refusals:
             if not refusal.in_line and at < refusal.due:
                 refusal.times, refusal.due = 0, max(at, now)
                 self._again(key, refusal.due - now)
+
+    def _hurries(self, known: _Refusal) -> bool:
+        """Whether what changed of late may still become known to the API server."""
+        going = known.hurried and self._hurry.delay_seconds(known.hurried - 1) < self._first_seconds
+        return known.heard or bool(going)
 
     def forget(self, key: JobKey) -> bool:
         """A job is gone, or cannot be judged any more; whether it had been refused."""
