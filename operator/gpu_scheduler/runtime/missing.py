@@ -84,7 +84,7 @@ class MissingPods:
             self._ask_at[key] = self._clock() + ASK_AFTER_SECONDS
 
     def quota_changed(self, namespace: str) -> None:
-        """A ResourceQuota of a namespace is another."""
+        """A ResourceQuota of a namespace, or what else its pods are judged by, is another."""
         self._refusals.changed(namespace)
 
     async def run(self) -> NoReturn:

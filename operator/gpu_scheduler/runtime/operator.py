@@ -282,15 +282,15 @@ class Operator:
             client, self.custom_resources, self.reflectors, settings.resync_seconds
         )
         # Not waited for: until it is known, the API server refuses what cannot be made any more.
-        self.namespaces = Reflector(
-            client, NAMESPACES, Namespace, NamespaceHandler(self.state, self.queue.add)
-        )
+        may_be_allowed = self.missing.quota_changed, refusals.changed
+        namespaces = NamespaceHandler(self.state, self.queue.add, *may_be_allowed)
+        self.namespaces = Reflector(client, NAMESPACES, Namespace, namespaces)
         # Not waited for: without it, refused jobs are tried again later.
         self.quotas = Reflector(
             client,
             RESOURCE_QUOTAS,
             ResourceQuota,
-            QuotaHandler(self.missing.quota_changed, refusals.changed),
+            QuotaHandler(*may_be_allowed),
         )
         # Not waited for: until a Lease has been seen for its term, its agent counts as alive.
         self.leases = Reflector(
