@@ -90,6 +90,12 @@ EVENT_REASONS = (
         "a Job says that it belongs to the GPUJob and does not; whoever made it deletes it",
     ),
     EventReason(
+        "ResultsNotStored",
+        "Warning",
+        _JOB,
+        "the API server refuses to store the results of a sweep; they are kept in memory alone",
+    ),
+    EventReason(
         "ServiceChanged",
         "Warning",
         _JOB,

@@ -143,7 +143,7 @@ class Operator:
         self.preemption = Preemption(self.state, self.evictor, self.events, clock=clock)
         self.overcap = OverCap(self.state, self.evictor, clock=clock)
         self.overdue = Overdue(self.state, client)
-        self.sweeping = Sweeping(self.state, client, self.queue, settings, clock=clock)
+        self.sweeping = Sweeping(self.state, client, self.queue, self.events, settings, clock=clock)
         report_url = settings.report_url if settings.report_port else ""
         self.scheduled_events = ScheduledEvents(
             self.events, lambda: self.binder.idle, on=settings.scheduled_events

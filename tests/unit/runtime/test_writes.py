@@ -44,6 +44,7 @@ TOLD = {
     writes.evicting_a_pod,
     writes.marking_a_pod,
     writes.making_a_service_again,
+    writes.storing_results,
 }
 
 

@@ -39,6 +39,7 @@ from tests.unit.sweeps.runtime.cases import Case as SweepCase
 import gpu_scheduler
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.leader_label import follow
+from gpu_scheduler.sweeps.runtime.results import Results
 
 CODE = Path(gpu_scheduler.__file__).parent
 _VERBS = {"create", "replace", "merge_patch", "delete"}
@@ -340,8 +341,16 @@ def storing_results(answer: Any) -> Scene:
         if (number := next(numbers, None)) is not None:
             case.sweep.put(test_results.done(number))
 
-    works = [store.results(case).run(), every(5.0, ends)]
-    return Scene(store.client, works, to("POST", "/configmaps"))
+    told: list[str] = []
+    results = Results(
+        store.client,  # type: ignore[arg-type]
+        case.sweeps,
+        seconds=test_results.SECONDS,
+        clock=clock,
+        refused=lambda key, why: told.append(why),
+    )
+    works = [results.run(), every(5.0, ends)]
+    return Scene(store.client, works, to("POST", "/configmaps"), lambda: " ".join(told))
 
 
 def making_a_service_again(answer: Any) -> Scene:

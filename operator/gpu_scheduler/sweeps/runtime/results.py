@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from gpu_scheduler.api.names import LABEL_JOB, RESULTS_KEY, results_name
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -57,6 +58,7 @@ class Results:
         seconds: float,
         clock: Callable[[], float],
         terminating: Container[str] = (),
+        refused: Callable[[JobKey, str], None] = lambda key, why: None,
     ) -> None:
         """Prepare.
 
@@ -66,8 +68,9 @@ class Results:
             seconds: least time between two writes of one segment.
             clock: monotonic seconds.
             terminating: namespaces that are being deleted, in which nothing can be made.
+            refused: told of a sweep whose results the API server refuses, and why.
         """
-        self._terminating = terminating
+        self._terminating, self._refused = terminating, refused
         self._client, self._sweeps, self._seconds, self._clock = client, sweeps, seconds, clock
         self._stored: dict[_Key, str] = {}  # uid of the ConfigMap; looked at in turn
         self._rows: dict[_Key, range] = {}  # trials that were read from it
@@ -230,6 +233,8 @@ class Results:
             self.counts["failed"] += 1
             if self._failures.note(key, error):
                 log.warning("results of %s, segment %d: %s", sweep.key, segment.number, error)
+                if errors.final(error):
+                    self._refused(sweep.key, str(error))
             sweep.dirty.add(segment.number)
         except Exception:  # a mistake of ours about one sweep must not stop all others
             self.counts["failed"] += 1
