@@ -68,10 +68,11 @@ defects: setup ## Twenty small defects put in one after the other: does a test f
 	@$(PYTHON) -m tests.defects $(OPTIONS)
 
 HISTORIES ?= 20000
+HISTORIES_ORDERS ?= 3000
 HISTORIES_SEED ?= 1
 .PHONY: histories
-histories: setup ## Generated histories in a long setting: HISTORIES=20000 HISTORIES_SEED=1
-	@HISTORIES=$(HISTORIES) HISTORIES_SEED=$(HISTORIES_SEED) $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_histories.py tests/unit/generated/test_sharing.py
+histories: setup ## Generated histories in a long setting: HISTORIES=20000 HISTORIES_ORDERS=3000 HISTORIES_SEED=1
+	@HISTORIES=$(HISTORIES) HISTORIES_ORDERS=$(HISTORIES_ORDERS) HISTORIES_SEED=$(HISTORIES_SEED) $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_histories.py tests/unit/generated/test_sharing.py tests/unit/generated/test_any_order.py
 
 KILLS ?= 200
 .PHONY: kills

@@ -1,8 +1,10 @@
 """One replica of the operator: it stands by, leads, and ends.
 
 It ends when it is told to, when it loses the Lease or when a part fails; whoever restarts it gets
-a fresh stand-by. On the way out the Lease is given away at once only if nothing that it wrote is
-still under way; otherwise the next leader waits it out.
+a fresh stand-by. Whatever ends a leader that still has the Lease, it is given back at once if
+nothing that was written can land after the next leader has looked (``runtime.draining``); otherwise
+the next one waits it out. The line that says why a leader ends has the traceback where that is an
+error.
 """
 
 import asyncio
@@ -15,9 +17,11 @@ from typing import Any
 from gpu_scheduler import __version__
 from gpu_scheduler.api.names import LEASE
 from gpu_scheduler.controllers import handlers
+from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.connection import Connection
 from gpu_scheduler.kube.lease import Elector
+from gpu_scheduler.runtime.draining import drain
 from gpu_scheduler.runtime.leader_label import follow
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.runtime.settings import Settings
@@ -62,10 +66,10 @@ async def run(settings: Settings, connection: Connection) -> int:
             leads = asyncio.Event()
             labelled = follow(election, settings.lease_namespace, settings.pod, leads)
             labelling = asyncio.create_task(labelled, name="label")
+            leader: Operator | None = None
             try:
                 log.info("standing by as %s", identity)
                 if not await _before(stop, elector.acquire()):
-                    await elector.release()  # it may have been taken just now
                     return 0
                 log.info("leading")
                 leader = Operator(client, settings, metrics, identity)
@@ -74,6 +78,8 @@ async def run(settings: Settings, connection: Connection) -> int:
                 return await _lead(leader, elector, client, stop)
             finally:
                 labelling.cancel()
+                if leader is None:  # nothing was written but the Lease, perhaps just now
+                    await elector.release()
                 for server in servers:
                     await server.cleanup()
 
@@ -126,10 +132,14 @@ async def _lead(
     if told:
         log.info("this leader ends: it was told to stop")
     else:
-        log.error("this leader ends: %s", _why(holding, working, kopf))
+        why, error = _why(holding, working, kopf)
+        log.error("this leader ends: %s", why, exc_info=error)
     # From here on nothing is a defect any more that only says that something was cut off.
     asyncio.get_running_loop().set_exception_handler(_at_the_end)
-    drained = told and not working.done() and await leader.drain(_DRAIN_SECONDS)
+    lost = holding.done() and not holding.cancelled() and holding.exception() is None
+    harmless = not lost and await drain(
+        leader.planning, leader.binder, leader.term, _DRAIN_SECONDS, running=not working.done()
+    )
     kopf_stop.set()
     working.cancel()
     holding.cancel()
@@ -138,20 +148,29 @@ async def _lead(
     for task in (working, kopf, holding):
         if task.done() and not task.cancelled() and (error := task.exception()) is not None:
             log.debug("%s", task.get_name(), exc_info=error)
-    if drained:
+    if harmless:
         await elector.release()
     return 0 if told else 1
 
 
-def _why(holding: asyncio.Task[str], *others: asyncio.Task[Any]) -> str:
-    """Why a leader ends that was not told to: the Lease first, for the fence closes by it."""
+def _why(
+    holding: asyncio.Task[str], *others: asyncio.Task[Any]
+) -> tuple[str, BaseException | None]:
+    """Why a leader ends that was not told to: the Lease first, for the fence closes by it.
+
+    With the error where that is a defect; a fence that has closed is none.
+    """
     if holding.done() and not holding.cancelled() and holding.exception() is None:
-        return holding.result()
+        return holding.result(), None
     for task in (*others, holding):
         if task.done():
             error = None if task.cancelled() else task.exception()
-            return f"{task.get_name()} ended" + (f": {_innermost(error)!r}" if error else "")
-    return "nobody knows"
+            if error is None:
+                return f"{task.get_name()} ended", None
+            first = min(_leaves(error), key=lambda each: isinstance(each, errors.NotLeader))
+            defect = not isinstance(first, errors.NotLeader)
+            return f"{task.get_name()} ended: {first!r}", first if defect else None
+    return "nobody knows", None
 
 
 def _at_the_end(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -182,7 +201,8 @@ async def _before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
     return not stop.is_set()
 
 
-def _innermost(error: BaseException) -> BaseException:
-    while isinstance(error, BaseExceptionGroup) and error.exceptions:
-        error = error.exceptions[0]
-    return error
+def _leaves(error: BaseException) -> list[BaseException]:
+    """What a group of exceptions is made of."""
+    if isinstance(error, BaseExceptionGroup):
+        return [leaf for each in error.exceptions for leaf in _leaves(each)]
+    return [error]

@@ -32,13 +32,13 @@ class Replica:
     """One operator process on a cluster, with the account that the chart makes for it.
 
     `settings` become GPUSCHED_* variables. ``program``: start the program itself, as a kubelet
-    does, in place of a fork of one that has imported it, which costs far less.
+    does, or this script, in place of a fork of one that has imported it, which costs far less.
     """
 
     running: Running
     name: str = "replica"
     settings: dict[str, str] = field(default_factory=dict)
-    program: bool = False
+    program: bool | Path = False
     process: subprocess.Popen[bytes] | Forked | None = None
     kubeconfig: Path | None = None  # that of the operator's account, if none is named
     _told: int = 0  # bytes in the log of those who had this name before
@@ -65,8 +65,11 @@ class Replica:
         }
         with self.log.open("ab") as log:
             self._told = log.tell()
-            start = start_program if self.program else forked.operator
-            self.process = start(environment, log)
+            if isinstance(self.program, Path):
+                self.process = start_program(environment, log, str(self.program))
+            else:
+                start = start_program if self.program else forked.operator
+                self.process = start(environment, log)
         return self
 
     def told(self) -> str:
@@ -111,6 +114,12 @@ class Replica:
         admin = Caller(self.running.server, self.running.ca_file, self.running.token())
         assert admin.patch(LEASE, {"spec": {"holderIdentity": ""}}).ok
 
+    def fail(self) -> int:
+        """Have a part of ``faulty_operator.py`` fail, and the exit code."""
+        assert self.process is not None
+        self.process.send_signal(signal.SIGUSR1)
+        return self.code()
+
     def stop(self) -> int:
         """SIGTERM, and the exit code."""
         assert self.process is not None
@@ -137,10 +146,12 @@ class Replica:
         until(leads, lambda: f"{self.name} leads; it told: {self.told()}", seconds)
 
 
-def start_program(environment: Mapping[str, str], log: IO[bytes]) -> subprocess.Popen[bytes]:
-    """The operator as a kubelet starts it."""
+def start_program(
+    environment: Mapping[str, str], log: IO[bytes], *script: str
+) -> subprocess.Popen[bytes]:
+    """The operator as a kubelet starts it, or such a ``script``."""
     return subprocess.Popen(
-        [sys.executable, "-m", "gpu_scheduler.main", "operator"],
+        [sys.executable, *(script or ("-m", "gpu_scheduler.main")), "operator"],
         env=environment,
         stdout=log,
         stderr=log,

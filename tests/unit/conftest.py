@@ -5,6 +5,10 @@ What depends on luck would refuse a change that has nothing to do with it. Other
 hypothesis, too, gives slow generation of examples 30 s instead of one.
 """
 
+import asyncio
+from collections.abc import Callable, Mapping
+
+import uvloop
 from hypothesis import core, settings
 from tests.unit.parts import EXPLORE_SEED
 
@@ -19,3 +23,8 @@ settings.register_profile(
 settings.load_profile("unit")
 if EXPLORE_SEED is not None:
     core.global_force_seed = EXPLORE_SEED  # what --hypothesis-seed sets
+
+
+def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """The operator runs on uvloop, so its tests do."""
+    return {"uvloop": uvloop.new_event_loop}

@@ -5,7 +5,9 @@ leader from the *start* of our last successful renewal; a candidate takes a held
 saw the same record for its whole duration, counted from the *end* of its first look; and every
 write carries the resourceVersion that was looked at, so of two candidates one gets a 409. Hence
 nobody's ``remaining`` is above 0 while another holds the lease, as long as clocks run at the same
-rate. Give the elector a client of its own, so that renewals never queue behind other requests.
+rate. Who deletes the lease ends nobody's leadership: the holder makes it again, as client-go does.
+A candidate looks at least once a second, so a lease that was given back has a new holder within
+1.2 s. Give the elector a client of its own, so that renewals never queue behind other requests.
 Needs get, create and update. Called by ``replica`` and, through ``remaining``, by the client.
 """
 
@@ -22,9 +24,12 @@ from typing import Any, Protocol, Unpack
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.client import WriteOptions
 from gpu_scheduler.kube.times import micro_timestamp
+from gpu_scheduler.kube.unexpected import unexpected
 
 logger = logging.getLogger(__name__)
 
+_LOOK_SECONDS = 1.0  # at most between a candidate's looks: what an orderly end costs
+_RELEASE_TRIES = 3  # a renewal of ours that was cut off may land in between
 _Lease = dict[str, Any]
 
 
@@ -81,7 +86,8 @@ class Elector:
             this is a whole number of at least 1, so it is rounded up there; it only makes others
             wait longer.
         renew_deadline_seconds: Without a renewal for this long, leadership is given up.
-        retry_seconds: Time between renewals, and between looks at somebody else's lease.
+        retry_seconds: Time between renewals; between looks at somebody else's lease it is no more
+            than a second.
         clock: Seconds that also pass while the machine is suspended.
         sleep: Waits.
         random: A number in [0, 1), for jitter.
@@ -154,7 +160,9 @@ class Elector:
                 if said != str(error):
                     said = str(error)
                     logger.warning("lease: %s", error)
-            delay = self._retry_seconds * (1.0 + 0.2 * self._random())
+            except Exception:
+                unexpected("lease", self._path)
+            delay = min(self._retry_seconds, _LOOK_SECONDS) * (1.0 + 0.2 * self._random())
             if self._sighting is not None:
                 until_free = self._sighting.expires_at - self._clock()
                 if until_free > 0:
@@ -177,9 +185,6 @@ class Elector:
             try:
                 await self._renew(deadline - self._clock())
                 failure = ""
-            except errors.NotFound:
-                why = "it was deleted"
-                break
             except _Taken as taken:
                 why = f"it is now held by {taken}"
                 break
@@ -187,25 +192,37 @@ class Elector:
                 if not failure:
                     logger.warning("lease: %s", error)
                 failure = failure or f"; it began with: {error}"
+            except Exception as error:  # such as of an answer that is none: the next may be better
+                unexpected("lease", self._path)
+                failure = failure or f"; it began with: {error!r}"
         self._renewed_at = None
         return f"{self.identity} lost the lease {self._path}: {why}"
 
     async def release(self) -> None:
         """Give the lease up, so that the next leader need not wait.
 
-        Call it when ``hold`` has been cancelled and no write is in flight any more. If the server
-        does not answer, the lease runs out by itself.
+        Call it when ``hold`` has been cancelled and no write is in flight any more that could land
+        after the next leader has looked. If the server does not answer, the lease runs out by
+        itself.
         """
         self._renewed_at = None
         if not self._claimed:
             return
-        try:
-            lease = await self._read()
-            if lease["spec"].get("holderIdentity") == self.identity:
-                await self._write(lease, {**lease["spec"], "holderIdentity": ""})
-                logger.info("%s released the lease %s", self.identity, self._path)
-        except errors.ApiError as error:
-            logger.warning("lease: not released: %s", error)
+        for left in reversed(range(_RELEASE_TRIES)):
+            try:
+                lease = await self._read()
+                if lease["spec"].get("holderIdentity") == self.identity:
+                    await self._write(lease, {**lease["spec"], "holderIdentity": ""})
+                    logger.info("%s released the lease %s", self.identity, self._path)
+                return
+            except errors.NotFound:
+                return
+            except errors.Conflict as error:
+                if not left:
+                    logger.warning("lease: not released: %s", error)
+            except Exception as error:
+                logger.warning("lease: not released: %s", error)
+                return
 
     async def _try_to_acquire(self) -> bool:
         try:
@@ -237,17 +254,7 @@ class Elector:
         self._claimed = True
         try:
             if lease is None:
-                self._lease = await self._client.create(
-                    paths.lease(self._namespace),
-                    {
-                        "apiVersion": "coordination.k8s.io/v1",
-                        "kind": "Lease",
-                        "metadata": {"name": self._name, "namespace": self._namespace},
-                        "spec": self._timed(spec),
-                    },
-                    dict,
-                    **self._options(self._attempt_seconds),
-                )
+                self._lease = await self._create(spec)
             else:
                 old = lease["spec"]
                 changed = old.get("holderIdentity") != self.identity
@@ -263,20 +270,40 @@ class Elector:
         started = self._clock()
         try:
             self._lease = await self._write(self._lease, self._lease["spec"], seconds)
-        except errors.Conflict:
-            # Either an answer of ours got lost, or somebody else wrote: look who holds it.
-            lease = await self._read()
-            holder = lease["spec"].get("holderIdentity")
-            if holder != self.identity:
-                raise _Taken(holder or "nobody") from None
-            started = self._clock()
-            self._lease = await self._write(lease, lease["spec"], seconds)
+        except (errors.Conflict, errors.NotFound):
+            # An answer of ours got lost, somebody else wrote, or the lease was deleted, which the
+            # API server calls a conflict, too: look who holds it.
+            try:
+                lease = await self._read()
+            except errors.NotFound:
+                logger.warning("lease: %s is gone and is made again", self._path)
+                started = self._clock()
+                self._lease = await self._create(self._lease["spec"], seconds)
+            else:
+                holder = lease["spec"].get("holderIdentity")
+                if holder != self.identity:
+                    raise _Taken(holder or "nobody") from None
+                started = self._clock()
+                self._lease = await self._write(lease, lease["spec"], seconds)
         self._renewed_at = started
 
     async def _read(self) -> _Lease:
         lease = await self._client.get(self._path, timeout_seconds=self._attempt_seconds)
         lease.setdefault("spec", {})
         return lease
+
+    async def _create(self, spec: _Lease, seconds: float = math.inf) -> _Lease:
+        return await self._client.create(
+            paths.lease(self._namespace),
+            {
+                "apiVersion": "coordination.k8s.io/v1",
+                "kind": "Lease",
+                "metadata": {"name": self._name, "namespace": self._namespace},
+                "spec": self._timed(spec),
+            },
+            dict,
+            **self._options(min(seconds, self._attempt_seconds)),
+        )
 
     async def _write(self, lease: _Lease, spec: _Lease, seconds: float = math.inf) -> _Lease:
         return await self._client.replace(

@@ -21,7 +21,6 @@ from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.jobs.share import Installation
 from gpu_scheduler.jobs.share_form import lacks
-from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job, Lease, Namespace, Node, Pod, ResourceQuota
 from gpu_scheduler.kube.paths import JOBS, NAMESPACES, NODES, PODS, RESOURCE_QUOTAS, lease
@@ -60,6 +59,7 @@ from gpu_scheduler.runtime.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.runtime.observations import Observations
 from gpu_scheduler.runtime.overcap import OverCap
 from gpu_scheduler.runtime.overdue import Overdue
+from gpu_scheduler.runtime.parts import Parts
 from gpu_scheduler.runtime.placeholder_pods import holder_pods
 from gpu_scheduler.runtime.planning import Planning, Rules, Times
 from gpu_scheduler.runtime.pod_conditions import PodConditions
@@ -88,7 +88,6 @@ log = logging.getLogger(__name__)
 
 _WORKERS = 8  # GPUJobs worked on at once
 _FIRST_LOOK_SECONDS = 10.0  # at all GPUJobs, before the first plan
-_COURTESY_SECONDS = 1.0  # for placing writes that the API server would refuse later
 _LEASE_SILENCE_SECONDS = 30.0  # a dead watch must not make agents look dead
 
 
@@ -313,7 +312,7 @@ class Operator:
     async def _run(self) -> None:
         await self.term.begin()
         await self.first_look.ours()
-        async with asyncio.TaskGroup() as group:
+        async with Parts() as group:
             await self.first_look.rest(group)
             log.info(
                 "synced: %d pods, %d GPUJobs, %d projects",
@@ -356,30 +355,6 @@ class Operator:
         """
         await self.queue.emptied(_FIRST_LOOK_SECONDS)
         await self.planning.run()
-
-    async def drain(self, seconds: float) -> bool:
-        """Plan no more and let writes in flight end; False when some have not by then.
-
-        Only then may the Lease be given away early: a write that is still under way could land
-        after the next leader has looked. Unless the API server refuses it by then for its term:
-        such a write is waited for no longer than ``_COURTESY_SECONDS``.
-        """
-        self.planning.paused = True
-        try:
-            async with asyncio.timeout(seconds):
-                if await self._is_idle(_COURTESY_SECONDS) or await self.term.guards():
-                    return True
-                await self.binder.idle.wait()
-        except (TimeoutError, errors.NotLeader):
-            return False
-        return True
-
-    async def _is_idle(self, seconds: float) -> bool:
-        try:
-            await asyncio.wait_for(self.binder.idle.wait(), seconds)
-        except TimeoutError:
-            return False
-        return True
 
     def _known(self, job: GPUJobRecord) -> Known:
         """What the parts know of a job that no object says."""

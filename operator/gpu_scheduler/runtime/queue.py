@@ -10,8 +10,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
+from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.failures import MOST_REFUSED_SECONDS, REFUSED_SECONDS
+from gpu_scheduler.kube.unexpected import unexpected
 
 K = TypeVar("K", bound=str)
 
@@ -27,7 +29,7 @@ class WorkQueue(Generic[K]):
         self._queued: set[K] = set()
         self._active: set[K] = set()
         self._again: dict[K, bool] = {}  # asked for while a worker has it; True: there are news
-        self._timers: dict[K, asyncio.TimerHandle] = {}
+        self._later: dict[K, tuple[float, asyncio.Handle]] = {}  # when it is due, on the loop
         self._failures: dict[K, int] = {}
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
@@ -41,8 +43,8 @@ class WorkQueue(Generic[K]):
 
     def add(self, key: K) -> None:
         """Ask for the key to be worked on now: there are news of it."""
-        if timer := self._timers.pop(key, None):
-            timer.cancel()
+        if later := self._later.pop(key, None):
+            later[1].cancel()
         if key in self._active:
             self._again[key] = True
         elif key not in self._queued:
@@ -68,11 +70,12 @@ class WorkQueue(Generic[K]):
             return
         loop = asyncio.get_running_loop()
         due = loop.time() + (max(seconds, _LEAST_SECONDS) if seconds else 0.0)
-        if timer := self._timers.get(key):
-            if timer.when() <= due:
+        if later := self._later.get(key):
+            if later[0] <= due:
                 return
-            timer.cancel()
-        self._timers[key] = loop.call_at(due, self._due, key)
+            later[1].cancel()
+        # uvloop's handle of what is due at once does not know when: the time is kept beside it.
+        self._later[key] = due, loop.call_at(due, self._due, key)
 
     def retry(self, key: K, *, refused: bool = False) -> float:
         """Ask for the key again after a delay that grows with its failures; returns the delay.
@@ -82,9 +85,10 @@ class WorkQueue(Generic[K]):
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
         delay = (self._refused if refused else self._backoff).delay_seconds(count)
-        if timer := self._timers.pop(key, None):
-            timer.cancel()
-        self._timers[key] = asyncio.get_running_loop().call_later(delay, self._due, key)
+        if later := self._later.pop(key, None):
+            later[1].cancel()
+        due = asyncio.get_running_loop().time() + delay
+        self._later[key] = due, asyncio.get_running_loop().call_at(due, self._due, key)
         return delay
 
     def succeeded(self, key: K) -> None:
@@ -94,8 +98,12 @@ class WorkQueue(Generic[K]):
     async def work(self, handle: Callable[[K], Awaitable[None]]) -> None:
         """Work on keys for ever; ``handle`` deals with its own errors.
 
-        Others have their turn after each key: most are looked at without waiting for anything, and
-        a leader that takes over has all of them in line.
+        What it raises even so, also where it deals with one, is noted and ends nothing: its key
+        comes back with the next look at all. Others have their turn after each key: most are looked
+        at without waiting for anything, and a leader that takes over has all of them in line.
+
+        Raises:
+            NotLeader: the fence has closed.
         """
         while True:
             while not self._ready:
@@ -106,6 +114,10 @@ class WorkQueue(Generic[K]):
             self._active.add(key)
             try:
                 await handle(key)
+            except errors.NotLeader:
+                raise
+            except Exception:
+                unexpected("queue", key)
             finally:
                 self._active.discard(key)
                 news = self._again.pop(key, None)
@@ -124,10 +136,10 @@ class WorkQueue(Generic[K]):
 
     def _backs_off(self, key: K) -> bool:
         """Whether the key failed, and comes back in its own time."""
-        return key in self._failures and key in self._timers
+        return key in self._failures and key in self._later
 
     def _due(self, key: K) -> None:
-        self._timers.pop(key, None)
+        self._later.pop(key, None)
         if key in self._active:
             self.ask(key)
         else:

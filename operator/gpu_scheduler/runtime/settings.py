@@ -33,7 +33,9 @@ class Settings(BaseModel):
     lease_namespace: str = Field("gpu-scheduler", description="Namespace of the leader's Lease.")
     lease_seconds: float = Field(15.0, ge=0.3, description="Life of the Lease without renewal.")
     renew_deadline_seconds: float = Field(10.0, ge=0.2, description="Writes stop after this.")
-    retry_seconds: float = Field(2.0, ge=0.05, description="Between tries to get or renew it.")
+    retry_seconds: float = Field(
+        2.0, ge=0.05, description="Between renewals; who stands by tries at least once a second."
+    )
     admin_port: int = Field(8080, ge=0, le=65535, description="Health and metrics; 0 = off.")
     admin_host: str = Field("0.0.0.0", description="Address that the admin port listens on.")
     report_port: int = Field(0, ge=0, le=65535, description="Reports of pods; 0 = off.")

@@ -21,6 +21,7 @@ from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube import errors, paths
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.unexpected import unexpected
 
 log = logging.getLogger(__name__)
 
@@ -71,7 +72,14 @@ class Term:
         self._say_at = self._began + _SAY_AFTER_SECONDS
         for step in (self._take, self._refusal):
             for attempt in itertools.count():
-                if (error := await step()) is None:
+                try:
+                    error = await step()
+                except errors.NotLeader:
+                    raise
+                except Exception as found:  # such as of an answer that is none
+                    unexpected("term", f"LimitRange {LEASE}")
+                    error = errors.ApiError(message=repr(found))
+                if error is None:
                     break
                 self._wait(str(error))
                 refused = errors.final(error) and not refuses_term(error)
@@ -96,7 +104,7 @@ class Term:
                 holder, _ = _leadership(await self._found())
             except errors.NotLeader:
                 raise
-            except errors.ApiError as error:  # the next refusal brings doubt again
+            except Exception as error:  # the next refusal brings doubt again
                 log.warning("whose the term is cannot be read: %s", error)
                 holder = self._holder
             if not holder:

@@ -1,11 +1,11 @@
 """kopf tells us of events, and writes nothing to anybody's objects."""
 
-import asyncio
 import threading
 from typing import Any
 
 import kopf
 import pytest
+import uvloop
 from kopf._core.actions.invocation import invoke
 
 from gpu_scheduler.controllers.handlers import registry, settings
@@ -41,7 +41,7 @@ def pass_on(
 ) -> None:
     """Let kopf call the handler, in its own way."""
     event = {"event": {"type": kind, "object": raw}, "body": raw}
-    asyncio.run(invoke(handlers(custom_resources)[plural].fn, settings=settings(), kwargs=event))
+    uvloop.run(invoke(handlers(custom_resources)[plural].fn, settings=settings(), kwargs=event))
 
 
 def body(**meta: str) -> dict[str, Any]:

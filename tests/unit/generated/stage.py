@@ -7,6 +7,7 @@ handlers, called the way kopf calls them. Nothing of it knows that the API serve
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -65,7 +66,7 @@ class Stage:
         self.undeserved: list[str] = []  # what got devices and must not
         self.possible = True  # so far, an API server could have handed everything out
         self._before = Counter(counts)
-        self._handlers: dict[str, Any] = {}
+        self._handlers: dict[str, Callable[[str, Obj], None]] = {}
         self._term = 0
         self.longest_silence = (0.0, "")  # seconds, and whose
         self._silent_since: dict[str, float] = {}
@@ -94,11 +95,7 @@ class Stage:
         )
         for part in ("planning", "preemption", "reconciler"):
             getattr(self.operator, part)._now = lambda: EPOCH + clock()
-        registry = handlers.registry(self.operator.custom_resources, self.server)
-        self._handlers = {
-            f"{ROOT}/{h.selector.any_name}": h.fn  # type: ignore[union-attr]
-            for h in registry._watching.get_all_handlers()
-        }
+        self._handlers = handlers_of_kopf(self.operator)
         self.prepared(self.operator)
         self._task = asyncio.ensure_future(self.operator.run())
         await self.passes(0.5)
@@ -219,14 +216,25 @@ class Stage:
         return True
 
     def _told(self, kind: str, collection: str, obj: Obj) -> None:
-        told = self._handlers.get(collection)
-        if told is None:
-            return
-        # As kopf has it: decoded from the wire, so nobody changes what the server keeps.
+        if told := self._handlers.get(collection):
+            told(kind, obj)
+
+
+def handlers_of_kopf(operator: Operator) -> dict[str, Callable[[str, Obj], None]]:
+    """By collection: what kopf would call with the type of an event and its object."""
+    registry = handlers.registry(operator.custom_resources, operator.client)
+
+    def tell(handler: Any, kind: str, obj: Obj) -> None:
+        # As kopf has it: decoded from the wire, so nobody changes what a server keeps.
         raw = msgspec.json.decode(msgspec.json.encode(obj))
-        routine = told(event={"type": kind, "object": raw})
+        routine = handler.fn(event={"type": kind, "object": raw})
         try:
             routine.send(None)
         except StopIteration:
             return
         raise AssertionError("a handler waits for something")
+
+    return {
+        f"{ROOT}/{handler.selector.any_name}": partial(tell, handler)  # type: ignore[union-attr]
+        for handler in registry._watching.get_all_handlers()
+    }

@@ -44,6 +44,8 @@ class LeaseStore:
         return self._store(body)
 
     def replace(self, body: Lease) -> Lease:
+        if self.lease is None:  # of an object that is gone, its uid is what does not match
+            raise errors.Conflict(409, "Conflict", "Precondition failed: UID in precondition")
         current = self.get()
         if body["metadata"]["resourceVersion"] != current["metadata"]["resourceVersion"]:
             raise errors.Conflict(409, "Conflict", "stale")

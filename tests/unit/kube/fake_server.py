@@ -316,7 +316,7 @@ class FakeServer:
         response = web.StreamResponse()
         await response.prepare(request)
         transport = request.transport
-        assert isinstance(transport, asyncio.Transport)
+        assert transport is not None
         watch = _Watch(transport, response)
         self._watches.append(watch)
         self.changes.happened()

@@ -4,6 +4,7 @@ import time
 from collections.abc import AsyncIterator
 from typing import Any
 
+import msgspec
 import pytest
 from tests.unit.kube.election_stage import Stage, lead
 from tests.unit.kube.fake_leases import LeaseClient, LeaseStore, Trip
@@ -13,6 +14,7 @@ from tests.unit.kube.virtual_time import VirtualTime
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.lease import Elector
+from gpu_scheduler.kube.unexpected import counts
 
 
 @pytest.fixture
@@ -95,7 +97,25 @@ async def test_a_released_lease_is_taken_at_the_next_look(stage: Stage) -> None:
     await stage.time.run_for(0)
     assert releasing.done()
     assert a.remaining() == 0
-    await stage.time.run_for(2.4)
+    await stage.time.run_for(1.2)
+    assert b.remaining() > 0
+
+
+@pytest.mark.parametrize("tenths", range(0, 20, 3))
+async def test_another_leads_within_three_seconds_of_any_end(stage: Stage, tenths: int) -> None:
+    """A second for writes in flight, a slow way to the server, and the stand-by's next look."""
+    slow = lambda: Trip(there=0.1, back=0.1)  # noqa: E731
+    a, b = stage.candidate("a", slow), stage.candidate("b", slow)
+    b._random = lambda: 0.999
+    holding = stage.run(lead(a))
+    await stage.time.run_for(5)
+    stage.run(lead(b))
+    await stage.time.run_for(5 + tenths / 10)
+    began = stage.time.now
+    await stage.time.run_for(1)
+    await stage.stop(holding)
+    stage.run(a.release())
+    await stage.time.run_for(3 - (stage.time.now - began))
     assert b.remaining() > 0
 
 
@@ -193,20 +213,73 @@ async def test_a_lease_taken_by_another_ends_hold_at_once(stage: Stage) -> None:
     assert holding.done()
 
 
-async def test_a_deleted_lease_ends_hold_and_is_not_made_again_too_soon(stage: Stage) -> None:
+async def test_a_deleted_lease_is_made_again_by_who_holds_it(stage: Stage) -> None:
     a, b = stage.candidate("a"), stage.candidate("b")
     holding = stage.run(lead(a))
     await stage.time.run_for(3)
     stage.run(lead(b))
     await stage.time.run_for(0)
+    stage.time.after_each = lambda: pytest.fail("b leads") if b.remaining() > 0 else None
+    for _ in range(3):
+        stage.store.lease = None
+        await stage.time.run_for(10)
+        assert not holding.done()
+        assert a.remaining() >= 10
+        assert stage.store.lease is not None
+        assert stage.store.lease["spec"]["holderIdentity"] == "a"
+        assert stage.store.lease["spec"]["leaseTransitions"] == 0
+
+
+async def test_a_lease_that_is_made_again_with_a_lost_answer_is_ours(stage: Stage) -> None:
+    trips = [Trip(), Trip(), Trip(), Trip(back=99.0)]  # look, claim, renewal, making it again
+    a = stage.candidate("a", lambda: trips.pop(0) if trips else Trip())
+    holding = stage.run(lead(a))
+    await stage.time.run_for(1)
     stage.store.lease = None
-    await stage.time.run_for(1.1)
-    assert holding.done()
-    assert a.remaining() == 0
+    await stage.time.run_for(30)
+    assert not trips
+    assert not holding.done() and a.remaining() > 0
+
+
+async def test_a_lease_deleted_under_a_dead_holder_is_not_made_again_too_soon(stage: Stage) -> None:
+    a, b = stage.candidate("a"), stage.candidate("b")
+    holding = stage.run(lead(a))
+    await stage.time.run_for(3)
+    stage.run(lead(b))
+    await stage.time.run_for(0)
+    await stage.stop(holding)
+    stage.store.lease = None
     await stage.time.run_for(10)
     assert b.remaining() == 0, "the holder might not have noticed"
     await stage.time.run_for(10)
     assert b.remaining() > 0
+
+
+async def test_who_finds_anothers_lease_where_his_was_ends(stage: Stage) -> None:
+    a = stage.candidate("a")
+    holding = stage.run(lead(a))
+    await stage.time.run_for(1)
+    stage.store.lease = None
+    fresh = stage.candidate("fresh")
+    stage.run(lead(fresh))
+    await stage.time.run_for(1.1)
+    assert holding.done() and a.remaining() == 0
+    assert fresh.remaining() > 0
+
+
+async def test_a_release_succeeds_beside_a_renewal_that_lands_late(stage: Stage) -> None:
+    trips = [Trip(), Trip(), Trip(there=0.1)]  # look, claim, renewal
+    # Read, and a write that comes after that renewal.
+    trips += [Trip(), Trip(there=0.2)]
+    a = stage.candidate("a", lambda: trips.pop(0) if trips else Trip())
+    stage.run(a.acquire())
+    await stage.time.run_for(0)
+    stage.run(a._renew(1.0))
+    await stage.time.run_for(0)
+    releasing = stage.run(a.release())
+    await stage.time.run_for(1)
+    assert releasing.done()
+    assert stage.store.lease is not None and stage.store.lease["spec"]["holderIdentity"] == ""
 
 
 async def test_the_duration_in_a_foreign_record_is_what_counts(stage: Stage) -> None:
@@ -251,6 +324,35 @@ async def test_candidates_try_through_refusals(stage: Stage) -> None:
     stage.run(lead(a))
     await stage.time.run_for(10)
     assert a.remaining() > 0
+
+
+async def test_an_answer_that_is_none_ends_neither_a_candidate_nor_a_leader(stage: Stage) -> None:
+    odd: list[Exception] = [
+        msgspec.DecodeError("a proxy's page"),
+        RuntimeError("handler is closed"),
+    ]
+    before = counts["lease"]
+
+    class Odd(LeaseClient):
+        async def get(self, path: str, *, timeout_seconds: float) -> dict[str, Any]:
+            if odd:
+                raise odd.pop()
+            return await super().get(path, timeout_seconds=timeout_seconds)
+
+        async def replace(self, path: str, *args: Any, **options: Any) -> dict[str, Any]:
+            if odd:
+                raise odd.pop()
+            return await super().replace(path, *args, **options)
+
+    a = stage.candidate("a")
+    a._client = Odd(stage.store, stage.time)
+    holding = stage.run(lead(a))
+    await stage.time.run_for(5)
+    assert a.remaining() > 0
+    odd += [TypeError("odd"), KeyError("spec")]
+    await stage.time.run_for(9)
+    assert a.remaining() > 0 and not holding.done()
+    assert counts["lease"] == before + 4
 
 
 async def test_election_writes_are_single_attempts_past_the_fence(stage: Stage) -> None:

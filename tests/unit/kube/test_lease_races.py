@@ -4,6 +4,7 @@ import asyncio
 import random
 from typing import Any
 
+import uvloop
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.kube.election_stage import Stage, lead
@@ -84,4 +85,4 @@ async def never_two_leaders(seed: int, candidates: int, trouble: float) -> None:
     trouble=st.sampled_from([0.0, 0.1, 0.3, 0.6]),
 )
 def test_there_are_never_two_leaders(seed: int, candidates: int, trouble: float) -> None:
-    asyncio.run(never_two_leaders(seed, candidates, trouble))
+    uvloop.run(never_two_leaders(seed, candidates, trouble))

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.runtime.fake_client import AWAY, BROKEN, CONFLICT, NOT_FOUND, FakeClient, Sent
@@ -223,7 +224,7 @@ async def test_answers_are_counted_each_once() -> None:
 @given(st.text(max_size=60), st.text(max_size=60), st.binary(max_size=60))
 def test_no_address_and_no_body_make_it_fail(uid: str, token: str, body: bytes) -> None:
     case = Case()
-    answer = asyncio.run(case.checkpoints.take(PodUID(uid), token, body))
+    answer = uvloop.run(case.checkpoints.take(PodUID(uid), token, body))
     assert answer.status in (403, 410)
 
 

@@ -1,11 +1,11 @@
 """Whatever is in a custom resource, a record comes out."""
 
-import asyncio
 import copy
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import uvloop
 from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.runtime.fake_client import FakeClient, Sent
@@ -199,7 +199,7 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
         [gpujob_body(name="odd", uid="odd"), gpujob_body()],
         [gpuclass_body(), second_class],
     )
-    asyncio.run(resync(client, told.custom_resources))  # type: ignore[arg-type]
+    uvloop.run(resync(client, told.custom_resources))  # type: ignore[arg-type]
     assert broken
     assert KEY in told.state.gpujobs and ProjectName("team-a") in told.state.projects.records
     assert "a" in told.state.agents.devices and "b100" in told.state.classes.records

@@ -2,8 +2,11 @@ import asyncio
 import itertools
 from collections.abc import Callable
 
+import pytest
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
 
+from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.queue import WorkQueue
 
 
@@ -164,6 +167,31 @@ async def test_of_two_delays_the_shorter_counts() -> None:
 
 
 @virtual
+async def test_of_two_delays_that_are_none_or_tiny_one_look_comes() -> None:
+    """uvloop answers for what is due at once with a handle that cannot say when."""
+    for first, second in itertools.product((0.0, 0.0001, 5.0), repeat=2):
+        queue: WorkQueue[str] = WorkQueue()
+        worker = Worker()
+        async with Running(queue.work(worker)):
+            queue.add_after("a", first)
+            queue.add_after("a", second)
+            await asyncio.sleep(60)
+        assert len(worker.seen) == 1
+        assert worker.seen[0][1] <= min(first, second) + 0.001
+
+
+async def test_two_delays_of_nothing_in_one_turn_are_one_look_on_the_operators_own_loop() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+    worker = Worker()
+    async with Running(queue.work(worker)):
+        queue.add_after("a", 0.0)
+        queue.add_after("a", 0.0)
+        for _ in range(5):
+            await asyncio.sleep(0)
+    assert worker.keys == ["a"]
+
+
+@virtual
 async def test_adding_a_key_now_cancels_its_delay() -> None:
     queue: WorkQueue[str] = WorkQueue()
     worker = Worker()
@@ -175,20 +203,36 @@ async def test_adding_a_key_now_cancels_its_delay() -> None:
 
 
 @virtual
-async def test_a_key_whose_worker_failed_unexpectedly_is_not_held_for_ever() -> None:
+async def test_whatever_a_handle_raises_its_worker_goes_on_and_the_key_is_not_held() -> None:
     queue: WorkQueue[str] = WorkQueue()
+    worker, before = Worker(), counts["queue"]
 
     async def broken(key: str) -> None:
-        raise ValueError(key)
+        await worker(key)
+        if key == "bad":
+            try:
+                raise ValueError(key)
+            except ValueError:
+                raise AttributeError("in its own except") from None
+
+    async with Running(queue.work(broken)):
+        for key in ("bad", "good", "bad"):
+            queue.add(key)
+            await turns()
+    assert worker.keys == ["bad", "good", "bad"]
+    assert counts["queue"] == before + 2
+
+
+@virtual
+async def test_a_worker_ends_when_the_fence_closes() -> None:
+    queue: WorkQueue[str] = WorkQueue()
+
+    async def fenced(key: str) -> None:
+        raise errors.NotLeader(message="over")
 
     queue.add("a")
-    results = await asyncio.gather(queue.work(broken), return_exceptions=True)
-    assert isinstance(results[0], ValueError)
-    worker = Worker()
-    queue.add("a")
-    async with Running(queue.work(worker)):
-        await turns()
-    assert worker.keys == ["a"]
+    with pytest.raises(errors.NotLeader):
+        await queue.work(fenced)
 
 
 @virtual

@@ -17,6 +17,7 @@ from tests.unit.runtime.virtual_loop import Running, clock, virtual
 
 from gpu_scheduler.api.names import LABEL_PATH, TERM
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.unexpected import counts
 from gpu_scheduler.runtime.term import Term, refuses_term
 
 DENIED = "ValidatingAdmissionPolicy 'gpu-scheduler-term' with binding 'x' denied request: "
@@ -274,3 +275,13 @@ def test_doubt_without_ground_changes_nothing(answer: Any) -> None:
         assert term.text == "b/2"
 
     run()
+
+
+@virtual
+async def test_an_answer_that_is_none_is_asked_for_again() -> None:
+    odd = RuntimeError("unable to perform operation; the handler is closed")
+    term, client = probe(odd, odd, NOT_FOUND)
+    before = counts["term"]
+    await term.begin()
+    assert len(dry_runs(client)) == 3
+    assert counts["term"] == before + 2

@@ -11,7 +11,7 @@ import pytest
 from gpu_scheduler.sweeps.thread import Thread
 
 HANGS = """
-import asyncio, threading
+import asyncio, threading, uvloop
 from gpu_scheduler.sweeps.thread import Thread
 
 async def main():
@@ -23,7 +23,7 @@ async def main():
         thread.close()
         print("gave up")
 
-asyncio.run(main())
+uvloop.run(main())
 """
 
 

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
+import uvloop
 from aiohttp import web
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -184,7 +185,7 @@ def test_after_anything_at_all_others_are_served(pieces: list[bytes]) -> None:
                         await writer.drain()
                 assert await says_hello(port, "127.0.0.3")
 
-    asyncio.run(run())
+    uvloop.run(run())
 
 
 async def test_who_says_nothing_is_closed_and_makes_room() -> None:

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import uvloop
 from aiohttp import ClientSession, web
 from aiohttp.test_utils import TestClient, TestServer
 from hypothesis import given, settings
@@ -195,7 +196,7 @@ def test_no_address_makes_it_fail(paths: list[bytes]) -> None:
         await listener.cleanup()
         assert judge.asked == []
 
-    asyncio.run(run())
+    uvloop.run(run())
 
 
 @pytest.mark.parametrize(

@@ -69,17 +69,25 @@ class Logs:
     async def _one(self, namespace: str, task: _Task) -> None:
         sweep, trial, seen, tell = task
         try:
-            tell(await self._reading(sweep, seen))
+            tell(await self._read(sweep, trial, seen))
         except errors.NotLeader:
             raise
         except Exception:  # a mistake of ours about one trial must not stop all others
             unexpected("logs", f"{sweep.key}, trial {trial}")
-            tell(_missing("its log could not be read"))
         finally:
             self._queued.discard((sweep.uid, trial))
             self._todo.done(namespace)
             self._free.release()
             self._news.set()
+
+    async def _read(self, sweep: Sweep, trial: int, seen: Seen) -> Reading:
+        try:
+            return await self._reading(sweep, seen)
+        except errors.NotLeader:
+            raise
+        except Exception:
+            unexpected("logs", f"{sweep.key}, trial {trial}")
+            return _missing("its log could not be read")
 
     async def _reading(self, sweep: Sweep, seen: Seen) -> Reading:
         said, objective = sweep.spec.result_from, sweep.objective

@@ -9,9 +9,11 @@ from typing import Any
 import pytest
 from tests.unit.runtime.fake_client import AWAY, BROKEN, NOT_FOUND, FakeClient, Sent
 from tests.unit.runtime.virtual_loop import Running, virtual
+from tests.unit.state.builders import make_pod
 from tests.unit.sweeps.runtime.cases import Case
 
 from gpu_scheduler.kube import errors
+from gpu_scheduler.state.pods import record
 from gpu_scheduler.sweeps.core.objective import Objective
 from gpu_scheduler.sweeps.core.outcome import Outcome, TrialState
 from gpu_scheduler.sweeps.core.results import Reading
@@ -112,6 +114,22 @@ async def test_one_log_that_upsets_us_stops_no_other() -> None:
 
     found = await outcome(LogClient("loss=3"), search=upset)
     assert (found.state, found.message) == (MISSING, "its log could not be read")
+
+
+@virtual
+async def test_who_cannot_hear_a_result_stops_no_other() -> None:
+    logs = Logs(LogClient("loss=3"), search_here)  # type: ignore[arg-type]
+    case = Case(read_log=logs.read, resultFrom={"logRegex": "loss=([0-9]+)"})
+    pod, told = record(make_pod()), list[Reading]()
+
+    def deaf(reading: Reading) -> None:
+        raise RuntimeError("of the listener's own")
+
+    async with Running(logs.run()):
+        for trial, tell in enumerate((deaf, told.append)):
+            logs.read(case.sweep, trial, Seen(pod, "{}", None), tell)
+            await asyncio.sleep(60)
+    assert [reading.value for reading in told] == [3]
 
 
 @virtual
