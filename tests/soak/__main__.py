@@ -213,7 +213,7 @@ class Soak:
         words = sorted(jobs.first_word_seconds) or [0.0]
         unexpected: list[str] = []
         tracebacks = 0
-        lines = LogLines(jobs.changes)
+        lines = LogLines(jobs.changes, site.disturbed.epoch())
         for log in site.running.folder.glob("replica-*.log"):
             text = log.read_bytes()
             lines.read(text.decode(errors="replace"))

@@ -2,7 +2,8 @@
 
 Lines are the same if they differ in names, numbers and times only. A line is repeated without a
 change where it is said of an object that it was said of the last time, in the same words, and
-nothing of that object has changed in between. What has no object is its own.
+nothing of that object has changed in between. What has no object is its own. A watch changes with
+what happens to the connections to the API server.
 """
 
 import re
@@ -20,6 +21,7 @@ _ID = re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b|\b[0-9a-f]{16
 _NAME = re.compile(r"\b[A-Za-z][\w.]*-[\w.-]*\d[\w.-]*")  # share-17, gpu-0003, replica-2_x
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'")
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
+_WATCHES = ("kube.reflector", "kube.watches", "controllers.session", "kopf.")
 AFTER_SECONDS, BEFORE_SECONDS = 2.0, 10.0
 """So long a change may be seen after the line that tells of it, or before."""
 
@@ -66,6 +68,8 @@ class LogLines:
 
     changes: Mapping[str, Sequence[float]] = field(default_factory=dict)
     """When objects changed, as somebody else has seen it: epoch seconds, by ``namespace/name``."""
+    cuts: Sequence[tuple[float, float]] = ()
+    """When connections to the API server were cut or held up: from when until when."""
     counts: Counter[str] = field(default_factory=Counter)
     repeats: Counter[tuple[str, str]] = field(default_factory=Counter)
     """By object and words."""
@@ -78,7 +82,7 @@ class LogLines:
             key = line.about, line.logger
             before, last[key] = last.get(key), line
             if before is not None and before.words == line.words:
-                if not self._changed(line.about, before.at, line.at):
+                if not self._changed(line, before.at):
                     self.repeats[line.about, line.words] += 1
 
     def most(self, count: int = 10) -> list[tuple[int, str]]:
@@ -92,8 +96,11 @@ class LogLines:
             for (about, words), count in self.repeats.most_common()
         ]
 
-    def _changed(self, about: str, since: float, until: float) -> bool:
+    def _changed(self, line: Line, since: float) -> bool:
         """Whether the object, or the one whose pod it is, changed between two lines."""
+        about, until = line.about, line.at
+        if line.logger.startswith(_WATCHES):
+            return any(a - AFTER_SECONDS <= until <= b + BEFORE_SECONDS for a, b in self.cuts)
         names = [about] if about in self.changes else _owners(about, self.changes)
         return any(
             since - AFTER_SECONDS <= at <= until + BEFORE_SECONDS

@@ -90,3 +90,12 @@ def test_an_object_in_a_path_is_found_and_a_line_without_any_is_its_own() -> Non
     assert lines.repeated() == []
     lines.read(log((0, BINDER, "watch of pods: cut"), (9, BINDER, "watch of pods: cut")))
     assert lines.repeated() == ["2 times of runtime.binder: watch of pods: cut: watch of pods: cut"]
+
+
+def test_a_watch_that_is_cut_again_by_a_fault_is_news_and_one_that_ends_by_itself_is_not() -> None:
+    said = "watch of /api/v1/pods: Server disconnected; again in 1.0 s"
+    text = log(*((s, "gpu_scheduler.kube.reflector", said) for s in (0, 60)))
+    for cuts, repeated in (((at(55), at(58)),), 0), ((), 1), (((at(0), at(5)),), 1):
+        lines = LogLines(cuts=cuts)
+        lines.read(text)
+        assert len(lines.repeated()) == repeated

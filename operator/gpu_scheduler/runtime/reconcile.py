@@ -79,7 +79,10 @@ class Reconciler:
         except errors.NotLeader:
             raise
         except (errors.ApiError, StaleJobError) as error:
-            delay = self._queue.retry(key, refused=_final(error))
+            refused, job = _final(error), self._state.gpujobs.get(key)
+            delay = self._queue.retry(key, refused=refused)
+            if refused and job is not None:
+                self._cannot_follow(job, f"the API server refuses what its operator asks: {error}")
             if self._said.get(key) != str(error):
                 self._said[key] = str(error)
                 log.info("%s: %s; again in %.1f s, and then ever more seldom", key, error, delay)

@@ -355,6 +355,21 @@ async def test_a_job_that_goes_while_it_is_created_is_not_believed_to_be_there()
 
 
 @virtual
+async def test_what_the_operator_may_not_ask_is_said_and_asked_ever_more_seldom() -> None:
+    case = Case()
+    refused = errors.Forbidden(403, "Forbidden", "no right to read Jobs")
+    case.answers = {"POST": CONFLICT, "GET": refused}
+    await case.handle()
+    assert case.state.gpujobs[KEY].complaint == (
+        "the API server refuses what its operator asks: no right to read Jobs (403 Forbidden)"
+    )
+    assert await case.keys_within(100) == [30.0]
+    case.answers = {"POST": make_job(version=5)}
+    await case.handle()
+    assert case.state.gpujobs[KEY].complaint == ""
+
+
+@virtual
 async def test_a_job_whose_namespace_is_not_there_says_so() -> None:
     case = Case()
     case.answers = {"POST": errors.NotFound(404, "NotFound", 'namespaces "team-a" not found')}
