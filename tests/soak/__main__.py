@@ -1,8 +1,9 @@
 """``make soak MINUTES=60``: random jobs, nodes, hostile objects and faults, and a checker.
 
 Two replicas with the default lease on fake nodes. Ends with 1 when a promise was broken: a device
-above its capacity, a job lost, a retry charged, a word older than two seconds, an exception that
-nobody foresaw. Writes JSON, and the table that it prints; nothing of the cluster is left.
+above its capacity, a job lost, a retry charged, a pod with a place deleted without a word, a word
+older than two seconds, a line of the log that repeats without a change, an exception that nobody
+foresaw. Writes JSON, and the table that it prints; nothing of the cluster is left.
 """
 
 import argparse
@@ -21,11 +22,13 @@ from tests.api.tenant import GROUP
 from tests.faultproxy import FaultProxy
 from tests.perf.install import cluster, operator_kubeconfig
 from tests.perf.machine import machine
+from tests.soak.administrators import Administrators
 from tests.soak.checker import Checker
 from tests.soak.faults import Faults
 from tests.soak.hostile import HOME, Hostile
 from tests.soak.jobs import Jobs
 from tests.soak.load import HONEST, TEAMS, Load, Promise
+from tests.soak.log_lines import LogLines
 from tests.soak.nodes import CARD_MIB, Nodes
 from tests.soak.report import Report
 from tests.soak.site import AWAY, Replicas, Site, say
@@ -36,7 +39,7 @@ from cluster.api_client import Object
 # All else is as the operator has it by default.
 _SETTINGS = {"admin_port": "0", "report_port": "0", "status_seconds": "1.0"}
 _SETTINGS |= {"recheck_seconds": "30", "eviction_pause_seconds": "10"}  # as by default
-_ACTORS = ("load", "users", "hostile", "trouble", "faults")
+_ACTORS = ("load", "users", "hostile", "trouble", "faults", "administrators")
 _LOGS = re.compile(rb": unexpected$|Traceback \(most recent call last\)", re.MULTILINE)
 
 
@@ -59,6 +62,7 @@ class Soak:
         self.checker = Checker(site, self.nodes.card, CARD_MIB)
         self.jobs = Jobs(site, self.load, self.checker)
         self.hostile = Hostile(site, self.nodes)
+        self.administrators = Administrators(site, self.load, crds=options.crds)
         self.memory: list[float] = []
 
     def run(self) -> Report:
@@ -113,6 +117,7 @@ class Soak:
                 ("hostile", self.hostile.attack),
                 ("trouble", self.nodes.trouble),
                 ("faults", faults.strike),
+                ("administrators", self.administrators.change),
             )
             if name in self._options.actors
         ]
@@ -138,7 +143,8 @@ class Soak:
     def _drain(self) -> list[str]:
         """Until every job has ended that is meant to; those that have not."""
         self.site.disturbed.end()
-        for work in (self.hostile.clear, self.nodes.heal, self._resume_all):
+        restore = self.administrators.restore
+        for work in (restore, self.hostile.clear, self.nodes.heal, self._resume_all):
             _surely(work)
         _surely(
             lambda: self.site.running.kubectl("delete", "gpujobs", "--all", f"--namespace={HOME}")
@@ -207,8 +213,10 @@ class Soak:
         words = sorted(jobs.first_word_seconds) or [0.0]
         unexpected: list[str] = []
         tracebacks = 0
+        lines = LogLines(jobs.changes, site.disturbed.epoch())
         for log in site.running.folder.glob("replica-*.log"):
             text = log.read_bytes()
+            lines.read(text.decode(errors="replace"))
             for match in _LOGS.finditer(text):
                 if match[0].startswith(b"Traceback"):
                     tracebacks += 1
@@ -245,6 +253,9 @@ class Soak:
             tracebacks=tracebacks,
             above=[f"{a.card}: {a.milli} milli, {a.mib} MiB: {a.pods}" for a in checker.above],
             harness_failures=site.failures,
+            unannounced=jobs.unannounced(),
+            log_lines=lines.most(10),
+            log_repeats=lines.repeated(),
         )
 
 
@@ -283,6 +294,9 @@ def main() -> int:
     parser.add_argument("--drain-seconds", type=float, default=600.0, help="for jobs under way")
     parser.add_argument(
         "--actors", nargs="+", choices=_ACTORS, default=_ACTORS, help="default: all of them"
+    )
+    parser.add_argument(
+        "--crds", action="store_true", help="our CRDs are deleted and restored, with all objects"
     )
     options = parser.parse_args()
     with (

@@ -7,6 +7,7 @@ card that was replaced is another one.
 
 import json
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -32,6 +33,7 @@ class Pod:
     phase: str
     deleting: bool
     holds: dict[Card, tuple[int, int]] = field(default_factory=dict)  # milli, MiB
+    announced: bool = False  # that it has to go, on the pod itself
 
 
 @dataclass(slots=True)
@@ -44,6 +46,16 @@ class Above:
     pods: list[str]
 
 
+@dataclass(frozen=True, slots=True)
+class Torn:
+    """A pod with a place that is deleted, though nobody has said on it that it has to go."""
+
+    at: float  # epoch seconds
+    namespace: str
+    job: str
+    name: str
+
+
 class Checker:
     """Follows all pods; an error in it ends the soak as failed."""
 
@@ -51,6 +63,7 @@ class Checker:
         self._cards, self._card_mib = cards, card_mib
         self.pods: dict[str, Pod] = {}
         self.above: list[Above] = []
+        self.torn: list[Torn] = []
         self.peak_milli = self.peak_mib = 0
         self.placements = 0
         self.lock = threading.Lock()
@@ -92,7 +105,14 @@ class Checker:
             phase=phase,
             deleting="deletionTimestamp" in meta,
             holds=holds,
+            announced=any(
+                c["type"] == "DisruptionTarget" and c["status"] == "True"
+                for c in pod.get("status", {}).get("conditions") or ()
+            ),
         )
+        if known is not None and new.deleting and not known.deleting:
+            if new.job and known.holds and new.holds and not new.announced:
+                self.torn.append(Torn(time.time(), new.namespace, new.job, new.name))
         with self.lock:
             if holds and (known is None or not known.holds):
                 self.placements += 1

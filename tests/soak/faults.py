@@ -32,6 +32,7 @@ class Faults:
             + [self._kill_standby, self._end_leader]
             + [self._stop_leader, self._stop_leader]
             + [self._api_server_restarts, self._api_server_freezes]
+            + [self._controllers_stop] * 3
             + [self._late_placements] * 4
             + [self._errors, self._expired, self._cut_watches, self._refused, self._slow]
         )
@@ -98,6 +99,18 @@ class Faults:
             self._site.running.resume_process("kube-apiserver")
             self._site.rest(5)
             self._site.disturbed.end()
+
+    def _controllers_stop(self) -> None:
+        """No pod is made, deleted or counted for a while; then all of it at once."""
+        self._site.running.pause_process("kube-controller-manager")
+        try:
+            leader = self._replicas.leader()
+            if leader is not None and self._dice.random() < 0.3:
+                self._site.rest(self._dice.uniform(0, 5))
+                leader.kill()  # the next one finds what nobody has acted on yet
+            self._site.rest(self._dice.uniform(2, _LONGEST_SECONDS))
+        finally:
+            self._site.running.resume_process("kube-controller-manager")
 
     def _late_placements(self) -> None:
         """For a while most placements are held back, answered late, or not answered."""

@@ -8,13 +8,18 @@ namespace has a project of its own: what it does there must not be felt in the o
 import json
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import yaml
 from tests.api.tenant import GROUP, Json, runs, template
+from tests.soak.jobs import SLIP
 from tests.soak.nodes import Nodes
 from tests.soak.site import Site
 
 HOME = "hostile"
+_SLIPS = Path(__file__).with_name("slips.yaml")
+_HOLD = "example.com/hold"
 _MOST_ALIVE = 25
 _HUGE = ("10P", "9E", "1e18", "9223372036854775807", "0.0000001n", "1Ei")
 _ODD = ("", "x" * 300, "-1", "9" * 40, "\u202e\u0000", "{}", "1e400", "nan", "٣")
@@ -27,6 +32,7 @@ class Hostile:
         self._site, self._nodes, self._dice = site, nodes, site.dice("hostile")
         self._number = 0
         self._alive: deque[str] = deque()
+        self._slips = [each["spec"] for each in yaml.safe_load_all(_SLIPS.read_text())]
 
     def attack(self) -> None:
         """One object more; the oldest goes when there are many."""
@@ -49,19 +55,31 @@ class Hostile:
             self._absurd_node_labels,
             self._absurd_devices,
             self._disruption_budget,
+            self._slip,
+            self._slip,
+            self._foreign_finalizer,
+            self._foreign_finalizer_of_a_job,
         )
         kind = self._dice.choice(kinds)
         self._number += 1
         self._site.count(f"hostile {kind.__name__.strip('_')}")
         kind()
         while len(self._alive) > _MOST_ALIVE:
-            self._site.admin.send("DELETE", self._alive.popleft())
+            self._remove(self._alive.popleft())
         self._site.rest(self._dice.expovariate(1.0))
 
     def clear(self) -> None:
         """Remove what is left."""
         while self._alive:
-            self._site.admin.send("DELETE", self._alive.popleft())
+            self._remove(self._alive.popleft())
+
+    def _remove(self, path: str) -> None:
+        self._site.admin.send("DELETE", path)
+        found = self._site.admin.get(path)
+        held = _HOLD in (found.body.get("metadata", {}).get("finalizers") or ())
+        if held:
+            others = [f for f in found.body["metadata"]["finalizers"] if f != _HOLD]
+            self._site.admin.patch(path, {"metadata": {"finalizers": others or None}})
 
     def _name(self) -> str:
         return f"bad-{self._number}"
@@ -73,11 +91,15 @@ class Hostile:
             self._alive.append(f"{collection}/{body['metadata']['name']}")
         return answer.ok
 
-    def _gpujob(self, **spec: Any) -> bool:
+    def _gpujob(self, *, called: str = "", finalizers: tuple[str, ...] = (), **spec: Any) -> bool:
         body = {
             "apiVersion": "gpu-scheduler.io/v1alpha1",
             "kind": "GPUJob",
-            "metadata": {"name": self._name(), "namespace": HOME},
+            "metadata": {
+                "name": called or self._name(),
+                "namespace": HOME,
+                "finalizers": list(finalizers),
+            },
             "spec": spec,
         }
         return self._make(f"{GROUP}/namespaces/{HOME}/gpujobs", body)
@@ -102,6 +124,29 @@ class Hostile:
         made = template(runs(2))
         made["spec"]["containers"][0]["volumeMounts"] = [{"name": "none", "mountPath": "/x"}]
         self._gpujob(gpu=0.1, template=made)
+
+    def _slip(self) -> None:
+        """An unquoted number or word where a text belongs: no pod, in no cluster."""
+        name = f"{SLIP}{self._number}"
+        self._gpujob(called=name, **self._dice.choice(self._slips))
+
+    def _foreign_finalizer(self) -> None:
+        """A job that runs, is deleted, and stays because of somebody's finalizer."""
+        if self._gpujob(finalizers=(_HOLD,), gpu=0.25, template=template(runs(600))):
+            self._site.rest(self._dice.uniform(0, 5))
+            self._site.editor.send("DELETE", self._alive[-1])
+
+    def _foreign_finalizer_of_a_job(self) -> None:
+        """The same of a Job that we made."""
+        found = self._site.admin.get(f"/apis/batch/v1/namespaces/{HOME}/jobs")
+        items = found.body.get("items") or [] if found.ok else []
+        if items:
+            job = self._dice.choice(items)["metadata"]
+            path = f"/apis/batch/v1/namespaces/{HOME}/jobs/{job['name']}"
+            held = [*(job.get("finalizers") or ()), _HOLD]
+            self._site.admin.patch(path, {"metadata": {"finalizers": held}})
+            self._alive.append(path)
+            self._site.editor.send("DELETE", path)
 
     def _huge_parallelism(self) -> None:
         """As many pods as the team's limit allows; making more of them is all that two cores do."""

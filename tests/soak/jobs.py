@@ -1,7 +1,8 @@
 """What GPUJobs say of themselves, and for how long that is nothing, or what is no longer so.
 
 A job must say at once why it does not run, and stop saying so once it does. Time counts only while
-the API server answers the operator and somebody leads.
+the API server answers the operator and somebody leads. And no pod with a place is deleted without a
+word, but where its job has ended, was suspended or deleted.
 """
 
 import json
@@ -18,6 +19,9 @@ from tests.soak.site import Site, say
 from tests.soak.watch import Watch
 
 LIMIT_SECONDS = 2.0
+_LET_GO_SECONDS = 60.0  # between a job's end, or what its user does, and the end of its pods
+SLIP = "slip-"
+"""Names of jobs whose template is no pod's begin so."""
 _WAITING_WORDS = frozenset(
     ("WaitingForQuota", "Fragmented", "WaitingForGPU", "WaitingForResources", "WaitingForGang")
     + ("WaitingForTopology",)
@@ -43,6 +47,9 @@ class Jobs:
         self.seen: dict[tuple[str, str], Seen] = {}
         self.failed: dict[tuple[str, str], dict[str, int]] = {}
         """Failures that the Jobs of a GPUJob counted, by the Job's uid; of Jobs that went, too."""
+        self.changes: dict[str, list[float]] = {}
+        """When something of a GPUJob, or of a Job of it, changed: epoch seconds."""
+        self._let_go: dict[tuple[str, str], list[float]] = {}  # when its pods might be deleted
         self.watch = Watch(site, f"{GROUP}/gpujobs", self._see, self._gone)
         self.watch_batch = Watch(site, "/apis/batch/v1/jobs", self._count, lambda meta: None)
         self._wrong_since: dict[tuple[str, str, str], float] = {}
@@ -56,13 +63,31 @@ class Jobs:
         self._told: set[tuple[str, str, str]] = set()
         self._looked_at = time.monotonic()
 
+    def unannounced(self) -> list[str]:
+        """Pods with a place that were deleted, and neither they nor their job say why."""
+        found = []
+        for torn in self._checker.torn:
+            key = torn.namespace, torn.job
+            promise = self._load.promises.get(key)
+            excused = any(abs(torn.at - at) <= _LET_GO_SECONDS for at in self._let_go.get(key, ()))
+            if promise is not None and not promise.deleted and not excused:
+                clock = time.strftime("%H:%M:%S", time.localtime(torn.at))
+                found.append(f"{clock} {torn.namespace}/{torn.name} ({promise.kind})")
+        return found
+
+    def _changed(self, key: tuple[str, str]) -> None:
+        self.changes.setdefault("/".join(key), []).append(time.time())
+
     def _gone(self, meta: Mapping[str, Any]) -> None:
+        self._changed((meta["namespace"], meta["name"]))
+        self._let_go.setdefault((meta["namespace"], meta["name"]), []).append(time.time())
         self.seen.pop((meta["namespace"], meta["name"]), None)
 
     def _count(self, body: Mapping[str, Any]) -> None:
         meta, failed = body["metadata"], int(body.get("status", {}).get("failed", 0))
         name = (meta.get("labels") or {}).get("gpu-scheduler.io/job", "")
         if name:
+            self._changed((meta["namespace"], name))
             counted = self.failed.setdefault((meta["namespace"], name), {})
             counted[meta["uid"]] = max(failed, counted.get(meta["uid"], 0))
 
@@ -77,6 +102,9 @@ class Jobs:
         suspended = bool(body["spec"].get("suspend")) or "deletionTimestamp" in meta
         pods = _wanted(body["spec"], int(status.get("pods", {}).get("succeeded", 0)))
         self.seen[key] = Seen(meta["uid"], status, suspended, pods, since)
+        self._changed(key)
+        if suspended or finished(status):
+            self._let_go.setdefault(key, []).append(time.time())
         promise = self._load.promises.get(key)
         if promise is not None and finished(status):
             promise.ended = True
@@ -102,7 +130,7 @@ class Jobs:
             unfinished += 1
             if seen.suspended:
                 continue
-            what = self._wrong(seen, live.get(key, []))
+            what = self._wrong(key[1], seen, live.get(key, []))
             if what:
                 wrong.add((*key, what))
         self._load.unfinished = unfinished
@@ -135,8 +163,12 @@ class Jobs:
             f"{json.dumps(said)[:300]}; its pods: {dict(states)}"
         )
 
-    def _wrong(self, seen: Seen, pods: list[Any]) -> str:
+    def _wrong(self, name: str, seen: Seen, pods: list[Any]) -> str:
         status = seen.status
+        if name.startswith(SLIP) and any(pod.holds for pod in pods):
+            return "is no pod, and holds a GPU"
+        if name.startswith(SLIP) and status.get("reason") != "Invalid":
+            return "is no pod, and does not say so"
         if not status.get("phase"):
             return "says nothing"
         held = [pod for pod in pods if pod.holds and not pod.deleting]

@@ -17,6 +17,8 @@ from tests.soak.site import Site
 
 TEAMS = ("red", "green", "blue", "hostile")
 HONEST = TEAMS[:3]
+ACCOUNT = "runner"
+"""A ServiceAccount that comes and goes; some jobs run as it."""
 MOST_JOBS = 120  # that have not ended
 _KEPT_SECONDS = 300  # of a job that has ended
 _SECONDS_BETWEEN_JOBS = 2.0  # what two cores carry, the whole control plane included
@@ -61,10 +63,23 @@ class Load:
 
     def create_teams(self) -> None:
         """A namespace and a project for each."""
+        for team in TEAMS:
+            answer = self._site.admin.create("/api/v1/namespaces", {"metadata": {"name": team}})
+            self._site.must(answer, f"namespace {team}")
+        self.create_projects()
+        self.create_accounts()
+
+    def create_accounts(self) -> None:
+        """The ServiceAccount that some jobs run as, where it is not there."""
+        for team in HONEST:
+            path = f"/api/v1/namespaces/{team}/serviceaccounts"
+            answer = self._site.admin.create(path, {"metadata": {"name": ACCOUNT}})
+            self._site.must(answer, f"the account of {team}")
+
+    def create_projects(self) -> None:
+        """The project of each team, where it is not there."""
         admin = self._site.admin
         for team in TEAMS:
-            answer = admin.create("/api/v1/namespaces", {"metadata": {"name": team}})
-            self._site.must(answer, f"namespace {team}")
             spec: Json = {"namespaces": [team], "quota": 10, "weight": 1}
             if team == "hostile":
                 spec = {"namespaces": [team], "quota": 2, "limit": 4}
@@ -75,6 +90,12 @@ class Load:
                 "spec": spec,
             }
             self._site.must(admin.create(f"{GROUP}/gpuprojects", body), f"project {team}")
+
+    def all_deleted(self) -> None:
+        """Whatever jobs there are go, and nobody has them made again."""
+        with self.lock:
+            for promise in self.promises.values():
+                promise.deleted = promise.deleted or not promise.ended
 
     def submit(self) -> None:
         """One more job, unless there are enough."""
@@ -112,7 +133,7 @@ class Load:
         self._number += 1
         kind = dice.choice(
             ("share", "share", "share", "memory", "whole", "gang", "roles", "sweep", "gate")
-            + ("failing", "rejected", "slow to go", "interactive")
+            + ("failing", "rejected", "slow to go", "interactive", "account")
         )
         promise = Promise(dice.choice(HONEST), f"{kind.split()[0]}-{self._number}", kind, 1)
         notes: dict[str, str] = {}
@@ -148,6 +169,8 @@ class Load:
             notes["termination_message_of"] = "gpu-scheduler.io/hparams"
         elif kind == "gate":
             pod["affinity"] = _ANTI_AFFINITY
+        elif kind == "account":
+            pod["serviceAccountName"] = ACCOUNT
         elif kind == "failing":
             notes["fail_indexes"] = "0"
             promise.fails = 1

@@ -39,6 +39,9 @@ class Report:
     tracebacks: int
     above: Sequence[Any]
     harness_failures: Sequence[str]
+    unannounced: Sequence[str] = ()
+    log_lines: Sequence[tuple[int, str]] = ()
+    log_repeats: Sequence[str] = ()
 
     @property
     def broken(self) -> list[str]:
@@ -50,6 +53,10 @@ class Report:
             found.append(f"{len(self.jobs_lost)} jobs were lost")
         if self.retries_charged:
             found.append(f"{len(self.retries_charged)} jobs were charged for what was not theirs")
+        if self.unannounced:
+            found.append(f"{len(self.unannounced)} pods with a place were deleted without a word")
+        if self.log_repeats:
+            found.append(f"{len(self.log_repeats)} lines of the log repeat without a change")
         if self.late_words:
             found.append(f"{sum(self.late_words.values())} words were older than 2 s")
         if self.unexpected:
@@ -85,6 +92,8 @@ class Report:
                 f"{len(self.retries_charged)}; by the documented race "
                 f"{len(self.retries_charged_by_race)}",
             ),
+            ("deleted without a word", str(len(self.unannounced))),
+            ("lines repeated in the log", str(len(self.log_repeats))),
             (
                 "words older than 2 s",
                 f"{sum(self.late_words.values())} in {self.checked_seconds:.0f} s of calm",
@@ -106,4 +115,10 @@ class Report:
             ("verdict", "; ".join(self.broken) or "every promise was kept"),
         ]
         width = max(len(name) for name, _ in lines)
-        return "\n".join(f"{name:<{width}}  {value}" for name, value in lines)
+        table = [f"{name:<{width}}  {value}" for name, value in lines]
+        table += ["", "what the log says most often"]
+        table += [f"{count:>7}  {line[:150]}" for count, line in self.log_lines]
+        if self.log_repeats:
+            table += ["", "what it repeats without a change"]
+            table += [f"  {each[:200]}" for each in self.log_repeats[:20]]
+        return "\n".join(table)

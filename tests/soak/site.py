@@ -55,6 +55,11 @@ class Times:
             self.spans.append((self.since, time.monotonic()))
             self.since = None
 
+    def epoch(self) -> list[tuple[float, float]]:
+        """The spans, in epoch seconds."""
+        ago = time.time() - time.monotonic()
+        return [(a + ago, b + ago) for a, b in self.spans]
+
     def seconds(self) -> float:
         """How long in all."""
         open_since = 0.0 if self.since is None else time.monotonic() - self.since

@@ -108,3 +108,38 @@ def test_a_watch_that_lists_again_tells_what_went_meanwhile() -> None:
     answers("a", "b")
     answers("b", "c")
     assert told == ["a", "b", "-a", "b", "c"]
+
+
+def test_a_pod_with_a_place_that_is_deleted_without_a_word_is_noted() -> None:
+    load: Any = _Load()
+    for suspended, announced, found in ((False, False, 1), (True, False, 0), (False, True, 0)):
+        eyes = checker()
+        jobs = Jobs(nothing(), load, eyes)
+        running = pod("x", 500)
+        running["metadata"] |= {"namespace": "red", "labels": {"gpu-scheduler.io/job": "j"}}
+        eyes._see(running)
+        if suspended:
+            jobs._see(gpujob("Running") | {"spec": {"suspend": True}})
+        if announced:
+            condition = {"type": "DisruptionTarget", "status": "True"}
+            running = running | {"status": {"phase": "Running", "conditions": [condition]}}
+        going = running["metadata"] | {"deletionTimestamp": "2026-01-01T12:00:00Z"}
+        for _ in range(2):
+            eyes._see(running | {"metadata": going})
+        assert len(jobs.unannounced()) == found
+
+
+def test_a_slip_says_that_it_is_one_and_holds_nothing() -> None:
+    load: Any = _Load()
+    jobs = Jobs(nothing(), load, nothing())
+    for status, wrong in (
+        ({"phase": "Pending", "reason": "Invalid"}, ""),
+        ({"phase": "Pending", "reason": "CreatingJob"}, "is no pod, and does not say so"),
+        ({}, "is no pod, and does not say so"),
+    ):
+        jobs._see(gpujob("") | {"status": status})
+        assert jobs._wrong("slip-1", jobs.seen["red", "j"], []) == wrong
+
+
+def nothing() -> Any:
+    return None

@@ -1,9 +1,12 @@
 """What the API server can answer other than yes, as exceptions that carry its Status.
 
-Every failed request ends in one of these. ``maybe_applied`` is the part that callers must look
-at after a write: True means that some attempt may have reached the store (the connection broke
-after sending, a timeout, a 5xx), so the effect must be assumed until a read shows otherwise.
-Raised by the client; told apart by the binder, the reflector and the elector.
+Every failed request ends in one of these. Two things matter to whoever wrote:
+
+* ``Refused``, or ``final``: the same request would be refused again, until somebody changes what it
+  says or what it was judged by. All other answers say nothing about the request: it is sent again
+  later, each time after a longer while.
+* ``maybe_applied``: some attempt may have reached the store (the connection broke after sending, a
+  timeout, a 5xx), so the effect must be assumed until a read shows otherwise.
 """
 
 from email.utils import parsedate_to_datetime
@@ -56,20 +59,32 @@ class ApiError(Exception):
         return f"{self.message} ({code})" if code else self.message
 
 
-class BadRequest(ApiError):
-    """400: the request itself is malformed."""
+class Refused(ApiError):
+    """The answer to this request is final: 4xx, but for those that say "not now" or "not you"."""
+
+
+class BadRequest(Refused):
+    """400: the request itself is malformed, as by a number where a text belongs."""
+
+
+class Forbidden(Refused):
+    """403: a role, a quota or an admission policy says no; the message says which."""
+
+
+class NotFound(Refused):
+    """404: no such object, no such namespace, or no such resource in this cluster."""
+
+
+class TooLarge(Refused):
+    """413: more than a request may have."""
+
+
+class Unprocessable(Refused):
+    """422: validation failed; ``details.causes`` name the fields."""
 
 
 class Unauthorized(ApiError):
-    """401: the token or client certificate is not accepted."""
-
-
-class Forbidden(ApiError):
-    """403: a role or an admission policy says no; the message says which."""
-
-
-class NotFound(ApiError):
-    """404: no such object, or no such resource in this cluster."""
+    """401: the token or client certificate is not accepted, whatever it is used for."""
 
 
 class Conflict(ApiError):
@@ -78,10 +93,6 @@ class Conflict(ApiError):
 
 class Gone(ApiError):
     """410: the resourceVersion or the continue token is too old; list again."""
-
-
-class Unprocessable(ApiError):
-    """422: validation failed; ``details.causes`` name the fields."""
 
 
 class TooManyRequests(ApiError):
@@ -111,16 +122,36 @@ _BY_STATUS: dict[int, type[ApiError]] = {
     404: NotFound,
     409: Conflict,
     410: Gone,
+    413: TooLarge,
     422: Unprocessable,
     429: TooManyRequests,
 }
+# RFC 9110 and 6585: a proxy wants to be asked first, the server waited in vain for the request,
+# another server should be asked, it is locked, or may be a replay.
+_NOT_NOW = frozenset({407, 408, 421, 423, 425})
+
+
+def final(error: BaseException) -> bool:
+    """Whether the same request would be refused again."""
+    return isinstance(error, Refused)
+
+
+def another_object(error: ApiError) -> bool:
+    """Whether the object that has the name is another one than the write was for."""
+    return any(cause.field == "metadata.uid" for cause in error.details.causes)
+
+
+def _kind(code: int) -> type[ApiError]:
+    if code >= 500:
+        return ServerError
+    refused = 400 <= code and code not in _NOT_NOW
+    return _BY_STATUS.get(code, Refused if refused else ApiError)
 
 
 def from_status(status: Status) -> ApiError:
     """The exception for a Status object (the body of an answer, or an ERROR event)."""
-    kind = _BY_STATUS.get(status.code, ServerError if status.code >= 500 else ApiError)
     details = status.details if status.details is not None else StatusDetails()
-    return kind(
+    return _kind(status.code)(
         status.code,
         status.reason,
         clip(status.message, _MOST_CHARS),

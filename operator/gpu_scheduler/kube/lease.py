@@ -149,13 +149,17 @@ class Elector:
 
     async def acquire(self) -> None:
         """Wait until we are the leader, through any failure of the API server."""
+        said = ""
         while True:
             try:
                 if await self._try_to_acquire():
                     logger.info("%s holds the lease %s", self.identity, self._path)
                     return
+                said = ""
             except errors.ApiError as error:
-                logger.warning("lease: %s", error)
+                if said != str(error):
+                    said = str(error)
+                    logger.warning("lease: %s", error)
             except Exception:
                 unexpected("lease", self._path)
             delay = min(self._retry_seconds, _LOOK_SECONDS) * (1.0 + 0.2 * self._random())
@@ -185,7 +189,8 @@ class Elector:
                 why = f"it is now held by {taken}"
                 break
             except errors.ApiError as error:
-                logger.warning("lease: %s", error)
+                if not failure:
+                    logger.warning("lease: %s", error)
                 failure = failure or f"; it began with: {error}"
             except Exception as error:  # such as of an answer that is none: the next may be better
                 unexpected("lease", self._path)

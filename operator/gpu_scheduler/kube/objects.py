@@ -368,7 +368,7 @@ class Status(_Struct, frozen=True):
 
 
 class Namespace(_Object, frozen=True):
-    """A namespace: that it is being deleted is all that is looked at."""
+    """A namespace: its labels, and that it is being deleted, are all that is looked at."""
 
 
 class ListMeta(_Struct, frozen=True):

@@ -20,6 +20,7 @@ from typing import NoReturn, Protocol
 from gpu_scheduler.api.allocation import contexts
 from gpu_scheduler.api.names import TERM
 from gpu_scheduler.core.model.decision import Assignment
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.gate import HOSTNAME_LABEL
 from gpu_scheduler.jobs.place import Pin, obstacle, place
 from gpu_scheduler.jobs.touch import touch
@@ -27,6 +28,7 @@ from gpu_scheduler.jobs.write import NotPlaceableError, Write, send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
@@ -38,11 +40,12 @@ from gpu_scheduler.state.pods import Stage
 log = logging.getLogger(__name__)
 
 _LOOK_AGAIN = Backoff(0.5, 30.0)
+_SELDOM = 6  # looks, after which they are as seldom as they get
 _AVOID_SECONDS = 10.0
 _GANG_AVOIDS_SECONDS = 60.0  # its other pods first have to go and come again
+_LATER_SECONDS = 1.0  # where the API server could not do it
 _SLOW_SECONDS = 1.0  # from then on the job's status says what it waits for
 _AT_ONCE = 5  # tries with new versions of the pod, before the planner is asked anew
-_REFUSALS = (errors.BadRequest, errors.Forbidden, errors.Unprocessable)
 
 
 class More(Protocol):
@@ -93,6 +96,7 @@ class Binder:
         self._state, self._client, self._term, self._gangs = state, client, term, gangs
         self._how, self._clock = how, clock
         self._touches = itertools.count(1)
+        self._failures: Failures[PodUID] = Failures(clock, at_once=1)
         self._todo: deque[tuple[Assignment, Pod, asyncio.TimerHandle]] = deque()
         self._ready = asyncio.Semaphore(0)
         self._unsettled = 0
@@ -176,21 +180,25 @@ class Binder:
             raced = isinstance(error, errors.Conflict | errors.NotFound | errors.Unprocessable)
             if fenced := refuses_term(error):
                 self._term.doubt()
-            log.log(
-                logging.INFO if raced and not fenced else logging.WARNING,
-                "placing %s/%s on %s: %s",
-                pod.metadata.namespace,
-                pod.metadata.name,
-                decision.node,
-                error,
-            )
+            again = isinstance(error, errors.Conflict) and not last
+            refused = errors.final(error) and not fenced
+            if not again:
+                log.log(
+                    logging.INFO if raced and not fenced else logging.WARNING,
+                    "placing %s/%s on %s: %s",
+                    pod.metadata.namespace,
+                    pod.metadata.name,
+                    decision.node,
+                    error,
+                )
             return await self._resolve(
                 decision,
                 pod,
                 "fenced" if fenced else "raced" if raced else "failed",
-                refused=str(error) if isinstance(error, _REFUSALS) and not fenced else "",
+                refused=str(error) if refused else "",
+                later=None if refused or fenced or again else error,
                 unknown=error.maybe_applied,
-                again=isinstance(error, errors.Conflict) and not last,
+                again=again,
             )
         self._placed(decision, pod)
         return None
@@ -217,6 +225,7 @@ class Binder:
         result: str,
         *,
         refused: str = "",
+        later: errors.ApiError | None = None,
         unknown: bool = False,
         again: bool = False,
     ) -> Pod | None:
@@ -227,6 +236,8 @@ class Binder:
             pod: the pod that the write was made for.
             result: for the counter.
             refused: why the same write would fail again, so the node is left alone for a while.
+            later: why it may fail again just now: the second time in a row the node is left alone
+                for a moment, then for longer.
             unknown: the write may have happened, or may still.
             again: try again at once, when nothing of the pod but its metadata changed.
 
@@ -245,7 +256,9 @@ class Binder:
             except errors.NotFound:
                 self._take_back(decision, None, "gone")
                 return None
-            except errors.ApiError:
+            except errors.ApiError as error:
+                if errors.final(error):
+                    times = max(times, _SELDOM)
                 continue
             unknown = False
             if now.metadata.uid != meta.uid or decision.pod not in self._state.pods:
@@ -270,6 +283,11 @@ class Binder:
                 seconds = _GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS
                 avoid = self._state.waiting.avoid
                 avoid(decision.job, decision.node, self._clock(), seconds, refused)
+            elif later is not None and seen.stage is Stage.WAITING:
+                self._failures.note(decision.pod, later)
+                if not self._failures.may_try(decision.pod):
+                    avoid = self._state.waiting.avoid
+                    avoid(decision.job, decision.node, self._clock(), _LATER_SECONDS, str(later))
             self._take_back(decision, now, result)
             return None
 
@@ -294,6 +312,7 @@ class Binder:
 
     def _placed(self, decision: Assignment, pod: Pod) -> None:
         self.results["placed"] += 1
+        self._failures.over(decision.pod)
         self._how.placed(decision, pod)
         gang = self._gangs.writes.of(decision.job)
         if gang is None:

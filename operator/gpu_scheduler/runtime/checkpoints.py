@@ -20,6 +20,7 @@ from gpu_scheduler.jobs.checkpoint import saved
 from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.times import micro_timestamp
 from gpu_scheduler.runtime.answer import Answer, refusal
@@ -29,7 +30,8 @@ from gpu_scheduler.state.pods import PodRecord, Stage
 log = logging.getLogger(__name__)
 
 EVERY_SECONDS = 10.0  # a pod's reports, each of which is a write
-AGAIN_SECONDS = 1.0  # after a write that failed
+AGAIN_SECONDS = 1.0  # after a write that failed, at first
+_MOST_AGAIN_SECONDS = 60.0
 _WRITE_SECONDS = 3.0  # longer than that no report waits for its answer
 _WRITES_AT_ONCE = 8  # the leader has other things to write
 
@@ -37,7 +39,7 @@ _HERE = (Stage.PLACED, Stage.RUNNING)  # the kubelet may be slower to say that i
 _NO_SUCH_POD = refusal(410, "this pod does not run")
 _WRONG_TOKEN = refusal(403, "this is not the token of this pod")
 _NOT_EMPTY = refusal(400, "send nothing, or {}: it was saved when this report comes")
-_NOT_WRITTEN = refusal(503, "the API server did not take it; say it again", 1)
+_NOT_WRITTEN = "the API server did not take it; say it again"
 
 
 def _wall_clock() -> datetime:
@@ -58,6 +60,7 @@ class Checkpoints:
         """``clock`` counts how often, ``now`` dates the checkpoint."""
         self._state, self._client, self._clock, self._now = state, client, clock, now
         self._next: dict[PodUID, tuple[bool, float]] = {}  # it had to go then; not before
+        self._failures: Failures[PodUID] = Failures(clock, first_seconds=AGAIN_SECONDS)
         self._writing = asyncio.Semaphore(_WRITES_AT_ONCE)
         self.answers: Counter[int] = Counter()  # by status
 
@@ -76,6 +79,7 @@ class Checkpoints:
     def gone(self, uid: PodUID) -> None:
         """A pod is gone."""
         self._next.pop(uid, None)
+        self._failures.over(uid)
 
     def _counted(self, answer: Answer) -> Answer:
         self.answers[answer.status] += 1
@@ -104,18 +108,23 @@ class Checkpoints:
         self._next[uid] = has_to_go, self._clock() + EVERY_SECONDS
         if await self._write(pod, at):
             return Answer(200, {"checkpointedAt": micro_timestamp(at)})
+        wait = min(_MOST_AGAIN_SECONDS, max(AGAIN_SECONDS, self._failures.left_seconds(uid)))
         if uid in self._next:
-            self._next[uid] = has_to_go, self._clock() + AGAIN_SECONDS
-        return _NOT_WRITTEN
+            self._next[uid] = has_to_go, self._clock() + wait
+        return refusal(503, _NOT_WRITTEN, ceil(wait))
 
     async def _write(self, pod: PodRecord, at: datetime) -> bool:
         try:
             async with asyncio.timeout(_WRITE_SECONDS), self._writing:
                 await send(self._client, saved(pod.meta, at))
+        except errors.NotFound:
+            return False  # the watch brings the news
         except (errors.ApiError, TimeoutError) as error:
             # Also when we lead no more: the next leader is asked then.
-            log.info("not noted as saved: %s/%s: %s", pod.namespace, pod.name, error)
+            if self._failures.note(pod.uid, error):
+                log.info("not noted as saved: %s/%s: %s", pod.namespace, pod.name, error)
             return False
+        self._failures.over(pod.uid)
         return True
 
     def _has_to_go(self, pod: PodRecord) -> bool:

@@ -70,11 +70,11 @@ async def create_job(client: Client, job: GPUJobRecord, rendered: Mapping[str, A
         return await client.create(job_path(job.namespace), rendered, Job)
     except errors.Conflict:
         found = await client.get(job_path(job.namespace, name), FoundJob)
-    except errors.Unprocessable as error:
+    except (errors.Forbidden, errors.NotFound) as error:
+        raise _not_here("Job", job, error) from error
+    except errors.Refused as error:
         message = f"spec: the API server refuses its Job: {error.message}"
         raise TemplateRefusedError(message) from error
-    except errors.Forbidden as error:
-        raise _forbidden("Job", job, error) from error
     return await _put_right(client, job, rendered, found)
 
 
@@ -125,7 +125,9 @@ async def _put_right(
         uid = {"uid": found.metadata.uid}
         try:
             found = await client.merge_patch(path, {**body, "metadata": meta | uid}, FoundJob)
-        except (errors.Forbidden, errors.Unprocessable) as error:
+        except errors.NotFound as error:
+            raise StaleJobError(f"Job {name} has gone") from error
+        except errors.Refused as error:
             raise _foreign(name, job, str(error)) from error
     record = job_record(found)
     if record is not None and (why := misfit(record, job)):
@@ -195,15 +197,15 @@ async def create_service(client: Client, job: GPUJobRecord, project: str) -> Non
     except errors.Conflict:
         found = await client.get(core("services", job.namespace, job.name), Named)
         _ours("Service", job, job.name, found)
-    except errors.Unprocessable as error:
+    except (errors.Forbidden, errors.NotFound) as error:
+        raise _not_here("Service", job, error) from error
+    except errors.Refused as error:
         message = f"metadata.name: the API server refuses its Service: {error.message}"
         raise NotCreatableError(message) from error
-    except errors.Forbidden as error:
-        raise _forbidden("Service", job, error) from error
 
 
-def _forbidden(kind: str, job: GPUJobRecord, error: errors.Forbidden) -> NotCreatableError:
-    """A ResourceQuota on such objects that is used up, or a policy: its own words say which."""
+def _not_here(kind: str, job: GPUJobRecord, error: errors.Refused) -> NotCreatableError:
+    """A ResourceQuota that is used up, a policy, no such namespace: its own words say which."""
     message = f"metadata.namespace: no {kind} may be created in {job.namespace}: {error.message}"
     return NotCreatableError(message)
 

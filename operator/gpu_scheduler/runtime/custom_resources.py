@@ -133,6 +133,7 @@ class CustomResources:
         state: ClusterState,
         *,
         changed: Callable[[JobKey], None],
+        look: Callable[[JobKey], None] | None = None,
         devices_changed: DevicesChanged = lambda node, uid, before, after: None,
         node_changed: Callable[[str], object] = lambda node: None,
     ) -> None:
@@ -140,13 +141,15 @@ class CustomResources:
 
         Args:
             state: Where what is read goes.
-            changed: Told which GPUJobs to look at.
+            changed: Told of which GPUJobs there are news.
+            look: Told which are to be looked at although there are none of themselves; by default
+                ``changed``.
             devices_changed: Told of the devices of a GPUNode.
             node_changed: Told of a GPUNode that is new, another or gone; empty: what a project
                 says of all nodes.
         """
         self._devices_changed, self._node_changed = devices_changed, node_changed
-        self._state, self._changed = state, changed
+        self._state, self._changed, self._look = state, changed, look or changed
         self._known: dict[Name, tuple[str, int]] = {}  # uid and resourceVersion
         self._departed, self._specs = Departed(), Specs()
 
@@ -247,7 +250,7 @@ class CustomResources:
     def look_at_all(self) -> None:
         """Ask for a look at every GPUJob, whether or not anything about it is new."""
         for key in tuple(self._state.gpujobs):
-            self._changed(key)
+            self._look(key)
 
     def node_version(self, name: str) -> tuple[str, str] | None:
         """UID and resourceVersion of a node's GPUNode; None when there is none."""

@@ -1,6 +1,6 @@
 """Where the reflectors put what they see: into the state, and to those who must hear of it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
@@ -75,15 +75,31 @@ class NodeHandler:
 
 
 class NamespaceHandler:
-    """Namespaces: of those that are being deleted, GPUJobs and Jobs are looked at (ADR 0040)."""
+    """Namespaces: of those that are being deleted, GPUJobs and Jobs are looked at (ADR 0040).
 
-    def __init__(self, state: ClusterState, changed: Callable[[JobKey], None]) -> None:
-        """``changed`` is told of the GPUJobs of a namespace whose deletion has begun."""
-        self._state, self._changed = state, changed
+    By its labels much of what a policy refuses in a namespace is decided, pod security before all.
+    """
+
+    def __init__(
+        self,
+        state: ClusterState,
+        changed: Callable[[JobKey], None],
+        *relabelled: Callable[[str], None],
+    ) -> None:
+        """``changed`` is told of the GPUJobs of a namespace whose deletion has begun.
+
+        ``relabelled``: told of a namespace whose labels are others.
+        """
+        self._state, self._changed, self._relabelled = state, changed, relabelled
+        self._labels: dict[str, Mapping[str, str]] = {}
 
     def changed(self, obj: Namespace) -> None:
         """A namespace was added or changed."""
         name, terminating = obj.metadata.name, bool(obj.metadata.deletion_timestamp)
+        before, self._labels[name] = self._labels.get(name), obj.metadata.labels
+        if before is not None and before != obj.metadata.labels:
+            for tell in self._relabelled:
+                tell(name)
         if self._state.namespace_changed(name, terminating=terminating) and terminating:
             owners = {job.owner: job.namespace for job in self._state.jobs.values()}
             owners |= {key: job.namespace for key, job in self._state.gpujobs.items()}
@@ -93,6 +109,7 @@ class NamespaceHandler:
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A namespace is gone; one of its name may come."""
+        self._labels.pop(name, None)
         self._state.namespace_changed(name, terminating=False)
 
 

@@ -43,6 +43,12 @@ EVENT_REASONS = (
         "a placed pod did not get onto its node within scheduling.stuckSeconds; it is evicted",
     ),
     EventReason(
+        "EvictionRefused",
+        "Warning",
+        _BOTH,
+        "the API server or a policy in it refuses to let the pod go; it is asked ever more seldom",
+    ),
+    EventReason(
         "GangReleased",
         "Warning",
         _BOTH,
@@ -82,6 +88,12 @@ EVENT_REASONS = (
         "Warning",
         _JOB,
         "a Job says that it belongs to the GPUJob and does not; whoever made it deletes it",
+    ),
+    EventReason(
+        "ResultsNotStored",
+        "Warning",
+        _JOB,
+        "the API server refuses to store the results of a sweep; they are kept in memory alone",
     ),
     EventReason(
         "ServiceChanged",

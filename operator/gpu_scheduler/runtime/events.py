@@ -18,6 +18,7 @@ from gpu_scheduler.core.rate_limiter import RateLimiter
 from gpu_scheduler.core.wording import clip
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.times import utc_now
 from gpu_scheduler.kube.unexpected import unexpected
@@ -77,6 +78,7 @@ class Events:
         self._terminating = terminating
         self._client, self._instance, self._clock = client, instance, clock
         self._queue: asyncio.Queue[tuple[Subject, str, str, str]] = asyncio.Queue(limit)
+        self._failures: Failures[tuple[str, str]] = Failures(clock, first_seconds=0.0)
         self._said: dict[tuple[str, str, str], float] = {}
         self._normal: RateLimiter[str] = RateLimiter(_NORMAL_PER_SECOND, _NORMAL_AT_ONCE)
 
@@ -110,6 +112,8 @@ class Events:
         ``at``: when it happened, RFC 3339; by default now.
         """
         if subject.namespace in self._terminating:
+            return
+        if not self._failures.may_try((subject.namespace, reason)):
             return
         try:
             await self._write(subject, kind, reason, message, at or utc_now())
@@ -145,7 +149,9 @@ class Events:
         }
         try:
             await self._client.create(core("events", namespace), body)
+            self._failures.over((subject.namespace, reason))
         except errors.NotLeader:
             raise
         except errors.ApiError as error:
-            log.info("event %s on %s not written: %s", reason, subject.name, error)
+            if self._failures.note((subject.namespace, reason), error):
+                log.info("event %s on %s not written: %s", reason, subject.name, error)

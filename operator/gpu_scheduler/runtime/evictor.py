@@ -23,6 +23,7 @@ from gpu_scheduler.jobs.write import Write, send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.losses import Losses
@@ -35,7 +36,9 @@ log = logging.getLogger(__name__)
 _TRACKING = "batch.kubernetes.io/job-tracking"
 _TRIES = 8
 _FIRST_PAUSE_SECONDS, PAUSE_SECONDS = 0.5, 10.0  # between tries: at first, and at most
-_REST_SECONDS = 2.0  # after an eviction that failed, before anybody may decide on it again
+_REST_SECONDS = (
+    2.0  # after an eviction that failed, before anybody may decide on it again: at first
+)
 
 
 class _Withdrawn(Exception):
@@ -117,6 +120,7 @@ class Evictor:
         self._blind = blind
         self._handled: set[PodUID] = set()  # a request about it is under way or was answered
         self._told: set[PodUID] = set()
+        self._failures: Failures[PodUID] = Failures(_now, first_seconds=_REST_SECONDS)
         self._tasks: set[asyncio.Task[None]] = set()
         self._failure: asyncio.Future[NoReturn] | None = None
         self.counts: Counter[str] = Counter()
@@ -135,6 +139,7 @@ class Evictor:
         """Forget a pod."""
         self._handled.discard(uid)
         self._told.discard(uid)
+        self._failures.over(uid)
 
     def evict(self, eviction: Eviction) -> bool:
         """Begin to evict a pod; False when that is under way already, or nothing may be decided."""
@@ -150,7 +155,7 @@ class Evictor:
     def mark(self, pod: PodRecord, write: Write, what: str) -> None:
         """Write on a pod that has ended why it did; ``what``: for the counter."""
         if pod.uid not in self._handled:
-            self._start(pod, self._mark(write, what))
+            self._start(pod, self._mark(pod, write, what))
 
     def has_told(self, uid: PodUID) -> bool:
         """Whether something was said of a pod's trouble."""
@@ -195,10 +200,10 @@ class Evictor:
             return eviction.withdrawn()
         except errors.NotLeader:
             raise
-        except Exception:
+        except Exception as error:
             eviction.gave_up()
-            await asyncio.sleep(_REST_SECONDS)
-            raise
+            await self._rest(pod, error)
+            return
         if done is None:
             return eviction.done()
         if done is not writes[-1]:
@@ -235,7 +240,11 @@ class Evictor:
                 # A budget's no says to wait ten seconds, as the client would, several times.
                 retry = not write.path.endswith("/eviction")
                 return await send(self._client, write, retry=retry)
-            except (errors.NotFound, errors.Unprocessable):
+            except errors.NotFound:
+                return None
+            except errors.Unprocessable as error:
+                if not errors.another_object(error):
+                    raise  # somebody's policy
                 return None
             except errors.TooManyRequests:
                 if attempt >= _TRIES:
@@ -245,8 +254,13 @@ class Evictor:
                 if not needed():
                     raise _Withdrawn from None
 
-    async def _mark(self, write: Write, what: str) -> None:
-        answer = await self._send(write)
+    async def _mark(self, pod: PodRecord, write: Write, what: str) -> None:
+        try:
+            answer = await self._send(write)
+        except errors.NotLeader:
+            raise
+        except errors.ApiError as error:
+            return await self._rest(pod, error)
         if answer is None:
             return
         finalizers = orjson.loads(answer)["metadata"].get("finalizers") or ()
@@ -254,6 +268,17 @@ class Evictor:
         self.counts["charged_by_race" if late else what] += 1
         if late:
             log.warning("a retry was charged: the Job controller was faster (%s)", write.path)
+
+    async def _rest(self, pod: PodRecord, error: Exception) -> None:
+        """Nobody may decide on this pod again for a while, each time for longer."""
+        news = self._failures.note(pod.uid, error)
+        if news and errors.final(error):
+            message = f"the API server refuses to evict or mark pod {pod.name}: {error}"
+            self.warn(pod, "EvictionRefused", message)
+        elif news or not isinstance(error, errors.ApiError):
+            self._say(pod, error)
+        await asyncio.sleep(self._failures.left_seconds(pod.uid))
+        self._handled.discard(pod.uid)
 
     def _start(self, pod: PodRecord, work: Coroutine[Any, Any, None]) -> None:
         self._handled.add(pod.uid)
@@ -267,14 +292,22 @@ class Evictor:
         if error is None:
             return
         self._handled.discard(pod.uid)
-        about = f"{pod.namespace}/{pod.name}"
         if isinstance(error, errors.NotLeader):
             if self._failure is not None and not self._failure.done():
                 self._failure.set_exception(error)
-        elif isinstance(error, errors.ApiError):
-            log.warning("evicting or marking %s: %s", about, error)
         else:
+            self._say(pod, error)
+
+    def _say(self, pod: PodRecord, error: BaseException) -> None:
+        about = f"{pod.namespace}/{pod.name}"
+        if not isinstance(error, errors.ApiError):
             unexpected("evictor", about, error)
+        else:
+            log.warning("evicting or marking %s: %s", about, error)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _insisting(pod: PodRecord) -> tuple[Write, ...]:

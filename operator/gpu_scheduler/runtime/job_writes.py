@@ -3,7 +3,8 @@
 What somebody else has changed is put back at once. Whoever writes it again and again is not
 answered as often: after the third time the delay grows to a minute, and the GPUJob says so, until
 the other has let it be for a while. It says so, too, where a Job was edited while it was suspended,
-or where a change is refused. Shared by the Jobs of roles and the segments of sweeps.
+or where a change is refused: the same one is then asked for ever more seldom, whoever looks at the
+GPUJob in between. Shared by the Jobs of roles and the segments of sweeps.
 """
 
 import logging
@@ -31,7 +32,8 @@ _AT_ONCE = 3  # times that something is put back without delay
 _AGAIN = Backoff(1.0, 60.0)
 _QUIET_SECONDS = 120.0  # without a change by somebody else, and the struggle is over
 _REMEMBERED = 10_000  # Jobs, before those that are gone are forgotten
-RECHECK_SECONDS = 30.0  # a refused change may be accepted once its namespace changed
+RECHECK_SECONDS = 30.0  # a refused change may be accepted once its namespace changed …
+_MOST_RECHECK_SECONDS = 600.0  # … but that is asked ever more seldom
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,17 @@ class _Written:
         return self.at + _AGAIN.delay_seconds(self.again - _AT_ONCE)
 
 
+@dataclass(frozen=True, slots=True)
+class _Stays:
+    """A change that a Job cannot have: of which generation of its GPUJob, and why."""
+
+    generation: int
+    fields: Mapping[str, Any]
+    why: str
+    due: float  # monotonic seconds: not tried before
+    times: int = 0
+
+
 class JobWrites:
     """Writes, and remembers what it wrote."""
 
@@ -62,10 +75,10 @@ class JobWrites:
     ) -> None:
         """``again``: look at a GPUJob after so many seconds."""
         self._state, self._client = state, client
-        self._recheck_seconds = recheck_seconds
+        self._recheck = Backoff(recheck_seconds, max(recheck_seconds, _MOST_RECHECK_SECONDS))
         self._again, self._clock = again, clock
         self._written: dict[str, dict[str, _Written]] = {}  # by uid of the Job, and by field
-        self._stays: dict[str, str] = {}  # by uid of the Job: why it stays as it is
+        self._stays: dict[str, _Stays] = {}  # by uid of the Job
 
     async def change(
         self, job: JobRecord, fields: Mapping[str, Any], rendered: Callable[[], Awaitable[Rendered]]
@@ -77,34 +90,74 @@ class JobWrites:
         Raises:
             ApiError: the API server could not be asked, or knows another Job by that name.
         """
+        before = self._known(job)
+        if not fields:
+            return True
+        if before is not None and before.fields == fields and self._clock() < before.due:
+            self._again(job.owner, before.due - self._clock())
+            return False
         why = ""
         if fields.get("suspend") is False:
             why = await self._edited(job, await rendered())
-        if fields and not why:
-            try:
-                await self._write(job, fields)
-            except (errors.Forbidden, errors.Unprocessable) as error:
-                if any(cause.field == "metadata.uid" for cause in error.details.causes):
-                    raise  # another Job of that name: news of it are on their way
-                why = refused_change(job, fields, error)
-                self._state.let_be(job.uid)
+        if not why:
+            why = await self._refused(job, fields)
         self._stays.pop(job.uid, None)
         if why:
+            self._state.let_be(job.uid)
+            same = before is not None and before.fields.keys() == fields.keys()
+            times = before.times + 1 if before is not None and same else 0
+            delay = self._recheck.delay_seconds(times)
+            due = self._clock() + delay
             self._stays = {u: w for u, w in self._stays.items() if u in self._state.jobs}
-            self._stays[job.uid] = why
-            self._again(job.owner, self._recheck_seconds)
+            self._stays[job.uid] = _Stays(self._generation(job), fields, why, due, times)
+            self._again(job.owner, delay)
         return not why
+
+    def stay(self, jobs: Iterable[JobRecord]) -> bool:
+        """Whether a change was refused and is not tried again yet: nothing is to be planned."""
+        now = self._clock()
+        return any(known.due > now for known in map(self._known, jobs) if known is not None)
 
     async def stop(self, jobs: Iterable[JobRecord], why: str) -> None:
         """Suspend those that have not ended; ``why`` is for the log.
 
         Raises:
-            ApiError: it was refused, or the API server could not be asked.
+            ApiError: the API server could not be asked, or knows another Job by that name.
         """
         for job in jobs:
-            if not (job.ended or job.suspend):
-                log.info("%s: suspending Job %s: %s", job.owner, job.name, why)
-                await self._write(job, {"suspend": True})
+            if job.ended or job.suspend:
+                continue
+            before = self._written.get(job.uid)
+            await self.change(job, {"suspend": True}, _nothing)
+            if self._written.get(job.uid) is not before:
+                log.info("%s: suspended Job %s: %s", job.owner, job.name, why)
+
+    def _generation(self, job: JobRecord) -> int:
+        owner = self._state.gpujobs.get(job.owner)
+        return 0 if owner is None else owner.generation
+
+    def _known(self, job: JobRecord) -> _Stays | None:
+        """Why a Job stays as it is, while that was not judged for another GPUJob or long ago."""
+        known = self._stays.get(job.uid)
+        if known is None:
+            return None
+        over = known.due + self._recheck.first_seconds - self._clock()  # by then it is tried again
+        if known.generation != self._generation(job) or over <= 0:
+            del self._stays[job.uid]
+            return None
+        return known
+
+    async def _refused(self, job: JobRecord, fields: Mapping[str, Any]) -> str:
+        """Write fields of a Job's spec; what the API server says if they are refused for good."""
+        try:
+            await self._write(job, fields)
+        except errors.NotFound:
+            raise  # news of its end are on their way
+        except errors.Refused as error:
+            if errors.another_object(error):
+                raise  # news of it are on their way
+            return refused_change(job, fields, error)
+        return ""
 
     async def _write(self, job: JobRecord, fields: Mapping[str, Any]) -> None:
         """Write fields of a Job's spec, but for those whose turn comes later."""
@@ -156,8 +209,9 @@ class JobWrites:
     def complaint(self, jobs: Iterable[JobRecord]) -> str:
         """Why these Jobs are not as they should be, because of somebody else; empty if nobody."""
         running = [job for job in jobs if not job.ended]
-        if stays := next(filter(None, (self._stays.get(job.uid) for job in running)), ""):
-            return stays
+        if stays := next(filter(None, map(self._known, running)), None):
+            self._again(running[0].owner, stays.due + self._recheck.first_seconds - self._clock())
+            return stays.why
         for job in running:
             for field, known in self._struggles(job.uid).items():
                 if known.again >= _AT_ONCE:
@@ -173,7 +227,8 @@ class JobWrites:
 
     def stays(self, uid: str) -> bool:
         """Whether a Job has to stay as it is."""
-        return uid in self._stays
+        own = self._state.jobs.get(uid)
+        return own is not None and self._known(own) is not None
 
     def _struggles(self, uid: str) -> Mapping[str, _Written]:
         """What was written into a Job of late."""
@@ -196,6 +251,10 @@ class JobWrites:
         self._written[uid] = {**known, **added}
         if len(self._written) > _REMEMBERED:
             self._written = {u: w for u, w in self._written.items() if u in self._state.jobs}
+
+
+async def _nothing() -> Rendered:
+    return {}
 
 
 def refused_change(job: JobRecord, differs: Mapping[str, Any], error: errors.ApiError) -> str:

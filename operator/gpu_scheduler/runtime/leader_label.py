@@ -7,18 +7,15 @@ but reports depends on it. Called by ``replica``.
 """
 
 import asyncio
-import itertools
 import logging
 
 from gpu_scheduler.api.names import LABEL_LEADER
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.paths import pod as pod_path
 
 log = logging.getLogger(__name__)
-
-_BACKOFF = Backoff(0.5, 30.0)
 
 
 async def follow(client: Client, namespace: str, pod: str, leads: asyncio.Event) -> None:
@@ -31,11 +28,13 @@ async def follow(client: Client, namespace: str, pod: str, leads: asyncio.Event)
 
 async def _keep(client: Client, namespace: str, pod: str, value: str | None) -> None:
     body = {"metadata": {"labels": {LABEL_LEADER: value}}}
-    for attempt in itertools.count():
+    failures: Failures[str] = Failures(asyncio.get_running_loop().time, first_seconds=0.5)
+    while True:
         try:
             return await client.merge_patch(pod_path(namespace, pod), body)
         except errors.ApiError as error:
-            log.warning("the label %s of pod %s: %s", LABEL_LEADER, pod, error)
+            if failures.note(pod, error):
+                log.warning("the label %s of pod %s: %s", LABEL_LEADER, pod, error)
             if isinstance(error, errors.NotFound):
                 return None
-        await asyncio.sleep(_BACKOFF.delay_seconds(attempt))
+        await asyncio.sleep(failures.left_seconds(pod))

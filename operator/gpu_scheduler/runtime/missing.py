@@ -17,6 +17,7 @@ from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import ResourceQuota
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.acceptance import Acceptance
@@ -64,6 +65,7 @@ class MissingPods:
         self._accepting, self._follow = accepting, follow
         self._awaited: dict[JobKey, tuple[int, float]] = {}  # how many, and since when none came
         self._refusals = Refusals(clock, self._again)
+        self._failures: Failures[JobKey] = Failures(clock, first_seconds=2 * ASK_AFTER_SECONDS)
         self._ask_at: dict[JobKey, float] = {}  # jobs that miss pods, monotonic seconds
         self._asked: dict[JobKey, int] = {}  # how often they were, since they began to
         self._refused: dict[JobKey, tuple[str, str, int]] = {}  # GPUJob's uid, sentence, its pods
@@ -83,7 +85,7 @@ class MissingPods:
             self._ask_at[key] = self._clock() + ASK_AFTER_SECONDS
 
     def quota_changed(self, namespace: str) -> None:
-        """A ResourceQuota of a namespace is another."""
+        """A ResourceQuota of a namespace, or what else its pods are judged by, is another."""
         self._refusals.changed(namespace)
 
     async def run(self) -> NoReturn:
@@ -108,11 +110,13 @@ class MissingPods:
                 continue  # it has gone, or has its pods, while others were asked about
             try:
                 await self._ask(taken[1])
+                self._failures.over(taken[1])
             except errors.NotLeader:
                 raise
             except errors.ApiError as error:
-                log.info("%s: %s", taken[1], error)
-                self._again(taken[1], 2 * ASK_AFTER_SECONDS)
+                if self._failures.note(taken[1], error):
+                    log.info("%s: %s", taken[1], error)
+                self._again(taken[1], self._failures.left_seconds(taken[1]))
             except Exception:
                 unexpected("missing", taken[1])
 
@@ -131,7 +135,8 @@ class MissingPods:
         if refused is None:
             return self._allowed(key)
         if not refused.for_now and not any(self._state.records(key)):
-            return self._doubt(job.namespace, key)
+            self._doubt(job.namespace, key)
+            return self._refusals.refused(key, about)  # nor is it asked about sooner
         if self.refused(job) != refused.message:
             self._refused[key] = (job.uid, refused.message, self._live(key))
             self._state.touch(key)
@@ -183,9 +188,10 @@ class MissingPods:
             count = len(self._state.awaited.of(key))
             known, since = before.get(key, (count, now))
             self._awaited[key] = count, now if count < known else since
-        for key, (_, since) in self._awaited.items():
+        for key, (_, since) in tuple(self._awaited.items()):
             if now - since >= PATIENCE_SECONDS:
                 log.info("%s: its pods do not come; it waits for its turn again", key)
+                del self._awaited[key]  # the next place has its own time
                 self._state.give_back(key)
                 self._follow(key)
 

@@ -20,6 +20,7 @@ from gpu_scheduler.api.orders import GPUNodeAt, Neighbour, OrderedContainer, Ord
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
@@ -38,7 +39,7 @@ log = logging.getLogger(__name__)
 _GATHER_SECONDS = 0.2  # what comes together is told together
 _PAUSE_SECONDS = 3.0
 _AT_ONCE = 8  # writes in flight
-_RETRY_SECONDS = 5.0
+_RETRY_SECONDS = 5.0  # at first
 # Of other pods those of a daemon are told at once, lest it be taken for a stranger. What any other
 # pod is called is told with the next news; if it is a stranger, its report is such news.
 _DAEMONS = frozenset({"DaemonSet", "Node"})
@@ -115,6 +116,7 @@ class NodeOrders:
         self._on: dict[str, dict[PodUID, None]] = {}
         self._due: dict[str, None] = {}
         self._told_at: dict[str, float] = {}
+        self._failures: Failures[str] = Failures(clock, first_seconds=_RETRY_SECONDS)
         self._slots = asyncio.Semaphore(_AT_ONCE)
         self.writes = 0
         """Annotations written."""
@@ -162,7 +164,11 @@ class NodeOrders:
             self._told_at = {
                 node: at for node, at in self._told_at.items() if now - at < _PAUSE_SECONDS
             }
-            due = [node for node in self._due if node not in self._told_at]
+            due = [
+                node
+                for node in self._due
+                if node not in self._told_at and self._failures.may_try(node)
+            ]
             for node in due:
                 del self._due[node]
             await asyncio.gather(*(self._tell(node) for node in due))
@@ -246,12 +252,14 @@ class NodeOrders:
                 await asyncio.sleep(0)  # a few nodes at a time, and others in between
                 for agent in tuple(self._agents.get(node, {}).values()):
                     await self._tell_one(agent)
+            self._failures.over(node)
         except errors.NotLeader:
             raise
         except errors.ApiError as error:
             if not isinstance(error, errors.NotFound):  # it is about to be gone from here too
-                log.warning("telling the agent of %s: %s", node, error)
-                asyncio.get_running_loop().call_later(_RETRY_SECONDS, self._changed.add, node)
+                if self._failures.note(node, error):
+                    log.warning("telling the agent of %s: %s", node, error)
+                self._changed.add(node)
         except Exception:  # this node's agent goes on with what it knew
             unexpected("node-orders", node)
 

@@ -142,7 +142,7 @@ class Operator:
         self.preemption = Preemption(self.state, self.evictor, self.events, clock=clock)
         self.overcap = OverCap(self.state, self.evictor, clock=clock)
         self.overdue = Overdue(self.state, client)
-        self.sweeping = Sweeping(self.state, client, self.queue, settings, clock=clock)
+        self.sweeping = Sweeping(self.state, client, self.queue, self.events, settings, clock=clock)
         report_url = settings.report_url if settings.report_port else ""
         self.scheduled_events = ScheduledEvents(
             self.events, lambda: self.binder.idle, on=settings.scheduled_events
@@ -168,7 +168,7 @@ class Operator:
                 may_start=lambda job: (
                     self.sweeping.sweeps.may_start(job) and self.starting.may_start(job)
                 ),
-                make=self.queue.add,
+                make=self.queue.ask,
                 blind=client.watches.blind,
             ),
             Times(settings.cycle_seconds, clock, observe_seconds=observations.cycle_seconds),
@@ -178,6 +178,7 @@ class Operator:
         self.custom_resources = CustomResources(
             self.state,
             changed=self.queue.add,
+            look=self.queue.ask,
             devices_changed=DeviceEvents(self.state, self.events).changed,
             node_changed=changed_nodes.add,
         )
@@ -227,8 +228,8 @@ class Operator:
             refusals,
             Removal(self.state, client, self.queue.add_after),
         )
-        self.missing = MissingPods(self.state, acceptance, accepting, self.queue.add, clock=clock)
-        self.narrowing = Narrowing(self.state, self.queue.add, stays=writes.stays, clock=clock)
+        self.missing = MissingPods(self.state, acceptance, accepting, self.queue.ask, clock=clock)
+        self.narrowing = Narrowing(self.state, self.queue.ask, stays=writes.stays, clock=clock)
         self.status = StatusWriter(
             client,
             (
@@ -238,7 +239,7 @@ class Operator:
                     self.preemption,
                     self._known,
                     numbers=self.plan.numbers,
-                    finished=self.queue.add,
+                    finished=self.queue.ask,
                 ),
                 PodConditions(self.state, self.events, lambda: self.plan.waits, clock=clock),
                 PodWarnings(self.state, self.events),
@@ -280,15 +281,15 @@ class Operator:
         self.lists = OurLists(client, self.custom_resources)
         self.first_look = FirstLook(self.lists, self.reflectors, settings.resync_seconds)
         # Not waited for: until it is known, the API server refuses what cannot be made any more.
-        self.namespaces = Reflector(
-            client, NAMESPACES, Namespace, NamespaceHandler(self.state, self.queue.add)
-        )
+        may_be_allowed = self.missing.quota_changed, refusals.changed
+        namespaces = NamespaceHandler(self.state, self.queue.add, *may_be_allowed)
+        self.namespaces = Reflector(client, NAMESPACES, Namespace, namespaces)
         # Not waited for: without it, refused jobs are tried again later.
         self.quotas = Reflector(
             client,
             RESOURCE_QUOTAS,
             ResourceQuota,
-            QuotaHandler(self.missing.quota_changed, refusals.changed),
+            QuotaHandler(*may_be_allowed),
         )
         # Not waited for: until a Lease has been seen for its term, its agent counts as alive.
         self.leases = Reflector(

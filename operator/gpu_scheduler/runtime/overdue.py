@@ -18,6 +18,7 @@ from gpu_scheduler.jobs.evict import remove
 from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import epoch_seconds
@@ -42,6 +43,7 @@ class Overdue:
     ) -> None:
         """``now``: epoch seconds."""
         self._state, self._client, self._now = state, client, now
+        self._failures: Failures[PodUID] = Failures(now, first_seconds=_CHECK_SECONDS)
 
     async def run(self) -> NoReturn:
         """Check for ever; ends with NotLeader when the fence closes."""
@@ -49,11 +51,7 @@ class Overdue:
         await poll_for_ever(self.check, seconds=_CHECK_SECONDS, loop="overdue", about=about)
 
     async def check(self) -> None:
-        """Look once.
-
-        Raises:
-            ApiError: a pod could not be told to hurry; the next look tries again.
-        """
+        """Look once; a pod that cannot be told to hurry is told again later."""
         now = self._now()
         for uid in [each.uid for each in self._state.running_pods.leaving()]:
             pod = self._state.pods.get(uid)
@@ -61,7 +59,8 @@ class Overdue:
                 continue  # its eviction is asked for
             left = epoch_seconds(pod.deletion) - now
             if left > MAX_GRACE_SECONDS + _CLOCKS_SECONDS:
-                await self._hurry(pod, left)
+                if self._failures.may_try(uid):
+                    await self._hurry(pod, left)
             elif left < -LATE_SECONDS:
                 self._give_up_on(uid, pod)
 
@@ -70,9 +69,16 @@ class Overdue:
         self._state.give_up_on(uid)
 
     async def _hurry(self, pod: PodRecord, left: float) -> None:
-        log.info("%s/%s would go in %d s: too late", pod.namespace, pod.name, left)
         write = remove(pod.meta, grace_seconds=MAX_GRACE_SECONDS)
         try:
             await send(self._client, write)
-        except (errors.NotFound, errors.Conflict):
-            return  # it is gone, or another one has its name
+        except (errors.NotFound, errors.Conflict) as error:
+            self._failures.note(pod.uid, error)
+            return  # it is gone, or another one has its name: the watch tells it
+        except errors.NotLeader:
+            raise
+        except errors.ApiError as error:
+            if self._failures.note(pod.uid, error):
+                log.warning("%s/%s goes too late: %s", pod.namespace, pod.name, error)
+            return
+        log.info("%s/%s would go in %d s, and is told to hurry", pod.namespace, pod.name, left)

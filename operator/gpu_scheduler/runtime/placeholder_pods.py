@@ -15,6 +15,7 @@ from gpu_scheduler.jobs.placeholder import SLEEP, PlaceholderSettings, holder
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import OwnerReference, RawObject
 from gpu_scheduler.kube.paths import core, of_group
 from gpu_scheduler.kube.paths import pod as pod_path
@@ -75,6 +76,7 @@ class PlaceholderPods:
         self._owner: OwnerReference | None = None
         self._idle_since: dict[str, float] = {}
         self._paused: dict[str, tuple[float, int]] = {}  # name -> until, and how often
+        self._failures: Failures[str] = Failures(clock, first_seconds=5.0)  # by name
         self._slots: dict[str, Slot] = {}
         self._seen_version = -1
         self.counts: Counter[str] = Counter()
@@ -108,10 +110,13 @@ class PlaceholderPods:
         for each in state.placeholders.values():
             if each.stage is Stage.RUNNING:
                 self._paused.pop(each.name, None)
-        for pod in due.delete[:_MOST_WRITES]:
+        gone = [pod for pod in due.delete if self._failures.may_try(pod.name)]
+        for pod in gone[:_MOST_WRITES]:
             await self._each(pod.name, self._delete(pod))
         wanted = [
-            each for each in due.create.items() if self._paused.get(each[0], (0, 0))[0] <= now
+            each
+            for each in due.create.items()
+            if self._paused.get(each[0], (0, 0))[0] <= now and self._failures.may_try(each[0])
         ]
         for name, slot in wanted[:_MOST_WRITES]:
             await self._each(name, self._create(name, slot))
@@ -142,14 +147,15 @@ class PlaceholderPods:
             body = holder(slot.node, slot.device, self._settings, owner)
             await self._client.create(core("pods", self._settings.namespace), body)
             self.counts["created"] += 1
+            self._failures.over(name)
         except errors.NotLeader:
             raise
         except errors.Conflict:
             self._pause(name)  # an earlier one of that name is about to go
         except errors.ApiError as error:
             self.counts["refused"] += 1
-            self._pause(name)
-            log.warning("holder for GPU %s of node %s: %s", slot.device, slot.node, error)
+            if self._failures.note(name, error):
+                log.warning("holder for GPU %s of node %s: %s", slot.device, slot.node, error)
 
     async def _delete(self, pod: PodRecord) -> None:
         if pod.stage is Stage.ENDED:
@@ -164,12 +170,13 @@ class PlaceholderPods:
         try:
             await self._client.delete(pod_path(pod.namespace, pod.name), uid=pod.uid)
             self.counts["deleted"] += 1
-        except (errors.NotFound, errors.Conflict):
-            return  # it is gone
+        except (errors.NotFound, errors.Conflict) as error:
+            self._failures.note(pod.name, error)  # it is gone, which the watch tells
         except errors.NotLeader:
             raise
         except errors.ApiError as error:
-            log.warning("deleting holder %s: %s", pod.name, error)
+            if self._failures.note(pod.name, error):
+                log.warning("deleting holder %s: %s", pod.name, error)
 
     def _pause(self, name: str) -> None:
         """Leave a device alone for a while, each time for longer."""

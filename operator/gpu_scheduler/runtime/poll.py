@@ -19,18 +19,24 @@ async def poll_for_ever(
 ) -> NoReturn:
     """Check every ``seconds``; what a check raises is noted (``kube.unexpected``).
 
+    What the API server answers, again and again, is said once.
+
     Raises:
         NotLeader: the fence has closed.
     """
+    said = ""
     while True:
         await asyncio.sleep(seconds)
         try:
             done = check()
             if done is not None:
                 await done
+            said = ""
         except errors.NotLeader:
             raise
         except errors.ApiError as error:
-            log.warning("%s: %s", about, error)
+            if said != str(error):
+                said = str(error)
+                log.warning("%s: %s", about, error)
         except Exception:
             unexpected(loop, about)

@@ -1,7 +1,8 @@
 """A work queue of keys: each at most once in the queue and never by two workers at a time.
 
 A key added while a worker has it is handed out again afterwards. Failures come back with a growing
-delay. Level-triggered: a key says that something changed, not what. As in client-go's workqueue.
+delay, which only news of the key cut short (``add``): who merely wants it looked at (``ask``,
+``add_after``) does not go round it. Level-triggered: a key says that something changed, not what.
 """
 
 import asyncio
@@ -11,6 +12,7 @@ from typing import Generic, TypeVar
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
+from gpu_scheduler.kube.failures import MOST_REFUSED_SECONDS, REFUSED_SECONDS
 from gpu_scheduler.kube.unexpected import unexpected
 
 K = TypeVar("K", bound=str)
@@ -26,36 +28,46 @@ class WorkQueue(Generic[K]):
         self._ready: deque[K] = deque()
         self._queued: set[K] = set()
         self._active: set[K] = set()
-        self._again: set[K] = set()
+        self._again: dict[K, bool] = {}  # asked for while a worker has it; True: there are news
         self._later: dict[K, tuple[float, asyncio.Handle]] = {}  # when it is due, on the loop
         self._failures: dict[K, int] = {}
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._backoff = Backoff(base_seconds, max_seconds)
+        self._refused = Backoff(REFUSED_SECONDS, MOST_REFUSED_SECONDS)
 
     def __len__(self) -> int:
         """Keys that are ready."""
         return len(self._ready)
 
     def add(self, key: K) -> None:
-        """Ask for the key to be worked on now."""
+        """Ask for the key to be worked on now: there are news of it."""
         if later := self._later.pop(key, None):
             later[1].cancel()
         if key in self._active:
-            self._again.add(key)
+            self._again[key] = True
         elif key not in self._queued:
             self._queued.add(key)
             self._idle.clear()
             self._ready.append(key)
             self._wake.set()
 
+    def ask(self, key: K) -> None:
+        """Ask for the key now without news of it: if it failed, its time is when it comes back."""
+        if key in self._active:
+            self._again.setdefault(key, False)
+        elif not self._backs_off(key):
+            self.add(key)
+
     def add_after(self, key: K, seconds: float) -> None:
-        """Ask for the key later, unless it is asked for sooner.
+        """Ask for the key later, unless it is asked for sooner or failed and comes back anyway.
 
         A timer may come a little too early (the event loop rounds): who finds that it is not time
         yet asks for what is left, and would do so again and again without a least delay.
         """
+        if self._backs_off(key):
+            return
         loop = asyncio.get_running_loop()
         due = loop.time() + (max(seconds, _LEAST_SECONDS) if seconds else 0.0)
         if later := self._later.get(key):
@@ -65,12 +77,18 @@ class WorkQueue(Generic[K]):
         # uvloop's handle of what is due at once does not know when: the time is kept beside it.
         self._later[key] = due, loop.call_at(due, self._due, key)
 
-    def retry(self, key: K) -> float:
-        """Ask for the key again after a delay that grows with its failures; returns the delay."""
+    def retry(self, key: K, *, refused: bool = False) -> float:
+        """Ask for the key again after a delay that grows with its failures; returns the delay.
+
+        ``refused``: the same would be refused again, so it is asked for ever more seldom.
+        """
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
-        delay = self._backoff.delay_seconds(count)
-        self.add_after(key, delay)
+        delay = (self._refused if refused else self._backoff).delay_seconds(count)
+        if later := self._later.pop(key, None):
+            later[1].cancel()
+        due = asyncio.get_running_loop().time() + delay
+        self._later[key] = due, asyncio.get_running_loop().call_at(due, self._due, key)
         return delay
 
     def succeeded(self, key: K) -> None:
@@ -102,8 +120,8 @@ class WorkQueue(Generic[K]):
                 unexpected("queue", key)
             finally:
                 self._active.discard(key)
-                if key in self._again:
-                    self._again.discard(key)
+                news = self._again.pop(key, None)
+                if news or (news is False and not self._backs_off(key)):
                     self.add(key)
                 if not (self._ready or self._active):
                     self._idle.set()
@@ -116,6 +134,13 @@ class WorkQueue(Generic[K]):
         except TimeoutError:
             pass
 
+    def _backs_off(self, key: K) -> bool:
+        """Whether the key failed, and comes back in its own time."""
+        return key in self._failures and key in self._later
+
     def _due(self, key: K) -> None:
         self._later.pop(key, None)
-        self.add(key)
+        if key in self._active:
+            self.ask(key)
+        else:
+            self.add(key)

@@ -68,17 +68,24 @@ class Reconciler:
         self._state, self._queue = state, queue
         self._roles, self._sweeps = roles, sweeps
         self._refusals, self._removal = refusals, removal
+        self._said: dict[JobKey, str] = {}  # of those that failed, so that it is said once
 
     async def handle(self, key: JobKey) -> None:
         """Work on one key; for ``WorkQueue.work``."""
         try:
             await self._reconcile(key)
             self._queue.succeeded(key)
+            self._said.pop(key, None)
         except errors.NotLeader:
             raise
         except (errors.ApiError, StaleJobError) as error:
-            delay = self._queue.retry(key)
-            log.info("%s: %s; again in %.1f s", key, error, delay)
+            refused, job = _final(error), self._state.gpujobs.get(key)
+            delay = self._queue.retry(key, refused=refused)
+            if refused and job is not None:
+                self._cannot_follow(job, f"the API server refuses what its operator asks: {error}")
+            if self._said.get(key) != str(error):
+                self._said[key] = str(error)
+                log.info("%s: %s; again in %.1f s, and then ever more seldom", key, error, delay)
         except Exception:  # a mistake of ours must not stop everybody else's jobs
             delay = self._queue.retry(key)
             unexpected("reconcile", f"{key} (again in {delay:.1f} s)")
@@ -164,6 +171,13 @@ class Reconciler:
             self._state.give_back(job.key)
             self._state.touch(job.key)
             self._state.replan()
+
+
+def _final(error: Exception) -> bool:
+    """Whether it stays so; what is gone, or another one now, is told by the watch."""
+    if not isinstance(error, errors.Refused) or isinstance(error, errors.NotFound):
+        return False
+    return not errors.another_object(error)
 
 
 def going(namespace: str) -> str:

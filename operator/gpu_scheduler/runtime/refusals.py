@@ -1,11 +1,13 @@
 """When a GPUJob that was refused is looked at again: ADR 0032.
 
 What refuses it (a LimitRange, labels of its namespace, a policy) may be changed without a word to
-us; of ResourceQuotas we hear (``missing``). So each job is tried ever more seldom, up to ten
-minutes, but every 30 s one of each namespace, in turn; and when one is accepted, all of its
-namespace are tried again. Of a namespace at most ten are tried a second, so refused jobs never keep
-workers from others. A change of the job or of its project counts as never tried. Called by the
-reconciler, and for jobs whose pods are refused.
+us; of ResourceQuotas we hear (``missing``), and of each pod that one counts. So each job is tried
+ever more seldom, up to ten minutes, but every 30 s one of each namespace, in turn; and when one is
+accepted, all of its namespace are tried again. Of a namespace at most ten are tried a second, so
+refused jobs never keep workers from others. A change of the job or of its project counts as never
+tried. On news of what may refuse it a job is tried at once, and again after 1, 2, 4 … 30 s: the API
+server itself may take as long to know of a quota that is gone, and a quota changes with each pod
+that it counts. Called by the reconciler, and for jobs whose pods are refused.
 """
 
 from collections.abc import Callable, Hashable
@@ -23,8 +25,11 @@ SPACING_SECONDS = 0.1  # between two jobs of a namespace
 class _Refusal:
     about: Hashable  # the object and its project, as they were judged
     times: int
-    due: float  # on the clock
+    at: float  # when, on the clock
+    due: float
     in_line: bool = False  # it has its turn at ``due``
+    heard: bool = False  # of news since then
+    hurried: int = 0  # how often it was tried since there were any
 
 
 class Refusals:
@@ -41,6 +46,7 @@ class Refusals:
         self._clock, self._again = clock, again
         self._first_seconds = first_seconds
         self._backoff = Backoff(first_seconds, MOST_SECONDS)
+        self._hurry = Backoff(1.0, first_seconds)
         self._of: dict[str, dict[JobKey, _Refusal]] = {}
         self._line: dict[str, float] = {}  # namespace -> when its next job may be tried
 
@@ -68,9 +74,14 @@ class Refusals:
         """A job was judged and refused; its key comes back."""
         now, of = self._clock(), self._of.setdefault(_namespace(key), {})
         known = of.pop(key, None)
-        times = known.times + 1 if known is not None and known.about == about else 0
+        if known is None or known.about != about:
+            known = _Refusal(about, -1, now, now)
+        times, hurried = known.times + 1, known.hurried + 1 if self._hurries(known) else 0
         delay = self._backoff.delay_seconds(times)
-        of[key] = _Refusal(about, times, now + delay)  # at the end of those whose turn it is
+        if hurried:
+            delay = min(delay, self._hurry.delay_seconds(hurried - 1))
+        # At the end of those whose turn it is.
+        of[key] = _Refusal(about, times, now, now + delay, hurried=hurried)
         self._again(key, delay)
         first = next(iter(of))
         if of[first].due > now + self._first_seconds:
@@ -86,9 +97,17 @@ class Refusals:
         """What may refuse the jobs of a namespace is another: all are tried again."""
         now = self._clock()
         for key, refusal in self._of.get(namespace, {}).items():
-            if not refusal.in_line:
-                refusal.times, refusal.due = 0, now
-                self._again(key, 0.0)
+            count = refusal.hurried
+            at = refusal.at + self._hurry.delay_seconds(count - 1) if count else now
+            refusal.heard = True
+            if not refusal.in_line and at < refusal.due:
+                refusal.times, refusal.due = 0, max(at, now)
+                self._again(key, refusal.due - now)
+
+    def _hurries(self, known: _Refusal) -> bool:
+        """Whether what changed of late may still become known to the API server."""
+        going = known.hurried and self._hurry.delay_seconds(known.hurried - 1) < self._first_seconds
+        return known.heard or bool(going)
 
     def forget(self, key: JobKey) -> bool:
         """A job is gone, or cannot be judged any more; whether it had been refused."""

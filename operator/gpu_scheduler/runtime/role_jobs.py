@@ -58,7 +58,9 @@ class RoleJobs:
         """See ``Jobs``."""
         if job.spec is None:
             return ""
-        self._state.withhold(job.key, STAYS, False)
+        self._state.withhold(
+            job.key, STAYS, self._writes.stay(job.own(self._state.jobs_of(job.key)))
+        )
         refused = await self._accepting.refused(job, project)
         await self._find_again(job, project)
         for going in self._state.jobs_of(job.key):

@@ -8,7 +8,9 @@ may read Services by name, and create them, and nothing more.
 
 import asyncio
 import logging
+import time
 from collections import deque
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 import msgspec
@@ -19,6 +21,7 @@ from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.marks import label_value
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.unexpected import unexpected
@@ -46,9 +49,17 @@ class Service(msgspec.Struct, frozen=True):
 class Services:
     """Keeps Services as they should be."""
 
-    def __init__(self, state: ClusterState, client: Client, events: Events) -> None:
-        """``events``: where it is told what cannot be put back."""
+    def __init__(
+        self,
+        state: ClusterState,
+        client: Client,
+        events: Events,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """``events``: where it is told what cannot be put back; ``clock``: monotonic seconds."""
         self._state, self._client, self._events = state, client, events
+        self._failures: Failures[JobKey] = Failures(clock)
         self._line: deque[JobKey] = deque()
 
     async def run(self) -> NoReturn:
@@ -60,19 +71,30 @@ class Services:
                 continue
             try:
                 await self._look(job)
+                self._failures.over(job.key)
             except errors.NotLeader:
                 raise
-            except (errors.ApiError, StaleJobError, NotCreatableError) as error:
-                log.info("Service of %s: %s", job.key, error)
+            except (errors.ApiError, StaleJobError) as error:
+                self._failed(job, error)
+            except NotCreatableError as error:
+                self._failed(job, error.__cause__ or error)
+                message = f"{error}: pods of this job do not find each other"
+                self._events.say(Subject.of_job(job), "Warning", "ServiceChanged", message)
             except Exception:
                 unexpected("services", job.key)
+
+    def _failed(self, job: GPUJobRecord, error: BaseException) -> None:
+        if self._failures.note(job.key, error):
+            log.info("Service of %s: %s", job.key, error)
 
     def _next(self) -> GPUJobRecord | None:
         if not self._line:
             self._line.extend(key for key, job in self._state.gpujobs.items() if self._has_one(job))
         while self._line:
             job = self._state.gpujobs.get(self._line.popleft())
-            if job is not None and self._has_one(job):
+            if job is None or not self._has_one(job):
+                continue
+            if self._failures.may_try(job.key):
                 return job
         return None
 
@@ -90,8 +112,8 @@ class Services:
         except errors.NotFound:
             project = self._state.projects.owner(job.namespace)
             if project is not None:
-                log.warning("%s: its Service was deleted: making it again", job.key)
                 await create_service(self._client, job, project)
+                log.warning("%s: its Service was deleted, and is made again", job.key)
             return
         if why := _misses(found, job):
             subject = Subject.of_job(job)

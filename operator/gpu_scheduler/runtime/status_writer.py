@@ -5,8 +5,8 @@ there after the first planning cycle; what follows is gathered, and whoever wait
 Trifles, such as another place in the queue, wait for longer, or for other news, and there are only
 so many of them a second, however many objects have some. What passes by itself is not written for
 some seconds, unless the object has said nothing yet. While placements are on their way few statuses
-are written at once. One that cannot be written is tried again. What objects of a kind have to say,
-its ``Statuses`` know.
+are written at once. One that cannot be written is tried again, ever more seldom. What objects of a
+kind have to say, its ``Statuses`` know.
 """
 
 import asyncio
@@ -23,6 +23,7 @@ from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.jobs.write import Write, send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.media_types import MERGE_PATCH
 from gpu_scheduler.kube.paths import of_group
 from gpu_scheduler.kube.unexpected import unexpected
@@ -202,6 +203,7 @@ class StatusWriter:
         self._client, self._interval, self._clock = client, seconds, clock
         self._lines = [_Line(each) for each in kinds]
         self._written: dict[str, float] = {}  # uid -> when; the oldest first
+        self._failures: Failures[str] = Failures(clock)  # by uid
         self._passing: dict[str, float] = {}  # uid -> since when
         self._busy: set[str] = set()  # uids
         self._slots = _Slots(lambda: _YIELDING if hurried() else _IN_FLIGHT)
@@ -254,7 +256,9 @@ class StatusWriter:
 
     def _may_write(self, uid: str) -> bool:
         written = self._written.get(uid)
-        return written is None or self._clock() - written >= self._interval
+        if written is not None and self._clock() - written < self._interval:
+            return False
+        return self._failures.may_try(uid)
 
     def _trifles_from(self, uid: str) -> float:
         return self._written.get(uid, -inf) + TRIFLE_SECONDS
@@ -304,22 +308,23 @@ class StatusWriter:
         if self._clock() < at:
             return heappush(line.later, (at, key, trifles))
         self._note_write(uid)
-        if not await self._send(statuses.write(key, uid, patch, after)):
+        if not await self._send(uid, statuses.write(key, uid, patch, after)):
             line.add([key], trifles=trifles)
         elif statuses.uid(key) == uid:  # and not another one of its name
             statuses.written(key, before, after)
 
-    async def _send(self, write: Write) -> bool:
+    async def _send(self, uid: str, write: Write) -> bool:
+        """Whether it is done: written, or there is nobody any more to be told of it."""
         try:
             await send(self._client, write)
         except errors.NotLeader:
             raise
         except errors.NotFound:
-            return True  # the watch brings the news
-        except errors.Unprocessable as error:  # or another object of that name
-            log.error("status at %s refused: %s", write.path, error)
-            return True
+            pass  # the watch brings the news
         except errors.ApiError as error:
-            log.warning("status at %s not written: %s", write.path, error)
-            return False
+            if not errors.another_object(error):
+                if self._failures.note(uid, error):
+                    log.warning("status at %s not written: %s", write.path, error)
+                return False
+        self._failures.over(uid)
         return True

@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 _NOBODY = "gpu-scheduler-term-probe"  # a pod of this name does no harm: the run is dry
 _NO_TERM = "nobody/-1"
 _BACKOFF = Backoff(0.005, 1.0)
+_REFUSED = Backoff(0.5, 5.0)  # until somebody changes a right or a policy
 _ASK_SECONDS = 2.0  # for one question, which stores nothing: another one is as good
 _SAY_AFTER_SECONDS, _SAY_AGAIN_SECONDS = 1.0, 30.0
 
@@ -72,16 +73,17 @@ class Term:
         for step in (self._take, self._refusal):
             for attempt in itertools.count():
                 try:
-                    why = await step()
+                    error = await step()
                 except errors.NotLeader:
                     raise
-                except Exception as error:  # such as of an answer that is none
+                except Exception as found:  # such as of an answer that is none
                     unexpected("term", f"LimitRange {LEASE}")
-                    why = repr(error)
-                if why is None:
+                    error = errors.ApiError(message=repr(found))
+                if error is None:
                     break
-                self._wait(why)
-                await asyncio.sleep(_BACKOFF.delay_seconds(attempt))
+                self._wait(str(error))
+                refused = errors.final(error) and not refuses_term(error)
+                await asyncio.sleep((_REFUSED if refused else _BACKOFF).delay_seconds(attempt))
         self.waiting_for = ""
         log.info("term %s is accepted after %.3f s", self.text, self._clock() - self._began)
 
@@ -123,7 +125,7 @@ class Term:
             )
             self._say_at = self._clock() + _SAY_AGAIN_SECONDS
 
-    async def _take(self) -> str | None:
+    async def _take(self) -> errors.ApiError | None:
         """Write the next term into the LimitRange; why that was not done, None when it was."""
         try:
             found = await self._found()
@@ -135,7 +137,7 @@ class Term:
         except errors.NotLeader:
             raise
         except errors.ApiError as error:  # a conflict: another candidate was faster
-            return str(error)
+            return error
         self.text = text
         return None
 
@@ -186,7 +188,7 @@ class Term:
         }
         await self._client.create(self._path, body, dry_run=True, timeout_seconds=_ASK_SECONDS)
 
-    async def _refusal(self) -> str | None:
+    async def _refusal(self) -> errors.ApiError | None:
         """Why the term is not known to be accepted; None when it is."""
         try:
             await self._ask(self.text)
@@ -194,12 +196,12 @@ class Term:
             raise
         except (errors.NotFound, errors.Conflict):
             return None  # admission has passed
-        except (errors.Forbidden, errors.Unprocessable, errors.BadRequest) as error:
+        except errors.Refused as error:
             if refuses_term(error):
-                return str(error)
+                return error
             log.warning("the term cannot be tried out: %s", error)
         except errors.ApiError as error:
-            return str(error)
+            return error
         return None
 
 

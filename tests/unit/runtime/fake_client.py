@@ -8,6 +8,7 @@ import msgspec
 import orjson
 
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.objects import StatusCause, StatusDetails
 from gpu_scheduler.kube.watches import Watches
 
 T = TypeVar("T")
@@ -96,6 +97,9 @@ class _Everything:
 CONFLICT = errors.Conflict(409, "Conflict", "told so")
 NOT_FOUND = errors.NotFound(404, "NotFound", "told so")
 UNPROCESSABLE = errors.Unprocessable(422, "Invalid", "told so")
+ANOTHER = errors.Unprocessable(  # of that name
+    422, "Invalid", "told so", StatusDetails(causes=(StatusCause(field="metadata.uid"),))
+)
 BUSY = errors.TooManyRequests(429, "TooManyRequests", "a disruption budget says no")
 AWAY = errors.Unavailable(message="no answer in time", maybe_applied=True)
 BROKEN = errors.ServerError(500, "InternalError", "told so", maybe_applied=True)

@@ -277,6 +277,7 @@ async def test_a_job_whose_template_was_changed_while_it_was_suspended_stays_so_
     assert case.complaint.startswith("spec.template.spec.nodeSelector: somebody else changed it in")
     assert "kubectl delete job job" in case.complaint
     case.client.reply = case._take
+    assert await case.keys_within(31) == [30.0]
     await case.handle()
     assert (case.complaint, case.there["suspend"]) == ("", False)
 

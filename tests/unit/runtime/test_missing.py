@@ -265,3 +265,18 @@ async def test_places_of_pods_that_do_not_come_nobody_knows_why_are_given_back()
         assert len(case.state.awaited.of(FOUR)) == 2
         await asyncio.sleep(3)
     assert not case.state.awaited.of(FOUR)
+
+
+@virtual
+async def test_a_place_that_is_given_again_has_its_own_time() -> None:
+    case = Placed()
+    one = JobKey("team-a/one")  # of which no Job can be made
+    case.custom_resources.gpujob(gpujob_body("one", uid="gpujob-one"))
+    assert await case.accepting.refused(case.state.gpujobs[one], ProjectName("team-a")) == ""
+    place_unmade(case.state)
+    async with case.running():
+        await asyncio.sleep(PATIENCE_SECONDS - 1)
+        for _ in range(100):
+            await asyncio.sleep(0.05)
+            place_unmade(case.state)  # as the planner does, before the next look
+    assert case.followed == [one]

@@ -153,3 +153,14 @@ async def test_no_results_are_written_there() -> None:
         going.clear()
         await asyncio.sleep(1)
         assert store.writes == 1
+
+
+def test_a_namespace_with_other_labels_may_let_in_what_was_refused() -> None:
+    told: list[str] = []
+    handler = NamespaceHandler(make_cluster_state(), lambda key: None, told.append)
+    for labels in ({}, {}, {"pod-security.kubernetes.io/enforce": "baseline"}, {}):
+        handler.changed(Namespace(Meta(name="team-a", labels=labels)))
+    assert told == ["team-a", "team-a"]
+    handler.gone("", "team-a", "uid")
+    handler.changed(Namespace(Meta(name="team-a", labels={"new": "one"})))
+    assert len(told) == 2, "nothing was refused in it"

@@ -90,9 +90,9 @@ async def test_one_that_is_refused_is_tried_again_later_and_counted():
     await stage.holders.check()
     await stage.holders.check()
     assert (stage.created(), stage.holders.counts["refused"]) == ([FIRST], 1)
-    stage.now += 5
+    stage.now += 30
     await stage.holders.check()
-    stage.now += 9  # the second pause is twice as long
+    stage.now += 59  # the second pause is twice as long
     await stage.holders.check()
     assert len(stage.created()) == 2
     stage.answers["POST"] = {}

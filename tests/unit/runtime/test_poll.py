@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from tests.unit.runtime.fake_client import BUSY, NOT_LEADER
+from tests.unit.runtime.fake_client import AWAY, BUSY, NOT_LEADER
 from tests.unit.runtime.virtual_loop import Running, virtual
 
 from gpu_scheduler.kube import errors
@@ -49,3 +49,15 @@ async def test_it_ends_when_the_fence_has_closed() -> None:
     with pytest.raises(errors.NotLeader):
         async with asyncio.timeout(10):  # of virtual time: a loop that goes on fails at once
             await poll_for_ever(Check(NOT_LEADER).now, seconds=1, loop="some", about="things")
+
+
+@virtual
+async def test_what_the_api_server_answers_again_and_again_is_said_once(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    check = Check(BUSY, BUSY, AWAY, AWAY, BUSY)
+    async with Running(poll_for_ever(check.now, seconds=1, loop="some", about="things")):
+        await asyncio.sleep(10)
+    assert [line for line in caplog.messages if line.startswith("things")] == [
+        f"things: {error}" for error in (BUSY, AWAY, BUSY)
+    ]

@@ -1,5 +1,6 @@
 import asyncio
 import itertools
+from collections.abc import Callable
 
 import pytest
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
@@ -251,3 +252,98 @@ async def test_it_is_emptied_once_the_last_key_has_been_worked_on() -> None:
         queue.add("d")
         await queue.emptied(0.5)
         assert done == ["a", "b", "c"], "no longer than was asked"
+
+
+async def failing(queue: WorkQueue[str], more: Callable[[int], None]) -> list[float]:
+    """When a key that always fails is worked on in two minutes; ``more``: done every 0.25 s."""
+    worker = Worker()
+
+    async def fail(key: str) -> None:
+        await worker(key)
+        queue.retry(key)
+
+    async with Running(queue.work(fail)):
+        queue.add("a")
+        for count in range(480):
+            await asyncio.sleep(0.25)
+            more(count)
+    return [at for _, at in worker.seen]
+
+
+@virtual
+async def test_who_asks_without_news_does_not_go_round_the_back_off() -> None:
+    alone = await failing(WorkQueue(base_seconds=1.0), lambda count: None)
+    for ask in (
+        lambda queue: queue.ask("a"),
+        lambda queue: queue.add_after("a", 0.0),
+        lambda queue: queue.add_after("a", 0.1),
+    ):
+        queue: WorkQueue[str] = WorkQueue(base_seconds=1.0)
+        assert await failing(queue, lambda count, q=queue, a=ask: a(q)) == alone
+
+
+@virtual
+async def test_news_of_a_key_that_failed_are_looked_at_at_once() -> None:
+    queue: WorkQueue[str] = WorkQueue(base_seconds=50.0)
+    seen = await failing(queue, lambda count: queue.add("a") if count == 4 else None)
+    assert seen == [0.0, 1.25, 61.25]
+
+
+@virtual
+async def test_who_asks_while_a_key_is_worked_on_has_it_looked_at_again_unless_it_fails() -> None:
+    for fails, keys in ((False, ["a", "a"]), (True, ["a"])):
+        queue: WorkQueue[str] = WorkQueue(base_seconds=50.0)
+        worker = Worker()
+
+        async def work(
+            key: str, queue: WorkQueue[str] = queue, worker: Worker = worker, fails: bool = fails
+        ) -> None:
+            await worker(key)
+            if len(worker.seen) == 1:
+                queue.ask(key)
+                queue.add_after(key, 0.0)
+                await turns()
+                if fails:
+                    queue.retry(key)
+
+        queue.add("a")
+        async with Running(queue.work(work)):
+            await asyncio.sleep(10)
+        assert worker.keys == keys
+
+
+@virtual
+async def test_a_key_that_was_asked_for_later_and_then_failed_comes_back_when_it_failed() -> None:
+    queue: WorkQueue[str] = WorkQueue(base_seconds=50.0)
+    worker = Worker()
+
+    async def work(key: str) -> None:
+        await worker(key)
+        if len(worker.seen) == 1:
+            queue.add_after(key, 5.0)
+            queue.retry(key)
+        else:
+            queue.succeeded(key)
+
+    queue.add("a")
+    async with Running(queue.work(work)):
+        await asyncio.sleep(100)
+    assert worker.seen == [("a", 0.0), ("a", 50.0)]
+
+
+@virtual
+async def test_a_key_that_failed_and_has_no_time_of_its_own_can_be_asked_for() -> None:
+    queue: WorkQueue[str] = WorkQueue(base_seconds=1.0)
+    worker = Worker()
+
+    async def work(key: str) -> None:
+        await worker(key)
+        if len(worker.seen) == 1:
+            queue.retry(key)  # the second time it ends without a word
+
+    queue.add("a")
+    async with Running(queue.work(work)):
+        await asyncio.sleep(10)
+        queue.ask("a")
+        await turns()
+    assert worker.seen == [("a", 0.0), ("a", 1.0), ("a", 10.0)]

@@ -206,14 +206,19 @@ def test_a_job_that_is_about_to_go_is_waited_for(other: Any) -> None:
     run()
 
 
-@virtual
-async def test_a_job_that_the_server_refuses_says_why() -> None:
-    case = Case()
-    case.answers = {"POST": UNPROCESSABLE}
-    await case.handle()
-    assert "told so" in case.problem and case.problem.startswith("spec: ")
-    (again,) = await case.keys_within(FIRST_SECONDS + 1)  # a policy may be what refused it
-    assert again == FIRST_SECONDS
+@pytest.mark.parametrize("code", [400, 405, 413, 415, 422])
+def test_a_job_that_the_server_refuses_says_why(code: int) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.answers = {"POST": errors.from_answer(code, b"told so")}
+        await case.handle()
+        assert "told so" in case.problem and case.problem.startswith("spec: ")
+        assert not case.state.awaited.of(KEY), "it holds nothing"
+        (again,) = await case.keys_within(FIRST_SECONDS + 1)  # a policy may be what refused it
+        assert again == FIRST_SECONDS
+
+    run()
 
 
 @virtual
@@ -347,6 +352,31 @@ async def test_a_job_that_goes_while_it_is_created_is_not_believed_to_be_there()
     case.client.reply = deleted_before_the_answer
     await case.handle()
     assert case.state.jobs == {} and not list(case.state.jobs_of(KEY))
+
+
+@virtual
+async def test_what_the_operator_may_not_ask_is_said_and_asked_ever_more_seldom() -> None:
+    case = Case()
+    refused = errors.Forbidden(403, "Forbidden", "no right to read Jobs")
+    case.answers = {"POST": CONFLICT, "GET": refused}
+    await case.handle()
+    assert case.state.gpujobs[KEY].complaint == (
+        "the API server refuses what its operator asks: no right to read Jobs (403 Forbidden)"
+    )
+    assert await case.keys_within(100) == [30.0]
+    case.answers = {"POST": make_job(version=5)}
+    await case.handle()
+    assert case.state.gpujobs[KEY].complaint == ""
+
+
+@virtual
+async def test_a_job_whose_namespace_is_not_there_says_so() -> None:
+    case = Case()
+    case.answers = {"POST": errors.NotFound(404, "NotFound", 'namespaces "team-a" not found')}
+    await case.handle()
+    assert case.problem == (
+        'metadata.namespace: no Job may be created in team-a: namespaces "team-a" not found'
+    )
 
 
 @virtual

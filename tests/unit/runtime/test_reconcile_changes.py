@@ -63,8 +63,14 @@ async def test_nothing_is_rendered_or_asked_about_a_job_that_is_as_it_should_be(
 
 @pytest.mark.parametrize(
     "answer",
-    [errors.Forbidden(403, "Forbidden", "no more than 2 pods"), UNPROCESSABLE],
-    ids=["a policy", "validation"],
+    [
+        errors.Forbidden(403, "Forbidden", "no more than 2 pods"),
+        UNPROCESSABLE,
+        errors.BadRequest(400, "BadRequest", "no such number"),
+        errors.TooLarge(413, "", "too large"),
+        errors.Refused(405, "MethodNotAllowed", "not here"),
+    ],
+    ids=["a policy", "validation", "what cannot be read", "its size", "any other refusal"],
 )
 def test_a_change_that_the_server_refuses_says_so_and_is_tried_again(
     answer: errors.ApiError,
@@ -86,6 +92,21 @@ def test_a_change_that_the_server_refuses_says_so_and_is_tried_again(
         assert case.state.gpujobs[KEY].complaint == ""
 
     run()
+
+
+@virtual
+async def test_a_refused_change_is_asked_for_ever_more_seldom_whoever_looks_at_the_job() -> None:
+    case = Case(parallelism=3, completions=8)
+    case.state.job_changed(make_job(parallelism=1, completions=8))
+    case.answers = {"PATCH": UNPROCESSABLE}
+    for _ in range(1200):  # a trial ends, a pod is placed: every second
+        await case.handle()
+        await case.keys_within(1)
+    assert case.methods.count("PATCH") == 6  # after 30, 90, 210, 450 and 930 s
+    assert "refuses the change" in case.state.gpujobs[KEY].complaint
+    case.state.gpujob_changed(make_gpujob(parallelism=2, completions=8, generation=2))
+    await case.handle()
+    assert case.methods.count("PATCH") == 7, "it is another change"
 
 
 @pytest.mark.parametrize("then", ["ends", "is made anew"])

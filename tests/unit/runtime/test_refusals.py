@@ -247,3 +247,49 @@ def test_when_what_refuses_a_namespace_changes_its_jobs_are_due_at_once() -> Non
     refusals.changed("team-a")
     assert asked == [(A, 0.0)]
     assert refusals.may_try(A, "same") and not refusals.may_try(OTHER, "same")
+
+
+def test_news_without_end_do_not_keep_a_refused_job_busy() -> None:
+    line, tried = Line(), list[float]()
+    line.refusals.refused(A, 1)
+    for tick in range(10 * 300):  # pods that a quota counts come and go
+        line.now = tick / 10
+        line.refusals.changed("team-a")
+        if line.refusals.may_try(A, 1):
+            tried.append(line.now)
+            line.refusals.refused(A, 1)
+    assert tried[0] == 0.0, "the first are acted on at once"
+    assert len(tried) <= 6 + 300 / 30
+    for _ in range(3):  # turns, and no news in the last one
+        line.now += 61
+        assert line.refusals.may_try(A, 1)
+        line.refusals.refused(A, 1)
+    line.now += 1
+    line.refusals.changed("team-a")
+    assert line.refusals.may_try(A, 1), "there was none for a while"
+
+
+def test_after_news_a_job_is_tried_several_times_for_the_api_server_may_hear_of_them_later() -> (
+    None
+):
+    line, tried = Line(), list[float]()
+    line.refusals.refused(A, 1)
+    line.now = 10.0
+    line.refusals.changed("team-a")
+    while line.now < 140:
+        if line.refusals.may_try(A, 1):
+            tried.append(line.now - 10)
+            line.refusals.refused(A, 1)
+        line.now += 1
+    assert tried == [0, 1, 3, 7, 15, 31, 61, 91, 121]
+
+
+def test_news_while_a_job_is_judged_are_not_missed() -> None:
+    line = Line()
+    line.refusals.refused(A, 1)
+    line.now = 30.0
+    assert line.refusals.may_try(A, 1)
+    line.refusals.changed("team-a")  # before the answer
+    line.refusals.refused(A, 1)
+    line.now = 31.0
+    assert line.refusals.may_try(A, 1)

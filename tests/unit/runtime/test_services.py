@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 from tests.unit.runtime.fake_client import CONFLICT, NOT_FOUND, UNPROCESSABLE, FakeClient, Sent
-from tests.unit.runtime.virtual_loop import Running, virtual
+from tests.unit.runtime.virtual_loop import Running, clock, virtual
 from tests.unit.state.builders import make_gpujob, make_job, make_project
 
 from gpu_scheduler.jobs.service import service
@@ -25,7 +25,7 @@ class Case:
         self.there: Any = service("job", "team-a", "gpujob-uid", "team-a")
         self.events: list[str] = []
         self.client = FakeClient(self._reply)
-        self.services = Services(self.state, self.client, self)  # type: ignore[arg-type]
+        self.services = Services(self.state, self.client, self, clock=clock)  # type: ignore[arg-type]
 
     def say(self, subject: Any, kind: str, reason: str, message: str) -> None:
         self.events.append(f"{kind} {reason} {subject.name}: {message}")
@@ -95,4 +95,4 @@ async def test_of_many_each_has_its_turn() -> None:
 async def test_what_the_api_server_refuses_stops_nobody() -> None:
     case = Case()
     case.client.reply = lambda sent: UNPROCESSABLE
-    assert len(await case.look(3.5)) == 3
+    assert len(await case.look(100)) == 3, "at once, after half a minute, and one more"

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.runtime.fake_client import AWAY, CONFLICT, NOT_FOUND, NOT_LEADER, UNPROCESSABLE
+from tests.unit.runtime.fake_client import (
+    ANOTHER,
+    AWAY,
+    CONFLICT,
+    NOT_FOUND,
+    NOT_LEADER,
+    UNPROCESSABLE,
+)
 from tests.unit.runtime.status_case import INTERVAL, JOB_PATH, KEY, PROJECT_PATH, Case
 from tests.unit.runtime.virtual_loop import virtual
 from tests.unit.state.builders import gpujob_body
@@ -209,9 +216,7 @@ async def test_a_status_that_says_it_already_is_left_alone_after_a_restart() -> 
     assert again.written() == []
 
 
-@pytest.mark.parametrize(
-    "answer", [AWAY, CONFLICT, errors.TooManyRequests(429), errors.Forbidden(403)]
-)
+@pytest.mark.parametrize("answer", [AWAY, CONFLICT, errors.TooManyRequests(429)])
 def test_a_status_that_was_not_written_is_written_later(answer: errors.ApiError) -> None:
     @virtual
     async def run() -> None:
@@ -227,7 +232,29 @@ def test_a_status_that_was_not_written_is_written_later(answer: errors.ApiError)
     run()
 
 
-@pytest.mark.parametrize("answer", [NOT_FOUND, UNPROCESSABLE])
+@pytest.mark.parametrize("answer", [errors.Forbidden(403), UNPROCESSABLE, errors.TooLarge(413)])
+def test_a_status_that_is_refused_is_written_ever_more_seldom_and_said_once(
+    answer: errors.ApiError, caplog: pytest.LogCaptureFixture
+) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.answers = iter([answer] * 100)
+        async with case.running():
+            await asyncio.sleep(29)
+            assert len(case.written()) == 1
+            await asyncio.sleep(600)
+            refused = len(case.written())
+            assert refused <= 6
+            case.answers = iter([{}] * 100)
+            await asyncio.sleep(1200)
+        assert len(case.written()) == refused + 1
+        assert sum("jobs/job/status not written" in line for line in caplog.messages) == 1
+
+    run()
+
+
+@pytest.mark.parametrize("answer", [NOT_FOUND, ANOTHER])
 def test_a_status_that_nobody_wants_is_dropped(answer: errors.ApiError) -> None:
     @virtual
     async def run() -> None:

@@ -18,6 +18,7 @@ from gpu_scheduler.jobs.evict import mark_pruned
 from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.evictor import Eviction, Evictor
@@ -53,6 +54,7 @@ class Pruning:
         """``clock`` measures the grace, ``now`` dates the mark."""
         self._state, self._client, self._evictor, self._events = state, client, evictor, events
         self._clock, self._now = clock, now
+        self._failures: Failures[PodUID] = Failures(clock, at_once=1)
         self._told: dict[PodUID, float] = {}  # since when, on our clock
         self._marking: dict[PodUID, asyncio.Task[bool]] = {}
         self.ended = 0
@@ -66,6 +68,8 @@ class Pruning:
         """Write on the pod that its trial was told to stop; whether that is stored now."""
         if self.told(pod):
             return True
+        if not self._failures.may_try(pod.uid):
+            return False
         task = self._marking.get(pod.uid)
         if task is None:
             task = asyncio.get_running_loop().create_task(self._mark(pod, why))
@@ -125,9 +129,13 @@ class Pruning:
     async def _mark(self, pod: PodRecord, why: str) -> bool:
         try:
             await send(self._client, mark_pruned(pod.meta, why, self._now()))
+        except errors.NotFound:
+            return False  # the watch brings the news
         except errors.ApiError as error:
-            # Also when it is gone, or we lead no more: then nobody is told, and nothing is lost.
-            log.info("not told to stop: %s/%s: %s", pod.namespace, pod.name, error)
+            # Also when we lead no more: then nobody is told, and nothing is lost.
+            if self._failures.note(pod.uid, error):
+                log.info("not told to stop: %s/%s: %s", pod.namespace, pod.name, error)
             return False
+        self._failures.over(pod.uid)
         self._told[pod.uid] = self._clock()
         return True

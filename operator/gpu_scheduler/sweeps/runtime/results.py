@@ -14,9 +14,11 @@ from typing import Any, NoReturn
 import msgspec
 
 from gpu_scheduler.api.names import LABEL_JOB, RESULTS_KEY, results_name
+from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.owner import owner_reference
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.unexpected import unexpected
@@ -56,6 +58,7 @@ class Results:
         seconds: float,
         clock: Callable[[], float],
         terminating: Container[str] = (),
+        refused: Callable[[JobKey, str], None] = lambda key, why: None,
     ) -> None:
         """Prepare.
 
@@ -65,12 +68,14 @@ class Results:
             seconds: least time between two writes of one segment.
             clock: monotonic seconds.
             terminating: namespaces that are being deleted, in which nothing can be made.
+            refused: told of a sweep whose results the API server refuses, and why.
         """
-        self._terminating = terminating
+        self._terminating, self._refused = terminating, refused
         self._client, self._sweeps, self._seconds, self._clock = client, sweeps, seconds, clock
         self._stored: dict[_Key, str] = {}  # uid of the ConfigMap; looked at in turn
         self._rows: dict[_Key, range] = {}  # trials that were read from it
         self._due: dict[_Key, float] = {}  # not before, monotonic seconds
+        self._failures: Failures[_Key] = Failures(clock, first_seconds=seconds)
         self._busy: set[_Key] = set()
         self._slots = asyncio.Semaphore(_IN_FLIGHT)
         self.counts: Counter[str] = Counter()
@@ -160,6 +165,7 @@ class Results:
             if segment is not None
             and (sweep.uid, segment.number) not in self._busy
             and self._due.get((sweep.uid, segment.number), now) <= now
+            and self._failures.may_try((sweep.uid, segment.number))
         ]
 
     def _segment(self, sweep: Sweep, number: int) -> Segment | None:
@@ -220,11 +226,15 @@ class Results:
                 self._due[key] = self._clock() + self._seconds
                 await self._send(sweep, segment)
                 self.counts["written"] += 1
+                self._failures.over(key)
         except errors.NotLeader:
             raise
         except errors.ApiError as error:
             self.counts["failed"] += 1
-            log.warning("results of %s, segment %d: %s", sweep.key, segment.number, error)
+            if self._failures.note(key, error):
+                log.warning("results of %s, segment %d: %s", sweep.key, segment.number, error)
+                if errors.final(error):
+                    self._refused(sweep.key, str(error))
             sweep.dirty.add(segment.number)
         except Exception:  # a mistake of ours about one sweep must not stop all others
             self.counts["failed"] += 1

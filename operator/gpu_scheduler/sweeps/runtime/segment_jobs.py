@@ -70,6 +70,10 @@ class SegmentJobs:
             own, fields, partial(self._rendered, job, project, segment)
         )
 
+    def stay(self, job: GPUJobRecord) -> bool:
+        """Whether one has to stay as it is for a while."""
+        return self._writes.stay(self.of(job))
+
     async def stop(self, job: GPUJobRecord) -> None:
         """Suspend those that have not ended."""
         await self._writes.stop(self.of(job), "its sweep is over or suspended")

@@ -60,7 +60,7 @@ class Segments:
             return ""
         if refused := await self._cannot_search(sweep):
             return refused
-        self._state.withhold(job.key, STAYS, False)
+        self._state.withhold(job.key, STAYS, self._jobs.stay(job))
         if refused := await self._accepting.refused(job, project):
             return refused
         await self._jobs.find_again(job, project)

@@ -8,6 +8,7 @@ from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.runtime.acceptance import Acceptance
 from gpu_scheduler.runtime.accepting import Accepting
+from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.job_writes import JobWrites
 from gpu_scheduler.runtime.queue import WorkQueue
 from gpu_scheduler.runtime.settings import Settings
@@ -38,12 +39,13 @@ class Sweeping:
         state: ClusterState,
         client: Client,
         queue: WorkQueue[JobKey],
+        events: Events,
         settings: Settings,
         *,
         clock: Callable[[], float],
     ) -> None:
-        """``queue``: of GPUJobs whose Jobs are to be looked at."""
-        self._state, self._client = state, client
+        """``queue``: of GPUJobs whose Jobs are to be looked at; ``events``: what users are told."""
+        self._state, self._client, self._events = state, client, events
         self.sweeps = Sweeps(state)
         self._search = SearchThread()
         self._logs = Logs(client, self._search)
@@ -60,7 +62,7 @@ class Sweeping:
             self.sweeps,
             self._studies,
             report_url=settings.report_url if settings.report_port else "",
-            changed=queue.add,
+            changed=queue.ask,
         )
         self.results = Results(
             client,
@@ -68,6 +70,7 @@ class Sweeping:
             seconds=settings.results_seconds,
             clock=clock,
             terminating=state.terminating,
+            refused=self._results_refused,
         )
         self._lookup = Lookup(client, self.trials)
         state.trials_left = self.sweeps.left
@@ -83,6 +86,12 @@ class Sweeping:
         )
         loading = Loading(self._state, self.sweeps, self.trials, self.results)
         return Segments(self._state, jobs, accepting, loading, self._studies)
+
+    def _results_refused(self, key: JobKey, why: str) -> None:
+        job = self._state.gpujobs.get(key)
+        if job is not None:
+            message = f"its results are kept in memory alone: no ConfigMap of them is taken: {why}"
+            self._events.say(Subject.of_job(job), "Warning", "ResultsNotStored", message)
 
     def judged(self, job: GPUJobRecord) -> Judged | None:
         """A sweep as its status shows it; None where that is not known (any more)."""

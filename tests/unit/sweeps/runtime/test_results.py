@@ -218,3 +218,21 @@ async def test_gaps_in_what_is_stored_cost_a_few_requests_whatever_a_jobs_number
     asked = [int(sent.path.rpartition("-")[2]) for sent in store.client.of("GET")]
     assert len(asked) < 20 and {0, 1, 2, 3, 90_000} <= set(asked)
     assert case.sweep.loaded
+
+
+@virtual
+async def test_whose_results_are_refused_is_told_so_once() -> None:
+    case, store, told = Case(completions=8), Store(), list[tuple[str, str]]()
+    case.job()
+    store.client.reply = lambda sent: NOT_FOUND if sent.method == "GET" else UNPROCESSABLE
+    results = Results(
+        store.client,  # type: ignore[arg-type]
+        case.sweeps,
+        seconds=SECONDS,
+        clock=clock,
+        refused=lambda key, why: told.append((key, why)),
+    )
+    async with Running(results.run()):
+        case.sweep.put(done(0))
+        await asyncio.sleep(300)
+        assert told == [(case.sweep.key, str(UNPROCESSABLE))]
