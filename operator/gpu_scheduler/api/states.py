@@ -181,6 +181,14 @@ STATES = (
         "the operator, at the time that the message names",
     ),
     State(
+        Reason.PLACEMENT_REFUSED,
+        Group.GAVE_BACK,
+        "its pod was refused where it had a place, by a policy of the cluster, kube-scheduler or "
+        "kubelets: the message has the words; nobody gives way to it until it has started",
+        "whoever changes what refuses it; the operator tries again, ever more seldom",
+        "Warning",
+    ),
+    State(
         Reason.PREEMPTED,
         Group.GAVE_BACK,
         "its pods made room for somebody who comes before it; the message says for whom",

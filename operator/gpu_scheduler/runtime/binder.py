@@ -19,7 +19,7 @@ from typing import NoReturn, Protocol
 
 from gpu_scheduler.api.allocation import contexts
 from gpu_scheduler.api.names import TERM
-from gpu_scheduler.core.model.decision import Assignment
+from gpu_scheduler.core.model.decision import Assignment, Reason
 from gpu_scheduler.jobs.gate import HOSTNAME_LABEL
 from gpu_scheduler.jobs.place import Pin, obstacle, place
 from gpu_scheduler.jobs.touch import touch
@@ -30,9 +30,12 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.doubting import doubt
 from gpu_scheduler.runtime.gang_guard import GangGuard
+from gpu_scheduler.runtime.refusals import FIRST_SECONDS, MOST_SECONDS
 from gpu_scheduler.runtime.term import Term, refuses_term
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.doubts import elsewhere_first
 from gpu_scheduler.state.pods import Stage
 
 log = logging.getLogger(__name__)
@@ -67,6 +70,7 @@ class Writing:
         more: what a placement sets beside the allocation.
         observe_seconds: told how long each write took.
         placed: told of each pod that was placed, as it was before.
+        recheck_seconds: before a job whose placement was refused is tried again.
     """
 
     concurrency: int
@@ -74,6 +78,7 @@ class Writing:
     more: More | None = None
     observe_seconds: Callable[[float], None] = lambda seconds: None
     placed: Callable[[Assignment, Pod], None] = lambda decision, pod: None
+    recheck_seconds: float = FIRST_SECONDS
 
 
 class Binder:
@@ -266,12 +271,23 @@ class Binder:
                 self.results[result] += 1
                 return now
             if refused and seen.stage is Stage.WAITING:
-                gang = self._gangs.writes.of(decision.job) is not None
-                seconds = _GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS
-                avoid = self._state.waiting.avoid
-                avoid(decision.job, decision.node, self._clock(), seconds, refused)
+                self._refused(decision, seen.name, refused)
             self._take_back(decision, now, result)
             return None
+
+    def _refused(self, decision: Assignment, name: str, why: str) -> None:
+        """Another node may do, so that is tried first; then the job as a whole waits."""
+        gang = self._gangs.writes.of(decision.job) is not None
+        seconds = _GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS
+        until = doubt(
+            self._state,
+            decision.job,
+            Reason.PLACEMENT_REFUSED,
+            f"pod {name} was refused its place on {decision.node}: {why}",
+            self._clock(),
+            elsewhere_first(Backoff(self._how.recheck_seconds, MOST_SECONDS)),
+        )
+        self._state.waiting.avoid(decision.job, decision.node, until, seconds)
 
     async def _read(self, pod: Meta) -> Pod:
         return await self._client.get(pod_path(pod.namespace, pod.name), Pod)

@@ -136,5 +136,7 @@ class PodConditions:
             return Reason.INVALID, job.complaint
         if self._state.projects.owner(pod.namespace) is None:
             return Reason.INVALID, no_project(job.namespace)
-        wait = self._waits().get(job.key)
+        wait, doubt = self._waits().get(job.key), self._state.waiting.doubts.of(job.key)
+        if doubt is not None and (said := doubt.said(wait)) is not None:
+            return said
         return (wait.reason, wait.message) if wait is not None else ("", "")

@@ -18,6 +18,7 @@ from gpu_scheduler.runtime.eviction_costs import EvictionCost
 from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.state.awaited import AwaitedPod
 from gpu_scheduler.state.containers import Trouble
+from gpu_scheduler.state.doubts import Doubt
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.sweeps.runtime.status import Judged
@@ -32,7 +33,7 @@ class Known:
         preempted: For whom pods of it had to go.
         cost: What evictions for others have cost it.
         refused: What the API server says to its next pod, if it refuses it.
-        timed_out: Of a job whose pod did not start in time: why, and when it is tried again.
+        doubt: Why its last pods could not start, where that is for a reason of its own.
         evicted: Why its pods had to leave their node, if they are not back.
         assumed: Placements that were decided and that the watch does not show yet.
         awaited: Pods that have a place and do not exist yet.
@@ -45,7 +46,7 @@ class Known:
     preempted: Preempted | None = None
     cost: EvictionCost = field(default_factory=EvictionCost)
     refused: str = ""
-    timed_out: str = ""
+    doubt: Doubt | None = None
     evicted: str = ""
     assumed: Mapping[PodUID, Assignment] = field(default_factory=dict)
     awaited: Sequence[AwaitedPod] = ()
@@ -150,9 +151,9 @@ def _stuck(facts: Facts) -> Said | None:
     return found[0].reason, found[0].message + more
 
 
-def _timed_out(facts: Facts) -> Said | None:
-    said = facts.known.timed_out
-    return (Reason.START_TIMED_OUT, said) if said else None
+def _doubtful(facts: Facts) -> Said | None:
+    doubt = facts.known.doubt
+    return doubt.said(facts.known.wait) if doubt is not None else None
 
 
 def _waits(facts: Facts) -> Said | None:
@@ -271,7 +272,7 @@ _STEPS: tuple[Callable[[Facts], Said | None], ...] = (
     _never,
     _gave_way,
     _stuck,
-    _timed_out,
+    _doubtful,
     _waits,
     _refused,
     _no_more_trials,

@@ -115,6 +115,7 @@ class ClusterState(ClusterView):
         """Take over a GPUJob's news."""
         old = self._gpujobs.get(job.key)
         self._gpujobs[job.key] = job
+        self.waiting.doubts.see(job, new=old is None)
         self.waiting.set_open(job.key, job.templates is not None and not self._is_over(job))
         if old is None or _judged(old) != _judged(job):
             self.waiting.forget_job(job.key)
