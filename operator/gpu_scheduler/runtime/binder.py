@@ -41,8 +41,8 @@ from gpu_scheduler.state.pods import Stage
 log = logging.getLogger(__name__)
 
 _LOOK_AGAIN = Backoff(0.5, 30.0)
-_AVOID_SECONDS = 10.0
-_GANG_AVOIDS_SECONDS = 60.0  # its other pods first have to go and come again
+_AVOIDS = 1 / 3  # of ``recheck_seconds``, a node that refused a pod, beyond the job's next try
+_GANG_AVOIDS = 2  # the same of a gang: its other pods first have to go and come again
 _SLOW_SECONDS = 1.0  # from then on the job's status says what it waits for
 _AT_ONCE = 5  # tries with new versions of the pod, before the planner is asked anew
 _REFUSALS = (errors.BadRequest, errors.Forbidden, errors.Unprocessable)
@@ -278,7 +278,7 @@ class Binder:
     def _refused(self, decision: Assignment, name: str, why: str) -> None:
         """Another node may do, so that is tried first; then the job as a whole waits."""
         gang = self._gangs.writes.of(decision.job) is not None
-        seconds = _GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS
+        seconds = self._how.recheck_seconds * (_GANG_AVOIDS if gang else _AVOIDS)
         until = doubt(
             self._state,
             decision.job,

@@ -5,6 +5,7 @@ because containers did not start in time (``starting``); out of it when one of t
 started, or their spec is another.
 """
 
+from gpu_scheduler.api.parts import is_gang
 from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -44,14 +45,19 @@ def doubt(
 
 
 def observe(state: ClusterState, pod: PodRecord) -> None:
-    """A pod changed: where it has started, its job is in doubt no more."""
+    """A pod changed: where it has started, its job is in doubt no more; a gang once all have."""
     if pod.stage not in (Stage.RUNNING, Stage.ENDED) or not _has_started(pod):
         return
-    key = state.job_of(pod)
-    known = state.waiting.doubts.of(key) if key is not None else None
-    if key is not None and known is not None and pod.uid not in known.about.started:
-        state.waiting.doubts.drop(key)
-        _tell(state, key)
+    job = state.work_of(pod)
+    known = state.waiting.doubts.of(job.key) if job is not None else None
+    if job is None or known is None or pod.uid in known.about.started:
+        return
+    if job.spec is not None and is_gang(job.spec):  # one of them alone shows nothing
+        started = sum(map(_has_started, state.records(job.key)))
+        if started < job.spec.total_pods:
+            return
+    state.waiting.doubts.drop(job.key)
+    _tell(state, job.key)
 
 
 def expire(state: ClusterState, now: float) -> bool:

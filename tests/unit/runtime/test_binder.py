@@ -25,13 +25,13 @@ from tests.unit.state.builders import half, make_assignment, make_gpujob, make_p
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
 from gpu_scheduler.api.names import LABEL_PATH, TERM, TOUCHED, context_mib_annotation
-from gpu_scheduler.core.model.decision import Assignment
+from gpu_scheduler.core.model.decision import Assignment, Reason
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.binder import Binder, Writing
-from gpu_scheduler.runtime.doubting import expire, observe
+from gpu_scheduler.runtime.doubting import doubt, expire, observe
 from gpu_scheduler.state.cluster_state import ClusterState
 
 POD = PodUID("uid-job-0")
@@ -346,6 +346,22 @@ async def test_words_stay_until_a_pod_starts_or_the_spec_is_another() -> None:
             generation = 2 if news == "changed" else 1
             case.state.gpujob_changed(make_gpujob(generation=generation))
         assert (KEY in case.state.waiting.doubts) == (news == "nothing")
+
+
+@virtual
+async def test_one_member_of_a_gang_that_starts_shows_nothing() -> None:
+    case = Case()
+    case.state.gpujob_changed(make_gpujob(gang=True, parallelism=2))
+    case.state.pod_changed(make_pod("job-1", index=1))
+    doubt(case.state, KEY, Reason.PLACEMENT_REFUSED, "no", 0.0, lambda times: 1.0)
+    for name, index in (("job-0", 0), ("job-1", 1)):
+        assert KEY in case.state.waiting.doubts
+        grants = half(f"a/{index}")
+        case.state.pod_changed(
+            make_pod(name, version=2, index=index, node="a", grants=grants, phase="Running")
+        )
+        observe(case.state, case.state.pods[PodUID(f"uid-{name}")])
+    assert KEY not in case.state.waiting.doubts
 
 
 @virtual
