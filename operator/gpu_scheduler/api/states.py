@@ -67,6 +67,13 @@ STATES = (
         "Warning",
     ),
     State(
+        Reason.DELETING,
+        Group.OWNER,
+        "it is being deleted: its pods end, and a finalizer keeps the object until then, or longer",
+        "its pods, and whoever set the finalizer that the message names",
+        "Normal",
+    ),
+    State(
         Reason.UNSATISFIABLE,
         Group.WAITS,
         "no node of the cluster could ever hold a pod of it, even when empty",

@@ -57,6 +57,7 @@ def gpujob_record(
         generation=_generation(body),
         created=meta.get("creationTimestamp", ""),
         deleting=bool(meta.get("deletionTimestamp")),
+        finalizers=tuple(meta.get("finalizers") or ()),
         spec=None,
         status=readable(GPUJobStatus, body.get("status")),
     )
@@ -170,15 +171,18 @@ class CustomResources:
 
         What was found wrong only later (no project, refused dry run) stays known.
         """
-        deleting, told = bool(body["metadata"].get("deletionTimestamp")), body.get("status") or {}
-        if (deleting, told) == (known.deleting, known.status):
+        meta, told = body["metadata"], body.get("status") or {}
+        deleting, kept = bool(meta.get("deletionTimestamp")), tuple(meta.get("finalizers") or ())
+        if (deleting, kept, told) == (known.deleting, known.finalizers, known.status):
             return False
         status = readable(GPUJobStatus, told)
         if known.status.get("phase") != status.get("phase"):
             self._state.projects.touch(known.namespace)  # it counts the jobs that run
-        if known.status != status:
+        if (known.status, known.finalizers) != (status, kept):
             self._state.touch(known.key)  # an old write that arrived late would stay for ever
-        self._state.gpujob_changed(replace(known, deleting=deleting, status=status))
+        self._state.gpujob_changed(
+            replace(known, deleting=deleting, finalizers=kept, status=status)
+        )
         return True
 
     def gpujob_gone(self, namespace: str, name: str, uid: str) -> None:

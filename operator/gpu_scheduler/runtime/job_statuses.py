@@ -88,7 +88,7 @@ class JobStatuses:
     def uid(self, key: str) -> str | None:
         """See ``Statuses``."""
         job = self._state.gpujobs.get(JobKey(key))
-        return None if job is None or job.deleting else job.uid
+        return None if job is None else job.uid
 
     def is_silent(self, key: str) -> bool:
         """See ``Statuses``."""

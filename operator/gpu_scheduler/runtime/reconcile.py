@@ -92,6 +92,7 @@ class Reconciler:
             if job is not None and not job.deleting:
                 self._refuse(job, going(job.namespace))
             return await self._removal.leave(key)
+        await self._removal.let_go(key)
         if job is None or job.deleting:
             return None
         jobs = self._sweeps if job.spec is not None and job.spec.sweep is not None else self._roles

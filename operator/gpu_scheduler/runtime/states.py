@@ -117,6 +117,20 @@ def on_its_node(pod: PodRecord) -> Said:
     return Reason.STARTING, f"placed on {pod.node}, {doing or 'containers are starting'}"
 
 
+def _deleting(facts: Facts) -> Said | None:
+    if not facts.job.deleting:
+        return None
+    going, kept = [pod.name for pod in facts.live], facts.job.kept_by
+    ends = f"{names(going)} {_are(going)} ending" if going else "nothing of it runs any more"
+    keeps = ""
+    if kept:
+        keeps = (
+            f"; metadata.finalizers has {names(kept)}: the object stays until whoever set that "
+            "removes it"
+        )
+    return Reason.DELETING, f"it is being deleted: {ends}{keeps}"
+
+
 def _invalid(facts: Facts) -> Said | None:
     return (Reason.INVALID, facts.job.complaint) if facts.job.complaint else None
 
@@ -239,8 +253,12 @@ def _ending(facts: Facts) -> Said | None:
     going = [pod.name for pod in facts.live if pod.deleting]
     if not going:
         return None
-    verb = "is" if len(going) == 1 else "are"
-    return Reason.ENDING_PODS, f"{names(going)} {verb} ending, then the Job makes what follows"
+    ending = f"{names(going)} {_are(going)} ending"
+    return Reason.ENDING_PODS, f"{ending}, then the Job makes what follows"
+
+
+def _are(those: Sequence[str]) -> str:
+    return "is" if len(those) == 1 else "are"
 
 
 def _retries(facts: Facts) -> Said | None:
@@ -267,6 +285,7 @@ def _no_pods(facts: Facts) -> Said:
 
 
 _STEPS: tuple[Callable[[Facts], Said | None], ...] = (
+    _deleting,
     _invalid,
     _suspended,
     _never,

@@ -15,7 +15,7 @@ from gpu_scheduler.api.moved import NEVER, Mark, marks
 from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.kube.objects import Job, Pod
+from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Pod
 from gpu_scheduler.state import indexes
 from gpu_scheduler.state.asks import Ask, asks_of
 
@@ -62,6 +62,7 @@ class GPUJobRecord:
     unknown: str = ""
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on
     templates: Mapping[str, Pod] | None = None  # the pods of each role; None until it is accepted
+    finalizers: tuple[str, ...] = ()
 
     _asks: Mapping[str, Ask] = field(default_factory=dict)
     _asked_by: GPUJobSpec | None = None  # the spec that they were worked out from
@@ -78,6 +79,11 @@ class GPUJobRecord:
     def complaint(self) -> str:
         """What its owner has to mend; empty = nothing."""
         return self.problem or self.unfollowed
+
+    @property
+    def kept_by(self) -> list[str]:
+        """Finalizers that keep the object once it is deleted, beside the garbage collector's."""
+        return [each for each in self.finalizers if each not in OF_THE_COLLECTOR]
 
     @property
     def created_seconds(self) -> float:

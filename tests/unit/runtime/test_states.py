@@ -170,6 +170,10 @@ ROWS = {
         pods=(placed(),),
         known=Known(trouble=lambda pod: Trouble(Reason.SANDBOX_NOT_CREATED, "no network")),
     ),
+    "it is being deleted": Row(
+        ("Pending", "Deleting", "metadata.finalizers has example.com/wait"),
+        make_gpujob(deleting=True, finalizers=("example.com/wait",)),
+    ),
     "it did not start in time": Row(
         ("Pending", "StartTimedOut", "600 s"),
         pods=(make_pod(uid="next"),),

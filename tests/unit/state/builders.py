@@ -211,6 +211,7 @@ def gpujob_body(
     created: str = CREATED,
     status: dict[str, Any] | None = None,
     deleting: bool = False,
+    finalizers: tuple[str, ...] = (),
     **spec: Any,
 ) -> dict[str, Any]:
     """A GPUJob as JSON; 0.5 of a GPU unless ``spec`` says otherwise (None: nothing)."""
@@ -224,6 +225,7 @@ def gpujob_body(
         "generation": generation,
         "resourceVersion": str(version),
         "creationTimestamp": created,
+        "finalizers": list(finalizers),
     }
     if deleting:
         meta["deletionTimestamp"] = CREATED

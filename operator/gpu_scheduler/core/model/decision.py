@@ -46,6 +46,7 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     RESUMING = "Resuming"
     FINISHING = "Finishing"
+    DELETING = "Deleting"
 
     PROGRAM_FAILED = "ProgramFailed"
     PROGRAM_NOT_FOUND = "ProgramNotFound"
