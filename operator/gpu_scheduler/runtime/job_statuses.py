@@ -93,7 +93,7 @@ class JobStatuses:
     def is_silent(self, key: str) -> bool:
         """See ``Statuses``."""
         job = self._state.gpujobs.get(JobKey(key))
-        return job is not None and not job.status.get("phase")
+        return job is not None and not job.shown.get("phase")
 
     def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
         """See ``Statuses``."""
@@ -120,7 +120,10 @@ class JobStatuses:
             self._preemption.forget(job.key)
         if strangers := state.job_book.to_tell(job):
             self._events.say(Subject.of_job(job), "Warning", "StrangeJob", strangers)
-        return job.status, status.to_json()
+        after = status.to_json()
+        if after == job.shown != job.status:  # an earlier write that had no answer
+            self.written(key, job.shown, after)
+        return job.shown, after
 
     def is_trifle(self, patch: Told) -> bool:
         """See ``Statuses``."""
@@ -138,9 +141,9 @@ class JobStatuses:
         job = self._state.gpujobs.get(JobKey(key))
         if job is None:
             return
-        job.status = after
-        self._report(Subject.of_job(job), before, after)
-        if after.get("phase") != before.get("phase"):
+        said, job.status, job.shown, job.stored = job.status, after, after, False
+        self._report(Subject.of_job(job), said, after)
+        if after.get("phase") != said.get("phase"):
             self._state.projects.touch(job.namespace)  # it counts the jobs that run
         if job.finished:
             self._finished(job.key)

@@ -43,6 +43,7 @@ def epoch_seconds(timestamp: str) -> float:
 class GPUJobRecord:
     """A GPUJob. ``spec`` is None when it cannot be parsed; ``problem`` says why.
 
+    What is remembered of it in its status is ours: who else writes there is overwritten (ADR 0057).
     ``said`` is the spec as it stands; in ``spec`` GPUClasses have been put in place of their names
     and shapes. ``unknown``: which shape does not exist at present; no pod starts then.
     """
@@ -57,7 +58,9 @@ class GPUJobRecord:
     spec: GPUJobSpec | None
     min_compute: tuple[int, int] = (0, 0)
     problem: str = ""
-    status: Mapping[str, Any] = field(default_factory=dict)  # as the API server last showed it
+    status: Mapping[str, Any] = field(default_factory=dict)  # as we said it; at first as it is
+    shown: Mapping[str, Any] = field(default_factory=dict)  # as the API server last showed it
+    stored: bool = True  # the status is as it was found, and nobody has asked the objects yet
     said: GPUJobSpec | None = None
     unknown: str = ""
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on
@@ -92,7 +95,7 @@ class GPUJobRecord:
 
     @property
     def finished(self) -> bool:
-        """Whether its status says that it has ended."""
+        """Whether we, or an earlier leader, have said that it has ended."""
         return self.status.get("phase") in FINISHED
 
     def own(self, jobs: Iterable["JobRecord"]) -> list["JobRecord"]:
