@@ -52,3 +52,35 @@ def test_its_pods_end_and_its_gpus_are_free_before_the_object_goes(team: Team, k
     finally:
         release(tenant, path)
     until(lambda: tenant.admin.get(path).status == 404, "the object is gone")
+
+
+def test_who_leaves_its_job_behind_keeps_the_pods_and_they_their_gpus(team: Team) -> None:
+    tenant = team(quota=8)
+    tenant.submit("left", gpu=1, template=template(runs(3600)))
+    tenant.wait_phase("left", "Running")
+    path = f"{GROUP}/namespaces/{tenant.name}/gpujobs/left"
+    assert tenant.admin.send("DELETE", path, {"propagationPolicy": "Orphan"}).ok
+    until(lambda: tenant.admin.get(path).status == 404, "the GPUJob is gone")
+    (pod,) = tenant.pods("left")
+    assert "deletionTimestamp" not in pod["metadata"]
+    until(lambda: held(tenant) == 1, "its GPU is nobody else's")
+    (node,) = {each.node for each in tenant.allocations("left")}
+    tenant.submit("next", gpu=2, template=template(nodeSelector={"kubernetes.io/hostname": node}))
+    tenant.wait_reason("next", "WaitingForGPU")
+    job = f"/apis/batch/v1/namespaces/{tenant.name}/jobs/left"
+    assert tenant.admin.send("DELETE", job, {"propagationPolicy": "Background"}).ok
+    tenant.wait_phase("next", "Running")
+
+
+def test_a_namespace_that_goes_is_held_up_by_the_finalizer_alone(team: Team) -> None:
+    tenant = team(quota=8)
+    tenant.submit("kept", gpu=1, template=template(runs(3600)))
+    tenant.wait_phase("kept", "Running")
+    path = path_of(tenant, "gpujob")
+    keep(tenant, path)
+    assert tenant.admin.send("DELETE", f"/api/v1/namespaces/{tenant.name}").ok
+    until(lambda: tenant.pods("kept") == [], "its pod is gone")
+    message = tenant.wait_reason("kept", "Deleting")
+    assert FOREIGN in message
+    release(tenant, path)
+    until(lambda: tenant.admin.get(path).status == 404, "the object is gone")

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.unit.runtime.fake_client import NOT_FOUND
+from tests.unit.runtime.test_custom_resources import gpuclass_body, gpunode_body, project_body
 from tests.unit.runtime.test_reconcile import KEY, Case
 from tests.unit.runtime.test_states import Row, status_of
 from tests.unit.runtime.virtual_loop import virtual
@@ -13,6 +14,7 @@ from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.creation import FoundJob, FoundMeta
 from gpu_scheduler.runtime.custom_resources import CustomResources
+from gpu_scheduler.state.cluster_state import ClusterState
 
 JOB = "/apis/batch/v1/namespaces/team-a/jobs/job"
 POD = "/api/v1/namespaces/team-a/pods/job-0"
@@ -146,6 +148,23 @@ def test_the_status_says_what_ends_and_who_keeps_the_object() -> None:
     assert status_of(Row(ANY, going)).message.endswith("nothing of it runs any more")
     over = Row(ANY, kept, (), before={"phase": "Succeeded"})
     assert status_of(over).phase == "Succeeded"
+
+
+@virtual
+async def test_a_project_a_class_and_a_node_that_are_kept_are_in_force_until_they_go() -> None:
+    """Nothing runs on their behalf that could end, and nobody else may have what they promise."""
+    bodies = {"project": project_body(quota=2), "gpuclass": gpuclass_body(), "node": gpunode_body()}
+    alive, kept = ClusterState(), ClusterState()
+    for state, more in (
+        (alive, {}),
+        (kept, {"deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": list(FOREIGN)}),
+    ):
+        told = CustomResources(state, changed=lambda key: None)
+        for kind, body in bodies.items():
+            getattr(told, kind)({**body, "metadata": {**body["metadata"], **more}})
+    assert kept.planner_projects() == alive.planner_projects() != {}
+    assert kept.classes.records == alive.classes.records != {}
+    assert kept.agents.devices == alive.agents.devices != {}
 
 
 def test_a_finalizer_that_comes_or_goes_is_seen_and_told() -> None:
