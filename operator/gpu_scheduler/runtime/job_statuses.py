@@ -129,12 +129,13 @@ class JobStatuses:
         """See ``Statuses``."""
         return patch.keys() == {"queuePosition"}
 
-    def is_passing(self, after: Told) -> bool:
-        """See ``Statuses``."""
-        reason = after.get("reason")
-        return reason == Reason.FINISHING or (
+    def is_passing(self, key: str, after: Told) -> bool:
+        """See ``Statuses``; what somebody else wrote is put right at once."""
+        job, reason = self._state.gpujobs[JobKey(key)], after.get("reason")
+        passes = reason == Reason.FINISHING or (
             after.get("phase") == Phase.PENDING and reason in _PASSING
         )
+        return passes and job.shown == job.status
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """Keep it, and tell those who wait for it."""

@@ -9,7 +9,7 @@ from tests.unit.runtime.status_case import INTERVAL, JOB_PATH, KEY, PROJECT_PATH
 from tests.unit.runtime.status_case import Case as StatusCase
 from tests.unit.runtime.test_reconcile import Case as ReconcileCase
 from tests.unit.runtime.virtual_loop import virtual
-from tests.unit.state.builders import gpujob_body, make_gpujob, make_job
+from tests.unit.state.builders import gpujob_body, half, make_gpujob, make_job, make_pod
 
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Job
@@ -50,6 +50,19 @@ def test_it_is_written_back_and_no_event_tells_of_it(forged: Json) -> None:
             assert case.state.gpujobs[KEY].shown == case.state.gpujobs[KEY].status == whole
 
     written_back()
+
+
+@virtual
+async def test_what_passes_is_no_reason_to_let_it_stand() -> None:
+    case = StatusCase()
+    case.state.job_changed(make_job())
+    case.state.pod_changed(make_pod(node="a", grants=half()))
+    async with case.running():
+        await asyncio.sleep(30)
+        assert case.state.gpujobs[KEY].shown["reason"] == "Starting"
+        case.custom_resources.gpujob(gpujob_body(version=2, status={"phase": "Succeeded"}))
+        await asyncio.sleep(1)
+        assert case.written(JOB_PATH)[-1].body["status"]["phase"] == "Pending"
 
 
 @pytest.mark.parametrize("forged", FORGED, ids=str)
