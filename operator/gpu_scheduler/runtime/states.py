@@ -166,8 +166,12 @@ def _stuck(facts: Facts) -> Said | None:
 
 
 def _doubtful(facts: Facts) -> Said | None:
-    doubt = facts.known.doubt
-    return doubt.said(facts.known.wait) if doubt is not None else None
+    """Of one that is tried again just now the next steps have better news."""
+    doubt, known = facts.known.doubt, facts.known
+    tried = facts.placed or known.awaited or any(p.uid in known.assumed for p in facts.live)
+    if doubt is None or (tried and doubt.until is None):
+        return None
+    return doubt.said(known.wait)
 
 
 def _waits(facts: Facts) -> Said | None:

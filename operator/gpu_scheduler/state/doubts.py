@@ -67,14 +67,12 @@ class Doubt:
     until: float | None
     moment: str = ""
 
-    def said(self, wait: Wait | None) -> tuple[str, str] | None:
-        """Reason and sentence for its user; None while it is tried.
-
-        ``wait``: why it has no place now.
-        """
+    def said(self, wait: Wait | None) -> tuple[str, str]:
+        """Reason and sentence for its user; ``wait``: why it has no place now, if that is known."""
         if self.until is not None:
             return self.reason, f"{self.why}{_AGAIN}{self.moment}"
-        return (self.reason, f"{self.why}{_NOBODY}; {wait.message}") if wait is not None else None
+        waits = f"; {wait.message}" if wait is not None else ""
+        return self.reason, f"{self.why}{_NOBODY}{waits}"
 
 
 class Doubts:

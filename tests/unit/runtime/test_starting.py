@@ -73,7 +73,7 @@ class Case(RecoveryCase):
     def gave_back(self) -> str:
         doubt = self.state.waiting.doubts.of(KEY)
         assert doubt is not None
-        reason, message = doubt.said(None) or ("", "")
+        reason, message = doubt.said(None)
         assert reason == Reason.START_TIMED_OUT
         return message
 

@@ -192,6 +192,11 @@ ROWS = {
             doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits", None),
         ),
     ),
+    "a policy refused its place, and its pod is being deleted meanwhile": Row(
+        ("Pending", "PlacementRefused", "until one of its pods has started"),
+        pods=(make_pod(deleting=True),),
+        known=Known(doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits", None)),
+    ),
     "a policy refused its place, and it is tried again": Row(
         ("Pending", "Starting", ""),
         pods=(placed(),),
