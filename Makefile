@@ -72,11 +72,17 @@ HISTORIES_SEED ?= 1
 .PHONY: histories
 histories: setup ## Generated histories in a long setting: HISTORIES=20000 HISTORIES_SEED=1
 	@HISTORIES=$(HISTORIES) HISTORIES_SEED=$(HISTORIES_SEED) $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_histories.py tests/unit/generated/test_sharing.py
+	@HISTORIES_OF_WORK=$(HISTORIES) $(PYTHON) -m pytest -q -n auto tests/unit/generated/test_running_work.py
 
 KILLS ?= 200
 .PHONY: kills
 kills: setup ## A real leader killed between a place and its pod: KILLS=200 times
 	@KILLS=$(KILLS) $(PYTHON) -m pytest -q -n0 tests/api/test_kills_between.py
+
+CHANGES ?= 200
+.PHONY: leader-changes
+leader-changes: setup ## Another leader, CHANGES=200 times, beside a Job controller that stops: GPUS=200 JOBS=400
+	@CHANGES=$(CHANGES) GPUS=$(or $(GPUS),200) JOBS=$(or $(JOBS),400) $(PYTHON) -m pytest -q -n0 tests/api/test_leader_changes.py
 
 PLANS ?= 30000
 PLANS_SEED ?= 1

@@ -4,14 +4,12 @@ The watch delivers changes in the order in which they were stored, so a device t
 capacity at any instant is seen; the end state is not enough.
 """
 
-import json
-import ssl
-import threading
-import urllib.request
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+
+from tests.api.watch import Watch
 
 from cluster import Running
 from gpu_scheduler.api.allocation import parse
@@ -39,7 +37,7 @@ class Peak:
     placements: int = 0  # pods that were ever seen placed
 
 
-class PodWatch:
+class PodWatch(Watch):
     """Follows the pods of a namespace ('' = all) in a thread; use as a context manager."""
 
     def __init__(
@@ -48,68 +46,25 @@ class PodWatch:
         namespace: str = "",
         check: Callable[[Pods], None] = lambda pods: None,
     ) -> None:
+        super().__init__(running, f"/api/v1{f'/namespaces/{namespace}' if namespace else ''}/pods")
         self.peak = Peak()
         self.pods: Pods = {}
-        self.error: BaseException | None = None
         self._placed: set[str] = set()
-        self._running, self._check = running, check
-        where = f"/namespaces/{namespace}" if namespace else ""
-        self._path = f"/api/v1{where}/pods"
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._check = check
 
-    def __enter__(self) -> "PodWatch":
-        self._version = self._list()
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stop.set()
-        self._thread.join(timeout=30)
-        assert not self._thread.is_alive()
-        if self.error is not None:
-            raise self.error
-
-    def _open(self, query: str) -> Any:
-        tls = ssl.create_default_context(cafile=str(self._running.ca_file))
-        request = urllib.request.Request(
-            f"{self._running.server}{self._path}{query}",
-            headers={"Authorization": f"Bearer {self._running.token()}"},
-        )
-        return urllib.request.urlopen(request, context=tls, timeout=60)
-
-    def _list(self) -> str:
-        with self._open("") as answer:
-            found = json.load(answer)
-        for pod in found["items"]:
-            self.pods[pod["metadata"]["uid"]] = pod
+    def listed(self, items: list[dict[str, Any]]) -> None:
+        self.pods |= {pod["metadata"]["uid"]: pod for pod in items}
         self._measure()
-        return str(found["metadata"]["resourceVersion"])
 
-    def _run(self) -> None:
-        try:
-            while not self._stop.is_set():
-                query = "?watch=1&allowWatchBookmarks=1&timeoutSeconds=1"
-                query += f"&resourceVersion={self._version}"
-                with self._open(query) as answer:
-                    for line in answer:
-                        self._event(json.loads(line))
-        except BaseException as error:
-            self.error = error
-
-    def _event(self, event: dict[str, Any]) -> None:
-        pod = event["object"]
-        assert event["type"] != "ERROR", pod
-        self._version = pod["metadata"]["resourceVersion"]
-        if event["type"] == "BOOKMARK":
-            return
-        if event["type"] == "DELETED":
-            self.pods.pop(pod["metadata"]["uid"], None)
+    def told(self, kind: str, obj: dict[str, Any]) -> None:
+        uid = obj["metadata"]["uid"]
+        if kind == "DELETED":
+            self.pods.pop(uid, None)
         else:
-            self.pods[pod["metadata"]["uid"]] = pod
-        if event["type"] != "DELETED" and ALLOCATION in pod["metadata"].get("annotations", {}):
-            self._placed.add(pod["metadata"]["uid"])
-            self.peak.placements = len(self._placed)
+            self.pods[uid] = obj
+            if ALLOCATION in obj["metadata"].get("annotations", {}):
+                self._placed.add(uid)
+                self.peak.placements = len(self._placed)
         self._measure()
         self._check(self.pods)
 

@@ -80,14 +80,18 @@ class Tenant:
     def project_status(self) -> Json:
         return self.admin.get(f"{GROUP}/gpuprojects/{self.name}").body.get("status", {})
 
-    def delete(self) -> None:
-        """Remove everything and wait until its GPUs are free again."""
+    def empty(self) -> None:
+        """Remove all jobs and pods, and wait until they are gone."""
         self.admin.send("DELETE", f"{self._jobs}")
         self.admin.send("DELETE", f"/apis/apps/v1/namespaces/{self.name}/deployments")
         for pod in self.pods():
             if "gpu-scheduler.io/share" in pod["metadata"].get("labels", {}):
                 self.admin.send("DELETE", f"{self._pods}/{pod['metadata']['name']}")
         until(lambda: not self.let_go(), f"the pods of {self.name} are gone")
+
+    def delete(self) -> None:
+        """Remove everything; the pods are gone then, and whoever leads may not have heard of it."""
+        self.empty()
         self.admin.send("DELETE", f"{GROUP}/gpuprojects/{self.name}")
         self.admin.send("DELETE", f"/api/v1/namespaces/{self.name}")
 

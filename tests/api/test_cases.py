@@ -1,10 +1,21 @@
 """The fixtures' cases on four servers of two A100s: who lands where."""
 
+from collections.abc import Iterator
+
+import pytest
 from tests.api.pod_watch import PodWatch
-from tests.api.tenant import Tenant, runs, template
+from tests.api.tenant import Tenant, held, runs, template, until
 
 from cluster import Running
 from gpu_scheduler.api.allocation import Allocation
+
+
+@pytest.fixture
+def tenant(tenant: Tenant) -> Iterator[Tenant]:
+    """One whose GPUs are free again for the planner, too: the next test counts on an empty node."""
+    yield tenant
+    tenant.empty()
+    until(lambda: held(tenant) == 0, "the operator has seen its pods go")
 
 
 def device(allocation: Allocation) -> tuple[str, str]:

@@ -4,10 +4,9 @@ At no instant of the watch is a device above its capacity, every job finishes, a
 charged: the annotations are the ledger, and whoever leads next reads them.
 """
 
-from tests.api.caller import Caller
 from tests.api.conftest import administrator
 from tests.api.pod_watch import PodWatch
-from tests.api.replica import LEASE, STANDBY, Replica
+from tests.api.replicas import Replicas
 from tests.api.tenant import Json, Tenant, runs, template, until
 
 from cluster import Running
@@ -25,37 +24,6 @@ SHAPES: tuple[dict[str, object], ...] = (
 )
 PODS_EACH = 50
 RUN_SECONDS = 2
-
-
-class Replicas:
-    """Two replicas; one that has ended is started again, as the kubelet does."""
-
-    def __init__(self, running: Running) -> None:
-        self._running = running
-        self._count = 0
-        self._all = [self._start(), self._start()]
-
-    def _start(self) -> Replica:
-        self._count += 1
-        return Replica(self._running, f"replica-{self._count}", STANDBY).start()
-
-    def leader(self, admin: Caller) -> Replica | None:
-        self._all = [r if r.alive() else self._start() for r in self._all]
-        holder = admin.get(LEASE).body.get("spec", {}).get("holderIdentity", "")
-        return next((r for r in self._all if holder.startswith(f"{r.name}_")), None)
-
-    def kill_leader(self, admin: Caller) -> None:
-        """The stand-by need not wait for the end of its Lease."""
-        victim: Replica = until(lambda: self.leader(admin), "somebody leads")
-        victim.kill()
-        victim.forget()
-        self.leader(admin)  # another one stands by
-
-    def end(self) -> None:
-        for replica in self._all:
-            if replica.alive():
-                replica.kill()
-        self._all[0].forget()
 
 
 def test_twenty_kills_of_the_leader_overbook_nothing_and_charge_nobody(

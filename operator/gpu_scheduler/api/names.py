@@ -26,6 +26,9 @@ TOUCHED = f"{GROUP}/touched"
 # On pods of the agent: what it needs to know of its node, see api.orders.
 ORDERS = f"{GROUP}/orders"
 
+# On a Job: it was made narrower, and its controller may have more to do, see state.counting.
+NARROWED = f"{GROUP}/narrowed"
+
 # On running pods: when its work was last saved, RFC 3339. Written by the operator when the program
 # says so, and by whoever may change the pod. What it did since is what an eviction loses.
 CHECKPOINTED = f"{GROUP}/checkpointed-at"

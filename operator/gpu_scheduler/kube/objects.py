@@ -313,6 +313,8 @@ class JobSpec(_Struct, frozen=True):
 class JobStatus(_Struct, frozen=True):
     """status of a batch/v1 Job."""
 
+    active: int = 0
+    ready: int = 0
     succeeded: int = 0
     failed: int = 0
     failed_indexes: str = ""

@@ -28,8 +28,8 @@ class Arrivals:
         job = self._state.gpujob_of(pod)
         if job is None or pod.deleting or job.key not in self._state.awaited:
             return
-        if pod.stage is Stage.BLOCKED:  # by somebody else, who knows for how long
-            self._state.give_back(job.key)
+        if pod.stage is Stage.BLOCKED or self._state.shrinks(self._state.jobs[pod.job_uid]):
+            self._state.give_back(job.key)  # it is not to start now, and who knows for how long
         elif job.spec is not None and is_gang(job.spec):
             self._gang_comes(job.key)
         elif (placed := self._placed(job.key, pod)) is not None:

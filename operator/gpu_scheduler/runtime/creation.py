@@ -118,7 +118,8 @@ async def _put_right(
     _ours("Job", job, name, found)
     if found.metadata.deletion_timestamp:
         raise _kept(name, found)
-    for body in _differs(found, rendered):
+    most = max((ask.at_once for ask in job.asks.values()), default=0)
+    for body in _differs(found, rendered, most):
         path, meta = job_path(job.namespace, name), body.get("metadata", {})
         uid = {"uid": found.metadata.uid}
         try:
@@ -138,8 +139,11 @@ def _notes(rendered: Mapping[str, Any]) -> Mapping[str, str]:
     return rendered["metadata"].get("annotations") or {}
 
 
-def _differs(found: Job, rendered: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The patches that bring back its labels and annotations, and its size unless it has ended."""
+def _differs(found: Job, rendered: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
+    """The patches that bring back its labels and annotations, and its size unless it has ended.
+
+    ``most``: so wide it may be at most.
+    """
     meta = {}
     for kind, there in (
         ("labels", found.metadata.labels),
@@ -151,7 +155,9 @@ def _differs(found: Job, rendered: Mapping[str, Any]) -> list[dict[str, Any]]:
     patches: list[dict[str, Any]] = [{"metadata": meta}] if meta else []
     ends = [c for c in found.status.conditions if c.type in ("Complete", "Failed")]
     ended = any(condition.status == "True" for condition in ends)
-    if not ended and (fields := changes(found.spec, rendered["spec"])):
+    # Nobody knows here which of its pods run: below what it may have, ``width`` alone narrows it.
+    wide = max(min(found.spec.parallelism or 0, most), rendered["spec"].get("parallelism", 0))
+    if not ended and (fields := changes(found.spec, {**rendered["spec"], "parallelism": wide})):
         patches += [{"spec": spec} for spec in steps(found.spec, fields)]
     return patches
 

@@ -125,7 +125,9 @@ class JobHandler:
                 self._trials.job_changed(record)
             edited = known is not None and _followed(record) != _followed(known)
             unwanted = record.namespace in self._state.terminating
-            if record.complete or record.failure or record.deleting or edited or unwanted:
+            # Pods that have places may have to wait until its controller has done with others.
+            narrow = record.narrowed and record.owner in self._state.awaited
+            if record.complete or record.failure or record.deleting or edited or unwanted or narrow:
                 self._changed(record.owner)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:

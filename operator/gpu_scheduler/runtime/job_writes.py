@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from gpu_scheduler.api.names import NARROWED
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.jobs.drift import TemplatedJob, edited, steps
 from gpu_scheduler.kube import errors
@@ -86,6 +87,7 @@ class JobWrites:
                 if any(cause.field == "metadata.uid" for cause in error.details.causes):
                     raise  # another Job of that name: news of it are on their way
                 why = refused_change(job, fields, error)
+                self._state.let_be(job.uid)
         self._stays.pop(job.uid, None)
         if why:
             self._stays = {u: w for u, w in self._stays.items() if u in self._state.jobs}
@@ -106,19 +108,36 @@ class JobWrites:
 
     async def _write(self, job: JobRecord, fields: Mapping[str, Any]) -> None:
         """Write fields of a Job's spec, but for those whose turn comes later."""
-        now, known = self._clock(), self._struggles(job.uid)
+        now, known, at = self._clock(), self._struggles(job.uid), job
         later = {f: known[f].due for f, value in fields.items() if self._waits(known, f, value)}
         if later:
             self._again(job.owner, min(later.values()) - now)
         fields = {field: value for field, value in fields.items() if field not in later}
         for spec in steps(job, fields) if fields else ():
-            body = {"metadata": {"uid": job.uid}, "spec": spec}
+            body = {"metadata": {"uid": job.uid} | self._narrows(at, spec), "spec": spec}
             path = job_path(job.namespace, job.name)
-            patched = await self._client.merge_patch(path, body, Job)
-            if job.uid not in self._state.jobs:
-                return  # the watch has told its end before the answer
-            self._state.job_changed(patched)
+            if not spec.get("suspend"):
+                self._state.widening[job.uid] = spec.get("parallelism", 0)
+            try:
+                patched = await self._client.merge_patch(path, body, Job)
+                if job.uid not in self._state.jobs:
+                    return  # the watch has told its end before the answer
+                at = self._state.job_changed(patched) or at
+            finally:
+                self._state.widening.pop(job.uid, None)
         self._note(job.uid, fields)
+
+    def _narrows(self, job: JobRecord, spec: Mapping[str, Any]) -> dict[str, Any]:
+        """What the metadata of a write says of a Job that becomes narrower, or wider again.
+
+        Narrower only as it was when that was decided: by then it may have other pods that run.
+        """
+        width = spec.get("parallelism", job.parallelism)
+        if width < job.parallelism:
+            return {"annotations": {NARROWED: "true"}, "resourceVersion": str(job.version)}
+        if job.narrowed and width > job.parallelism and not self._state.shrinks(job):
+            return {"annotations": {NARROWED: None}}
+        return {}
 
     async def _edited(self, job: JobRecord, rendered: Rendered) -> str:
         """What somebody changed in a Job that was suspended; empty if it may go on."""
@@ -149,6 +168,10 @@ class JobWrites:
                         "yaml tells who it is; change the GPUJob instead"
                     )
         return ""
+
+    def stays(self, uid: str) -> bool:
+        """Whether a Job has to stay as it is."""
+        return uid in self._stays
 
     def _struggles(self, uid: str) -> Mapping[str, _Written]:
         """What was written into a Job of late."""

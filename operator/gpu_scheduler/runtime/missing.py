@@ -24,6 +24,7 @@ from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.poll import poll_for_ever
 from gpu_scheduler.runtime.refusals import Refusals
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.counting import width
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
 
@@ -171,9 +172,9 @@ class MissingPods:
         """Nothing is awaited of a job any more: its Jobs are not to try in vain."""
         self._state.give_back(key)
         for own in self._state.jobs_of(key):
-            live = [p for p in self._state.pods_of(own.uid) if p.stage is not Stage.ENDED]
-            if own.parallelism > len(live) and not (own.ended or own.suspend or own.deleting):
-                self._state.narrow(own, len(live))
+            count = self._state.count(own.uid)
+            if width(own) > count.live and not count.unplaced:  # else it shrinks by ``narrowing``
+                self._state.narrow(own, count.live)
 
     def _give_up(self, now: float) -> None:
         """Places of pods that do not come, nobody knows why, are given back."""

@@ -230,7 +230,7 @@ class Operator:
             Removal(self.state, client, self.queue.add_after),
         )
         self.missing = MissingPods(self.state, acceptance, accepting, self.queue.add, clock=clock)
-        self.narrowing = Narrowing(self.state, self.queue.add, clock=clock)
+        self.narrowing = Narrowing(self.state, self.queue.add, stays=writes.stays, clock=clock)
         self.status = StatusWriter(
             client,
             (

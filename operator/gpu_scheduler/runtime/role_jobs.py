@@ -74,7 +74,7 @@ class RoleJobs:
             if role not in job.asks or each.complete:
                 continue
             awaited = self._state.awaited.of_role(job.key, role)
-            wanted = sizes_of(job, each, awaited, self._state.narrowed)
+            wanted = sizes_of(self._state, job, each, awaited)
             rendered = partial(self._rendered, job, project, role)
             if await self._writes.change(each, changes(each, wanted), rendered):
                 told(awaited, {role: wanted.get("parallelism", 0)})

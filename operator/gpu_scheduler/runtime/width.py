@@ -1,8 +1,9 @@
 """How wide Jobs are to be: as many pods at once as have a place, or had one when they were made.
 
-A Job grows by the pods that are awaited, and becomes narrower only where pods of it wait for their
-place (``narrowing``) or are refused: a pod that ends is followed by the next without a write of
-ours. Pure; called by the Jobs of roles and of sweeps.
+A Job grows by the pods that are awaited. It becomes narrower only where pods of it wait for their
+place (``narrowing``) or are refused (``missing``), never below its pods with places, and only while
+its controller knows that these run (ADR 0054): a pod that ends is followed by the next without a
+write of ours. Called by the Jobs of roles and of sweeps.
 """
 
 from collections.abc import Iterable, Mapping
@@ -10,33 +11,38 @@ from typing import Any
 
 from gpu_scheduler.state.awaited import AwaitedPod
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.counting import knows_what_runs
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import Stage
 from gpu_scheduler.state.unmade import owed
 
 
 def sizes_of(
-    job: GPUJobRecord, own: JobRecord, awaited: Iterable[AwaitedPod], narrowed: Mapping[str, int]
+    state: ClusterState, job: GPUJobRecord, own: JobRecord, awaited: Iterable[AwaitedPod]
 ) -> dict[str, Any]:
     """Fields of the spec of a role's Job as they are to be.
 
-    Args:
-        job: the GPUJob.
-        own: the Job as it is.
-        awaited: pods of the role that have a place and do not exist.
-        narrowed: Jobs by uid that become as narrow as this.
+    ``awaited``: pods of the role that have a place and do not exist.
     """
     assert job.spec is not None
-    ask, width = job.asks[own.role], 0 if own.suspend else own.parallelism
-    width = min(width, narrowed.get(own.uid, width))
-    asked = widest(awaited)
-    width = max(width, asked)
-    fields: dict[str, Any] = {"completions": ask.pods, "parallelism": min(width, ask.at_once)}
+    ask, asked = job.asks[own.role], widest(awaited)
     if job.spec.suspend:
         return {"completions": ask.pods, "suspend": True}
+    if state.shrinks(own):
+        asked = 0
     if own.suspend and not asked:
         return {"completions": ask.pods}  # it goes on once a pod of it has a place
-    return {**fields, "suspend": False}
+    width = min(max(width_of(state, own), asked), ask.at_once)
+    return {"completions": ask.pods, "parallelism": width, "suspend": False}
+
+
+def width_of(state: ClusterState, own: JobRecord) -> int:
+    """How wide a Job is to be for the pods that it has."""
+    count, width = state.count(own.uid), 0 if own.suspend else own.parallelism
+    least = state.narrowed.get(own.uid, count.placed if state.shrinks(own) else width)
+    if least < width and knows_what_runs(own, count):
+        width = least
+    return max(width, count.placed)
 
 
 def pods_at_once(state: ClusterState, job: GPUJobRecord) -> int:
@@ -52,8 +58,12 @@ def now(state: ClusterState, job: GPUJobRecord) -> int:
     for pod in state.records(job.key):
         if pod.stage is not Stage.ENDED:
             live[pod.job_uid] = live.get(pod.job_uid, 0) + 1
-    mine = job.own(state.jobs_of(job.key))
-    return sum(state.narrowed.get(own.uid, owed(own, live.get(own.uid, 0))) for own in mine)
+    return sum(
+        width_of(state, own)
+        if own.uid in state.narrowed or state.shrinks(own)
+        else owed(own, live.get(own.uid, 0))
+        for own in job.own(state.jobs_of(job.key))
+    )
 
 
 def widest(awaited: Iterable[AwaitedPod]) -> int:

@@ -26,6 +26,8 @@ from gpu_scheduler.state.running_pods import running_pod
 
 # What of a Job decides how many pods it makes.
 _makes = attrgetter("parallelism", "completions", "suspend", "succeeded", "failed_indexes", "ended")
+# Whether its controller may yet delete pods.
+_shrinking = attrgetter("parallelism", "suspend", "ended", "deleting", "active", "narrowed")
 _judged = attrgetter("uid", "generation", "deleting", "problem")  # what a plan depends on
 
 
@@ -102,7 +104,7 @@ class ClusterState(ClusterView):
         old = self.job_book.depart(uid)
         if old is None:
             return None
-        self.widen(uid)
+        self.let_be(uid)
         if self._gpujobs.get(old.owner) is not None and not old.ended:
             self.vanished.setdefault(old.owner, []).append(old)
         self.give_back(old.owner)
@@ -179,13 +181,13 @@ class ClusterState(ClusterView):
         self.replan()
 
     def narrow(self, job: JobRecord, width: int) -> None:
-        """Make a Job as narrow as this; until ``widen`` nothing of its GPUJob is placed."""
+        """Make a Job as narrow as this, once that is safe; what is awaited is given back."""
         self.narrowed[job.uid] = width
         self.give_back(job.owner)
         self.replan()
 
-    def widen(self, job_uid: str) -> None:
-        """A Job has become as narrow as it was to be, or does not."""
+    def let_be(self, job_uid: str) -> None:
+        """A Job has become as narrow as it was to be, or need not."""
         if self.narrowed.pop(job_uid, None) is not None:
             self.replan()
 
@@ -286,6 +288,8 @@ class ClusterState(ClusterView):
                 self.replan(self.waiting.drop(pod.uid))
         if self.waiting.is_open(new.owner):
             self.replan(old is None or _makes(old) != _makes(new))
+        if self.waiting.has_pods(new.owner):
+            self.replan(old is None or _shrinking(old) != _shrinking(new))
         self.replan(self.waiting.adopt(new))
         if old is None or old.moves != new.moves:
             self._occupy_by(new.uid)

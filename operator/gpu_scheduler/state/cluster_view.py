@@ -17,6 +17,7 @@ from gpu_scheduler.core.model.request import Gang, JobKey, PodUID, Project, Proj
 from gpu_scheduler.core.quota import ceiling_milli
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.state.classes import ClassBook
+from gpu_scheduler.state.counting import PodCount, counted, shrinks, width
 from gpu_scheduler.state.decisions import Decisions
 from gpu_scheduler.state.gangs import gang_of
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
@@ -85,7 +86,8 @@ class ClusterView:
         self.awaited = self._decisions.awaited
         self.withheld: dict[JobKey, frozenset[str]] = {}  # no unmade pod of these is planned: why
         self.vanished: dict[JobKey, list[JobRecord]] = {}  # Jobs that the watch shows no more
-        self.narrowed: dict[str, int] = {}  # by uid: Jobs that become as narrow as this
+        self.narrowed: dict[str, int] = {}  # by uid: Jobs that are to become as narrow as this
+        self.widening: dict[str, int] = {}  # by uid: Jobs of which this width is being written
         self.trials_left: Callable[[GPUJobRecord], int | None] = lambda job: None
         # What a pod that asks by itself lacks of what makes it ours; empty = nothing.
         self.lacks: Callable[[Pod, ShareRequest], str] = lambda pod, asked: ""
@@ -129,7 +131,7 @@ class ClusterView:
         project = self.projects.owner(job.namespace)
         if project is None or (key in self.awaited and is_gang(job.spec)):
             return None  # a gang is placed in one piece: it has its places, and its pods come
-        if self.narrowed and any(own.uid in self.narrowed for own in self.jobs_of(key)):
+        if self.waiting.has_pods(key) and any(map(self.shrinks, self.jobs_of(key))):
             return None  # what got a place now might be deleted with what has none
         unmade = partial(self._unmade, job, project)
         return self.waiting.job(job, project, lambda: self.gang(job), unmade)
@@ -165,6 +167,21 @@ class ClusterView:
     def pods_of(self, job_uid: str) -> Iterator[PodRecord]:
         """The pods of a Job."""
         return self._pods.of_job(job_uid)
+
+    def count(self, job_uid: str) -> PodCount:
+        """The pods of a Job, as they count for its controller."""
+        return counted(self._pods.of_job(job_uid), self._assumed)
+
+    def shrinks(self, own: JobRecord) -> bool:
+        """Whether the controller of a Job may yet delete pods of it: none of them gets a place."""
+        if own.owner not in self._gpujobs:
+            return False  # pods that ask by themselves: nobody's width says how many there are
+        asked, decided = self.widening.get(own.uid, 0), own.uid in self.narrowed
+        if not (own.narrowed or decided) and width(own) >= self._pods.number_of(own.uid):
+            if width(own) >= own.active:
+                return False
+        count = self.count(own.uid)
+        return shrinks(own, count, asked) or (decided and count.unplaced > 0)
 
     def gang(self, job: GPUJobRecord) -> Gang | None:
         """The gang that a GPUJob is, as its pods stand; None when they start one by one."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from gpu_scheduler.api.gpujob import FINISHED, MAX_PODS, GPUJobSpec
 from gpu_scheduler.api.moved import NEVER, Mark, marks
-from gpu_scheduler.api.names import FIRST_TRIAL, SEGMENT
+from gpu_scheduler.api.names import FIRST_TRIAL, NARROWED, SEGMENT
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import JobKey
 from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Pod
@@ -132,6 +132,9 @@ class JobRecord:
     segment: int | None = None  # its number, of a sweep
     first_trial: int = 0  # of a sweep's segment; index + this = trial
     moves: Mapping[int, Mark] = field(default_factory=lambda: NEVER)  # by index
+    active: int = 0  # pods, as its controller counts them
+    ready: int = 0
+    narrowed: bool = False  # see state.counting
 
     @property
     def ended(self) -> bool:
@@ -203,4 +206,7 @@ def job_record(job: Job) -> JobRecord | None:
         segment=number(meta.annotations.get(SEGMENT, "")),
         first_trial=number(meta.annotations.get(FIRST_TRIAL, "")) or 0,
         moves=marks(meta.annotations),
+        active=status.active,
+        ready=status.ready,
+        narrowed=NARROWED in meta.annotations,
     )

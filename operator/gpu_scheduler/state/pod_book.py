@@ -59,6 +59,10 @@ class PodBook:
         """The pods of a Job."""
         return (self.known[pod] for pod in self._of_job.get(uid, ()))
 
+    def number_of(self, uid: str) -> int:
+        """How many pods of a Job are known, those that have ended included."""
+        return len(self._of_job.get(uid, ()))
+
     def part_strangers(self, job: JobRecord) -> list[PodRecord]:
         """Pods seen before the Job that they call theirs, and are of another namespace."""
         strangers = []

@@ -22,8 +22,7 @@ def round_of(server: Server) -> None:
         mine = [pod for pod in pods if owner(pod) == replicas["metadata"]["uid"]]
         _replica_set(server, replicas, mine)
     for pod in server.of("/api/v1/pods"):
-        if pod["metadata"]["uid"].startswith("uid-made-"):
-            _kubelet(server, pod)
+        kubelet(server, pod)
 
 
 def finish(server: Server, pod: Obj) -> None:
@@ -50,6 +49,7 @@ def _job(server: Server, job: Obj, pods: list[Obj]) -> None:
     seen = {
         **status,
         "active": len(active),
+        "ready": sum(1 for p in pods if p["status"]["phase"] == "Running"),
         "succeeded": len(done),
         "completedIndexes": ",".join(map(str, sorted(done))),
     }
@@ -107,9 +107,17 @@ def _create(server: Server, of: Obj, kind: str, name: str, annotations: dict[str
     server.make("/api/v1/pods", meta["namespace"], made)
 
 
-def _kubelet(server: Server, pod: Obj) -> None:
+def kubelet(server: Server, pod: Obj) -> None:
+    """A pod that has a node starts, and is ready."""
+    meta = pod["metadata"]
+    if not meta["uid"].startswith("uid-made-"):
+        return
     if pod["spec"].get("nodeName") and pod["status"].get("phase") == "Pending":
-        meta = pod["metadata"]
         path = path_of(("/api/v1/pods", meta["namespace"], meta["name"]))
-        started = {"phase": "Running", "startTime": "2026-01-01T00:00:00Z"}
+        ready = {"type": "Ready", "status": "True"}
+        started = {
+            "phase": "Running",
+            "startTime": "2026-01-01T00:00:00Z",
+            "conditions": [*(pod["status"].get("conditions") or ()), ready],
+        }
         server.put(path, {**pod, "status": started})

@@ -163,6 +163,11 @@ class Server(Client):
         """All objects of a collection."""
         return [obj for key, obj in self.objects.items() if key[0] == collection]
 
+    def news(self, collection: str, start: int) -> tuple[list[tuple[str, Obj]], int]:
+        """What was told of a collection from there on, and where to go on: a watch of others'."""
+        found = [json.loads(line) for at, line, _ in self._log[start:] if at == collection]
+        return [(each["type"], each["object"]) for each in found], len(self._log)
+
     def _tell(self, kind: str, place: Place, obj: Obj) -> None:
         labels = obj["metadata"].get("labels")
         line = b'{"type":"%s","object":%s}\n' % (kind.encode(), _json(obj))

@@ -61,6 +61,7 @@ class Stage:
         self.settings = settings
         self.use(Server(fault))
         self.prepared: Callable[[Operator], None] = lambda operator: None  # before one leads
+        self.round: Callable[[Server], None] = controllers.round_of  # of everybody else
         self.evicted: list[str] = []  # pods that were asked to go: namespace and name
         self.undeserved: list[str] = []  # what got devices and must not
         self.possible = True  # so far, an API server could have handed everything out
@@ -107,7 +108,7 @@ class Stage:
         """Time passes; controllers look around a few times."""
         for _ in range(4):
             await self._sleep(seconds / 4)
-            controllers.round_of(self.server)
+            self.round(self.server)
         await self._sleep(0.3)
         self.check()
 

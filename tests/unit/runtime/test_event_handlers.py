@@ -45,10 +45,10 @@ def test_nodes() -> None:
 def test_jobs_that_end_or_go_are_looked_at() -> None:
     state, told = make_cluster_state(), list[JobKey]()
     handler = JobHandler(state, told.append)
-    handler.changed(make_job(version=2))
+    handler.changed(make_job(version=2, parallelism=4))
     assert told == []
-    handler.changed(make_job(version=3, ended="Complete"))
-    handler.changed(make_job(version=4, deleting=True))
+    handler.changed(make_job(version=3, parallelism=4, ended="Complete"))
+    handler.changed(make_job(version=4, parallelism=4, deleting=True))
     handler.gone("team-a", "job", "job-uid")
     handler.gone("team-a", "other", "unknown")
     handler.changed(make_job("x", uid="x", owner_uid=""))

@@ -29,7 +29,7 @@ def healthy(*more: Pod, nodes: tuple[Node, ...] = ()) -> ClusterState:
         state.node_changed(node)
     state.project_changed(make_project())
     state.gpujob_changed(make_gpujob(parallelism=3))
-    state.job_changed(make_job(parallelism=3, completions=3))
+    state.job_changed(make_job(parallelism=4, completions=3))
     for index in range(3):
         state.pod_changed(make_pod(f"job-{index}", index=index))
     for pod in more:

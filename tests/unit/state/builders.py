@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, SCHEDULER_NAME
+from gpu_scheduler.api.names import ALLOCATION, GATE, LABEL_JOB, NARROWED, SCHEDULER_NAME
 from gpu_scheduler.core.model.decision import Assignment, Grant
 from gpu_scheduler.core.model.request import JobKey, PodUID, Project, ProjectName
 from gpu_scheduler.kube.objects import Job, Node, Pod
@@ -160,6 +160,9 @@ def make_job(
     completions: int = 1,
     suspend: bool = False,
     deleting: bool = False,
+    active: int = 0,
+    ready: int = 0,
+    narrowed: bool = False,
     succeeded: int | None = None,
     failed: int = 0,
     failed_indexes: str = "",
@@ -188,9 +191,12 @@ def make_job(
             "labels": {LABEL_JOB: owner or name} if labelled else {},
             "ownerReferences": owners if owner_uid else [],
         }
-        | ({"deletionTimestamp": CREATED} if deleting else {}),
+        | ({"deletionTimestamp": CREATED} if deleting else {})
+        | ({"annotations": {NARROWED: "true"}} if narrowed else {}),
         "spec": {"parallelism": parallelism, "completions": completions, "suspend": suspend},
         "status": {
+            "active": active,
+            "ready": ready,
             "succeeded": succeeded,
             "failed": failed,
             "failedIndexes": failed_indexes,

@@ -14,7 +14,7 @@ def make_cluster_state(*pods: Pod) -> ClusterState:
     state.node_changed(make_node("a"))
     state.project_changed(make_project())
     state.gpujob_changed(make_gpujob())
-    state.job_changed(make_job())
+    state.job_changed(make_job(parallelism=4))
     for pod in pods:
         state.pod_changed(pod)
     return state

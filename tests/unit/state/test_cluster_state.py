@@ -46,7 +46,7 @@ def test_a_pod_is_not_of_a_job_in_another_namespace_whichever_is_seen_first() ->
     first.pod_changed(thief)
     for pod in (thief, make_pod()):
         last.pod_changed(pod)
-    last.job_changed(make_job())
+    last.job_changed(make_job(parallelism=4))
     last.gpujob_changed(make_gpujob())
     last.project_changed(make_project())
     for state in (first, last):
@@ -68,7 +68,7 @@ def everything() -> list[Callable[[ClusterState], object]]:
     agent = (Device("GPU-b", 0, "A100", 40000),)
     return [
         *[lambda w, p=p: w.pod_changed(p) for p in (*pods, placed, stranger)],  # type: ignore[misc]
-        lambda w: w.job_changed(make_job()),
+        lambda w: w.job_changed(make_job(parallelism=4)),
         lambda w: w.gpujob_changed(make_gpujob()),
         lambda w: w.project_changed(make_project()),
         lambda w: w.node_changed(make_node("a")),

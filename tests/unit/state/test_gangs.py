@@ -38,7 +38,7 @@ def make_gang(*pods: Pod, **spec: Any) -> ClusterState:
     state.gpujob_changed(make_gpujob(gpu=None, **{"roles": ROLES, **spec}))
     for role in ROLES:
         name = str(role["name"])
-        state.job_changed(make_job(f"job-{name}", uid=f"uid-{name}", owner="job"))
+        state.job_changed(make_job(f"job-{name}", uid=f"uid-{name}", owner="job", parallelism=4))
     for pod in pods:
         state.pod_changed(pod)
     return state
@@ -140,7 +140,7 @@ def test_a_gang_without_roles() -> None:
     state = ClusterState()
     state.project_changed(make_project())
     state.gpujob_changed(make_gpujob(gang=True, parallelism=2))
-    state.job_changed(make_job())
+    state.job_changed(make_job(parallelism=4))
     state.pod_changed(make_pod())
     job = waiting(state)
     assert (job.gang, job.pods[0].role) == (Gang(2, 2), "")

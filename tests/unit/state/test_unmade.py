@@ -246,7 +246,7 @@ def test_while_a_job_becomes_narrower_nothing_of_it_is_placed() -> None:
     assert pods(state) == 2
     state.narrow(state.jobs["job-uid"], 0)
     assert pods(state) == 0
-    state.widen("job-uid")
+    state.let_be("job-uid")
     assert pods(state) == 2
 
 

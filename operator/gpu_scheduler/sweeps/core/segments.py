@@ -40,11 +40,18 @@ def following(existing: Sequence[Segment], completions: int) -> Segment | None:
     return Segment(len(existing), first, min(SEGMENT_TRIALS, completions - first))
 
 
-def widths(unfinished: Sequence[int], parallelism: int) -> list[int]:
-    """How many pods each segment may have, earlier segments first; together ``parallelism``."""
+def widths(unfinished: Sequence[int], parallelism: int, placed: Sequence[int] = ()) -> list[int]:
+    """How many pods each segment may have, earlier segments first; together ``parallelism``.
+
+    ``placed``: pods of each that have a place, which it keeps before any other gets more.
+    """
+    kept = []
+    for count in placed or [0] * len(unfinished):
+        kept.append(min(count, parallelism))
+        parallelism -= kept[-1]
     result = []
-    for left in unfinished:
-        width = min(left, parallelism)
-        result.append(width)
-        parallelism -= width
+    for left, least in zip(unfinished, kept, strict=True):
+        more = min(max(0, left - least), parallelism)
+        result.append(least + more)
+        parallelism -= more
     return result

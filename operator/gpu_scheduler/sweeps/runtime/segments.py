@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.drift import changes
 from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.job_writes import STAYS
-from gpu_scheduler.runtime.width import pods_at_once, told
+from gpu_scheduler.runtime.width import pods_at_once, told, width_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment, widths
@@ -68,8 +68,15 @@ class Segments:
         at_once = pods_at_once(self._state, job)
         opens = sweep.may_start and at_once
         wanted = _wanted(sweep, existing, job.spec.total_pods, at_once) if opens else []
-        shares = _shares(sweep, existing, wanted, at_once, job.spec.parallelism)
+        shrinking = {o.first_trial: o for o in existing if self._shrinks(o)}
+        fixed = {first: width_of(self._state, own) for first, own in shrinking.items()}
+        placed = {own.first_trial: self._state.count(own.uid).placed for own in existing}
+        others = [own for own in existing if own.first_trial not in fixed]
+        rest = max(0, at_once - sum(fixed.values()))
+        shares = fixed | _shares(sweep, others, wanted, rest, job.spec.parallelism, placed)
         for own, fields in _changes(sweep, existing, shares, suspend=job.spec.suspend):
+            if own.suspend and own.first_trial in shrinking:
+                continue  # its controller has not done with the pods that it had
             changed = await self._jobs.change(job, project, own, fields)
             if not changed:
                 self._state.withhold(job.key, STAYS, True)
@@ -77,12 +84,16 @@ class Segments:
                 return ""  # what it does not give up, no other gets
         for segment in wanted:
             await self._jobs.open(job, project, segment, shares[segment.first])
-        told(awaited, {"": at_once})
+        if not fixed:
+            told(awaited, {"": at_once})
         return ""
 
     def complaint(self, job: GPUJobRecord) -> str:
         """See ``Jobs``."""
         return self._jobs.complaint(job)
+
+    def _shrinks(self, own: JobRecord) -> bool:
+        return own.uid in self._state.narrowed or self._state.shrinks(own)
 
     def _verdict_ended(self, sweep: Sweep) -> bool:
         return sweep.verdict(running(self._state, sweep)).phase is not Phase.RUNNING
@@ -134,14 +145,19 @@ def _shares(
     wanted: list[Segment],
     parallelism: int,
     most: int,
+    placed: Mapping[int, int],
 ) -> dict[int, int]:
-    """How wide each Job is to be, by its first trial; ``most``: none is ever wider."""
+    """How wide each Job is to be, by its first trial.
+
+    ``most``: none is ever wider; ``placed``: their pods that have a place.
+    """
     open_ = [
         (own.first_trial, own.completions, _left(sweep, own), own.parallelism) for own in existing
     ]
     new = [(segment.first, segment.size, segment.size, 0) for segment in wanted]
     ordered = sorted(open_ + new)
-    shares = widths([left for _, _, left, _ in ordered], parallelism)
+    kept = [placed.get(first, 0) for first, *_ in ordered]
+    shares = widths([left for _, _, left, _ in ordered], parallelism, kept)
     return {
         first: max(min(parallelism, size), min(width, most)) if share == left else share
         for (first, size, left, width), share in zip(ordered, shares, strict=True)
