@@ -88,7 +88,7 @@ async def _serve(settings: Settings, metrics: Metrics) -> list[Listener | StallW
 
     servers: list[Listener | StallWatch] = [StallWatch(metrics.stall_seconds)]
     if settings.admin_port:
-        application = admin_app(metrics.registry, ready=lambda: "", state=state)
+        application = admin_app(metrics.registry, ready=metrics.missing, state=state)
         servers.append(await serve(application, settings.admin_host, settings.admin_port))
     if settings.report_port:
         listener = Listener(reports_app(leading))
@@ -109,7 +109,7 @@ async def _lead(
         client,
         ready=kopf_ready,
         stop=kopf_stop,
-        listed=leader.custom_resources.listed.version,
+        listed=leader.lists.version,
     )
     holding = asyncio.create_task(elector.hold(), name="lease")
     working = asyncio.create_task(leader.run(), name="operator")

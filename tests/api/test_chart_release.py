@@ -5,10 +5,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.api.tenant import until
 
 from cluster import Running, Settings, down, up
 
 CHART = Path(__file__).parents[2] / "charts" / "gpu-scheduler"
+CRDS = CHART / "files" / "crds"
 RELEASE = "gpu-scheduler"
 PROJECT = """
 apiVersion: gpu-scheduler.io/v1alpha1
@@ -51,7 +53,7 @@ def test_a_release_comes_changes_goes_and_comes_back(cluster: Running) -> None:
 
     cluster.helm("uninstall", RELEASE, "-n", RELEASE)
     assert not named(cluster, "deployments,services,serviceaccounts,clusterroles,priorityclasses")
-    ours = len(list((CHART / "files/crds").glob("*.yaml")))
+    ours = len(list(CRDS.glob("*.yaml")))
     assert len(named(cluster, "crds")) == ours, "crds.keep leaves them"
     assert "team-a" in cluster.kubectl("get", "gpuprojects").stdout
 
@@ -60,3 +62,28 @@ def test_a_release_comes_changes_goes_and_comes_back(cluster: Running) -> None:
         cluster, "validatingadmissionpolicies"
     )
     assert "team-a" in cluster.kubectl("get", "gpuprojects").stdout
+
+
+def delete_crds(cluster: Running, *which: str) -> str:
+    """Why they are not deleted; empty: they would be."""
+    done = cluster.kubectl("delete", *which, "--dry-run=server", check=False)
+    return done.stderr if done.returncode else ""
+
+
+def test_crds_go_with_a_release_that_was_told_so_and_by_no_slip_of_the_hand(
+    cluster: Running,
+) -> None:
+    release(cluster, "upgrade", "--install", "--create-namespace")
+    crds = sorted(path.stem.replace("gpu-scheduler.io_", "") for path in CRDS.glob("*.yaml"))
+    names = [f"{plural}.gpu-scheduler.io" for plural in crds]
+    until(lambda: delete_crds(cluster, "crd", names[0]), "the policy is in force")
+    for which in (("crd", "--all"), ("-f", str(CRDS))):
+        said = delete_crds(cluster, *which)
+        for name in names:
+            assert f"kubectl annotate crd {name} gpu-scheduler.io/allow-deletion=true" in said
+    cluster.kubectl("annotate", "crd", names[0], "gpu-scheduler.io/allow-deletion=true")
+    assert not delete_crds(cluster, "crd", names[0])
+
+    release(cluster, "upgrade", "--set=crds.keep=false")
+    cluster.helm("uninstall", RELEASE, "-n", RELEASE)
+    assert not named(cluster, "crds,validatingadmissionpolicies")

@@ -33,7 +33,7 @@ class Faults:
             + [self._stop_leader, self._stop_leader]
             + [self._api_server_restarts, self._api_server_freezes]
             + [self._late_placements] * 4
-            + [self._errors, self._expired, self._cut_watches, self._slow]
+            + [self._errors, self._expired, self._cut_watches, self._refused, self._slow]
         )
         kind = self._dice.choice(kinds)
         name = kind.__name__.strip("_")
@@ -117,6 +117,15 @@ class Faults:
     def _expired(self) -> None:
         """Watches are told that their version is too old."""
         self._for_a_while(Rule(Fault.REFUSE, "GET", query="watch=", probability=0.5, status=410))
+
+    def _refused(self) -> None:
+        """A kind cannot be watched: its CRD is gone, or the right to it."""
+        kind = self._dice.choice(("gpujobs", "gpuprojects", "gpunodes", "gpuclasses", "pods"))
+        where, status = f"/{kind}$", self._dice.choice((403, 404))
+        self._for_a_while(
+            Rule(Fault.REFUSE, "GET", where, "watch=|limit=", probability=0.7, status=status),
+            Rule(Fault.CUT, "GET", where, "watch=", seconds=(0.1, 1)),
+        )
 
     def _cut_watches(self) -> None:
         self._for_a_while(Rule(Fault.CUT, "GET", query="watch=", seconds=(0.1, 3)))

@@ -12,7 +12,7 @@ from typing import Any, cast
 import kopf
 
 from gpu_scheduler.api.names import GROUP, VERSION
-from gpu_scheduler.controllers.session import Listed, Session, never
+from gpu_scheduler.controllers.session import Listed, Session
 from gpu_scheduler.kube.transport import Transport
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.custom_resources import (
@@ -32,7 +32,7 @@ def listen(
     *,
     ready: asyncio.Event,
     stop: asyncio.Event,
-    listed: Listed = never,
+    listed: Listed,
 ) -> Coroutine[Any, Any, None]:
     """Everything that kopf does for us, until ``stop`` is set; ``listed``: see ``Session``.
 
@@ -59,6 +59,7 @@ def settings() -> kopf.OperatorSettings:
     chosen = kopf.OperatorSettings()
     chosen.posting.enabled = False
     chosen.peering.standalone = True
+    chosen.scanning.disabled = True  # see ``discovery``
     chosen.watching.server_timeout = 50
     chosen.watching.inactivity_timeout = 600
     chosen.watching.chunk_size = 500
@@ -81,7 +82,9 @@ class _NoDifferences(kopf.DiffBaseStorage):
 
 
 def registry(
-    custom_resources: CustomResources, transport: Transport, listed: Listed = never
+    custom_resources: CustomResources,
+    transport: Transport,
+    listed: Listed,
 ) -> kopf.OperatorRegistry:
     """Handlers that pass every event on to ``intake``.
 
@@ -92,7 +95,7 @@ def registry(
 
     @kopf.on.login(registry=handlers)
     async def login(**_: Any) -> kopf.AiohttpSession:
-        session = cast("Any", Session(transport, listed=listed))
+        session = cast("Any", Session(transport, listed))
         return kopf.AiohttpSession(server=transport.connection.server, aiohttp_session=session)
 
     def listen_to(plural: str, changed: Callable[[Any], None], gone: Callable[..., None]) -> None:

@@ -4,10 +4,9 @@ Left to itself kopf ends, and the leader with it, at a second 401, at an error i
 not 410, at a Retry-After that is a date, at a kind that is gone for a moment; it bears minutes of
 silence and keeps the certificates of its start. Here it never hears of a failure: a request is
 repeated until it is answered, with our back-off or as the server asks, through a transport that
-reads certificates and tokens anew, and a stream that cannot be followed any more reads as 410, upon
-which kopf lists again. What we have listed ourselves it need not: it gets an empty list with the
-version of ours, and watches from there. Made by ``handlers`` when kopf logs in. Anything but GET is
-refused.
+reads certificates and tokens anew, and a stream that cannot be followed any more, because its place
+or its kind is gone, reads as 410, upon which kopf lists again. It is we who list then: kopf gets an
+empty list with the version of ours, and watches from there. Anything but GET is refused.
 """
 
 import asyncio
@@ -23,30 +22,25 @@ from urllib.parse import parse_qsl, urlsplit
 
 import aiohttp
 import msgspec
-import orjson
 
+from gpu_scheduler.controllers.discovery import ANSWERS
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.lines import LineSplitter
+from gpu_scheduler.kube.listing import UNREADABLE
 from gpu_scheduler.kube.transport import Transport
+from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.kube.watches import backoff
 
 INACTIVITY_SECONDS = 70.0
 """Longest silence of a watch, as for reflectors."""
 
-_REQUEST_SECONDS = 60.0
 _STEADY_SECONDS = 5.0  # a watch that lived this long did not fail at once
 _LOGGED = 400  # characters of an error
-_GROUP_SLASHES = 3  # of /apis/GROUP/VERSION; a collection has more
-_EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}\n'
+_EXPIRED = b'{"type":"ERROR","object":{"kind":"Status","code":410,"reason":"Expired"}}'
 
 log = logging.getLogger(__name__)
 
 Listed = Callable[[str], Awaitable[str]]
-
-
-async def never(path: str) -> str:
-    """Nothing was listed by ourselves."""
-    return ""
 
 
 class _Event(msgspec.Struct, gc=False):
@@ -61,8 +55,8 @@ class Session:
     """The part of ``aiohttp.ClientSession`` that kopf uses.
 
     Args:
-        transport: Our client.
-        listed: The version that a collection was listed at by ourselves; empty: it was not.
+        transport: Our client; its ``watches`` are told whether a collection can be followed.
+        listed: Lists a collection and tells the version to watch it from.
         clock: Monotonic seconds.
         sleep: Waits between attempts.
         random: A number in [0, 1), for jitter.
@@ -73,8 +67,8 @@ class Session:
     def __init__(
         self,
         transport: Transport,
+        listed: Listed,
         *,
-        listed: Listed = never,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], Awaitable[object]] = asyncio.sleep,
         random: Callable[[], float] = random.random,
@@ -82,8 +76,9 @@ class Session:
         self.headers: dict[str, str] = {}
         self._transport, self._listed = transport, listed
         self._clock, self._sleep = clock, sleep
-        self._backoff = Backoff(0.2, 10.0, random)
+        self._backoff = backoff(random)
         self._failures: Counter[str] = Counter()  # in a row, by path
+        self._fresh: set[str] = set()  # listed, and not watched since
 
     async def close(self) -> None:
         """Nothing: the transport is its owner's."""
@@ -93,30 +88,29 @@ class Session:
 
         Raises:
             ValueError: kopf wants to write.
-            ClientPayloadError: a list has expired between two of its pages; kopf begins anew.
         """
         if method.upper() != "GET":
             raise ValueError(f"kopf wants to {method} {url}: it is to read only")
         parts = urlsplit(url)
-        params = dict(parse_qsl(parts.query))
-        if self._failures[parts.path]:
-            await self._sleep(self._backoff.delay_seconds(self._failures[parts.path] - 1))
-        if "limit" in params and (version := await self._listed(parts.path)):
-            return _Answer({"metadata": {"resourceVersion": version}, "items": []})
+        path, params = parts.path, dict(parse_qsl(parts.query))
+        if path in ANSWERS:
+            return _Answer(ANSWERS[path])
+        if self._failures[path] and path not in self._fresh:
+            await self._sleep(self._backoff.delay_seconds(self._failures[path] - 1))
+        self._fresh.discard(path)
         for attempt in itertools.count():
             try:
                 if params.get("watch") == "true":
-                    return await self._watch(parts.path, params)
-                return _Answer(await self._get(parts.path, params))
-            except (errors.ApiError, ValueError) as error:
-                if isinstance(error, errors.Gone) and "continue" in params:
-                    self.failed(parts.path)
-                    message = f"{parts.path}: the list has expired"
-                    raise aiohttp.ClientPayloadError(message) from None
+                    return await self._watch(path, params)
+                version = await self._listed(path)
+                self._fresh.add(path)
+                return _Answer({"metadata": {"resourceVersion": version}, "items": []})
+            except Exception as error:
                 asked = error.retry_after_seconds if isinstance(error, errors.ApiError) else None
-                delay = (asked or 0.0) + self._backoff.delay_seconds(attempt)
-                log.warning("%s: %s; again in %.1f s", parts.path, error, delay)
-                await self._sleep(delay)
+                if not isinstance(error, (errors.ApiError, *UNREADABLE)):
+                    unexpected("kopf", path)
+                self._transport.watches.lost(path, error)
+                await self._sleep((asked or 0.0) + self._backoff.delay_seconds(attempt))
         raise AssertionError("not reached")
 
     def failed(self, path: str) -> None:
@@ -124,24 +118,8 @@ class Session:
         self._failures[path] += 1
 
     def went_well(self, path: str) -> None:
-        """A stream brought something."""
+        """A stream brought something, or lasted."""
         self._failures[path] = 0
-
-    async def _get(self, path: str, params: dict[str, Any]) -> dict[str, Any]:
-        try:
-            raw = await self._transport.request(
-                "GET", path, params=params, timeout_seconds=_REQUEST_SECONDS
-            )
-        except errors.NotFound:
-            if path.startswith("/apis/") and path.count("/") == _GROUP_SLASHES:
-                return {"resources": []}  # a group whose last kind was deleted
-            raise
-        answer = orjson.loads(raw)
-        if not isinstance(answer, dict):
-            raise ValueError("the answer is no object")
-        if "items" in answer:
-            answer["items"] = answer["items"] or []
-        return answer
 
     async def _watch(self, path: str, params: dict[str, Any]) -> "_Stream":
         stack = contextlib.AsyncExitStack()
@@ -149,7 +127,9 @@ class Session:
             chunks = await stack.enter_async_context(
                 self._transport.watch(path, inactivity_seconds=INACTIVITY_SECONDS, **params)
             )
-        except errors.Gone:
+            self._transport.watches.followed(path)
+        except (errors.Gone, errors.NotFound) as error:
+            self._transport.watches.lost(path, error)
             chunks = _expired()
         return _Stream(self, path, chunks, stack, self._clock)
 
@@ -204,10 +184,11 @@ class _Stream:
                 for line in splitter.feed(chunk):
                     kind = self._kind(line)
                     if kind == "ERROR":
-                        told = line[:_LOGGED].decode(errors="replace")
-                        log.warning("watch of %s: %s", self._path, told)
+                        if line != _EXPIRED:
+                            told = line[:_LOGGED].decode(errors="replace")
+                            log.warning("watch of %s: %s", self._path, told)
                         self._session.failed(self._path)
-                        yield _EXPIRED
+                        yield _EXPIRED + b"\n"
                         return
                     if kind:
                         events += 1
@@ -215,7 +196,9 @@ class _Stream:
                         yield line + b"\n"
         except (aiohttp.ClientError, TimeoutError) as error:
             log.warning("watch of %s: %s; again", self._path, error or type(error).__name__)
-        if not events and self._clock() - self._opened_at < _STEADY_SECONDS:
+        if self._clock() - self._opened_at >= _STEADY_SECONDS:
+            self._session.went_well(self._path)
+        elif not events:
             self._session.failed(self._path)
 
     def _kind(self, line: bytes) -> str:
@@ -236,4 +219,4 @@ class _Stream:
 
 
 async def _expired() -> AsyncIterator[bytes]:
-    yield _EXPIRED
+    yield _EXPIRED + b"\n"

@@ -8,7 +8,7 @@ from then on; so is one that is silent before the end (its etcd cannot say how f
 stream broke, but by the next request: what was told of half a list says nothing of what is gone.
 
 For those who look once, or now and then; who follows a collection uses a reflector. Called by the
-reflector, by the resync of our own kinds, and by the commands.
+reflector, by the lists of our own kinds, and by the commands.
 """
 
 import logging
@@ -110,6 +110,11 @@ async def parts(
                 told = True
                 yield part
             return
+        except errors.NotFound:
+            raise  # there would be no pages either, and it may be streamed once it exists
+        except errors.TooManyRequests:
+            if told:
+                raise  # it is busy, or the kind is new to it: pages this once
         except errors.ApiError as error:
             log.info("lists of %s come in pages from now on: %s", path, error)
             client.unstreamed.add(path)

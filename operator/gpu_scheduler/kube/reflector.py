@@ -21,7 +21,6 @@ from typing import Generic
 import msgspec
 
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.lines import LineSplitter
 from gpu_scheduler.kube.listing import EVENT, STATUS, UNREADABLE, parts
@@ -29,6 +28,7 @@ from gpu_scheduler.kube.objects import Meta
 from gpu_scheduler.kube.store import EventHandler, KubeObject, Store, T
 from gpu_scheduler.kube.transport import Param
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.kube.watches import backoff
 
 __all__ = ["KubeObject", "Reflector", "EventHandler"]
 
@@ -63,7 +63,8 @@ class Reflector(Generic[T]):
     """Lists and watches one collection.
 
     Args:
-        client: For the requests; watches do not use its concurrency.
+        client: For the requests; watches do not use its concurrency. Its ``watches`` are told
+            whether the collection can be followed.
         path: The collection, for example ``/api/v1/pods``.
         type: The msgspec struct to decode objects as.
         handler: Told of every change.
@@ -104,7 +105,8 @@ class Reflector(Generic[T]):
         self._clock = clock
         self._sleep = sleep
         self._random = random
-        self._backoff = Backoff(0.2, 10.0, random)
+        self._backoff = backoff(random)
+        self._open = False  # the watch that is tried, or was tried last
         self._version = ""  # where the next watch starts; empty: list first
         self._failures = 0  # in a row
         self._error_events = 0  # in a row
@@ -121,6 +123,7 @@ class Reflector(Generic[T]):
             started = self._clock()
             heard = self.counts["event"]
             asked = 0.0  # seconds, by the server
+            self._open = False
             try:
                 if not self._version:
                     await self._list()
@@ -128,25 +131,25 @@ class Reflector(Generic[T]):
                 if self.counts["event"] > heard or self._clock() - started >= _STEADY_SECONDS:
                     self._failures = 0
                     continue  # the server ended the watch in time, as it was asked to
-                reason = "ended at once"
-            except (errors.Gone, errors.BadRequest) as error:
-                self._version = ""
-                reason = str(error)
+                reason: Exception | str = "ended at once"
+            except (errors.Gone, errors.BadRequest, errors.NotFound) as error:
+                self._version, reason = "", error
             except errors.ApiError as error:
-                asked = error.retry_after_seconds or 0.0
-                reason = str(error)
+                asked, reason = error.retry_after_seconds or 0.0, error
             except UNREADABLE as error:
-                reason = str(error)
+                reason = error
             except Exception as error:
                 unexpected("reflector", self._path)
-                self._version = ""
-                reason = type(error).__name__
+                self._version, reason = "", error
             if self.counts["event"] > heard:
                 self._failures = 0
             self.counts["failure"] += 1
             delay = asked + self._backoff.delay_seconds(self._failures)
             self._failures += 1
-            logger.warning("watch of %s: %s; again in %.1f s", self._path, reason, delay)
+            if self._open or isinstance(reason, str):
+                logger.warning("watch of %s: %s; again in %.1f s", self._path, reason, delay)
+            else:
+                self._client.watches.lost(self._path, reason)
             await self._sleep(delay)
 
     async def _list(self) -> None:
@@ -199,6 +202,8 @@ class Reflector(Generic[T]):
             timeoutSeconds=max(1, int(seconds)),
             **self._params,
         ) as chunks:
+            self._open = True
+            self._client.watches.followed(self._path)
             async for chunk in chunks:
                 self._heard_at = self._clock()
                 self._slice_end = self._heard_at + _SLICE_SECONDS

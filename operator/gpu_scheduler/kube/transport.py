@@ -27,6 +27,7 @@ from gpu_scheduler.kube.connection import Connection, Token
 from gpu_scheduler.kube.media_types import JSON
 from gpu_scheduler.kube.sockets import watched_socket
 from gpu_scheduler.kube.tls import Tls
+from gpu_scheduler.kube.watches import Watches
 
 Param = str | int | bool
 
@@ -75,6 +76,8 @@ class Transport:
         """Attempts by HTTP method (or WATCH) and outcome: a status, ``broken`` or ``timeout``."""
         self.unstreamed: set[str] = set()
         """Collections whose lists are not streamed, or not well; see ``listing``."""
+        self.watches = Watches(clock)
+        """Which collections cannot be followed; told by who does."""
         self._fence = fence
         self._timeout_seconds, self._patient = timeout_seconds, patient
         self._user_agent = user_agent

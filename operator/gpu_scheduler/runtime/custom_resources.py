@@ -1,8 +1,8 @@
 """From custom resources as JSON to the records of the state.
 
 Whatever is in the object, a record comes out: a spec that cannot be read becomes a record with a
-``problem``, which the status tells the user. Called by the kopf handlers, and by ``resync``, which
-lists our own objects because a watch that lost its place can miss a deletion.
+``problem``, which the status tells the user. Called by the kopf handlers, and by ``OurLists``:
+a watch that lost its place can miss a deletion.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -22,7 +22,6 @@ from gpu_scheduler.api.validate import (
 from gpu_scheduler.core.model.request import JobKey, Project, ProjectName
 from gpu_scheduler.core.model.units import milli_from_gpu
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.our_lists import OurLists
 from gpu_scheduler.runtime.specs import ReadSpec, Specs
 from gpu_scheduler.state import devices
 from gpu_scheduler.state.agents import reports_from_gpunode
@@ -152,7 +151,6 @@ class CustomResources:
         self._state, self._changed = state, changed
         self._known: dict[Name, tuple[str, int]] = {}  # uid and resourceVersion
         self._departed, self._specs = Departed(), Specs()
-        self.listed = OurLists()
 
     def gpujob(self, body: Body) -> None:
         """A GPUJob was added or changed; its spec is read once for each generation."""

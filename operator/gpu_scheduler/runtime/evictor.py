@@ -106,10 +106,15 @@ class Evictor:
         losses: Losses,
         *,
         pause_seconds: float = PAUSE_SECONDS,
+        blind: Callable[[], bool] = lambda: False,
     ) -> None:
-        """``losses`` is told of each pod that has to leave its node."""
+        """``losses`` is told of each pod that has to leave its node.
+
+        ``blind``: whether something cannot be seen by which it is decided who has to.
+        """
         self._backoff = Backoff(min(_FIRST_PAUSE_SECONDS, pause_seconds), pause_seconds)
         self._state, self._client, self._events, self.losses = state, client, events, losses
+        self._blind = blind
         self._handled: set[PodUID] = set()  # a request about it is under way or was answered
         self._told: set[PodUID] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -132,9 +137,9 @@ class Evictor:
         self._told.discard(uid)
 
     def evict(self, eviction: Eviction) -> bool:
-        """Begin to evict a pod; False when that is under way already."""
+        """Begin to evict a pod; False when that is under way already, or nothing may be decided."""
         pod, told = eviction.pod, eviction.told
-        if pod.uid in self._handled:
+        if pod.uid in self._handled or self._blind():
             return False
         if told is not None and self.is_news(pod):
             self.counts[told.what] += 1

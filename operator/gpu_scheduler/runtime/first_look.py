@@ -16,18 +16,20 @@ from where our lists ended. Called by ``operator``.
 
 import asyncio
 import gc
+import itertools
 import logging
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from gpu_scheduler.kube import errors
-from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime.custom_resources import CustomResources
-from gpu_scheduler.runtime.resync import resync
+from gpu_scheduler.runtime.our_lists import OurLists
 
 log = logging.getLogger(__name__)
+
+_BACKOFF = Backoff(0.2, 4.0)
 
 
 class FirstLook:
@@ -35,14 +37,13 @@ class FirstLook:
 
     def __init__(
         self,
-        client: Client,
-        custom_resources: CustomResources,
+        lists: OurLists,
         reflectors: Sequence[Reflector[Any]],
         resync_seconds: float,
     ) -> None:
         """``reflectors``: of what has to be known first; they go on for ever."""
-        self._client, self._custom_resources = client, custom_resources
-        self._reflectors, self._resync_seconds = reflectors, resync_seconds
+        self._lists, self._reflectors = lists, reflectors
+        self._resync_seconds = resync_seconds
 
     async def ours(self) -> None:
         """List our own objects until that has worked.
@@ -50,18 +51,18 @@ class FirstLook:
         Raises:
             NotLeader: the fence has closed.
         """
-        delay = 0.2
-        while True:
+        for attempt in itertools.count():
+            delay = _BACKOFF.delay_seconds(attempt)
             try:
-                return await resync(self._client, self._custom_resources)
+                return await self._lists.all()
             except errors.NotLeader:
                 raise
             except errors.ApiError as error:
-                log.warning("listing our objects: %s; again in %.1f s", error, delay)
+                if not attempt:  # once, however often it is tried again
+                    log.warning("listing our objects: %s; trying again", error)
             except Exception:
                 unexpected("resync", f"our objects (again in {delay:.1f} s)")
             await asyncio.sleep(delay)
-            delay = min(delay * 2, 10.0)
 
     async def rest(self, group: asyncio.TaskGroup) -> None:
         """Follow all others from now on, in tasks of the group; return once they are listed."""

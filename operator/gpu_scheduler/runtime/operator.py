@@ -58,6 +58,7 @@ from gpu_scheduler.runtime.missing import MissingPods, QuotaHandler
 from gpu_scheduler.runtime.narrowing import Narrowing
 from gpu_scheduler.runtime.node_orders import NodeOrders, NodeVersions
 from gpu_scheduler.runtime.observations import Observations
+from gpu_scheduler.runtime.our_lists import OPTIONAL, PATHS, OurLists
 from gpu_scheduler.runtime.overcap import OverCap
 from gpu_scheduler.runtime.overdue import Overdue
 from gpu_scheduler.runtime.placeholder_pods import holder_pods
@@ -107,13 +108,11 @@ class Operator:
         self.term = Term(client, settings.lease_namespace, holder, clock=clock)
         self.settings, self.client, self._clock = settings, client, clock
         self.state = ClusterState(settings.lease_namespace, consolidation=settings.consolidation)
+        client.watches.need([*PATHS.values(), NODES, JOBS, PODS], [OPTIONAL], self.state.replan)
         self.synced = asyncio.Event()
         self.queue: WorkQueue[JobKey] = WorkQueue()
         self.events = Events(
-            client,
-            instance=settings.identity,
-            terminating=self.state.terminating,
-            clock=clock,
+            client, instance=settings.identity, terminating=self.state.terminating, clock=clock
         )
         self.losses = Losses(self.state)
         self.evictor = Evictor(
@@ -122,6 +121,7 @@ class Operator:
             self.events,
             self.losses,
             pause_seconds=settings.eviction_pause_seconds,
+            blind=client.watches.blind,
         )
         self.plan = LastPlan(self.state, Aside(self.state, warn(self.events), clock=clock))
         self.gangs = GangGuard(
@@ -172,6 +172,7 @@ class Operator:
                     and not self.state.waiting.doubts.held_back(job)
                 ),
                 make=self.queue.add,
+                blind=client.watches.blind,
             ),
             Times(settings.cycle_seconds, clock, observe_seconds=observations.cycle_seconds),
         )
@@ -279,9 +280,8 @@ class Operator:
                 ),
             ),
         ]
-        self.first_look = FirstLook(
-            client, self.custom_resources, self.reflectors, settings.resync_seconds
-        )
+        self.lists = OurLists(client, self.custom_resources)
+        self.first_look = FirstLook(self.lists, self.reflectors, settings.resync_seconds)
         # Not waited for: until it is known, the API server refuses what cannot be made any more.
         self.namespaces = Reflector(
             client, NAMESPACES, Namespace, NamespaceHandler(self.state, self.queue.add)

@@ -50,6 +50,7 @@ class Rules:
         promises: see ``core.plan``.
         may_start: whether waiting pods of a job are to be placed at all.
         make: told of a job of which a pod that does not exist has a place.
+        blind: whether something that is planned with cannot be seen; then nothing is planned.
         decide: ``core.plan``.
     """
 
@@ -59,6 +60,7 @@ class Rules:
     promises: Promises = STRICT
     may_start: Callable[[JobKey], bool] = lambda job: True
     make: Callable[[JobKey], None] = lambda job: None
+    blind: Callable[[], bool] = lambda: False
     decide: Callable[..., Plan] = plan
 
 
@@ -123,7 +125,8 @@ class Planning:
             changed |= self._is_due(self._aside.next_trial())
             placed = 0
             try:
-                placed = self.cycle() if changed and not self.paused else 0
+                idle = self.paused or self._rules.blind()
+                placed = self.cycle() if changed and not idle else 0
                 if self._trouble is not None:
                     trouble, self._trouble = self._trouble, None
                     await self._search(trouble)

@@ -1,7 +1,8 @@
 """The admin port: ``/healthz``, ``/readyz`` and ``/metrics``.
 
-Healthy: the event loop turns. Ready: the replica leads, or stands by to lead. No request changes
-anything, and nothing here shows a tenant's objects. Used by operator and agent.
+Healthy: the event loop turns. Ready: the replica sees all that it looks at, and a stand-by looks at
+nothing. No request changes anything, and nothing here shows a tenant's objects. Used by operator
+and agent.
 """
 
 import asyncio

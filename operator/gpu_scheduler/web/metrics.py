@@ -16,6 +16,7 @@ from gpu_scheduler.api.gpujob import Phase
 from gpu_scheduler.core.model.decision import EvictReason
 from gpu_scheduler.core.model.units import DEVICE_MILLI
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.watches import Watches
 from gpu_scheduler.runtime.gang_guard import CAUSES
 from gpu_scheduler.runtime.operator import Operator
 from gpu_scheduler.state.jobs import GPUJobRecord
@@ -51,6 +52,10 @@ class Metrics(Collector):
         full = f"gpusched_{name}_seconds"
         return Histogram(full, text, buckets=buckets, registry=self.registry)
 
+    def missing(self) -> str:
+        """What a leader cannot see, for ``/readyz``; a stand-by looks at nothing."""
+        return self._client.watches.missing()
+
     def stall_seconds(self, seconds: float) -> None:
         """See ``StallWatch``."""
         self._stall.observe(seconds)
@@ -79,9 +84,20 @@ class Metrics(Collector):
             value=float(waiting),
         )
         if self.operator is not None:
+            yield _watches(self._client.watches)
             yield from _cluster(self.operator)
             yield from _jobs(self.operator)
             yield from _counts(self.operator)
+
+
+def _watches(watches: Watches) -> Metric:
+    lost = GaugeMetricFamily(
+        "gpusched_watch_lost_seconds",
+        "For how long the watch of a collection has been refused; 0 while it is open.",
+        labels=["resource"],
+    )
+    seconds = watches.seconds().items()
+    return filled(lost, _by_one((path.rpartition("/")[2], each) for path, each in seconds))
 
 
 def _cluster(operator: Operator) -> Iterable[Metric]:

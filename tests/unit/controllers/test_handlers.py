@@ -18,6 +18,10 @@ SERVER = Connection(server="http://10.0.0.1:8080", token="t")
 CLIENT = Client(SERVER)
 
 
+async def never(path: str) -> str:
+    raise AssertionError("nothing is listed here")
+
+
 class FakeIntake:
     def __init__(self) -> None:
         self.told: list[tuple[Any, ...]] = []
@@ -32,7 +36,7 @@ class FakeIntake:
 
 
 def handlers(custom_resources: FakeIntake) -> dict[str, Any]:
-    found = registry(custom_resources, CLIENT)._watching.get_all_handlers()  # type: ignore[arg-type]
+    found = registry(custom_resources, CLIENT, never)._watching.get_all_handlers()  # type: ignore[arg-type]
     return {handler.selector.any_name: handler for handler in found}
 
 
@@ -59,7 +63,7 @@ def test_every_kind_of_ours_is_watched_and_nothing_else() -> None:
 
 
 def test_only_event_handlers_which_need_no_finalizer_and_no_annotation() -> None:
-    made = registry(FakeIntake(), CLIENT)  # type: ignore[arg-type]
+    made = registry(FakeIntake(), CLIENT, never)  # type: ignore[arg-type]
     assert list(made._changing.get_all_handlers()) == []
     assert list(made._spawning.get_all_handlers()) == []
     assert list(made._indexing.get_all_handlers()) == []
@@ -102,11 +106,12 @@ def test_kopf_posts_nothing_and_elects_nobody() -> None:
     chosen = settings()
     assert not chosen.posting.enabled
     assert chosen.peering.standalone
+    assert chosen.scanning.disabled
 
 
 async def test_kopf_speaks_through_our_own_client() -> None:
     async with Client(SERVER) as client:
-        (login,) = registry(FakeIntake(), client)._activities.get_all_handlers()  # type: ignore[arg-type]
+        (login,) = registry(FakeIntake(), client, never)._activities.get_all_handlers()  # type: ignore[arg-type]
         info = await login.fn()  # type: ignore[call-arg, misc]
         assert isinstance(info, kopf.AiohttpSession)
         assert info.server == SERVER.server

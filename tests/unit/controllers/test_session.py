@@ -11,12 +11,13 @@ from tests.unit.kube.fake_server import DROP, STALL, Answer, FakeServer, refuse
 from tests.unit.kube.until import Changes
 
 from gpu_scheduler.controllers import handlers, session
+from gpu_scheduler.kube import listing
+from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.runtime.our_lists import OurLists
+from gpu_scheduler.kube.watches import Watches
 
 GROUP = "/apis/gpu-scheduler.io/v1alpha1"
 JOBS = f"{GROUP}/gpujobs"
-CRDS = "/apis/apiextensions.k8s.io/v1"
 KINDS = ("gpujobs", "gpuprojects", "gpunodes", "gpuclasses")
 
 
@@ -42,9 +43,11 @@ class Heard:
 class Kopf:
     """kopf that listens to a server."""
 
-    def __init__(self, server: FakeServer, task: asyncio.Task[None], heard: Heard) -> None:
+    def __init__(
+        self, server: FakeServer, task: asyncio.Task[None], heard: Heard, lost: Watches
+    ) -> None:
         self.server = server
-        self.heard = heard
+        self.heard, self.lost = heard, lost
         self._task = task
 
     def put(self, name: str) -> None:
@@ -61,45 +64,40 @@ class Kopf:
         await hearing
 
     async def watches(self) -> None:
-        """Until the GPUJobs are watched."""
+        """Until all kinds are watched, and kopf knows it."""
         await self.server.changes.until(lambda: self.server.open_watches >= len(KINDS))
-
-
-def discovery(server: FakeServer) -> None:
-    def found(group: str, version: str) -> dict[str, Any]:
-        name = {"version": version, "groupVersion": f"{group}/{version}"}
-        return {"name": group, "versions": [name], "preferredVersion": name}
-
-    groups = [found("gpu-scheduler.io", "v1alpha1"), found("apiextensions.k8s.io", "v1")]
-    server.objects["/api"] = {"versions": ["v1"]}
-    server.objects["/api/v1"] = {"resources": [_resource("namespaces", False)]}
-    server.objects["/apis"] = {"groups": groups}
-    server.objects[GROUP] = {"resources": [_resource(kind, kind == "gpujobs") for kind in KINDS]}
-    server.objects[CRDS] = {"resources": [_resource("customresourcedefinitions", False)]}
-
-
-def _resource(plural: str, namespaced: bool) -> dict[str, Any]:
-    return {
-        "name": plural,
-        "singularName": plural[:-1],
-        "kind": plural.capitalize()[:-1],
-        "namespaced": namespaced,
-        "verbs": ["list", "watch", "get"],
-    }
+        await self.heard.changes.until(lambda: not self.lost.missing())
 
 
 @contextlib.asynccontextmanager
 async def listening(
-    server: FakeServer, listed: session.Listed = session.never
+    server: FakeServer, listed: session.Listed | None = None
 ) -> AsyncIterator[Kopf]:
-    discovery(server)
+    """kopf, and a client of ours that lists for it unless told otherwise."""
     heard, ready, stop = Heard(), asyncio.Event(), asyncio.Event()
     async with Client(server.connection, random=lambda: 0.0) as client:
+
+        async def lists(path: str) -> str:
+            version = ""
+            async for part in listing.parts(client, path):
+                for raw in part.objects if path == JOBS else ():
+                    heard.gpujob(listing.body(raw))
+                version = part.version
+            return version
+
+        followed = client.watches.followed
+
+        def tell(path: str) -> None:
+            followed(path)
+            heard.changes.happened()
+
+        client.watches.followed = tell  # type: ignore[method-assign]
         intake: Any = heard
-        run = handlers.listen(intake, client, ready=ready, stop=stop, listed=listed)
+        client.watches.need([f"{GROUP}/{kind}" for kind in KINDS])
+        run = handlers.listen(intake, client, ready=ready, stop=stop, listed=listed or lists)
         task = asyncio.create_task(run)
         try:
-            yield Kopf(server, task, heard)
+            yield Kopf(server, task, heard, client.watches)
         finally:
             task.cancel()  # told to stop it would wait for the server's open answers
             await asyncio.wait({task})
@@ -126,35 +124,52 @@ async def test_kopf_hears_of_what_is_there_and_of_what_changes(server: FakeServe
     assert {seen.method for seen in server.seen} == {"GET"}
 
 
-async def test_what_we_have_listed_kopf_watches_and_does_not_list(server: FakeServer) -> None:
+async def test_kopf_watches_our_kinds_and_asks_for_nothing_else(server: FakeServer) -> None:
+    """No list of its own, and no look at what is served, which comes too early or too late."""
+
+    async def listed(path: str) -> str:
+        return str(server.version)
+
+    async with listening(server, listed) as kopf:
+        await kopf.watches()
+    assert {seen.path for seen in server.seen} == {f"{GROUP}/{kind}" for kind in KINDS}
+    assert len(server.seen) == len(KINDS)
+
+
+async def test_kopf_watches_from_where_our_list_ended(server: FakeServer) -> None:
     server.put(f"{JOBS}/old", {"spec": {}})
-    lists = OurLists()
-    async with listening(server, lists.version) as kopf:
-        await server.changes.until(lambda: any(seen.path == GROUP for seen in server.seen))
-        at = str(server.version)
+    at, made = str(server.version), asyncio.Event()
+
+    async def listed(path: str) -> str:
+        await made.wait()
+        return at
+
+    async with listening(server, listed) as kopf:
         kopf.put("since")  # after our list, and before kopf's watch
         server.remove(f"{JOBS}/old")
-        lists.made({f"{GROUP}/{kind}": at for kind in KINDS})
+        made.set()
         await kopf.hears("-old")
         assert kopf.heard.names == ["since", "-old"]
-        assert not [seen for seen in server.lists_seen() if seen.path.startswith(GROUP)]
+        assert not server.lists_seen()
 
 
-async def test_kopf_lists_where_our_list_is_too_old_or_there_is_none(
+async def test_a_place_that_is_too_old_costs_a_list_of_ours(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _hurry(monkeypatch)
-    lists = OurLists()
-    lists.made({JOBS: str(server.version)})
-    server.put(f"{JOBS}/old", {"spec": {}})
+    asked: list[str] = []
+    at = str(server.version)
     server.compact()
-    async with listening(server, lists.version) as kopf:
-        await kopf.hears("old")
+
+    async def listed(path: str) -> str:
+        asked.append(path)
+        return at if asked.count(path) == 1 else str(server.version)
+
+    async with listening(server, listed) as kopf:
         await kopf.watches()
         kopf.put("new")
         await kopf.hears("new")
-    listed = {seen.path for seen in server.lists_seen() if seen.path.startswith(GROUP)}
-    assert listed == {f"{GROUP}/{kind}" for kind in KINDS}
+    assert sorted(asked) == sorted(2 * [f"{GROUP}/{kind}" for kind in KINDS])
 
 
 @pytest.mark.parametrize(
@@ -220,15 +235,47 @@ async def test_a_half_open_watch_is_found_by_its_silence(
         await kopf.hears("new")
 
 
-async def test_a_kind_that_is_gone_for_a_moment_does_not_end_kopf(
+async def test_a_kind_that_is_deleted_and_restored_is_listed_and_followed_again(
     server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     _hurry(monkeypatch)
     async with listening(server) as kopf:
         await kopf.watches()
-        server.watch_answers += [refuse(404, "NotFound")] * 3
+        refused = len(server.seen)
+        server.answers += [refuse(404, "NotFound")] * 30
+        server.watch_answers += [refuse(404, "NotFound")] * len(KINDS)
         server.end_watches()
+        await server.changes.until(lambda: len(server.seen) > refused + 20)
+        assert kopf.lost.blind()
+        assert kopf.lost.missing().count("(404 NotFound)") == len(KINDS)
+        server.put(f"{JOBS}/restored", {"spec": {}})
+        await kopf.hears("restored")
+        await kopf.watches()
+        kopf.put("new")
+        await kopf.hears("new")
+
+
+@pytest.mark.parametrize("status", [401, 403, 404, 410, 429, 500])
+async def test_a_watch_that_is_refused_is_lost_until_it_is_open_again(
+    server: FakeServer, status: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _hurry(monkeypatch)
+    async with listening(server) as kopf:
+        await kopf.watches()
+        lost: list[str] = []
+        tell = kopf.lost.lost
+
+        def note(path: str, error: Exception) -> None:
+            lost.append(path)
+            tell(path, error)
+
+        monkeypatch.setattr(kopf.lost, "lost", note)
+        server.watch_answers += [refuse(status)] * 2 * len(KINDS)
+        server.cut_watches()
         await server.changes.until(lambda: not server.watch_answers)
+        await kopf.watches()
+        assert set(lost) == {f"{GROUP}/{kind}" for kind in KINDS}
+        assert kopf.lost.missing() == ""
         kopf.put("new")
         await kopf.hears("new")
 
@@ -240,21 +287,54 @@ async def test_a_refusal_is_waited_out_as_the_server_asks() -> None:
         slept.append(seconds)
 
     async with FakeServer() as server, Client(server.connection, random=lambda: 0.0) as client:
-        stub = session.Session(client, sleep=sleep, random=lambda: 0.0)
+        stub = session.Session(client, _never, sleep=sleep, random=lambda: 0.0)
         server.watch_answers.append(refuse(429, "TooManyRequests", Retry_After="7"))
         url = f"{server.url}{JOBS}?watch=true&resourceVersion=100"
         async with await stub.request("get", url):
             assert slept == [pytest.approx(7.1)]
 
 
+@pytest.mark.parametrize("status", [404, 410])
+async def test_what_is_back_is_watched_as_soon_as_it_is_listed(status: int) -> None:
+    """However often it went: one delay, of less than five seconds, and none before the watch."""
+    slept: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    async def listed(path: str) -> str:
+        return "100"
+
+    async with FakeServer() as server, Client(server.connection) as client:
+        stub = session.Session(client, listed, sleep=sleep, random=lambda: 0.999)
+        server.watch_answers += [refuse(status)] * 12
+        for _ in range(12):
+            await stub.request("get", f"{server.url}{JOBS}?limit=500")
+            url = f"{server.url}{JOBS}?watch=true&resourceVersion=100"
+            async with await stub.request("get", url) as stream:
+                async for _chunk in stream.content.iter_chunked(1):
+                    pass
+        assert len(slept) == 11
+        assert slept == sorted(slept)
+        assert max(slept) < 4
+        await stub.request("get", f"{server.url}{JOBS}?limit=500")
+        async with await stub.request("get", f"{server.url}{JOBS}?watch=true&resourceVersion=100"):
+            assert client.watches.missing() == ""
+        assert len(slept) == 12
+
+
 async def test_kopf_may_not_write() -> None:
     async with FakeServer() as server, Client(server.connection) as client:
         with pytest.raises(ValueError, match="to read only"):
-            await session.Session(client).request("patch", f"{server.url}{JOBS}/x")
+            await session.Session(client, _never).request("patch", f"{server.url}{JOBS}/x")
         assert not server.seen
+
+
+async def _never(path: str) -> str:
+    raise AssertionError("nothing is listed here")
 
 
 def _hurry(monkeypatch: pytest.MonkeyPatch) -> None:
     """Back-off without its seconds."""
-    monkeypatch.setattr(session.Backoff, "delay_seconds", lambda _self, _attempt: 0.001)
+    monkeypatch.setattr(Backoff, "delay_seconds", lambda _self, _attempt: 0.001)
     logging.getLogger("kopf").setLevel(logging.CRITICAL)

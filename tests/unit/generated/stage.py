@@ -95,7 +95,9 @@ class Stage:
         )
         for part in ("planning", "preemption", "reconciler"):
             getattr(self.operator, part)._now = lambda: EPOCH + clock()
-        registry = handlers.registry(self.operator.custom_resources, self.server)
+        registry = handlers.registry(
+            self.operator.custom_resources, self.server, self.operator.lists.version
+        )
         self._handlers = {
             f"{ROOT}/{h.selector.any_name}": h.fn  # type: ignore[union-attr]
             for h in registry._watching.get_all_handlers()

@@ -51,16 +51,25 @@ class Stage:
         self.client = client
         self.handler = Recorder()
         self.slept: list[float] = []
+        self.watches = client.watches
+        self.missed: list[str] = []  # what was lost at each wait
         self.reflector: Reflector[Pod]
         self.task: asyncio.Task[None] | None = None
 
     async def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
+        self.missed.append(self.watches.missing())
         await asyncio.sleep(0)
 
     def start(self, **settings: Any) -> None:
         self.reflector = Reflector(
-            self.client, PODS, Pod, self.handler, sleep=self.sleep, random=lambda: 0.0, **settings
+            self.client,
+            PODS,
+            Pod,
+            self.handler,
+            sleep=self.sleep,
+            random=lambda: 0.0,
+            **settings,
         )
         store = self.reflector._store
         replace = store.replace

@@ -258,7 +258,7 @@ async def test_a_watch_that_gets_no_answer_is_given_up(stage: Stage) -> None:
 async def test_failures_in_a_row_wait_longer_each_time(stage: Stage) -> None:
     stage.server.watch_answers += [refuse(500)] * 8
     await stage.start_watching()
-    assert stage.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    assert stage.slept == [0.1, 0.2, 0.4, 0.8, 1.6, 2.0, 2.0, 2.0]
     stage.server.put(f"{PODS}/a", on_node())
     await stage.handler.until_told("changed a uid-1 n1")
     stage.server.cut_watches()
@@ -266,11 +266,42 @@ async def test_failures_in_a_row_wait_longer_each_time(stage: Stage) -> None:
     assert stage.slept[-1] == 0.1, "an event in between starts the count again"
 
 
+@pytest.mark.parametrize("status", [401, 403, 404, 410, 500])
+async def test_a_watch_that_is_refused_is_lost_until_it_is_open_again(
+    stage: Stage, status: int
+) -> None:
+    stage.server.put(f"{PODS}/a", on_node())
+    await stage.start_watching()
+    stage.server.watch_answers += [refuse(status)] * 4
+    stage.server.cut_watches()
+    await stage.server.changes.until(lambda: not stage.server.watch_answers)
+    await stage.watching()
+    assert [bool(missed) for missed in stage.missed] == [False] + [True] * 4, "a cut is no loss"
+    assert f"({status})" in stage.missed[-1]
+    stage.server.put(f"{PODS}/b", on_node())
+    await stage.handler.until_told("changed b uid-2 n1")
+    assert stage.watches.missing() == ""
+
+
+@pytest.mark.parametrize("status", [403, 404])
+async def test_a_collection_that_was_away_is_listed_where_that_may_have_emptied_it(
+    stage: Stage, status: int
+) -> None:
+    stage.server.put(f"{PODS}/a", on_node())
+    await stage.start_watching()
+    stage.server.watch_answers += [refuse(status)] * 2
+    stage.server.cut_watches()
+    await stage.server.changes.until(lambda: not stage.server.watch_answers)
+    await stage.watching()
+    assert len(stage.server.lists_seen()) == (1 if status == 403 else 3)
+
+
 async def test_a_list_that_fails_is_tried_until_it_works(stage: Stage) -> None:
     stage.server.answers += [refuse(403), refuse(404), refuse(400)]
     stage.start()
     await stage.reflector.synced.wait()
     assert len(stage.slept) == 3
+    assert all(stage.missed)
 
 
 @pytest.mark.parametrize(

@@ -31,7 +31,8 @@ class Evicting:
         avoid_seconds: float = 60.0,
     ) -> None:
         self.losses = Losses(state)
-        self.evictor = Evictor(state, client, events, self.losses)
+        self.blind = False
+        self.evictor = Evictor(state, client, events, self.losses, blind=lambda: self.blind)
         self.plan = last_plan(state)
         self.gangs = GangGuard(
             state, self.evictor, GangWrites(), self.plan, patience_seconds=30.0, clock=clock

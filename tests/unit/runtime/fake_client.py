@@ -8,6 +8,7 @@ import msgspec
 import orjson
 
 from gpu_scheduler.kube import errors
+from gpu_scheduler.kube.watches import Watches
 
 T = TypeVar("T")
 Reply = Callable[["Sent"], Any]
@@ -29,6 +30,7 @@ class FakeClient:
         self.sent: list[Sent] = []
         self.requests: dict[tuple[str, str], int] = {}
         self.unstreamed: Container[str] = _Everything()
+        self.watches = Watches()
 
     def of(self, method: str, ending: str = "") -> list[Sent]:
         return [s for s in self.sent if s.method == method and s.path.endswith(ending)]

@@ -19,7 +19,7 @@ from gpu_scheduler.runtime.custom_resources import (
     gpujob_record,
     project_record,
 )
-from gpu_scheduler.runtime.resync import resync
+from gpu_scheduler.runtime.our_lists import KINDS, OurLists
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.cluster_state import ClusterState
 
@@ -199,7 +199,7 @@ def test_an_object_that_breaks_our_code_keeps_no_other_from_being_taken_in(
         [gpujob_body(name="odd", uid="odd"), gpujob_body()],
         [gpuclass_body(), second_class],
     )
-    asyncio.run(resync(client, told.custom_resources))  # type: ignore[arg-type]
+    asyncio.run(OurLists(client, told.custom_resources).all())  # type: ignore[arg-type]
     assert broken
     assert KEY in told.state.gpujobs and ProjectName("team-a") in told.state.projects.records
     assert "a" in told.state.agents.devices and "b100" in told.state.classes.records
@@ -333,7 +333,7 @@ async def test_what_is_gone_stays_gone_whatever_was_listed_since() -> None:
     for take, body in bodies:
         take(body)
     for _ in range(2):
-        await resync(lists(classes=[]), told.custom_resources)  # type: ignore[arg-type]
+        await OurLists(lists(classes=[]), told.custom_resources).all()  # type: ignore[arg-type]
     for take, body in bodies:
         body["metadata"]["resourceVersion"] = "7"
         take(body)
@@ -393,7 +393,7 @@ async def test_a_resync_takes_in_what_is_new_and_forgets_what_is_gone() -> None:
         [gpunode_body("b")],
         [gpujob_body("stays", uid="stays"), gpujob_body("new", uid="new")],
     )
-    await resync(client, told.custom_resources)  # type: ignore[arg-type]
+    await OurLists(client, told.custom_resources).all()  # type: ignore[arg-type]
     assert set(told.state.projects.records) == {"stays", "new"}
     assert set(told.state.gpujobs) == {"team-a/stays", "team-a/new"}
     assert set(told.state.agents.devices) == {"b"}
@@ -412,24 +412,83 @@ async def test_a_long_list_is_read_in_pages() -> None:
         more = {"continue": str(start + size)} if start + size < len(jobs) else {}
         return {"metadata": more, "items": copy.deepcopy(jobs[start : start + size])}
 
-    await resync(FakeClient(pages), told.custom_resources)  # type: ignore[arg-type]
+    await OurLists(FakeClient(pages), told.custom_resources).all()  # type: ignore[arg-type]
     assert set(told.state.gpujobs) == {f"team-a/job-{number}" for number in range(1201)}
 
 
-async def test_a_resync_says_as_of_when_each_kind_was_listed_once() -> None:
+def kinds(client: FakeClient) -> list[str]:
+    """What was listed, in order."""
+    return [sent.path.rsplit("/", 1)[1] for sent in client.sent]
+
+
+async def test_the_first_lists_say_once_as_of_when_each_kind_is_known() -> None:
     told = Told()
     client = FakeClient(lambda sent: {"metadata": {"resourceVersion": "77"}, "items": None})
-    await resync(client, told.custom_resources)  # type: ignore[arg-type]
-    for kind in ("gpuclasses", "gpuprojects", "gpunodes", "gpujobs"):
-        assert await told.custom_resources.listed.version(f"{GROUP}/{kind}") == "77"
-        assert await told.custom_resources.listed.version(f"{GROUP}/{kind}") == ""
-    assert await told.custom_resources.listed.version("/apis") == ""
+    ours = OurLists(client, told.custom_resources)  # type: ignore[arg-type]
+    await ours.all()
+    await ours.all()
+    assert len(client.sent) == 8
+    for kind in KINDS:
+        assert await ours.version(f"{GROUP}/{kind}") == "77"
+    assert len(client.sent) == 8
 
 
-async def test_of_a_kind_that_is_not_installed_there_is_no_list() -> None:
+async def test_who_has_lost_its_place_gets_a_list_of_its_own_which_forgets_what_is_gone() -> None:
     told = Told()
-    await resync(lists(), told.custom_resources)  # type: ignore[arg-type]
-    assert await told.custom_resources.listed.version(f"{GROUP}/gpuclasses") == ""
+    full = lists([project_body()], [gpunode_body()], [gpujob_body()], [gpuclass_body()])
+    ours = OurLists(full, told.custom_resources)  # type: ignore[arg-type]
+    await ours.all()
+    for kind in KINDS:
+        await ours.version(f"{GROUP}/{kind}")
+    empty = lists(classes=[])
+    full.reply, full.sent[:] = empty.reply, []
+    await ours.version(f"{GROUP}/gpuprojects")
+    assert kinds(full) == ["gpuprojects"]
+    assert told.state.projects.records == {}
+    assert told.state.gpujobs and told.state.agents.devices and told.state.classes.records
+    told.changed.clear()
+    await ours.version(f"{GROUP}/gpujobs")
+    assert told.state.gpujobs == {}
+
+
+async def test_of_a_kind_that_cannot_be_listed_nothing_is_forgotten() -> None:
+    told = Told()
+    client = lists([project_body()], [gpunode_body()], [gpujob_body()], [gpuclass_body()])
+    ours = OurLists(client, told.custom_resources)  # type: ignore[arg-type]
+    await ours.all()
+    client.reply = lambda sent: errors.NotFound(404, "", "404 page not found")
+    for kind in KINDS:
+        with pytest.raises(errors.NotFound):
+            await ours.version(f"{GROUP}/{kind}")
+    assert told.state.gpujobs and told.state.projects.records
+    assert told.state.agents.devices and told.state.classes.records
+
+
+async def test_a_first_list_that_cannot_be_had_is_lost_and_no_later_one() -> None:
+    """Then a watch is open, and says what there is; one that is refused says so itself."""
+    client = FakeClient(lambda sent: errors.Forbidden(403, "Forbidden", "no"))
+    ours = OurLists(client, Told().custom_resources)  # type: ignore[arg-type]
+    with pytest.raises(errors.Forbidden):
+        await ours.all()
+    path = f"{GROUP}/gpuclasses"
+    assert f"watch of {path}: lost" in client.watches.missing()
+    client.reply = lists(classes=[]).reply
+    await ours.all()
+    client.watches.followed(path)
+    client.reply = lambda sent: errors.Forbidden(403, "Forbidden", "no")
+    with pytest.raises(errors.Forbidden):
+        await ours.all()
+    assert client.watches.missing() == ""
+
+
+async def test_a_kind_that_need_not_be_installed_is_passed_over_and_forgets_nothing() -> None:
+    told = Told()
+    told.custom_resources.gpuclass(gpuclass_body())
+    ours = OurLists(lists(), told.custom_resources)  # type: ignore[arg-type]
+    await ours.all()
+    assert told.state.classes.records
+    with pytest.raises(errors.NotFound):
+        await ours.version(f"{GROUP}/gpuclasses")
 
 
 async def test_a_list_that_cannot_be_read_forgets_nothing() -> None:
@@ -440,7 +499,7 @@ async def test_a_list_that_cannot_be_read_forgets_nothing() -> None:
         lambda sent: errors.Unavailable() if sent.path.endswith("gpujobs") else {"items": []}
     )
     with pytest.raises(errors.Unavailable):
-        await resync(client, told.custom_resources)  # type: ignore[arg-type]
+        await OurLists(client, told.custom_resources).all()  # type: ignore[arg-type]
     assert set(told.state.gpujobs) == {KEY}
     assert set(told.state.projects.records) == {"team-a"}
 
@@ -449,7 +508,7 @@ async def test_a_successor_of_the_same_name_survives_a_resync() -> None:
     told = Told()
     told.custom_resources.gpujob(gpujob_body(uid="first"))
     client = lists(jobs=[gpujob_body(uid="second", version=2)])
-    await resync(client, told.custom_resources)  # type: ignore[arg-type]
+    await OurLists(client, told.custom_resources).all()  # type: ignore[arg-type]
     assert told.state.gpujobs[KEY].uid == "second"
 
 
@@ -470,7 +529,7 @@ async def test_what_is_deleted_while_the_lists_are_read_stays_gone() -> None:
         return everything.reply(sent)
 
     client = FakeClient(deleted_after_it_was_listed)
-    await resync(client, told.custom_resources)  # type: ignore[arg-type]
+    await OurLists(client, told.custom_resources).all()  # type: ignore[arg-type]
     assert told.state.gpujobs == {} and told.state.projects.records == {}
     assert told.state.agents.devices == {} and told.state.classes.records == {}
 

@@ -31,7 +31,7 @@ class Case:
         self.state = make_cluster_state(make_pod(node="a", grants=half(), phase="Running"))
         self.answer, self.events = answer, FakeEvents()
         self.client = FakeClient(self._reply)
-        evicting = Evicting(self.state, self.client, self.events)
+        self.all = evicting = Evicting(self.state, self.client, self.events)
         self.evictor, self.losses = evicting.evictor, evicting.losses
         self.ended = self.stays = 0
 
@@ -83,6 +83,23 @@ def test_a_pod_is_dealt_with_once_whoever_asks(first: str, second: str) -> None:
         assert len(case.client.sent) == 1
         case.evictor.gone(POD)
         assert ASK[second](case)
+
+    run()
+
+
+@pytest.mark.parametrize("ask", [Case.evict, Case.end])
+def test_nobody_is_evicted_by_what_cannot_be_seen(ask: Callable[[Case], bool]) -> None:
+    @virtual
+    async def run() -> None:
+        case = Case()
+        case.all.blind = True
+        assert not ask(case)
+        await asyncio.sleep(1)
+        assert (case.client.sent, case.events.said) == ([], [])
+        case.all.blind = False
+        assert ask(case)
+        await asyncio.sleep(1)
+        assert len(case.client.sent) == 1
 
     run()
 

@@ -16,6 +16,7 @@ from gpu_scheduler.kube.reflector import Reflector
 from gpu_scheduler.runtime.custom_resources import CustomResources
 from gpu_scheduler.runtime.event_handlers import JobHandler, PodHandler
 from gpu_scheduler.runtime.first_look import FirstLook
+from gpu_scheduler.runtime.our_lists import OurLists
 from gpu_scheduler.state.cluster_state import ClusterState
 
 GROUP = "/apis/gpu-scheduler.io/v1alpha1"
@@ -40,7 +41,7 @@ class Stage:
             Reflector(client, JOBS, Job, JobHandler(self.state, lambda key: None)),
             Reflector(client, PODS, Pod, PodHandler(self.state, Nobody())),
         ]
-        self.look = FirstLook(client, self.resources, reflectors, 0.01)
+        self.look = FirstLook(OurLists(client, self.resources), reflectors, 0.01)
         self.over = asyncio.Event()
 
     async def run(self) -> None:
@@ -97,6 +98,7 @@ async def test_a_list_that_cannot_be_had_is_asked_for_until_it_can() -> None:
     async with on_stage() as (stage, _):
         stage.server.answers.append(refuse(403))
         await stage.over.wait()
+        assert "403" in stage.client.watches.missing(), "until the watch is open, too"
         assert stage.listed()[:2] == ["gpuclasses", "gpuclasses"]
 
 
@@ -104,7 +106,7 @@ async def test_who_does_not_lead_any_more_stops_asking(monkeypatch: pytest.Monke
     async def not_leader(*_: object) -> None:
         raise errors.NotLeader
 
-    monkeypatch.setattr("gpu_scheduler.runtime.first_look.resync", not_leader)
+    monkeypatch.setattr(OurLists, "all", not_leader)
     async with on_stage() as (stage, task):
         with pytest.raises(errors.NotLeader):
             await task

@@ -269,6 +269,20 @@ async def test_a_paused_planner_places_nothing_more() -> None:
 
 
 @virtual
+async def test_nothing_is_planned_with_what_cannot_be_seen_and_all_of_it_afterwards() -> None:
+    blind = True
+    case = Case(make_cluster_state(make_pod()), rules=Rules(blind=lambda: blind))
+    async with Running(case.planning.run()):
+        case.state.changed.set()
+        await asyncio.sleep(10)
+        assert case.binder.given == []
+        blind = False
+        case.state.replan()
+        await asyncio.sleep(1)
+    assert len(case.binder.given) == 1
+
+
+@virtual
 async def test_a_device_above_its_capacity_does_not_spoil_its_neighbours() -> None:
     held = [
         make_pod(f"held-{i}", node="a", grants=half("0", 900), phase="Running") for i in range(2)

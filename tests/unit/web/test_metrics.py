@@ -9,8 +9,10 @@ from tests.unit.runtime.test_custom_resources import project_body
 from tests.unit.state.builders import gpujob_body, half, make_job, make_node, make_pod
 from tests.unit.state.test_shares import asking
 
+from gpu_scheduler.kube import errors
 from gpu_scheduler.runtime.custom_resources import gpujob_record
 from gpu_scheduler.runtime.operator import Operator
+from gpu_scheduler.runtime.our_lists import PATHS
 from gpu_scheduler.runtime.settings import Settings
 from gpu_scheduler.web.metrics import Metrics, without_reason
 
@@ -52,6 +54,7 @@ NAMES = {
     "gpusched_set_aside",
     "gpusched_waiting_for_term",
     "gpusched_waiting_pods",
+    "gpusched_watch_lost_seconds",
 }
 
 
@@ -111,6 +114,21 @@ def test_a_stand_by_says_only_what_it_knows() -> None:
     assert seen["gpusched_leader", ()] == 0
     assert seen["gpusched_api_requests_total", (("method", "GET"), ("outcome", "200"))] == 3
     assert not any("project" in name for name, _ in seen)
+
+
+def test_a_leader_says_which_watch_is_lost_and_is_not_ready_meanwhile() -> None:
+    metrics = make()
+    watches = metrics.operator.client.watches  # type: ignore[union-attr]
+    assert metrics.missing() == ""
+    for path in PATHS.values():
+        watches.followed(path)
+    watches.lost(PATHS["gpujobs"], errors.NotFound(404, "", "404 page not found"))
+    seen = scrape(metrics)
+    lost = {kind: seen["gpusched_watch_lost_seconds", (("resource", kind),)] for kind in PATHS}
+    assert [kind for kind, seconds in lost.items() if seconds > 0] == ["gpujobs"]
+    assert metrics.missing().startswith(f"watch of {PATHS['gpujobs']}: lost for 0 s: 404 page")
+    watches.followed(PATHS["gpujobs"])
+    assert metrics.missing() == ""
 
 
 def test_a_leader_shows_devices_projects_and_jobs() -> None:

@@ -3,7 +3,7 @@
 from gpu_scheduler.api.unstructured import name_of, part
 from gpu_scheduler.cli.checks.facts import Facts, Finding, Read, State, some, unread
 
-_SUFFIXES = ("allocations", "bindings", "operator", "sweeps", "term")
+_SUFFIXES = ("allocations", "bindings", "crds", "operator", "sweeps", "term")
 """Of the policies that stand in every installation with ``admission.enabled``."""
 
 
