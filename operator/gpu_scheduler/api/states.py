@@ -67,6 +67,13 @@ STATES = (
         "Warning",
     ),
     State(
+        Reason.DELETING,
+        Group.OWNER,
+        "it is being deleted: its pods end, and a finalizer keeps the object until then, or longer",
+        "its pods, and whoever set the finalizer that the message names",
+        "Normal",
+    ),
+    State(
         Reason.UNSATISFIABLE,
         Group.WAITS,
         "no node of the cluster could ever hold a pod of it, even when empty",
@@ -179,6 +186,14 @@ STATES = (
         Group.GAVE_BACK,
         "its pod could not start for startTimeoutSeconds of the project and gave its GPU back",
         "the operator, at the time that the message names",
+    ),
+    State(
+        Reason.PLACEMENT_REFUSED,
+        Group.GAVE_BACK,
+        "its pod was refused where it had a place, by a policy of the cluster, kube-scheduler or "
+        "kubelets: the message has the words; nobody gives way to it until it has started",
+        "whoever changes what refuses it; the operator tries again, ever more seldom",
+        "Warning",
     ),
     State(
         Reason.PREEMPTED,

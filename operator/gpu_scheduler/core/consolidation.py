@@ -62,7 +62,7 @@ class Consolidation:
         for group in queue.groups(passed):
             if asked == MOST_ASKED:
                 return
-            if not group.startable or group.needs.devices <= 1:
+            if not group.deserving or group.needs.devices <= 1:
                 passed.add(group.sort)
             elif group.job.key != last and not self._blocks.freed_for(group):
                 last = group.job.key

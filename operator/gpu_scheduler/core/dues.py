@@ -76,7 +76,7 @@ class Dues:
                 milli = group.needs.least_milli
                 if room <= 0:
                     break
-                if not (0 < milli <= room and group.startable):
+                if not (0 < milli <= room and group.deserving):
                     passed.add(group.sort)
                 elif not (kept and blocks.freed_for(group)):
                     room -= milli

@@ -84,7 +84,7 @@ class KeptReservations:
             self._blocks.release(block)
         self._blocks.let_wait(blocks)
         held = self._snapshot.allocated_milli(group.project.name) - later_milli
-        if len(ward.holds) < len(group.members) or not group.startable:
+        if len(ward.holds) < len(group.members) or not group.deserving:
             self._let_go(blocks)
             return False
         started = self._start(ward, budget, held)

@@ -67,6 +67,8 @@ class Sort:
     """Why they can never start, as far as that is so."""
     startable: bool = False
     """Whether they may start now: all members exist, and there are nodes that may take them."""
+    deserving: bool = False
+    """Whether room may be made or kept for them, too."""
 
 
 @dataclass(slots=True, eq=False)
@@ -95,6 +97,11 @@ class PodGroup:
     def startable(self) -> bool:
         """See ``Sort``."""
         return self.sort.startable
+
+    @property
+    def deserving(self) -> bool:
+        """See ``Sort``."""
+        return self.sort.deserving
 
     @property
     def pods(self) -> Sequence[WaitingPod]:

@@ -120,7 +120,7 @@ class Preemption:
         passed: set[Sort] = set()
         kept = self._blocks.jobs()
         for group in action.groups(queue, passed, kept):
-            if not (group.startable and group.needs.least_milli):
+            if not (group.deserving and group.needs.least_milli):
                 passed.add(group.sort)
             elif not self._blocks.freed_for(group):
                 if self._help(group, action, costs):

@@ -77,7 +77,7 @@ class Reserver:
     def _deserves(self, group: PodGroup) -> bool:
         """Whether a group wants GPUs, could run, and is inside its project's quota."""
         needs, project = group.needs, group.project
-        if not needs.least_milli or not group.startable or self._placer.nowhere(group):
+        if not needs.least_milli or not group.deserving or self._placer.nowhere(group):
             return False
         mine = sum(block.charge_milli for block in self._blocks.of_group(group))
         return self._within.covers(project, needs, mine)

@@ -51,7 +51,7 @@ class Round:
 
     def _starts(self, queue: Queue) -> Iterator[PodGroup]:
         """The placements of one project, group by group, made when asked for."""
-        stuck: set[Needs] = set()
+        stuck, noted = set[Needs](), set[Needs]()
         passed: set[Sort] = set()  # of which the others would find no place, either
         kept_out: set[tuple[JobKey, Needs]] = set()  # of room that is kept for others
         kept, start, inside = self._blocks.by_pod, self._starter(queue), not self._budget.above
@@ -74,8 +74,9 @@ class Round:
                 if kept:  # with others in their places kept room may be open for more
                     passed.clear()
                 continue
-            if needs not in stuck:
-                stuck.add(needs)
+            stuck.add(needs)
+            if group.deserving and needs not in noted:
+                noted.add(needs)
                 self._note(group)
             if not kept or job_rank(group.job) > last:
                 passed.add(group.sort)

@@ -130,6 +130,7 @@ class Runs:
             project.name,
             job.priority,
             job.time_limit_seconds,
+            job.doubtful,
             roles,
             None if gang is None else (gang.missing, gang.size),
         )
@@ -154,3 +155,4 @@ def _judge(group: PodGroup, judge: Judge) -> None:
     sort = group.sort
     sort.never = judge.never(group)
     sort.startable = sort.never is None and group.complete and sort.needs.usable
+    sort.deserving = sort.startable and not group.job.doubtful

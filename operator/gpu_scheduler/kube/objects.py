@@ -29,6 +29,10 @@ class OwnerReference(_Struct, frozen=True):
     controller: bool = False
 
 
+OF_THE_COLLECTOR = frozenset({"foregroundDeletion", "orphan"})
+"""Finalizers of the garbage collector, which are soon gone."""
+
+
 class Meta(_Struct, frozen=True):
     """metadata."""
 

@@ -19,7 +19,7 @@ from typing import NoReturn, Protocol
 
 from gpu_scheduler.api.allocation import contexts
 from gpu_scheduler.api.names import TERM
-from gpu_scheduler.core.model.decision import Assignment
+from gpu_scheduler.core.model.decision import Assignment, Reason
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.gate import HOSTNAME_LABEL
 from gpu_scheduler.jobs.place import Pin, obstacle, place
@@ -32,18 +32,21 @@ from gpu_scheduler.kube.failures import Failures
 from gpu_scheduler.kube.objects import Meta, Pod
 from gpu_scheduler.kube.paths import pod as pod_path
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.doubting import doubt
 from gpu_scheduler.runtime.gang_guard import GangGuard
+from gpu_scheduler.runtime.refusals import FIRST_SECONDS, MOST_SECONDS
 from gpu_scheduler.runtime.term import Term, refuses_term
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.doubts import elsewhere_first
 from gpu_scheduler.state.pods import Stage
 
 log = logging.getLogger(__name__)
 
 _LOOK_AGAIN = Backoff(0.5, 30.0)
 _SELDOM = 6  # looks, after which they are as seldom as they get
-_AVOID_SECONDS = 10.0
-_GANG_AVOIDS_SECONDS = 60.0  # its other pods first have to go and come again
 _LATER_SECONDS = 1.0  # where the API server could not do it
+_AVOIDS = 1 / 3  # of ``recheck_seconds``, a node that refused a pod, beyond the job's next try
+_GANG_AVOIDS = 2  # the same of a gang: its other pods first have to go and come again
 _SLOW_SECONDS = 1.0  # from then on the job's status says what it waits for
 _AT_ONCE = 5  # tries with new versions of the pod, before the planner is asked anew
 
@@ -70,6 +73,7 @@ class Writing:
         more: what a placement sets beside the allocation.
         observe_seconds: told how long each write took.
         placed: told of each pod that was placed, as it was before.
+        recheck_seconds: before a job whose placement was refused is tried again.
     """
 
     concurrency: int
@@ -77,6 +81,7 @@ class Writing:
     more: More | None = None
     observe_seconds: Callable[[float], None] = lambda seconds: None
     placed: Callable[[Assignment, Pod], None] = lambda decision, pod: None
+    recheck_seconds: float = FIRST_SECONDS
 
 
 class Binder:
@@ -279,10 +284,7 @@ class Binder:
                 self.results[result] += 1
                 return now
             if refused and seen.stage is Stage.WAITING:
-                gang = self._gangs.writes.of(decision.job) is not None
-                seconds = _GANG_AVOIDS_SECONDS if gang else _AVOID_SECONDS
-                avoid = self._state.waiting.avoid
-                avoid(decision.job, decision.node, self._clock(), seconds, refused)
+                self._refused(decision, seen.name, refused)
             elif later is not None and seen.stage is Stage.WAITING:
                 self._failures.note(decision.pod, later)
                 if not self._failures.may_try(decision.pod):
@@ -290,6 +292,20 @@ class Binder:
                     avoid(decision.job, decision.node, self._clock(), _LATER_SECONDS, str(later))
             self._take_back(decision, now, result)
             return None
+
+    def _refused(self, decision: Assignment, name: str, why: str) -> None:
+        """Another node may do, so that is tried first; then the job as a whole waits."""
+        gang = self._gangs.writes.of(decision.job) is not None
+        seconds = self._how.recheck_seconds * (_GANG_AVOIDS if gang else _AVOIDS)
+        until = doubt(
+            self._state,
+            decision.job,
+            Reason.PLACEMENT_REFUSED,
+            f"pod {name} was refused its place on {decision.node}: {why}",
+            self._clock(),
+            elsewhere_first(Backoff(self._how.recheck_seconds, MOST_SECONDS)),
+        )
+        self._state.waiting.avoid(decision.job, decision.node, until, seconds)
 
     async def _read(self, pod: Meta) -> Pod:
         return await self._client.get(pod_path(pod.namespace, pod.name), Pod)

@@ -14,13 +14,12 @@ from gpu_scheduler.jobs.drift import changes, steps
 from gpu_scheduler.jobs.service import service
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
-from gpu_scheduler.kube.objects import Job, Meta
+from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Meta
 from gpu_scheduler.kube.paths import core
 from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.state.jobs import GPUJobRecord, job_record
 from gpu_scheduler.state.own_jobs import misfit
 
-_OF_THE_COLLECTOR = ("foregroundDeletion", "orphan")  # the garbage collector's, and soon gone
 _MOST_CHARS = 200
 
 
@@ -174,7 +173,7 @@ def _foreign(name: str, job: GPUJobRecord, why: str) -> NotCreatableError:
 
 def _kept(name: str, found: "FoundJob") -> Exception:
     """Why a Job that is being deleted is still there."""
-    others = [each for each in found.metadata.finalizers if each not in _OF_THE_COLLECTOR]
+    others = [each for each in found.metadata.finalizers if each not in OF_THE_COLLECTOR]
     if not others:
         return StaleJobError(f"Job {name} is being deleted and is not gone yet")
     return NotCreatableError(

@@ -56,8 +56,10 @@ def gpujob_record(
         generation=_generation(body),
         created=meta.get("creationTimestamp", ""),
         deleting=bool(meta.get("deletionTimestamp")),
+        finalizers=tuple(meta.get("finalizers") or ()),
         spec=None,
-        status=readable(GPUJobStatus, body.get("status")),
+        status=(status := readable(GPUJobStatus, body.get("status"))),
+        shown=status,
     )
     try:
         _judge(record, (specs or Specs()).read(body.get("spec") or {}), classes or ClassBook())
@@ -161,7 +163,10 @@ class CustomResources:
         key = job_key(meta["namespace"], meta["name"])
         known = self._state.gpujobs.get(key)
         if known is None or (known.uid, known.generation) != (meta["uid"], _generation(body)):
-            self._state.gpujob_changed(gpujob_record(body, self._state.classes, self._specs))
+            record = gpujob_record(body, self._state.classes, self._specs)
+            if known is not None and known.uid == record.uid:
+                record.status, record.stored = known.status, known.stored
+            self._state.gpujob_changed(record)
         elif not self._told_again(known, body):
             return
         self._changed(key)
@@ -169,17 +174,17 @@ class CustomResources:
     def _told_again(self, known: GPUJobRecord, body: Body) -> bool:
         """Take over what changes without the spec; False where that is known, as of our own write.
 
-        What was found wrong only later (no project, refused dry run) stays known.
+        What was found wrong only later (no project, refused dry run) stays known, and what we said
+        in the status, whatever stands there now.
         """
-        deleting, told = bool(body["metadata"].get("deletionTimestamp")), body.get("status") or {}
-        if (deleting, told) == (known.deleting, known.status):
+        meta, told = body["metadata"], body.get("status") or {}
+        deleting, kept = bool(meta.get("deletionTimestamp")), tuple(meta.get("finalizers") or ())
+        if (deleting, kept, told) == (known.deleting, known.finalizers, known.shown):
             return False
-        status = readable(GPUJobStatus, told)
-        if known.status.get("phase") != status.get("phase"):
-            self._state.projects.touch(known.namespace)  # it counts the jobs that run
-        if known.status != status:
-            self._state.touch(known.key)  # an old write that arrived late would stay for ever
-        self._state.gpujob_changed(replace(known, deleting=deleting, status=status))
+        shown = readable(GPUJobStatus, told)
+        if (known.status, known.finalizers) != (shown, kept):
+            self._state.touch(known.key)  # somebody else's, or an old write that arrived late
+        self._state.gpujob_changed(replace(known, deleting=deleting, finalizers=kept, shown=shown))
         return True
 
     def gpujob_gone(self, namespace: str, name: str, uid: str) -> None:

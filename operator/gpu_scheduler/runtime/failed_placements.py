@@ -4,7 +4,8 @@ A pod that the kubelet rejected is marked at once, before the Job controller cou
 once a second): no retry is charged and the Job makes a new one. A pod past its time limit is
 marked so that it is not tried again. A pod that hangs after its placement (unschedulable once its
 gate is gone, or bound to a node that no longer exists) is evicted. Either way the job keeps off
-that node for a while. Fed by every pod event; acts on each pod once.
+that node for a while; what kube-scheduler refuses, or kubelets more than once, is in doubt (see
+``doubting``). Fed by every pod event; acts on each pod once.
 """
 
 import time
@@ -13,15 +14,20 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import NoReturn
 
+from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.jobs.evict import mark_disrupted, mark_time_limit
+from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.unexpected import unexpected
-from gpu_scheduler.runtime import overbooked
+from gpu_scheduler.runtime import doubting, overbooked
+from gpu_scheduler.runtime.doubting import doubt
 from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told, and_then
 from gpu_scheduler.runtime.gang_guard import GangGuard
 from gpu_scheduler.runtime.poll import poll_for_ever
+from gpu_scheduler.runtime.refusals import MOST_SECONDS
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.containers import time_limit
+from gpu_scheduler.state.doubts import elsewhere_first
 from gpu_scheduler.state.jobs import epoch_seconds
 from gpu_scheduler.state.pods import PodRecord, Stage
 
@@ -63,6 +69,7 @@ class FailedPlacements:
 
     def observe(self, pod: PodRecord) -> None:
         """Look at a pod that has just changed."""
+        doubting.observe(self._state, pod)
         if self._hangs(pod):
             self._since.setdefault(pod.uid, self._clock())
         else:
@@ -114,7 +121,10 @@ class FailedPlacements:
                 why = f"{pod.name}: {message}"
                 refused = f"the kubelet refused {pod.name}: {pod.message or reason}"
                 then = and_then(pod, "placing it elsewhere")
-                self._avoid(key, pod.node, refused)
+                if self._state.waiting.has_failed_before(key, pod.node):
+                    self._doubt(key, pod.node, why)
+                else:  # the node may be to blame
+                    self._avoid(key, pod.node, refused)
                 self._evictor.warn(pod, "PodRejected", f"{why}; {then}")
                 self._gangs.member_lost(pod, why)
                 self._evictor.losses.lost(pod, why)
@@ -143,11 +153,20 @@ class FailedPlacements:
         message, key = f"{pod.name} cannot start on {pod.node}: {why}", self._state.job_of(pod)
         if key is not None and not self._evictor.has_told(pod.uid):
             if pod.unschedulable:
-                why = f"kube-scheduler could not bind {pod.name}: {why}"
-            self._avoid(key, pod.node, why)
+                said = f"kube-scheduler could not bind {pod.name} to {pod.node}: {why}"
+                self._doubt(key, pod.node, said)
+            else:
+                self._avoid(key, pod.node, why)
         told = Told("stuck", "PodStuck", f"{message}; placing it elsewhere")
         self._evictor.evict(Eviction(pod, told))
         self._gangs.member_lost(pod, message)
+
+    def _doubt(self, key: JobKey, node: str, why: str) -> None:
+        """Hold the job back as a whole, for longer each time."""
+        seconds, now = self._patience.avoid_seconds, self._clock()
+        delays = elsewhere_first(Backoff(seconds, MOST_SECONDS))
+        until = doubt(self._state, key, Reason.PLACEMENT_REFUSED, why, now, delays)
+        self._state.waiting.avoid(key, node, until, seconds)
 
     def _avoid(self, key: JobKey, node: str, why: str, ago: float = 0.0) -> None:
         """Keep the job off the node: ``ago`` seconds ago somebody said why it does not do."""

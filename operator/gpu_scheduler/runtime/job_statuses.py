@@ -88,12 +88,12 @@ class JobStatuses:
     def uid(self, key: str) -> str | None:
         """See ``Statuses``."""
         job = self._state.gpujobs.get(JobKey(key))
-        return None if job is None or job.deleting else job.uid
+        return None if job is None else job.uid
 
     def is_silent(self, key: str) -> bool:
         """See ``Statuses``."""
         job = self._state.gpujobs.get(JobKey(key))
-        return job is not None and not job.status.get("phase")
+        return job is not None and not job.shown.get("phase")
 
     def write(self, key: str, uid: str, patch: Told, after: Told) -> Write:
         """See ``Statuses``."""
@@ -120,27 +120,31 @@ class JobStatuses:
             self._preemption.forget(job.key)
         if strangers := state.job_book.to_tell(job):
             self._events.say(Subject.of_job(job), "Warning", "StrangeJob", strangers)
-        return job.status, status.to_json()
+        after = status.to_json()
+        if after == job.shown != job.status:  # an earlier write that had no answer
+            self.written(key, job.shown, after)
+        return job.shown, after
 
     def is_trifle(self, patch: Told) -> bool:
         """See ``Statuses``."""
         return patch.keys() == {"queuePosition"}
 
-    def is_passing(self, after: Told) -> bool:
-        """See ``Statuses``."""
-        reason = after.get("reason")
-        return reason == Reason.FINISHING or (
+    def is_passing(self, key: str, after: Told) -> bool:
+        """See ``Statuses``; what somebody else wrote is put right at once."""
+        job, reason = self._state.gpujobs[JobKey(key)], after.get("reason")
+        passes = reason == Reason.FINISHING or (
             after.get("phase") == Phase.PENDING and reason in _PASSING
         )
+        return passes and job.shown == job.status
 
     def written(self, key: str, before: Told, after: Told) -> None:
         """Keep it, and tell those who wait for it."""
         job = self._state.gpujobs.get(JobKey(key))
         if job is None:
             return
-        job.status = after
-        self._report(Subject.of_job(job), before, after)
-        if after.get("phase") != before.get("phase"):
+        said, job.status, job.shown, job.stored = job.status, after, after, False
+        self._report(Subject.of_job(job), said, after)
+        if after.get("phase") != said.get("phase"):
             self._state.projects.touch(job.namespace)  # it counts the jobs that run
         if job.finished:
             self._finished(job.key)

@@ -153,6 +153,7 @@ class Operator:
             more=CheckpointUrls(self.state, self.sweeping.start, report_url),
             observe_seconds=observations.bind_seconds,
             placed=self.scheduled_events.placed,
+            recheck_seconds=settings.recheck_seconds,
         )
         self.binder = Binder(self.state, client, self.term, self.gangs, how, clock=clock)
         self.planning = Planning(
@@ -166,7 +167,8 @@ class Operator:
                 settings.reservation_after_seconds,
                 settings.promises,
                 may_start=lambda job: (
-                    self.sweeping.sweeps.may_start(job) and self.starting.may_start(job)
+                    self.sweeping.sweeps.may_start(job)
+                    and not self.state.waiting.doubts.held_back(job)
                 ),
                 make=self.queue.ask,
                 blind=client.watches.blind,
@@ -368,7 +370,7 @@ class Operator:
             sweep=self.sweeping.judged(job),
             aside=self.plan.aside.job(job.key),
             refused=self.missing.refused(job),
-            timed_out=self.starting.gave_back(job.key),
+            doubt=self.state.waiting.doubts.of(job.key),
             evicted=self.losses.of(job.key),
             trouble=self.starting.trouble,
         )

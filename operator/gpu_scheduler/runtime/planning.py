@@ -25,6 +25,7 @@ from gpu_scheduler.core.plan_input import PlanInput, Thinner
 from gpu_scheduler.core.session import Session
 from gpu_scheduler.kube.unexpected import unexpected
 from gpu_scheduler.runtime.binder import Binder
+from gpu_scheduler.runtime.doubting import expire
 from gpu_scheduler.runtime.last_plan import LastPlan
 from gpu_scheduler.runtime.preemption import Preemption
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -117,7 +118,7 @@ class Planning:
         while True:
             await self._sleep()
             self._state.changed.clear()
-            changed = self._state.waiting.expire(self._clock())
+            changed = expire(self._state, self._clock())
             changed |= self._state.version != self._planned_version
             changed |= self._again_at is not None and self._again_at <= self._now()
             started = self._clock()

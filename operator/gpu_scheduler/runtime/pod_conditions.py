@@ -115,7 +115,7 @@ class PodConditions:
         """See ``Statuses``: numbers alone."""
         return patch.keys() == {"message"}
 
-    def is_passing(self, after: Told) -> bool:
+    def is_passing(self, key: str, after: Told) -> bool:
         """See ``Statuses``: they have waited already."""
         return False
 
@@ -136,5 +136,7 @@ class PodConditions:
             return Reason.INVALID, job.complaint
         if self._state.projects.owner(pod.namespace) is None:
             return Reason.INVALID, no_project(job.namespace)
-        wait = self._waits().get(job.key)
+        wait, doubt = self._waits().get(job.key), self._state.waiting.doubts.of(job.key)
+        if doubt is not None:
+            return doubt.said(wait)
         return (wait.reason, wait.message) if wait is not None else ("", "")

@@ -92,7 +92,7 @@ class PodWarnings:
         """See ``Statuses``."""
         return False
 
-    def is_passing(self, after: Told) -> bool:
+    def is_passing(self, key: str, after: Told) -> bool:
         """See ``Statuses``."""
         return False
 

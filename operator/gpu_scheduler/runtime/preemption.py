@@ -135,7 +135,8 @@ class Preemption:
         state, pod = self._state, self._state.running_pods.get(decision.pod)
         if decision.reason is EvictReason.CONSOLIDATE or pod is None:
             return True
-        if state.waiting_job(decision.beneficiary) is None:
+        waiting = state.waiting_job(decision.beneficiary)
+        if waiting is None or waiting.doubtful:
             return False
         known = pod.project in state.projects.records
         project = state.planner_project(pod.project) if known else None

@@ -1,7 +1,8 @@
 """One GPUJob from what it says to Jobs that exist: the worker behind the queue of keys.
 
 Level-triggered and idempotent: it looks at the record, never at what happened. A GPUJob whose end
-is already in its status is never run again, even if its Job is gone. Errors of the API server put
+is already in its status is never run again, even if its Job is gone; whether it was we who wrote
+that, ``stored_ends`` asks. Errors of the API server put
 the key back with a growing delay; what the user must mend goes into the record's ``problem``. How
 Jobs are made, and which, ``RoleJobs`` and ``Segments`` know.
 """
@@ -13,6 +14,7 @@ from typing import Protocol
 from gpu_scheduler.core.model.request import JobKey, ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime import stored_ends
 from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.creation import NotCreatableError, StaleJobError, TemplateRefusedError
 from gpu_scheduler.runtime.queue import WorkQueue
@@ -99,8 +101,10 @@ class Reconciler:
             if job is not None and not job.deleting:
                 self._refuse(job, going(job.namespace))
             return await self._removal.leave(key)
+        await self._removal.let_go(key)
         if job is None or job.deleting:
             return None
+        stored_ends.judge(self._state, job)
         jobs = self._sweeps if job.spec is not None and job.spec.sweep is not None else self._roles
         if await jobs.ended(job):
             self._cannot_follow(job, "")

@@ -1,4 +1,9 @@
-"""What is deleted: GPUJobs whose time to live is over, Jobs of namespaces that go (ADR 0040)."""
+"""What is deleted: GPUJobs whose time to live is over, and what runs of those that go.
+
+The garbage collector ends what belongs to a GPUJob, or to a Job, when the object is gone. Where
+somebody's finalizer keeps it that may be never, and in a namespace that is being deleted too late
+(ADR 0040): then its Jobs, or its pods, are deleted here.
+"""
 
 import logging
 import time
@@ -8,14 +13,18 @@ import msgspec
 
 from gpu_scheduler.api.names import GROUP, VERSION
 from gpu_scheduler.core.model.request import JobKey
+from gpu_scheduler.jobs.evict import remove
+from gpu_scheduler.jobs.write import send
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
+from gpu_scheduler.kube.objects import OF_THE_COLLECTOR
 from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.kube.paths import of_group
-from gpu_scheduler.runtime.creation import Named
+from gpu_scheduler.runtime.creation import FoundJob, Named
 from gpu_scheduler.runtime.custom_resources import GPUJOBS
 from gpu_scheduler.state.cluster_state import ClusterState
-from gpu_scheduler.state.jobs import GPUJobRecord, epoch_seconds
+from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
+from gpu_scheduler.state.pods import Stage
 
 log = logging.getLogger(__name__)
 
@@ -48,6 +57,43 @@ class Removal:
             if not own.deleting:
                 log.info("%s: its namespace is being deleted: deleting Job %s", key, own.name)
                 await self._delete(job_path(own.namespace, own.name), own.uid)
+
+    async def let_go(self, key: JobKey) -> None:
+        """End what runs of a GPUJob, or of a Job of one, that is deleted and kept.
+
+        Who deletes with the garbage collector's own finalizers has said what is to become of it.
+
+        Raises:
+            ApiError: the API server could not be asked; try again.
+        """
+        job = self._state.gpujobs.get(key)
+        goes = job is not None and job.deleting and OF_THE_COLLECTOR.isdisjoint(job.finalizers)
+        for own in self._state.job_book.claims(key):
+            if own.deleting:
+                await self._end_pods(own)
+            elif goes and job is not None and own.owner_uid == job.uid:
+                log.info("%s: it is being deleted: deleting Job %s", key, own.name)
+                await self._delete(job_path(own.namespace, own.name), own.uid)
+
+    async def _end_pods(self, own: JobRecord) -> None:
+        """Delete the pods of a Job that is being deleted: its controller makes no others."""
+        pods = [pod for pod in self._state.pods_of(own.uid) if not pod.deleting]
+        pods = [pod for pod in pods if pod.stage is not Stage.ENDED]
+        if not pods:
+            return
+        try:
+            found = await self._client.get(job_path(own.namespace, own.name), FoundJob)
+        except errors.NotFound:
+            return
+        kept_by = found.metadata.finalizers
+        if found.metadata.uid != own.uid or not OF_THE_COLLECTOR.isdisjoint(kept_by):
+            return
+        for pod in pods:
+            log.info("%s: Job %s is being deleted: deleting %s", own.owner, own.name, pod.name)
+            try:
+                await send(self._client, remove(pod.meta))
+            except (errors.NotFound, errors.Conflict):
+                continue
 
     async def forget_if_gone(self, job: GPUJobRecord) -> bool:
         """Whether a GPUJob is gone without a word, asked where its Jobs went: then it is forgotten.

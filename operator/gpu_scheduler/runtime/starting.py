@@ -1,28 +1,28 @@
 """Pods that are on their node and do not start: ADR 0039.
 
 Why not, is read off their Events where the pod itself does not say; one that has not started for
-the time that its project allows gives its GPUs back, uncharged, and the pods of its job are placed
-again after a back-off, so that others go first. Whose init container runs is not late. What is
-remembered is gone with this leader: the next one counts from the pod's own start time, and tries a
-job again at once. Fed by every pod event; asked by the status and by the planning loop.
+the time that its project allows gives its GPUs back, uncharged, and its job is in doubt
+(``state.doubts``): it is tried again after a back-off, so that others go first. Whose init
+container runs is not late. A new leader counts from the pod's own start time, and tries a job again
+at once. Fed by every pod event; asked by the status.
 """
 
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import NoReturn
 
 from gpu_scheduler.api.gpuproject import START_TIMEOUT_SECONDS
-from gpu_scheduler.core.model.request import JobKey, PodUID
+from gpu_scheduler.core.model.decision import Reason
+from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.core.turns import Turns
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.backoff import Backoff
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.kube.times import timestamp
 from gpu_scheduler.kube.unexpected import unexpected
+from gpu_scheduler.runtime.doubting import doubt
 from gpu_scheduler.runtime.evictor import Eviction, Evictor, Told
 from gpu_scheduler.runtime.gang_guard import GangGuard
 from gpu_scheduler.runtime.object_events import ObjectEvents
@@ -50,17 +50,6 @@ class _Slow:
     trouble: Trouble | None = None
 
 
-@dataclass(slots=True)
-class _BackOff:
-    uid: str  # of the GPUJob
-    times: int
-    until: float  # monotonic seconds
-    said: str  # which pod, and when the job is tried again
-    why: str  # the same, and why it did not start
-    explained: bool  # by the kubelet
-    over: bool = False
-
-
 class Starting:
     """Watches pods from their binding to their first container."""
 
@@ -79,7 +68,6 @@ class Starting:
         self._events = ObjectEvents(client)
         self._clock, self._now = clock, now
         self._slow: dict[PodUID, _Slow] = {}
-        self._back_off: dict[JobKey, _BackOff] = {}
         self.timed_out = 0
         """Pods that gave their GPUs back because they did not start."""
 
@@ -98,10 +86,8 @@ class Starting:
                 age = self._now() - epoch_seconds(pod.started) if pod.started else 0.0
                 since = self._clock() - max(0.0, age)
                 self._slow[pod.uid] = _Slow(since, since + ASK_AFTER_SECONDS)
-        elif self._slow.pop(pod.uid, None) is not None and pod.stage is not Stage.PLACED:
-            key = self._state.job_of(pod)
-            if key is not None and (pod.stage is Stage.RUNNING or pod.ran):
-                self._back_off.pop(key, None)
+        else:
+            self._slow.pop(pod.uid, None)
 
     def gone(self, uid: PodUID) -> None:
         """Forget a pod."""
@@ -112,18 +98,8 @@ class Starting:
         slow = self._slow.get(pod.uid)
         return slow.trouble if slow is not None else None
 
-    def gave_back(self, key: JobKey) -> str:
-        """Why a job's pods are not placed again yet; empty: they are."""
-        known = self._back_off.get(key)
-        return known.why if known is not None and not known.over else ""
-
-    def may_start(self, key: JobKey) -> bool:
-        """Whether pods of a job may be placed."""
-        return not self.gave_back(key)
-
     async def check(self) -> None:
         """Look once at all pods that have not started."""
-        self._expire()
         due: Turns[str, PodRecord] = Turns()
         jobs = set[str]()
         for uid, slow in list(self._slow.items()):
@@ -187,36 +163,21 @@ class Starting:
         job = self._state.gpujob_of(pod)
         if job is None:
             return
-        key = job.key
         trouble = pod.trouble or slow.trouble
         why = trouble.message if trouble is not None else on_its_node(pod)[1]
         limit = self._limit_seconds(pod)
-        message = f"pod {pod.name} gave its GPU back, for it did not start within {limit} s"
-        full = f"{message}: {why}"
-        told = Told("not_started", "StartTimedOut", f"{full}; it is tried again later")
+        message = f"pod {pod.name} gave its GPU back, for it did not start within {limit} s: {why}"
+        told = Told("not_started", "StartTimedOut", f"{message}; it is tried again later")
         if pod.deleting or not self._evictor.evict(Eviction(pod, told)):
             return
-        self._gangs.member_lost(pod, full)
+        self._gangs.member_lost(pod, message)
         self.timed_out += 1
-        known = self._back_off.get(key)
-        if known is not None and known.uid == job.uid and not known.over:
-            if trouble is not None and not known.explained:  # another pod of it knows more
-                known.why, known.explained = f"{known.said}: {why}", True
-        else:
-            times = known.times + 1 if known is not None and known.uid == job.uid else 0
-            seconds = _BACK_OFF.delay_seconds(times)
-            again = timestamp(datetime.fromtimestamp(self._now() + seconds, UTC))
-            said = f"{message} and is tried again at {again}"
-            until, explained = self._clock() + seconds, trouble is not None
-            self._back_off[key] = _BackOff(job.uid, times, until, said, f"{said}: {why}", explained)
-        self._state.touch(key)
-
-    def _expire(self) -> None:
-        for key, known in list(self._back_off.items()):
-            job = self._state.gpujobs.get(key)
-            if job is None or job.uid != known.uid:
-                del self._back_off[key]
-            elif not known.over and known.until <= self._clock():
-                known.over = True
-                self._state.touch(key)
-                self._state.replan()
+        doubt(
+            self._state,
+            job.key,
+            Reason.START_TIMED_OUT,
+            message,
+            self._clock(),
+            _BACK_OFF.delay_seconds,
+            explained=trouble is not None,
+        )

@@ -18,6 +18,7 @@ from gpu_scheduler.runtime.eviction_costs import EvictionCost
 from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.state.awaited import AwaitedPod
 from gpu_scheduler.state.containers import Trouble
+from gpu_scheduler.state.doubts import Doubt
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.sweeps.runtime.status import Judged
@@ -32,7 +33,7 @@ class Known:
         preempted: For whom pods of it had to go.
         cost: What evictions for others have cost it.
         refused: What the API server says to its next pod, if it refuses it.
-        timed_out: Of a job whose pod did not start in time: why, and when it is tried again.
+        doubt: Why its last pods could not start, where that is for a reason of its own.
         evicted: Why its pods had to leave their node, if they are not back.
         assumed: Placements that were decided and that the watch does not show yet.
         awaited: Pods that have a place and do not exist yet.
@@ -45,7 +46,7 @@ class Known:
     preempted: Preempted | None = None
     cost: EvictionCost = field(default_factory=EvictionCost)
     refused: str = ""
-    timed_out: str = ""
+    doubt: Doubt | None = None
     evicted: str = ""
     assumed: Mapping[PodUID, Assignment] = field(default_factory=dict)
     awaited: Sequence[AwaitedPod] = ()
@@ -116,6 +117,20 @@ def on_its_node(pod: PodRecord) -> Said:
     return Reason.STARTING, f"placed on {pod.node}, {doing or 'containers are starting'}"
 
 
+def _deleting(facts: Facts) -> Said | None:
+    if not facts.job.deleting:
+        return None
+    going, kept = [pod.name for pod in facts.live], facts.job.kept_by
+    ends = f"{names(going)} {_are(going)} ending" if going else "nothing of it runs any more"
+    keeps = ""
+    if kept:
+        keeps = (
+            f"; metadata.finalizers has {names(kept)}: the object stays until whoever set that "
+            "removes it"
+        )
+    return Reason.DELETING, f"it is being deleted: {ends}{keeps}"
+
+
 def _invalid(facts: Facts) -> Said | None:
     return (Reason.INVALID, facts.job.complaint) if facts.job.complaint else None
 
@@ -150,9 +165,13 @@ def _stuck(facts: Facts) -> Said | None:
     return found[0].reason, found[0].message + more
 
 
-def _timed_out(facts: Facts) -> Said | None:
-    said = facts.known.timed_out
-    return (Reason.START_TIMED_OUT, said) if said else None
+def _doubtful(facts: Facts) -> Said | None:
+    """Of one that is tried again just now the next steps have better news."""
+    doubt, known = facts.known.doubt, facts.known
+    tried = facts.placed or known.awaited or any(p.uid in known.assumed for p in facts.live)
+    if doubt is None or (tried and doubt.until is None):
+        return None
+    return doubt.said(known.wait)
 
 
 def _waits(facts: Facts) -> Said | None:
@@ -238,8 +257,12 @@ def _ending(facts: Facts) -> Said | None:
     going = [pod.name for pod in facts.live if pod.deleting]
     if not going:
         return None
-    verb = "is" if len(going) == 1 else "are"
-    return Reason.ENDING_PODS, f"{names(going)} {verb} ending, then the Job makes what follows"
+    ending = f"{names(going)} {_are(going)} ending"
+    return Reason.ENDING_PODS, f"{ending}, then the Job makes what follows"
+
+
+def _are(those: Sequence[str]) -> str:
+    return "is" if len(those) == 1 else "are"
 
 
 def _retries(facts: Facts) -> Said | None:
@@ -266,12 +289,13 @@ def _no_pods(facts: Facts) -> Said:
 
 
 _STEPS: tuple[Callable[[Facts], Said | None], ...] = (
+    _deleting,
     _invalid,
     _suspended,
     _never,
     _gave_way,
     _stuck,
-    _timed_out,
+    _doubtful,
     _waits,
     _refused,
     _no_more_trials,

@@ -80,7 +80,7 @@ class Statuses(Protocol):
         """Whether nobody needs to know this soon."""
         ...
 
-    def is_passing(self, after: Told) -> bool:
+    def is_passing(self, key: str, after: Told) -> bool:
         """Whether what is to be said will be another thing in a moment, if all goes well."""
         ...
 
@@ -119,7 +119,7 @@ class BookStatuses:
         """See ``Statuses``."""
         return False
 
-    def is_passing(self, after: Told) -> bool:
+    def is_passing(self, key: str, after: Told) -> bool:
         """See ``Statuses``."""
         return False
 
@@ -296,7 +296,7 @@ class StatusWriter:
         if not patch:
             return
         at = -inf
-        if statuses.is_passing(after):
+        if statuses.is_passing(key, after):
             may_last = FIRST_WORDS_SECONDS if statuses.is_silent(key) else PASSING_SECONDS
             at = self._passing.setdefault(uid, self._clock()) + may_last
         else:

@@ -11,6 +11,7 @@ from typing import Any
 from gpu_scheduler.api import states
 from gpu_scheduler.core import quota, wording
 from gpu_scheduler.core.model.decision import Evict, Reason, ReservationKind
+from gpu_scheduler.core.model.request import WaitingJob
 from gpu_scheduler.core.model.running_pods import RunningPod
 from gpu_scheduler.core.placement import Placer
 from gpu_scheduler.simulate.cluster_cycles import Outcome, plan_until_stable
@@ -28,6 +29,8 @@ def estimate(
     planned: Planned, waiting: Waiting, pods: Sequence[RunningPod], candidates: Sequence[Json]
 ) -> Json:
     """When it may start."""
+    if waiting.group.job.doubtful:
+        return _in_doubt()
     return (
         _never(waiting)
         or _kept(planned, waiting)
@@ -37,8 +40,10 @@ def estimate(
     )
 
 
-def at_once(node: str) -> Json:
+def at_once(job: WaitingJob, node: str) -> Json:
     """The estimate for what the plan starts."""
+    if job.doubtful:
+        return _in_doubt()
     text = f"the plan of this moment starts it on {node}, within seconds where an operator runs"
     return _estimate("now", text, node=node)
 
@@ -58,6 +63,12 @@ def _estimate(
         "node": node,
         "givesWay": list(gives_way),
     }
+
+
+def _in_doubt() -> Json:
+    """For what could not start for a reason of its own: nobody knows when that is mended."""
+    text = "the operator tries it again now and then, where GPUs are free; nobody gives way to it"
+    return _estimate("unknown", f"not known: {text} until what refuses it has changed")
 
 
 def _never(waiting: Waiting) -> Json | None:

@@ -148,7 +148,9 @@ def _from_plan(
     room = without_room_for(planned, key)
     group, place = room.group_of(key, uid), planned.place_of(key, uid)
     if group is None or planned.group_of(key) is None:
-        return found | {"estimate": estimate.at_once(place.node) if place is not None else None}
+        return found | {
+            "estimate": estimate.at_once(job, place.node) if place is not None else None
+        }
     wait = planned.plan.waits.of(key)
     before = queue_place.before(planned, key)
     nodes = candidates(room.session, group.members[0])

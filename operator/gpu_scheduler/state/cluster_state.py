@@ -6,7 +6,7 @@ known of a pod is ignored. ``version`` grows with every change that could alter 
 collects the jobs whose status may have changed. Single-threaded: called from one event loop.
 """
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping
 from operator import attrgetter
 
 from gpu_scheduler.core.model.decision import Assignment
@@ -119,6 +119,7 @@ class ClusterState(ClusterView):
         """Take over a GPUJob's news."""
         old = self._gpujobs.get(job.key)
         self._gpujobs[job.key] = job
+        self.waiting.doubts.see(job, new=old is None)
         self.waiting.set_open(job.key, job.templates is not None and not self._is_over(job))
         if old is None or _judged(old) != _judged(job):
             self.waiting.forget_job(job.key)
@@ -235,23 +236,6 @@ class ClusterState(ClusterView):
         self.running_pods.set_evicting(uid, leaving)
         self.replan(self._member_changed(self.pods.get(uid)))
 
-    def touch(self, key: JobKey) -> None:
-        """A job's status may be another one, for a reason that is not kept here."""
-        self._touched.add(key)
-        if self.waiting.has_pods(key):
-            self._touched_pods[key] = None
-
-    def take_touched(self) -> Set[JobKey]:
-        """The jobs whose status may be another one, each once."""
-        taken = frozenset(self._touched)
-        self._touched.clear()
-        return taken
-
-    def take_touched_pods(self) -> Sequence[JobKey]:
-        """The jobs whose waiting pods may be told something else, each once."""
-        taken, self._touched_pods = tuple(self._touched_pods), {}
-        return taken
-
     def replan(self, changes: int = 1, *, wake: bool = True) -> None:
         """The next plan may be another one; ``wake``: False while a plan is under way."""
         self._version += changes
@@ -333,11 +317,6 @@ class ClusterState(ClusterView):
         self.replan(waited | held | self._neighbours.drop(uid))
         self._left(old)
         self.replan(self._makes_room(old))
-
-    def _makes_room(self, old: PodRecord | None) -> bool:
-        """Whether a pod that is no more had kept its GPUJob from having another one planned."""
-        key = self.job_of(old) if old is not None and old.stage is not Stage.ENDED else None
-        return key is not None and self.waiting.is_open(key)
 
     def _member_changed(self, pod: PodRecord | None) -> bool:
         """Whether it is one of a GPUJob, or of a group."""

@@ -1,11 +1,12 @@
 """What the operator knows of the cluster, for reading: the planner's input, and who is whose.
 
-Invariant: nothing here changes anything but caches. ``cluster_state`` keeps it up to date.
+Invariant: nothing here changes anything but caches, and what is to be told again. ``cluster_state``
+keeps it up to date.
 """
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from functools import partial
 
 from gpu_scheduler.api.gpujob import Phase
@@ -27,7 +28,7 @@ from gpu_scheduler.state.neighbours import NeighbourBook
 from gpu_scheduler.state.node_book import NodeBook
 from gpu_scheduler.state.own_jobs import JobBook
 from gpu_scheduler.state.pod_book import PodBook
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.state.projects import ProjectBook
 from gpu_scheduler.state.running_pods import RunningPodBook
 from gpu_scheduler.state.shares import ShareGroups
@@ -144,6 +145,23 @@ class ClusterView:
         """What a GPUJob, or a group of pods without one, is called in sentences."""
         return self._shares.names.get(key, key)
 
+    def touch(self, key: JobKey) -> None:
+        """A job's status may be another one, for a reason that is not kept here."""
+        self._touched.add(key)
+        if self.waiting.has_pods(key):
+            self._touched_pods[key] = None
+
+    def take_touched(self) -> Set[JobKey]:
+        """The jobs whose status may be another one, each once."""
+        taken = frozenset(self._touched)
+        self._touched.clear()
+        return taken
+
+    def take_touched_pods(self) -> Sequence[JobKey]:
+        """The jobs whose waiting pods may be told something else, each once."""
+        taken, self._touched_pods = tuple(self._touched_pods), {}
+        return taken
+
     def job_of(self, pod: PodRecord) -> JobKey | None:
         """The GPUJob that a pod belongs to, or its group, as far as known."""
         job = self.jobs.get(pod.job_uid)
@@ -212,3 +230,8 @@ class ClusterView:
             left=self.trials_left(job),
             most=partial(most_unmade, self.ledger.cluster, ceiling_milli(record.project)),
         )
+
+    def _makes_room(self, old: PodRecord | None) -> bool:
+        """Whether a pod that is no more had kept its GPUJob from having another one planned."""
+        key = self.job_of(old) if old is not None and old.stage is not Stage.ENDED else None
+        return key is not None and self.waiting.is_open(key)

@@ -45,6 +45,11 @@ class FailedNodes:
         failures = self._failures.get(key, {})
         return {node: each.why for node, each in failures.items() if each.until is not None}
 
+    def has_others(self, key: JobKey, node: str) -> bool:
+        """Whether it went wrong on other nodes, or here before this one was avoided."""
+        failures = self._failures.get(key, {})
+        return any(other != node or each.until is None for other, each in failures.items())
+
     def expire(self, now: float) -> set[JobKey]:
         """Let go of nodes whose time is over; the jobs that may use one again."""
         over: set[JobKey] = set()

@@ -15,7 +15,7 @@ from gpu_scheduler.api.moved import NEVER, Mark, marks
 from gpu_scheduler.api.names import FIRST_TRIAL, NARROWED, SEGMENT
 from gpu_scheduler.api.numbers import number
 from gpu_scheduler.core.model.request import JobKey
-from gpu_scheduler.kube.objects import Job, Pod
+from gpu_scheduler.kube.objects import OF_THE_COLLECTOR, Job, Pod
 from gpu_scheduler.state import indexes
 from gpu_scheduler.state.asks import Ask, asks_of
 
@@ -43,6 +43,7 @@ def epoch_seconds(timestamp: str) -> float:
 class GPUJobRecord:
     """A GPUJob. ``spec`` is None when it cannot be parsed; ``problem`` says why.
 
+    What is remembered of it in its status is ours: who else writes there is overwritten (ADR 0057).
     ``said`` is the spec as it stands; in ``spec`` GPUClasses have been put in place of their names
     and shapes. ``unknown``: which shape does not exist at present; no pod starts then.
     """
@@ -57,11 +58,14 @@ class GPUJobRecord:
     spec: GPUJobSpec | None
     min_compute: tuple[int, int] = (0, 0)
     problem: str = ""
-    status: Mapping[str, Any] = field(default_factory=dict)  # as the API server last showed it
+    status: Mapping[str, Any] = field(default_factory=dict)  # as we said it; at first as it is
+    shown: Mapping[str, Any] = field(default_factory=dict)  # as the API server last showed it
+    stored: bool = True  # the status is as it was found, and nobody has asked the objects yet
     said: GPUJobSpec | None = None
     unknown: str = ""
     unfollowed: str = ""  # why its Job stays as it was; what runs goes on
     templates: Mapping[str, Pod] | None = None  # the pods of each role; None until it is accepted
+    finalizers: tuple[str, ...] = ()
 
     _asks: Mapping[str, Ask] = field(default_factory=dict)
     _asked_by: GPUJobSpec | None = None  # the spec that they were worked out from
@@ -80,13 +84,18 @@ class GPUJobRecord:
         return self.problem or self.unfollowed
 
     @property
+    def kept_by(self) -> list[str]:
+        """Finalizers that keep the object once it is deleted, beside the garbage collector's."""
+        return [each for each in self.finalizers if each not in OF_THE_COLLECTOR]
+
+    @property
     def created_seconds(self) -> float:
         """Creation time, epoch seconds."""
         return epoch_seconds(self.created)
 
     @property
     def finished(self) -> bool:
-        """Whether its status says that it has ended."""
+        """Whether we, or an earlier leader, have said that it has ended."""
         return self.status.get("phase") in FINISHED
 
     def own(self, jobs: Iterable["JobRecord"]) -> list["JobRecord"]:

@@ -6,7 +6,7 @@ changes, so a cycle costs what changed and not what waits.
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpu_scheduler.core.model.peers import PodPeers
@@ -21,6 +21,7 @@ from gpu_scheduler.core.model.request import (
 )
 from gpu_scheduler.kube.objects import Pod, PodSpec
 from gpu_scheduler.state.asks import Ask
+from gpu_scheduler.state.doubts import Doubts
 from gpu_scheduler.state.failed_nodes import FailedNodes
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord, epoch_seconds
 from gpu_scheduler.state.peers import peers_of
@@ -69,6 +70,7 @@ class PendingPods:
         self._unmade_since: dict[JobKey, float] = {}  # epoch seconds
         self._ready: dict[JobKey, WaitingJob | None] = {}
         self._failed = FailedNodes()
+        self.doubts = Doubts(now)
         self._interned: dict[PodKind, PodKind] = {}
         # By id of the template's spec, which many share, for what GPUs these ask.
         self._kinds: dict[int, tuple[PodSpec, tuple[Ask, tuple[int, int]], PodKind]] = {}
@@ -224,20 +226,30 @@ class PendingPods:
         """The nodes that a job keeps off now, and what was said there."""
         return self._failed.of(key)
 
+    def has_failed_before(self, key: JobKey, node: str) -> bool:
+        """Whether a failure on a node is not the first of a job, nor one of the same moment."""
+        return self._failed.has_others(key, node)
+
+    def know_better(self, key: JobKey) -> None:
+        """What is known of a job beside its pods is another."""
+        self._ready.pop(key, None)
+
     def forget_failures(self, gone: Callable[[JobKey], bool]) -> None:
         """Forget where pods of jobs failed that are gone."""
         self._failed.forget(gone)
+        self.doubts.forget(gone)
 
-    def expire(self, now: float) -> bool:
-        """Let go of avoided nodes whose time is over; True when there were any."""
-        expired = self._failed.expire(now)
+    def expire(self, now: float) -> Collection[JobKey]:
+        """Let go of avoided nodes and of jobs that were held back; whose time is over."""
+        expired = self._failed.expire(now) | set(self.doubts.expire(now))
         for key in expired:
             self._ready.pop(key, None)
-        return bool(expired)
+        return expired
 
     def next_expiry(self) -> float | None:
-        """When the next avoided node may be used again, monotonic seconds."""
-        return self._failed.next_expiry()
+        """When a node may be used again, or a job be tried again, monotonic seconds."""
+        both = self._failed.next_expiry(), self.doubts.next_expiry()
+        return min((at for at in both if at is not None), default=None)
 
     def members_changed(self, key: JobKey) -> None:
         """A pod that does not wait changed: gangs and unmade pods depend on those as well."""
@@ -308,6 +320,7 @@ class PendingPods:
             created=job.created_seconds,
             time_limit_seconds=job.spec.time_limit_seconds,
             gang=gang(),
+            doubtful=job.key in self.doubts,
         )
 
     def _without_object(

@@ -30,9 +30,12 @@ from tests.unit.generated.shares import GANG_SIZE, hostile_shares, ring, templat
 from tests.unit.generated.stage import ROOT, Stage
 from tests.unit.generated.values import Obj, Place, spoiled
 
+from gpu_scheduler.api.gpujob import FINISHED
 from gpu_scheduler.api.names import ALLOCATION, COMPONENT_AGENT, LABEL_COMPONENT, LABEL_SHARE
+from gpu_scheduler.api.states import STATES
 
 TEAM = "team-a"
+ENDED = sorted(FINISHED)
 _SETTLING_SECONDS = 40  # a late write is 14 s late, and its node is avoided for 10 s
 _OWN = {"key": "team-a-only", "operator": "Exists", "effect": "NoSchedule"}
 _MOST_REPLICAS = 3
@@ -59,7 +62,8 @@ class Step:
 
     Attributes:
         what: put, remove, again (old news once more), early (one of that name was deleted, unseen),
-            submit, finish, restart, or time; scale, ring or bare: of the healthy part's shares.
+            submit, finish, restart, or time; scale, ring or bare: of the healthy part's shares;
+            forge: somebody writes the status of a healthy job, usurp: while no leader leads.
         possible: an API server could hand it out; else its types are wrong, or its format.
         path: of the object.
         obj: the object.
@@ -129,7 +133,29 @@ def _kept(at: Place) -> bool:
     )
 
 
+_counts = st.fixed_dictionaries(
+    dict.fromkeys(("pending", "running", "succeeded", "failed"), st.integers(0, 3))
+)
+_forged: st.SearchStrategy[Obj] = st.fixed_dictionaries(
+    {
+        "phase": st.sampled_from(["Pending", "Running", "Suspended", *ENDED]),
+        "reason": st.sampled_from([state.reason for state in STATES if state.reason]),
+        "message": st.just("somebody else says so"),
+    },
+    optional={
+        "pods": _counts,
+        "preemptedBy": st.just("team-bad/one"),
+        "evictions": st.integers(0, 9),
+        "lostGPUSeconds": st.integers(0, 10**12),
+        "queuePosition": st.integers(1, 10**6),
+        "firstFailure": st.just("index 0 failed"),
+        "allocatedGPU": st.just("8"),
+        "observedGeneration": st.integers(0, 99),
+        "sweep": st.just({"trials": 3, "counts": {"succeeded": 3}}),
+    },
+)
 _others = st.one_of(
+    st.builds(Step, st.sampled_from(["forge", "usurp"]), obj=_forged, number=st.integers(0, 2)),
     st.builds(Step, st.just("finish"), number=st.integers(0, 2)),
     st.builds(Step, st.just("restart"), number=st.integers(0, 9)),
     st.builds(Step, st.just("time"), number=st.sampled_from([1, 5, 16])),
@@ -159,6 +185,7 @@ class Outcome:
     """What a history came to."""
 
     placed: set[tuple[str, str]]
+    phases: dict[str, str]
     wanted: set[tuple[str, str]]
     unexplained: list[str]
     longest_silence: tuple[float, str]  # seconds in which a job did not say what it waits for
@@ -196,11 +223,12 @@ async def play(history: History, *, hostile: bool) -> Outcome:
             if hostile or step.alone:
                 await _take(stage, history, step)
         await stage.passes(_SETTLING_SECONDS)
-        charges = stage.charges()
+        charges, phases = stage.charges(), _phases(stage)
         unexplained, silence = stage.unexplained(), stage.longest_silence
         await stage.lead(Random(1))
         return Outcome(
             stage.placed(TEAM),
+            phases,
             {(f"job{n}", str(i)) for n, (_, pods) in enumerate(history.jobs) for i in range(pods)},
             unexplained,
             silence,
@@ -211,6 +239,29 @@ async def play(history: History, *, hostile: bool) -> Outcome:
         )
     finally:
         await stage.end()
+
+
+async def _forge(stage: Stage, step: Step) -> None:
+    """Somebody writes a status; without a leader no end that no Job contradicts."""
+    assert step.obj is not None
+    job = stage.server.objects.get((f"{ROOT}/gpujobs", TEAM, f"job{step.number}"))
+    own = stage.server.objects.get(("/apis/batch/v1/jobs", TEAM, f"job{step.number}"))
+    if job is None or (step.what == "usurp" and own is None and step.obj["phase"] in ENDED):
+        return
+    if step.what == "usurp":
+        await stage.end()
+    stage.server.put(
+        f"{ROOT}/namespaces/{TEAM}/gpujobs/job{step.number}", {**job, "status": step.obj}
+    )
+    if step.what == "usurp":
+        await stage.lead(Random(step.number))
+
+
+def _phases(stage: Stage) -> dict[str, str]:
+    """Of the healthy jobs, as their statuses say."""
+    jobs = (job for job in stage.server.of(f"{ROOT}/gpujobs"))
+    mine = [job for job in jobs if job["metadata"]["namespace"] == TEAM]
+    return {job["metadata"]["name"]: job.get("status", {}).get("phase", "") for job in mine}
 
 
 async def _take(stage: Stage, history: History, step: Step) -> None:
@@ -253,6 +304,8 @@ async def _take(stage: Stage, history: History, step: Step) -> None:
             made = template("0.25", controlled=False, tolerations=(_OWN,))
             made["metadata"]["name"] = "bare"
             server.make("/api/v1/pods", TEAM, {**made, "status": {"phase": "Pending"}})
+    elif step.what in ("forge", "usurp"):
+        await _forge(stage, step)
     elif step.what == "restart":
         await stage.lead(Random(step.number))
     await stage.passes(step.number if step.what == "time" else 1)

@@ -51,6 +51,7 @@ def test_a_bad_object_harms_nobody_else(history: History) -> None:
     alone = alone_of(history)
     assert alone.placed == alone.wanted
     assert beside.placed == alone.placed
+    assert beside.phases == alone.phases
     assert not beside.unexplained
     assert not beside.neglected
     assert not beside.disturbed

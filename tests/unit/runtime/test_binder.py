@@ -21,19 +21,21 @@ from tests.unit.runtime.fake_client import (
     Sent,
 )
 from tests.unit.runtime.virtual_loop import Running, clock, virtual
-from tests.unit.state.builders import half, make_assignment, make_pod
+from tests.unit.state.builders import half, make_assignment, make_gpujob, make_pod
 from tests.unit.state.test_cluster_state import free, make_cluster_state, waiting
 
 from gpu_scheduler.api.names import LABEL_PATH, TERM, TOUCHED, context_mib_annotation
-from gpu_scheduler.core.model.decision import Assignment
+from gpu_scheduler.core.model.decision import Assignment, Reason
 from gpu_scheduler.core.model.request import PodUID
 from gpu_scheduler.jobs.place import Pin
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.binder import Binder, Writing
+from gpu_scheduler.runtime.doubting import doubt, expire, observe
 from gpu_scheduler.state.cluster_state import ClusterState
 
 POD = PodUID("uid-job-0")
+KEY = make_gpujob().key
 REFUSALS = [CONFLICT, NOT_FOUND, UNPROCESSABLE, errors.Forbidden(403)]
 
 
@@ -304,7 +306,62 @@ async def test_a_write_that_is_refused_as_such_is_not_repeated_at_once() -> None
     case.decide()
     await case.run()
     (job,) = case.state.waiting_jobs()
-    assert job.pods[0].avoid == {"a"}
+    assert job.pods[0].avoid == {"a"} and job.doubtful
+
+
+@virtual
+async def test_what_a_policy_refuses_is_tried_elsewhere_soon_and_then_ever_more_seldom() -> None:
+    case, said = Case(), "requests must equal limits here"
+    case.answer = errors.Forbidden(403, "Forbidden", said)
+    doubts, pauses = case.state.waiting.doubts, []
+    async with Running(case.binder.run()):
+        for _ in range(8):
+            case.decide()
+            await asyncio.sleep(0.6)
+            known, until = doubts.of(KEY), doubts.next_expiry()
+            assert known is not None and said in known.why and "job-0" in known.why
+            assert until is not None and case.state.waiting_jobs()[0].pods[0].avoid == {"a"}
+            pauses.append(round(until - clock()))
+            await asyncio.sleep(until - clock())
+            assert expire(case.state, clock()) and not doubts.held_back(KEY)
+            (job,) = case.state.waiting_jobs()
+            assert job.pods[0].avoid == {"a"}, "every other node has its turn"
+    assert pauses == [1, 30, 60, 120, 240, 480, 600, 600]
+
+
+@virtual
+async def test_words_stay_until_a_pod_starts_or_the_spec_is_another() -> None:
+    for news in ("started", "changed", "nothing"):
+        case = Case()
+        case.answer = errors.Forbidden(403, "Forbidden", "no")
+        case.decide()
+        await case.run()
+        case.state.pod_changed(bound())
+        observe(case.state, case.state.pods[POD])
+        assert KEY in case.state.waiting.doubts
+        if news == "started":
+            case.state.pod_changed(bound(3, phase="Running"))
+            observe(case.state, case.state.pods[POD])
+        else:
+            generation = 2 if news == "changed" else 1
+            case.state.gpujob_changed(make_gpujob(generation=generation))
+        assert (KEY in case.state.waiting.doubts) == (news == "nothing")
+
+
+@virtual
+async def test_one_member_of_a_gang_that_starts_shows_nothing() -> None:
+    case = Case()
+    case.state.gpujob_changed(make_gpujob(gang=True, parallelism=2))
+    case.state.pod_changed(make_pod("job-1", index=1))
+    doubt(case.state, KEY, Reason.PLACEMENT_REFUSED, "no", 0.0, lambda times: 1.0)
+    for name, index in (("job-0", 0), ("job-1", 1)):
+        assert KEY in case.state.waiting.doubts
+        grants = half(f"a/{index}")
+        case.state.pod_changed(
+            make_pod(name, version=2, index=index, node="a", grants=grants, phase="Running")
+        )
+        observe(case.state, case.state.pods[PodUID(f"uid-{name}")])
+    assert KEY not in case.state.waiting.doubts
 
 
 @virtual

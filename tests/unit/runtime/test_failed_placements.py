@@ -298,17 +298,32 @@ async def test_a_stuck_pod_is_evicted_after_its_time_and_not_before() -> None:
 
 
 @virtual
-async def test_kube_schedulers_own_sentence_is_remembered_with_the_node() -> None:
+async def test_kube_schedulers_own_sentence_is_remembered_and_the_job_is_in_doubt() -> None:
     case = Case()
     async with case.evicting.running():
         await case.see(stuck())
         await asyncio.sleep(STUCK_SECONDS + 3)
-    (said,) = case.state.waiting.avoided(KEY).values()
-    assert said == f"kube-scheduler could not bind job-0: {UNSCHEDULABLE['message']}"
+    doubt = case.state.waiting.doubts.of(KEY)
+    assert case.avoided() == {"a"} and doubt is not None
+    assert doubt.why == f"kube-scheduler could not bind job-0 to a: {UNSCHEDULABLE['message']}"
     case.state.gpujob_gone(KEY)
     async with case.evicting.running():
         await asyncio.sleep(3)
-    assert not case.state.waiting.avoided(KEY)
+    assert not case.state.waiting.avoided(KEY) and KEY not in case.state.waiting.doubts
+
+
+@virtual
+async def test_a_kubelet_that_rejects_is_to_blame_and_when_two_do_the_job_is() -> None:
+    case = Case()
+    doubts = case.state.waiting.doubts
+    await case.see(rejected(uid="1"), rejected(uid="2"))  # of one plan
+    assert case.state.waiting.avoided(KEY).keys() == {"a"} and KEY not in doubts
+    case.state.node_changed(make_node("b"))
+    elsewhere = {"grants": half("b/0"), "phase": "Failed", "reason": "OutOfcpu"}
+    await case.see(make_pod(uid="3", node="b", **elsewhere))
+    assert case.state.waiting.avoided(KEY).keys() == {"a", "b"} and KEY in doubts
+    await case.see(make_pod(uid="4", node="a", grants=half(), phase="Running"))
+    assert KEY not in doubts
 
 
 @virtual

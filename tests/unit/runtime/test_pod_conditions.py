@@ -6,6 +6,7 @@ from tests.unit.state.test_shares import WEB, asking, state
 from gpu_scheduler.api.names import ASKED
 from gpu_scheduler.core.model.decision import Reason, Wait
 from gpu_scheduler.core.model.request import JobKey, PodUID
+from gpu_scheduler.runtime.doubting import doubt, expire
 from gpu_scheduler.runtime.events import Subject
 from gpu_scheduler.runtime.pod_conditions import WAITS_SECONDS, PodConditions
 from gpu_scheduler.state.cluster_state import ClusterState
@@ -134,3 +135,20 @@ def test_a_pod_that_is_gone_or_runs_is_no_business_of_this() -> None:
     case.state.pod_changed(asking())
     case.state.pod_gone(PodUID(UID))
     assert case.conditions.uid(UID) is None
+
+
+def test_whose_place_was_refused_is_told_by_whom_and_when_it_is_tried_again() -> None:
+    case = Case()
+    case.state.pod_changed(asking())
+    why = "pod web-1 was refused its place on a: a policy says no"
+    doubt(case.state, WEB, Reason.PLACEMENT_REFUSED, why, 0.0, lambda times: 30.0)
+    case.due()
+    case.clock = WAITS_SECONDS
+    assert case.due() == [UID], "also while nothing is planned of it"
+    _, after = case.conditions.status(UID)
+    assert after["reason"] == "PlacementRefused"
+    assert f"PlacementRefused: {why}; it is tried again at " in after["message"]
+    expire(case.state, 30.0)
+    case.waits_for(Reason.WAITING_FOR_GPU, "nothing is free")
+    _, after = case.conditions.status(UID)
+    assert why in after["message"] and after["message"].endswith("; nothing is free")

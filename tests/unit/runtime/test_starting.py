@@ -1,7 +1,7 @@
 """Pods that do not start say why, give their GPUs back in time, and do not come again at once."""
 
 import asyncio
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 from tests.unit.runtime.fake_client import FakeClient, Sent
@@ -14,6 +14,7 @@ from gpu_scheduler.core.model.decision import Reason
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.custom_resources import project_record
+from gpu_scheduler.runtime.doubting import expire
 from gpu_scheduler.runtime.event_handlers import PodHandler
 from gpu_scheduler.runtime.starting import Starting
 from gpu_scheduler.state.containers import Trouble
@@ -42,13 +43,15 @@ class Case(RecoveryCase):
         self.events_of: Any = {"items": []}
         self.asks: Any = FakeClient(lambda sent: self.events_of)
         self.state.changed.clear()
+        epoch = 1_767_225_600.0 - self.start  # 2026-01-01T00:00:00Z
+        self.state.waiting.doubts._now = lambda: epoch + clock()
         self.starting = Starting(
             self.state,
             self.asks,
             self.evictor,
             self.evicting.gangs,
             clock=clock,
-            now=lambda: 1_767_225_600.0 + clock() - self.start,  # 2026-01-01T00:00:00Z
+            now=lambda: epoch + clock(),
         )
         self.handler = PodHandler(self.state, self.placements, (self.starting,))
 
@@ -57,11 +60,26 @@ class Case(RecoveryCase):
         return self.state.changed.is_set()
 
     def running(self) -> Running:
-        return self.evicting.running(self.starting.run())
+        return self.evicting.running(self.starting.run(), self._plans())
+
+    async def _plans(self) -> NoReturn:
+        while True:  # as planning does
+            await asyncio.sleep(1)
+            expire(self.state, clock())
+
+    def may_start(self) -> bool:
+        return not self.state.waiting.doubts.held_back(KEY)
+
+    def gave_back(self) -> str:
+        doubt = self.state.waiting.doubts.of(KEY)
+        assert doubt is not None
+        reason, message = doubt.said(None)
+        assert reason == Reason.START_TIMED_OUT
+        return message
 
     async def until_it_may(self, start: bool) -> None:
         for _ in range(5000):
-            if self.starting.may_start(KEY) == start:
+            if self.may_start() == start:
                 return
             await asyncio.sleep(1)
 
@@ -159,12 +177,12 @@ async def test_a_pod_that_does_not_start_in_time_is_evicted_uncharged() -> None:
     async with case.running():
         await case.see(starts(statuses=NO_IMAGE))
         await asyncio.sleep(595)
-        assert case.evictions == [] and case.starting.may_start(KEY)
+        assert case.evictions == [] and case.may_start()
         await asyncio.sleep(8)
     assert case.evictions == ["job-0"]
-    said = case.starting.gave_back(KEY)
-    assert said.startswith("pod job-0 gave its GPU back, for it did not start within 600 s and is")
-    assert "tried again at 2026-01-01T00:11:0" in said and "ErrImagePull" in said
+    said = case.gave_back()
+    assert said.startswith("pod job-0 gave its GPU back, for it did not start within 600 s: ")
+    assert "; it is tried again at 2026-01-01T00:11:0" in said and "ErrImagePull" in said
     ((name, reason, message),) = case.events.said
     assert (name, reason) == ("job", "StartTimedOut") and "ErrImagePull" in message
     assert case.starting.timed_out == 1
@@ -224,7 +242,7 @@ async def test_the_job_is_tried_again_after_a_time_that_doubles_until_it_runs() 
         await case.see(starts("job-9"), starts("job-9", phase="Running", version=2))
         await case.see(starts("job-10"))
         await asyncio.sleep(75)
-        assert case.starting.may_start(KEY)
+        assert case.may_start()
 
 
 @virtual
@@ -233,8 +251,8 @@ async def test_of_pods_that_are_late_together_the_one_that_knows_why_is_heard() 
     async with case.running():
         await case.see(starts("job-0"), starts("job-1", NO_IMAGE, index=1))
         await asyncio.sleep(15)
-    said = case.starting.gave_back(KEY)
-    assert "pod job-0 gave its GPU back" in said and "ErrImagePull" in said
+    said = case.gave_back()
+    assert "pod job-1 gave its GPU back" in said and "ErrImagePull" in said
 
 
 @virtual
@@ -243,6 +261,6 @@ async def test_pods_of_a_job_that_are_late_together_count_once() -> None:
     async with case.running():
         await case.see(*(starts(f"job-{i}", index=i) for i in range(5)))
         await asyncio.sleep(15)
-        assert len(case.evictions) == 5 and not case.starting.may_start(KEY)
+        assert len(case.evictions) == 5 and not case.may_start()
         await asyncio.sleep(60)
-        assert case.starting.may_start(KEY)
+        assert case.may_start()

@@ -25,6 +25,7 @@ from gpu_scheduler.runtime.preemption import Preempted
 from gpu_scheduler.runtime.states import NOTHING, Known
 from gpu_scheduler.runtime.status import gpujob_status
 from gpu_scheduler.state.containers import Trouble
+from gpu_scheduler.state.doubts import About, Doubt
 from gpu_scheduler.state.jobs import GPUJobRecord, job_record
 from gpu_scheduler.state.pods import record
 from gpu_scheduler.sweeps.core.verdict import Reason as SweepReason
@@ -49,6 +50,10 @@ def failed(name: str = "job-0", at: str = CREATED, code: int = 1, **settings: An
     ended = {"exitCode": code, "reason": why, "message": said, "finishedAt": at}
     status = [{"name": "main", "state": {"terminated": ended}}]
     return placed(name, phase="Failed", containerStatuses=status, **settings)
+
+
+def doubt(reason: Reason, why: str, until: float | None = 100.0) -> Doubt:
+    return Doubt(About("uid-job", 1), reason, why, True, 1, until, "2026-01-02T00:10:00Z")
 
 
 def wait(reason: Reason) -> Known:
@@ -165,10 +170,37 @@ ROWS = {
         pods=(placed(),),
         known=Known(trouble=lambda pod: Trouble(Reason.SANDBOX_NOT_CREATED, "no network")),
     ),
+    "it is being deleted": Row(
+        ("Pending", "Deleting", "metadata.finalizers has example.com/wait"),
+        make_gpujob(deleting=True, finalizers=("example.com/wait",)),
+    ),
     "it did not start in time": Row(
         ("Pending", "StartTimedOut", "600 s"),
         pods=(make_pod(uid="next"),),
-        known=Known(timed_out="did not start within 600 s"),
+        known=Known(doubt=doubt(Reason.START_TIMED_OUT, "did not start within 600 s")),
+    ),
+    "a policy refused its place": Row(
+        ("Pending", "PlacementRefused", "requests must equal limits; it is tried again at 2026-"),
+        pods=(make_pod(uid="next"),),
+        known=Known(doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits")),
+    ),
+    "a policy refused its place, and others have it since": Row(
+        ("Pending", "PlacementRefused", "must equal limits; until one of its pods has started"),
+        pods=(make_pod(uid="next"),),
+        known=replace(
+            wait(Reason.WAITING_FOR_GPU),
+            doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits", None),
+        ),
+    ),
+    "a policy refused its place, and its pod is being deleted meanwhile": Row(
+        ("Pending", "PlacementRefused", "until one of its pods has started"),
+        pods=(make_pod(deleting=True),),
+        known=Known(doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits", None)),
+    ),
+    "a policy refused its place, and it is tried again": Row(
+        ("Pending", "Starting", ""),
+        pods=(placed(),),
+        known=Known(doubt=doubt(Reason.PLACEMENT_REFUSED, "requests must equal limits", None)),
     ),
     "running": Row(("Running", "", ""), pods=(placed(phase="Running"),)),
     "running, and the next pod waits": Row(

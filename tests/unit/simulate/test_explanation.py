@@ -184,6 +184,19 @@ def test_who_gives_way_is_told_with_the_planners_reason() -> None:
     assert victim["job"] == "team-a/low" and "its priority is 90" in victim["message"]
 
 
+@pytest.mark.parametrize("reason", ["PlacementRefused", "StartTimedOut"])
+@pytest.mark.parametrize("busy", [True, False])
+def test_who_could_not_start_for_a_reason_of_its_own_is_promised_nothing(
+    reason: str, busy: bool
+) -> None:
+    others = holds("low", *FULL, priority=10) if busy else []
+    objects = cluster(*others, *waits("train", reason, "a policy says no", gpu=1, priority=90))
+    found = why(objects, "train")
+    assert found["verdict"]["message"] == "a policy says no"
+    assert found["estimate"]["kind"] == "unknown" and found["estimate"]["givesWay"] == []
+    assert "nobody gives way to it until what refuses it has changed" in screen(found)
+
+
 def test_what_is_due_by_a_promise_is_estimated_and_said_to_be_so() -> None:
     objects = cluster(
         project(quota=0),

@@ -217,6 +217,7 @@ def gpujob_body(
     created: str = CREATED,
     status: dict[str, Any] | None = None,
     deleting: bool = False,
+    finalizers: tuple[str, ...] = (),
     **spec: Any,
 ) -> dict[str, Any]:
     """A GPUJob as JSON; 0.5 of a GPU unless ``spec`` says otherwise (None: nothing)."""
@@ -230,6 +231,7 @@ def gpujob_body(
         "generation": generation,
         "resourceVersion": str(version),
         "creationTimestamp": created,
+        "finalizers": list(finalizers),
     }
     if deleting:
         meta["deletionTimestamp"] = CREATED

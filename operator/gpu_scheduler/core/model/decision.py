@@ -38,6 +38,7 @@ class Reason(StrEnum):
     VOLUME_NOT_MOUNTED = "VolumeNotMounted"
     SANDBOX_NOT_CREATED = "SandboxNotCreated"
     START_TIMED_OUT = "StartTimedOut"
+    PLACEMENT_REFUSED = "PlacementRefused"
     RETRYING = "Retrying"
     ENDING_PODS = "EndingPods"
     EVICTED = "Evicted"
@@ -45,6 +46,7 @@ class Reason(StrEnum):
     SUSPENDED = "Suspended"
     RESUMING = "Resuming"
     FINISHING = "Finishing"
+    DELETING = "Deleting"
 
     PROGRAM_FAILED = "ProgramFailed"
     PROGRAM_NOT_FOUND = "ProgramNotFound"

@@ -136,6 +136,9 @@ class WaitingJob:
     time_limit_seconds: int | None = None  # a pod of the job runs no longer than this
     gang: Gang | None = None  # None: each pod starts when it fits
     ruled: bool = False  # a pod of it has rules about others (``WaitingPod.peers``)
+    doubtful: bool = False
+    """Its last pods could not start for a reason of their own: nobody gives way to it, and no room
+    is kept for it, until one has started on what is free."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ class Pod:
     job: str = ""  # its job, when that has several pods and is no gang
     again: int = 0  # how often its index had to give way: a pod that comes again is a new one
     since: float | None = None  # waits since then; None = since its job was created
+    doubtful: bool = False  # its job's last pods could not start for a reason of their own
 
     @property
     def uid(self) -> PodUID:
@@ -131,6 +132,7 @@ class Play:
                 pods[0].created,
                 pods[0].seconds if pods[0].limit else None,
                 self._gang(pods),
+                doubtful=pods[0].doubtful,
             )
             for key, pods in found.items()
         ]
