@@ -1,19 +1,21 @@
 """Whether a GPUJob can be accepted: what the CRD's rules cannot see.
 
-Looks up what the pod template refers to, chooses the write path, and, in a namespace in which pods
-were refused of late, lets the API server judge a pod by a dry run, so that a mistake is a sentence
-in the GPUJob's status and not a Job that never creates a pod. Roles are judged one by one. Called
-by ``accepting``, by ``missing``, and for Jobs that are made.
+Has the pod template judged (``template_judge``), looks up what it refers to, chooses the write
+path, and, in a namespace in which pods were refused of late, lets the API server judge a pod by a
+dry run, so that a mistake is a sentence in the GPUJob's status and not a Job that never creates a
+pod. Roles are judged one by one. Called by ``accepting``, by ``missing``, and for Jobs that are
+made.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from gpu_scheduler.api.gpujob import GPUJobSpec, Isolation
 from gpu_scheduler.api.names import CAP_CONTAINER, PRIORITY_CLASS
 from gpu_scheduler.api.parts import Part, parts
+from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs import write_path
@@ -26,10 +28,12 @@ from gpu_scheduler.jobs.write_path import WritePath, claim_need
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, of_group
+from gpu_scheduler.runtime.template_judge import TemplateJudge
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.sweeps.core.segments import Segment
 
 _CACHE_SECONDS = 30.0
+_ONLY_CONTAINER = "spec.containers[0]."  # of a GPUJob without a template
 _DOUBT_SECONDS = 600.0  # after a refusal, in which pods of its namespace are tried in advance
 
 
@@ -81,6 +85,7 @@ class Acceptance:
         self._runtime_class = runtime_class
         self._exists: dict[str, tuple[float, bool]] = {}
         self._doubted: dict[str, float] = {}  # namespaces, until when
+        self._templates = TemplateJudge(client, clock=clock)
 
     def doubt(self, namespace: str) -> None:
         """Pods of a namespace are refused: for a while one of each job is tried in advance."""
@@ -93,9 +98,14 @@ class Acceptance:
         return self._doubted.get(namespace, 0.0) > self._clock()
 
     async def judge(
-        self, job: GPUJobRecord, project: ProjectName
+        self, job: GPUJobRecord, project: ProjectName, made: Container[str] = ()
     ) -> tuple[Accepted, ...] | Refused:
         """Render the Jobs; where pods of the namespace were refused, try a pod of each.
+
+        Args:
+            job: the GPUJob.
+            project: whose it is.
+            made: roles whose Jobs exist: the API server has taken their templates.
 
         Raises:
             ApiError: the API server could not be asked; try again.
@@ -110,6 +120,10 @@ class Acceptance:
         for part in parts(job.spec):
             if refused := self._conflict(job.spec, part):
                 return refused
+            if part.role in made:
+                continue
+            if found := await self._templates.problems(job, project, part.spec):
+                return Refused("; ".join(users_words(job.spec, part.role, each) for each in found))
         rendered = await self.rendered(job, project)
         for accepted in rendered:
             if refused := await self._preemption(job.spec, accepted):
@@ -120,6 +134,11 @@ class Acceptance:
                 self.doubt(job.namespace)
                 return refused
         return rendered
+
+    def forget(self, job: GPUJobRecord) -> None:
+        """A Job of these templates was refused: they are judged anew."""
+        for part in parts(job.spec) if job.spec is not None else ():
+            self._templates.forget(job, part.spec)
 
     async def refusal(self, job: GPUJobRecord, project: ProjectName) -> Refused | None:
         """What the API server says now to the pods of a job that was accepted; None: yes.
@@ -292,6 +311,18 @@ def source(spec: GPUJobSpec, role: str) -> str:
         if each.name == role and spec.template is None:
             return f"spec.roles[{index}]"
     return "spec" if spec.template is None else "spec.template"
+
+
+def users_words(spec: GPUJobSpec, role: str, problem: Problem) -> str:
+    """What is wrong in the template of a role, under the path by which its author knows it."""
+    where, field = source(spec, role), problem.field
+    if where.endswith("template"):
+        at = f"{where}.{field}"
+    elif where == "spec" and field.startswith(_ONLY_CONTAINER):
+        at = f"spec.{field.removeprefix(_ONLY_CONTAINER)}"
+    else:
+        at = f"{where} ({field.removeprefix('spec.')})"
+    return f"{at}: {problem.message}"
 
 
 def _first(pod_spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
