@@ -78,6 +78,12 @@ KILLS ?= 200
 kills: setup ## A real leader killed between a place and its pod: KILLS=200 times
 	@KILLS=$(KILLS) $(PYTHON) -m pytest -q -n0 tests/api/test_kills_between.py
 
+SLIPS ?= 3000
+SLIPS_SEED ?= 1
+.PHONY: slips
+slips: setup ## One thing wrong anywhere in a GPUJob, on a real API server: SLIPS=3000 SLIPS_SEED=1
+	@SLIPS=$(SLIPS) SLIPS_SEED=$(SLIPS_SEED) $(PYTHON) -m pytest -q -s -n0 tests/api/test_slips.py
+
 PLANS ?= 30000
 PLANS_SEED ?= 1
 .PHONY: plans

@@ -66,6 +66,7 @@ class Acceptance:
         *,
         placement: str,
         runtime_class: str,
+        namespace: str = "",
         isolation: str = Isolation.FRAMEWORK,
         cap_image: CapImage | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -76,6 +77,7 @@ class Acceptance:
             client: for look-ups and dry runs.
             placement: auto, bind or gate.
             runtime_class: of GPU pods; empty: never set.
+            namespace: the operator's, in which templates are tried.
             isolation: of GPUJobs that say nothing about it.
             cap_image: what brings libgpucap; without it nothing is ever put into a pod.
             clock: monotonic seconds.
@@ -85,7 +87,7 @@ class Acceptance:
         self._runtime_class = runtime_class
         self._exists: dict[str, tuple[float, bool]] = {}
         self._doubted: dict[str, float] = {}  # namespaces, until when
-        self._templates = TemplateJudge(client, clock=clock)
+        self._templates = TemplateJudge(client, namespace, clock=clock)
 
     def doubt(self, namespace: str) -> None:
         """Pods of a namespace are refused: for a while one of each job is tried in advance."""
@@ -122,7 +124,7 @@ class Acceptance:
                 return refused
             if part.role in made:
                 continue
-            if found := await self._templates.problems(job, project, part.spec):
+            if found := await self._templates.problems(part.spec):
                 return Refused("; ".join(users_words(job.spec, part.role, each) for each in found))
         rendered = await self.rendered(job, project)
         for accepted in rendered:
@@ -138,7 +140,7 @@ class Acceptance:
     def forget(self, job: GPUJobRecord) -> None:
         """A Job of these templates was refused: they are judged anew."""
         for part in parts(job.spec) if job.spec is not None else ():
-            self._templates.forget(job, part.spec)
+            self._templates.forget(part.spec)
 
     async def refusal(self, job: GPUJobRecord, project: ProjectName) -> Refused | None:
         """What the API server says now to the pods of a job that was accepted; None: yes.

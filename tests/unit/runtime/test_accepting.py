@@ -127,7 +127,7 @@ async def test_what_is_refused_when_its_job_is_made_is_judged_anew() -> None:
     case = Case()
     key = await case.accept("job", template=template())
     job = case.state.gpujobs[key]
-    cause = StatusCause(field="spec.template.spec.containers[0].image", message="Required value")
+    cause = StatusCause(field="template.spec.containers[0].image", message="Required value")
     details = StatusDetails(causes=(cause,))
     case.dry_run = errors.Unprocessable(422, "Invalid", "long text", details)
     assert await case.accepting.explained(job, TEAM, NotCreatableError("it said no")) == (

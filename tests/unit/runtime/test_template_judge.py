@@ -9,14 +9,12 @@ from tests.unit.runtime.fake_client import AWAY, CONFLICT, NOT_FOUND, FakeClient
 from tests.unit.state.builders import make_gpujob
 
 from gpu_scheduler.api.parts import parts
-from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.objects import StatusCause, StatusDetails
 from gpu_scheduler.runtime import template_judge
 from gpu_scheduler.runtime.template_judge import KEPT_SECONDS, TemplateJudge
 
-TEAM = ProjectName("team-a")
-CANNOT = 'Job in version "v1" cannot be handled as a Job: '
+CANNOT = 'PodTemplate in version "v1" cannot be handled as a PodTemplate: '
 
 
 def template(**spec: Any) -> dict[str, Any]:
@@ -38,19 +36,18 @@ class Case:
         self.schema = {"components": {"schemas": SCHEMAS}} if schema is None else schema
         self.client: Any = FakeClient(self._reply)
         self.now = 0.0
-        self.judge = TemplateJudge(self.client, clock=lambda: self.now)
+        self.judge = TemplateJudge(self.client, "ours", clock=lambda: self.now)
 
     def _reply(self, sent: Sent) -> Any:
         return self.answer if sent.method == "DRYRUN" else self.schema
 
-    async def said(self, namespace: str = "team-a", **spec: Any) -> list[str]:
+    async def said(self, **spec: Any) -> list[str]:
         job = make_gpujob(**spec)
-        job.key, job.namespace = f"{namespace}/{job.name}", namespace  # type: ignore[assignment]
         assert job.spec is not None
         return [
             str(problem)
             for part in parts(job.spec)
-            for problem in await self.judge.problems(job, TEAM, part.spec)
+            for problem in await self.judge.problems(part.spec)
         ]
 
     @property
@@ -62,7 +59,6 @@ async def test_jobs_of_one_template_are_one_question() -> None:
     case = Case()
     for name in ("a", "b", "c"):
         assert await case.said(name=name, template=template()) == []
-        assert await case.said(namespace="team-b", name=name, template=template()) == []
     assert case.asked == 1
 
 
@@ -100,21 +96,13 @@ async def test_jobs_that_come_together_wait_for_one_answer() -> None:
     assert case.asked == 1
 
 
-async def test_what_is_asked_is_a_job_of_ours_with_their_template() -> None:
+async def test_what_is_asked_is_their_template_where_no_tenant_has_a_say() -> None:
     case = Case()
     mine = template(nodeSelector={"a": "b"}) | {"metadata": {"labels": {"x": "y"}}}
     await case.said(template=mine)
     (sent,) = case.client.sent
-    assert sent.path == "/apis/batch/v1/namespaces/team-a/jobs"
-    judged = sent.body["spec"]["template"]
-    assert judged["metadata"] == {"labels": {"x": "y"}}
-    assert judged["spec"] == {
-        "containers": [{"name": "main", "image": "x"}],
-        "nodeSelector": {"a": "b"},
-        "restartPolicy": "Never",
-        "schedulerName": "gpu-scheduler",
-    }
-    assert "restartPolicy" not in mine["spec"]
+    assert sent.path == "/api/v1/namespaces/ours/podtemplates"
+    assert (sent.body["kind"], sent.body["template"]) == ("PodTemplate", mine)
 
 
 async def test_a_wrong_type_is_told_with_its_place() -> None:
@@ -127,7 +115,7 @@ async def test_a_wrong_type_is_told_with_its_place() -> None:
 
 async def test_without_a_schema_it_is_told_in_the_servers_words() -> None:
     for schema in (NOT_FOUND, {"components": {"schemas": {"x": 5}}}, {}):
-        case = Case(unread('strict decoding error: unknown field "spec.template.spec.x"'), schema)
+        case = Case(unread('strict decoding error: unknown field "template.spec.x"'), schema)
         assert await case.said(template=template(x=1)) == ["spec.x: unknown field"]
         case.answer = unread("quantities must match the regular expression")
         (told,) = await case.said(template=template(y=1))
@@ -138,7 +126,7 @@ async def test_without_a_schema_it_is_told_in_the_servers_words() -> None:
 
 
 async def test_what_validation_finds_is_told_by_field() -> None:
-    fields = ("spec.template.spec.containers[0].image", "spec.template.labels", "metadata.name")
+    fields = ("template.spec.containers[0].image", "template.labels", "metadata.name")
     assert await Case(invalid(*fields)).said(template=template()) == [
         "spec.containers[0].image: Required value",
         "metadata.labels: Required value",
@@ -155,20 +143,19 @@ async def test_what_validation_finds_is_told_by_field() -> None:
         NOT_FOUND,
     ],
 )
-async def test_what_says_nothing_of_the_template_lets_it_pass_in_its_namespace(answer: Any) -> None:
+async def test_what_says_nothing_of_the_template_lets_it_pass(answer: Any) -> None:
     case = Case(answer)
     for _ in range(3):
         assert await case.said(template=template()) == []
     assert case.asked == 1
-    await case.said(namespace="team-b", template=template())
-    assert case.asked == 2
 
 
-async def test_a_refusal_is_of_its_namespace_alone() -> None:
-    case = Case(invalid("spec.template.spec.containers[0].image"))
-    assert await case.said(template=template())
-    case.answer = {}
-    assert await case.said(namespace="team-b", template=template()) == []
+async def test_that_it_may_not_ask_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    case = Case(errors.Forbidden(403, "Forbidden", "cannot create resource podtemplates"))
+    for name in "abc":
+        await case.said(template=template(nodeSelector={"a": name}))
+    assert [each.levelname for each in caplog.records] == ["WARNING"]
+    assert "podtemplates" in caplog.text
 
 
 async def test_an_api_server_that_does_not_answer_has_not_judged() -> None:
@@ -196,7 +183,7 @@ async def test_whoever_waits_for_an_answer_that_fails_does_not_ask_one_after_the
 
 
 async def test_a_judgement_is_kept_for_a_while() -> None:
-    case = Case(invalid("spec.template.spec.containers[0].image"))
+    case = Case(invalid("template.spec.containers[0].image"))
     assert await case.said(template=template())
     case.answer, case.now = {}, KEPT_SECONDS - 1
     assert await case.said(template=template())
@@ -209,10 +196,10 @@ async def test_what_is_refused_after_all_is_judged_anew() -> None:
     case = Case()
     job = make_gpujob(template=template())
     assert job.spec is not None
-    await case.judge.problems(job, TEAM, job.spec)
-    case.judge.forget(job, job.spec)
-    case.answer = invalid("spec.template.spec.containers[0].image")
-    assert await case.judge.problems(job, TEAM, job.spec)
+    await case.judge.problems(job.spec)
+    case.judge.forget(job.spec)
+    case.answer = invalid("template.spec.containers[0].image")
+    assert await case.judge.problems(job.spec)
 
 
 async def test_a_tenants_templates_fill_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
