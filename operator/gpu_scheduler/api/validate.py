@@ -37,7 +37,9 @@ def read(model: type[Spec], raw: Mapping[str, Any]) -> Spec | tuple[Problem, ...
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        return tuple(Problem(_path(e["loc"]), e["msg"]) for e in error.errors())
+        return tuple(
+            Problem(_path(e["loc"]), e["msg"].removeprefix("Value error, ")) for e in error.errors()
+        )
 
 
 def readable(model: type[ApiModel], raw: object) -> Mapping[str, Any]:
