@@ -17,6 +17,7 @@ Path = tuple[str | int, ...]
 
 TEMPLATE = "io.k8s.api.core.v1.PodTemplateSpec"
 _KEY = "some-key"  # of a map
+_FREE = ("fieldsV1",)  # anything may stand there, whatever the schema says
 _DEEP = 12
 
 
@@ -216,7 +217,8 @@ class Slips:
             kind = Kind.TYPE
         if kind is Kind.KEY:
             kind = Kind.TYPE
-        if kind is Kind.TYPE and not schema.get("type") and "oneOf" not in schema:
+        free = path[-1] in _FREE or not (schema.get("type") or "oneOf" in schema)
+        if kind is Kind.TYPE and free:
             kind = Kind.NULL  # anything may stand there
         value = {Kind.NULL: None, Kind.EMPTY: []}.get(kind)
         if kind in (Kind.TYPE, Kind.LARGE):

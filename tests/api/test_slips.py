@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from copy import deepcopy
+from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
@@ -27,6 +28,7 @@ SEED = int(os.environ.get("SLIPS_SEED", "1"))
 SETTINGS: dict[str, str] = {"lease_seconds": "20.0", "renew_deadline_seconds": "18.0"}
 _AT_ONCE = 100
 _MOST_CHANGES = 4  # made, is being checked, is invalid; and one that says so in other order
+_REFUSED = (400, 403, 404, 413, 422)
 _STRICT = "fieldValidation=Strict"
 
 # What a GPUJob's template may not say although a Deployment's may, by a part of our words for it.
@@ -102,12 +104,13 @@ def test_a_slip_is_said_or_is_what_a_deployment_may_have(
 ) -> None:
     tenant = team(quota=8)
     made = slips.make(SLIPS)
-    before = _dry_runs(site)
+    before = Requests.of(site)
     found: list[str] = []
     took: list[float] = []
     for start in range(0, len(made), _AT_ONCE):
         found += _play(tenant, made[start : start + _AT_ONCE], took)
-    asked = _dry_runs(site) - before
+    after = Requests.of(site)
+    asked = after.dry_runs - before.dry_runs
     took.sort()
     sys.stdout.write(
         f"{len(made)} slips on {len(slips)} paths; {asked} dry runs; words after "
@@ -115,6 +118,7 @@ def test_a_slip_is_said_or_is_what_a_deployment_may_have(
     )
     assert not found, "\n".join(found)
     assert asked <= len(made)
+    assert after.refused_jobs == before.refused_jobs, site.replica.told()
     assert "Traceback" not in site.replica.told()
 
 
@@ -160,7 +164,7 @@ def _wrong(slip: Slip, answer: Answer, watched: Watched, oracle: Answer | None) 
             if watched.changes[slip.name] > _MOST_CHANGES:
                 yield f"its status was written {watched.changes[slip.name] - 1} times"
     exact = slip.kind in (Kind.TYPE, Kind.KEY)
-    if not taken and (slip.field if exact else "spec.") not in said:
+    if not taken and (slip.field if exact else "spec") not in said:
         yield f"the words do not name {slip.field}"
     if taken and oracle is None and exact:
         yield "is taken"
@@ -201,13 +205,21 @@ def _deployed(tenant: Tenant, slip: Slip) -> Answer | None:
     return tenant.admin.create(path, body)
 
 
-def _dry_runs(site: Site) -> int:
-    """Dry runs of pod templates that the API server has answered; nobody else asks for any."""
-    text = site.running.kubectl("get", "--raw", "/metrics").stdout
-    return sum(
-        int(float(line.rpartition(" ")[2]))
-        for line in text.splitlines()
-        if line.startswith("apiserver_request_total{")
-        and 'dry_run="All"' in line
-        and 'resource="podtemplates"' in line
-    )
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """What the API server has counted since it began."""
+
+    dry_runs: int  # of pod templates; nobody else asks for any
+    refused_jobs: int  # Jobs that it would not make
+
+    @classmethod
+    def of(cls, site: Site) -> Self:
+        counted: Counter[str] = Counter()
+        for line in site.running.kubectl("get", "--raw", "/metrics").stdout.splitlines():
+            if line.startswith("apiserver_request_total{") and 'verb="POST"' in line:
+                said, _, count = line.rpartition(" ")
+                if 'resource="podtemplates"' in said and 'dry_run="All"' in said:
+                    counted["tried"] += int(float(count))
+                if 'resource="jobs"' in said and any(f'code="{c}"' in said for c in _REFUSED):
+                    counted["refused"] += int(float(count))
+        return cls(counted["tried"], counted["refused"])

@@ -18,7 +18,7 @@ _ANY = "x"  # stands for any text
 
 def levelled(spec: GPUJobSpec) -> dict[str, Any]:
     """The pod template of one part of a GPUJob, as far as its judgement depends on it."""
-    template = pod_template(spec)
+    template = {**(spec.template or {}), **pod_template(spec)}
     for kind in ("containers", "initContainers"):
         containers = template["spec"].get(kind)
         for container in containers if isinstance(containers, list) else ():

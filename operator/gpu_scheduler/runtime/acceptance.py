@@ -15,7 +15,6 @@ from typing import Any
 from gpu_scheduler.api.gpujob import GPUJobSpec, Isolation
 from gpu_scheduler.api.names import CAP_CONTAINER, PRIORITY_CLASS
 from gpu_scheduler.api.parts import Part, parts
-from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.api.requests import device_requests
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs import write_path
@@ -24,6 +23,7 @@ from gpu_scheduler.jobs.conflicts import problems
 from gpu_scheduler.jobs.priority import class_to_check, preempts
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.template import pod_template
+from gpu_scheduler.jobs.users_path import source, users_words
 from gpu_scheduler.jobs.write_path import WritePath, claim_need
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
@@ -33,7 +33,6 @@ from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.sweeps.core.segments import Segment
 
 _CACHE_SECONDS = 30.0
-_ONLY_CONTAINER = "spec.containers[0]."  # of a GPUJob without a template
 _DOUBT_SECONDS = 600.0  # after a refusal, in which pods of its namespace are tried in advance
 
 
@@ -303,28 +302,6 @@ class Acceptance:
         except errors.NotFound:
             return None  # the namespace is going away
         return None
-
-
-def source(spec: GPUJobSpec, role: str) -> str:
-    """Path of the field that says what the pods of a role are."""
-    for index, each in enumerate(spec.roles or ()):
-        if each.name == role and each.template is not None:
-            return f"spec.roles[{index}].template"
-        if each.name == role and spec.template is None:
-            return f"spec.roles[{index}]"
-    return "spec" if spec.template is None else "spec.template"
-
-
-def users_words(spec: GPUJobSpec, role: str, problem: Problem) -> str:
-    """What is wrong in the template of a role, under the path by which its author knows it."""
-    where, field = source(spec, role), problem.field
-    if where.endswith("template"):
-        at = f"{where}.{field}"
-    elif where == "spec" and field.startswith(_ONLY_CONTAINER):
-        at = f"spec.{field.removeprefix(_ONLY_CONTAINER)}"
-    else:
-        at = f"{where} ({field.removeprefix('spec.')})"
-    return f"{at}: {problem.message}"
 
 
 def _first(pod_spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

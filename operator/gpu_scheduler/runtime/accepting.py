@@ -16,8 +16,9 @@ from gpu_scheduler.api.parts import job_name
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.marks import own_labels
 from gpu_scheduler.jobs.next_pod import UnreadableError, like, next_pod
+from gpu_scheduler.jobs.users_path import users_words
 from gpu_scheduler.kube.objects import Pod
-from gpu_scheduler.runtime.acceptance import Acceptance, Refused, users_words
+from gpu_scheduler.runtime.acceptance import Acceptance, Refused
 from gpu_scheduler.runtime.creation import NotCreatableError
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord

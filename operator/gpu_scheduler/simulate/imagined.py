@@ -19,6 +19,7 @@ from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.next_pod import UnreadableError, next_pod
 from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.users_path import users_words
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube.objects import (
     Affinity,
@@ -28,7 +29,6 @@ from gpu_scheduler.kube.objects import (
     PodStatus,
     Required,
 )
-from gpu_scheduler.runtime.acceptance import users_words
 from gpu_scheduler.simulate.cluster_objects import SimulationError
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import INDEX

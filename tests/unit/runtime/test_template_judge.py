@@ -98,7 +98,7 @@ async def test_jobs_that_come_together_wait_for_one_answer() -> None:
 
 async def test_what_is_asked_is_their_template_where_no_tenant_has_a_say() -> None:
     case = Case()
-    mine = template(nodeSelector={"a": "b"}) | {"metadata": {"labels": {"x": "y"}}}
+    mine = template(nodeSelector={"a": "b"}) | {"metadata": {"labels": {"x": "y"}}, "Metadata": {}}
     await case.said(template=mine)
     (sent,) = case.client.sent
     assert sent.path == "/api/v1/namespaces/ours/podtemplates"
