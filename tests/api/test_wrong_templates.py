@@ -121,3 +121,27 @@ def test_a_quota_that_lets_no_job_in_is_no_mistake_in_a_template(bounded: Tenant
         until(lambda: "exceeded quota" in bounded.status("right")["message"], "the quota is named")
     finally:
         bounded.delete()
+
+
+def test_what_validation_alone_finds_is_told_before_anything_is_held(tenant: Tenant) -> None:
+    """Comparisons in tolerations are behind a gate that is off; the API server says what it has."""
+    bad = {
+        "comparison": (
+            template(tolerations=[{"key": "sla", "operator": "Gt", "value": "95"}]),
+            'spec.tolerations[0].operator: Unsupported value: "Gt"',
+        ),
+        "port": (
+            template(containers=main(ports=[{"containerPort": 99999}])),
+            "spec.containers[0].ports[0].containerPort: Invalid value: 99999",
+        ),
+        "no-image": (
+            template(containers=[{"name": "main"}]),
+            "spec.containers[0].image: Required value",
+        ),
+        "label": (template({"labels": {"a": "b c"}}), "metadata.labels: Invalid value"),
+    }
+    for name, (wrong, _) in bad.items():
+        tenant.submit(name, gpu=0.25, template=wrong)
+    for name, (_, words) in bad.items():
+        message = refused(tenant, name)
+        assert message.startswith(f"spec.template.{words}"), message
