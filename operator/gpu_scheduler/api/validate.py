@@ -180,6 +180,10 @@ def _template_problems(
     if not isinstance(template.get("metadata") or {}, dict):
         yield Problem(f"{field.removesuffix('spec')}metadata", "must be an object")
     pod = template.get("spec")
+    for key in template if pod is None else ():
+        if key not in ("metadata", "spec"):
+            name = f"{field.removesuffix('spec')}{key[:_LABEL_LENGTH]}"
+            yield Problem(name, "unknown field; a pod template has metadata and spec")
     containers = pod.get("containers") if isinstance(pod, dict) else None
     if not isinstance(containers, list) or not containers:
         yield Problem(f"{field}.containers", "needs at least one container")
