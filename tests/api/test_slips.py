@@ -34,6 +34,8 @@ _STRICT = "fieldValidation=Strict"
 # What a GPUJob's template may not say although a Deployment's may, by a part of our words for it.
 OURS_ALONE = {
     "is more than any node has": "an amount of CPU or memory that is a typing error",
+    "image.reference: Required": "a Deployment may be given the image later; a pod has it",
+    "metadata.ownerReferences": "of a Deployment's template they are dropped unseen",
     "cannot place pods with shares": "schedulerName is ours",
     "the scheduler chooses the node": "nodeName is ours",
     "ends on its own": "restartPolicy is ours",
