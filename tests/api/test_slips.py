@@ -34,16 +34,10 @@ _STRICT = "fieldValidation=Strict"
 # What a GPUJob's template may not say although a Deployment's may, by a part of our words for it.
 OURS_ALONE = {
     "is more than any node has": "an amount of CPU or memory that is a typing error",
-    "image.reference: Required": "a Deployment may be given the image later; a pod has it",
-    "metadata.ownerReferences": "of a Deployment's template they are dropped unseen",
-    "cannot place pods with shares": "schedulerName is ours",
-    "the scheduler chooses the node": "nodeName is ours",
-    "ends on its own": "restartPolicy is ours",
-}
-# What a GPUJob's template may say although a Deployment's may not.
-THEIRS_ALONE = {
-    "activeDeadlineSeconds": "a Deployment's pods have no end; a Job's may",
-    "restartPolicy": "a Deployment's pods are always started again",
+    # What a pod may not have and its template may: the API server says so when the pod is made.
+    "image.reference: Required": "a Deployment may be given the image later",
+    "metadata.ownerReferences": "a controller drops those of a template",
+    "metadata.finalizers": "a controller copies them as they are",
 }
 
 
@@ -160,21 +154,22 @@ def _wrong(slip: Slip, answer: Answer, watched: Watched, oracle: Answer | None) 
         status = watched.judged[slip.name][1]
         said = status.get("message", "")
         taken = status.get("reason") != "Invalid"
-        if not taken:
+        if not taken and not any(words in said for words in OURS_ALONE):
             if slip.name in watched.held:
                 yield "held a place"
             if watched.changes[slip.name] > _MOST_CHANGES:
                 yield f"its status was written {watched.changes[slip.name] - 1} times"
     exact = slip.kind in (Kind.TYPE, Kind.KEY)
-    if not taken and (slip.field if exact else "spec") not in said:
+    missing = slip.kind is Kind.KEY and "Required value" in said  # the field that was meant
+    if not taken and not missing and (slip.field if exact else "spec") not in said:
         yield f"the words do not name {slip.field}"
     if taken and oracle is None and exact:
         yield "is taken"
     if oracle is None or oracle.ok == taken:
         return
-    if taken and not any(words in str(slip.path) for words in THEIRS_ALONE):
+    if taken:
         yield f"is taken, and in a Deployment it is not: {oracle.message}"
-    if not taken and not any(words in said for words in OURS_ALONE):
+    elif not any(words in said for words in OURS_ALONE):
         yield "is refused, and in a Deployment it is not"
 
 

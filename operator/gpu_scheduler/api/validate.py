@@ -191,7 +191,7 @@ def _template_problems(
     for index, container in enumerate(containers):
         if not isinstance(container, dict) or not isinstance(container.get("name"), str):
             yield Problem(f"{field}.containers[{index}].name", "needs a name")
-    policy = (pod or {}).get("restartPolicy", "Never")
+    policy = (pod or {}).get("restartPolicy") or "Never"
     yield from broken((rules.RESTART_POLICY_RULE,), str(policy), f"{field}.restartPolicy")
 
 

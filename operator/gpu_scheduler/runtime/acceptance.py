@@ -292,8 +292,11 @@ class Acceptance:
                 field = causes[0].field.removeprefix("spec.")
                 if any(c["name"] == CAP_CONTAINER for c in _first(template["spec"])):
                     field = users_field(field)
+                below = "" if field.startswith("metadata.") else "spec."
                 place = (
-                    f"{where}.spec.{field}" if where.endswith("template") else f"{where} ({field})"
+                    f"{where}.{below}{field}"
+                    if where.endswith("template")
+                    else f"{where} ({field})"
                 )
                 return Refused(f"{place}: {causes[0].message}")
             return Refused(f"{where}: the API server refuses such a pod: {error.message}")

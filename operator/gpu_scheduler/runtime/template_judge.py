@@ -170,6 +170,4 @@ def _causes(error: errors.Unprocessable) -> Iterator[Problem]:
             at = cause.field.removeprefix(_TEMPLATE)
             if at.startswith(("labels", "annotations")):  # which validation has without its parent
                 at = f"metadata.{at}"
-            if at.startswith("spec.metadata."):  # and these with a wrong one
-                at = at.removeprefix("spec.")
             yield Problem(at[:_MOST_CHARS], clip(cause.message, _MOST_CHARS))
