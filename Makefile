@@ -85,6 +85,12 @@ CHANGES ?= 200
 leader-changes: setup ## Another leader, CHANGES=200 times, beside a Job controller that stops: GPUS=200 JOBS=400
 	@CHANGES=$(CHANGES) GPUS=$(or $(GPUS),200) JOBS=$(or $(JOBS),400) $(PYTHON) -m pytest -q -n0 tests/api/test_leader_changes.py
 
+SLIPS ?= 3000
+SLIPS_SEED ?= 1
+.PHONY: slips
+slips: setup ## One thing wrong anywhere in a GPUJob, on a real API server: SLIPS=3000 SLIPS_SEED=1
+	@SLIPS=$(SLIPS) SLIPS_SEED=$(SLIPS_SEED) $(PYTHON) -m pytest -q -s -n0 tests/api/test_slips.py
+
 PLANS ?= 30000
 PLANS_SEED ?= 1
 .PHONY: plans

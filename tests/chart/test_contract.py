@@ -137,6 +137,7 @@ def test_names_are_those_that_the_operator_knows(objects: list[Object]) -> None:
         (["leases"], [names.LEASE]),
         (["limitranges"], None),
         (["limitranges"], [names.LEASE]),
+        (["podtemplates"], None),
         (["leases"], None),
     ]
 

@@ -202,6 +202,7 @@ those of the node's place, which the API server adds itself (PodTopologyLabels).
 request.resource.resource == 'jobs' ? {{ include "gpu-scheduler.cel.operatorJob" . }} :
 request.resource.resource == 'configmaps' ? {{ include "gpu-scheduler.cel.operatorConfigMap" . }} :
 request.resource.resource == 'services' ? {{ include "gpu-scheduler.cel.operatorService" . }} :
+request.resource.resource == 'podtemplates' ? has(request.dryRun) && request.dryRun :
 request.resource.resource == 'leases' ? object.metadata.name == 'gpu-scheduler-leader' :
 request.resource.resource == 'limitranges' ? object.metadata.name == 'gpu-scheduler-leader'
 && (!has(object.spec.limits) || dyn(object.spec.limits) == null || object.spec.limits.size() == 0) :

@@ -1,6 +1,7 @@
 """What the CRD says about a pod template: only what its rules must see.
 
-The rest is kept unseen (preserve-unknown) and checked by a dry-run create. The keys of a pod and
+The rest is kept unseen (preserve-unknown) and judged by the API server itself, whatever version it
+has: a strict dry run of a Job, before anything is planned (ADR 0056). The keys of a pod and
 a container are named nevertheless: the API server's CEL compares unnamed keys loosely (an unnamed
 key that is swapped for another goes unnoticed), and named ones exactly.
 """
@@ -37,7 +38,7 @@ def _object(known: dict[str, Any], keys: list[str], required: list[str]) -> dict
 _CONTAINER = _object(
     {"name": {"type": "string", "minLength": 1, "maxLength": 63}}, _CONTAINER_KEYS, ["name"]
 )
-# Names and policies alone: whatever else is wrong with one, the dry run says.
+# Names and policies alone: whatever else is wrong with one, the API server says.
 _INIT = _object(
     {
         "name": {"type": "string", "maxLength": 63},

@@ -37,7 +37,9 @@ def read(model: type[Spec], raw: Mapping[str, Any]) -> Spec | tuple[Problem, ...
     try:
         return model.model_validate(raw)
     except ValidationError as error:
-        return tuple(Problem(_path(e["loc"]), e["msg"]) for e in error.errors())
+        return tuple(
+            Problem(_path(e["loc"]), e["msg"].removeprefix("Value error, ")) for e in error.errors()
+        )
 
 
 def readable(model: type[ApiModel], raw: object) -> Mapping[str, Any]:
@@ -178,6 +180,10 @@ def _template_problems(
     if not isinstance(template.get("metadata") or {}, dict):
         yield Problem(f"{field.removesuffix('spec')}metadata", "must be an object")
     pod = template.get("spec")
+    for key in template if pod is None else ():
+        if key not in ("metadata", "spec"):
+            name = f"{field.removesuffix('spec')}{key[:_LABEL_LENGTH]}"
+            yield Problem(name, "unknown field; a pod template has metadata and spec")
     containers = pod.get("containers") if isinstance(pod, dict) else None
     if not isinstance(containers, list) or not containers:
         yield Problem(f"{field}.containers", "needs at least one container")
@@ -185,7 +191,7 @@ def _template_problems(
     for index, container in enumerate(containers):
         if not isinstance(container, dict) or not isinstance(container.get("name"), str):
             yield Problem(f"{field}.containers[{index}].name", "needs a name")
-    policy = (pod or {}).get("restartPolicy", "Never")
+    policy = (pod or {}).get("restartPolicy") or "Never"
     yield from broken((rules.RESTART_POLICY_RULE,), str(policy), f"{field}.restartPolicy")
 
 

@@ -1,8 +1,9 @@
 """Whether the parts of a pod template that rendering reads have the form that it expects.
 
-The CRD keeps templates unseen, so anything may stand in them. The API server's dry run judges the
-rest, but it comes after rendering, and a list where an object belongs would end that in a
-traceback. Called by ``conflicts`` before it looks any closer.
+The CRD keeps templates unseen, so anything may stand in them, and a list where an object belongs
+would end rendering in a traceback. Whoever has an API server lets it judge the rest
+(``runtime.template_judge``). Called by ``conflicts`` before it looks any closer, and by the
+simulator.
 """
 
 from collections.abc import Iterator, Mapping

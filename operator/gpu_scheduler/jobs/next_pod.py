@@ -1,9 +1,9 @@
 """The pod that a Job would make next, as the API server would return it, for a plan.
 
 Requests default to limits; what a LimitRange, the overhead of a RuntimeClass or a webhook adds is
-not known. Whatever is in the template, a pod comes out: what of it cannot be read asks for nothing,
-and whoever makes the Job hears of it. Pure; called by ``runtime.role_jobs`` for pods that are
-planned before they exist, and by the simulator.
+not known. A template that cannot be read gives no pod: one that asks for less than it says would be
+planned where it may not be. Pure; called for pods that are planned before they exist, and by the
+simulator.
 """
 
 from collections.abc import Mapping
@@ -11,25 +11,46 @@ from typing import Any
 
 import msgspec
 
+from gpu_scheduler.api.problem import Problem
 from gpu_scheduler.kube.objects import Container, Meta, Pod, PodSpec, PodStatus
+
+# In these, null is the empty text, or none of an amount; elsewhere it is as if it were absent.
+_TEXTS = ("nodeSelector", "matchLabels")
+_AMOUNTS = ("requests", "limits", "overhead")
+_LISTS_OF_TEXTS = ("values", "matchLabelKeys", "mismatchLabelKeys", "namespaces")
 
 # On these no plan depends, whatever stands there.
 _UNREAD = ("env", "volumes", "volumeMounts", "command", "args", "image")
+_WORDS = "cannot be read as that of a pod: {}"
 _OF_JOBS = ("batch.kubernetes.io/job-name", "job-name")
 
 
+class UnreadableError(ValueError):
+    """A template that no pod can be made of.
+
+    Attributes:
+        problem: what is wrong, with its place below the template.
+    """
+
+    def __init__(self, field: str, message: str) -> None:
+        self.problem = Problem(field, message)
+        super().__init__(str(self.problem))
+
+
 def next_pod(job: Mapping[str, Any], created: str = "") -> Pod:
-    """A pod that waits, of a Job as JSON, without uid, owner and index; its name is the Job's."""
+    """A pod that waits, of a Job as JSON, without uid, owner and index; its name is the Job's.
+
+    Raises:
+        UnreadableError: the template is none of a pod.
+    """
     meta, template = job["metadata"], job["spec"]["template"]
-    found = template.get("metadata") or {}
-    labels = _texts(found.get("labels")) | dict.fromkeys(_OF_JOBS, meta["name"])
     return Pod(
         Meta(
             name=meta["name"],
             namespace=meta["namespace"],
             creation_timestamp=created,
-            labels=labels,
-            annotations=_texts(found.get("annotations")),
+            labels=_marks(template, "labels") | dict.fromkeys(_OF_JOBS, meta["name"]),
+            annotations=_marks(template, "annotations"),
         ),
         _spec(template.get("spec") or {}),
         PodStatus(phase="Pending"),
@@ -48,19 +69,21 @@ def like(pod: Pod, job: str, labels: Mapping[str, str], created: str) -> Pod:
     return msgspec.structs.replace(pod, metadata=meta)
 
 
+def _marks(template: Mapping[str, Any], kind: str) -> dict[str, str]:
+    """Labels or annotations, which rendering has made an object of."""
+    found = (template.get("metadata") or {}).get(kind) or {}
+    for key, value in found.items():
+        if not isinstance(value, str | None):
+            raise UnreadableError(f"metadata.{kind}[{key}]", "must be a string")
+    return {key: value or "" for key, value in found.items()}
+
+
 def _spec(template: Mapping[str, Any]) -> PodSpec:
-    spec = {k: v for k, v in template.items() if v is not None and k not in _UNREAD}
-    for kind in ("containers", "initContainers"):
-        if kind in spec:
-            spec[kind] = [_readable(each) for each in spec[kind]]
-    if "overhead" in spec:
-        spec["overhead"] = _texts(spec["overhead"])
-    if "resources" in spec:
-        spec["resources"] = _amounts(spec["resources"])
     try:
-        found = msgspec.convert(spec, PodSpec)
-    except (msgspec.ValidationError, TypeError, ValueError):
-        return PodSpec()
+        found = msgspec.convert(_as_read(template), PodSpec)
+    except (msgspec.ValidationError, TypeError, ValueError) as error:
+        what, _, where = str(error).partition(" - at `$")
+        raise UnreadableError(f"spec{where.removesuffix('`')}", _WORDS.format(what)) from None
     return msgspec.structs.replace(
         found,
         containers=tuple(map(_defaulted, found.containers)),
@@ -68,22 +91,24 @@ def _spec(template: Mapping[str, Any]) -> PodSpec:
     )
 
 
-def _readable(container: Any) -> Any:
-    if not isinstance(container, Mapping):
-        return container
-    kept = {k: v for k, v in container.items() if v is not None and k not in _UNREAD}
-    return kept | ({"resources": _amounts(kept["resources"])} if "resources" in kept else {})
+def _as_read(value: Any, key: str = "") -> Any:
+    """JSON as the API server reads it: null for what is absent, numbers for amounts."""
+    if isinstance(value, Mapping):
+        if key in _TEXTS:
+            return {k: "" if v is None else v for k, v in value.items()}
+        if key in _AMOUNTS:
+            return {k: _amount(v) for k, v in value.items()}
+        kept = {k: v for k, v in value.items() if v is not None and k not in _UNREAD}
+        return {k: _as_read(v, k) for k, v in kept.items()}
+    if isinstance(value, list):
+        empty: Any = "" if key in _LISTS_OF_TEXTS else {}
+        return [empty if each is None else _as_read(each) for each in value]
+    return value
 
 
-def _amounts(resources: Any) -> Any:
-    """Resources with every quantity as text: YAML has numbers, too."""
-    if not isinstance(resources, Mapping):
-        return {}
-    return {kind: _texts(resources.get(kind)) for kind in ("requests", "limits")}
-
-
-def _texts(found: Any) -> dict[str, str]:
-    return {str(k): str(v) for k, v in found.items()} if isinstance(found, Mapping) else {}
+def _amount(value: Any) -> Any:
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if number else "0" if value is None else value
 
 
 def _defaulted(container: Container) -> Container:

@@ -44,6 +44,7 @@ class BodyWrite(Protocol):
         body: The object.
         type: What to decode the answer as; None: it is not decoded.
         dry_run: Run admission and validation, store nothing.
+        strict: Refuse fields that the kind does not have; without it they are dropped.
         options: See ``WriteOptions``.
     """
 
@@ -55,6 +56,7 @@ class BodyWrite(Protocol):
         type: None = ...,
         *,
         dry_run: bool = ...,
+        strict: bool = ...,
         **options: Unpack[WriteOptions],
     ) -> Coroutine[Any, Any, None]: ...
 
@@ -66,6 +68,7 @@ class BodyWrite(Protocol):
         type: type[T],
         *,
         dry_run: bool = ...,
+        strict: bool = ...,
         **options: Unpack[WriteOptions],
     ) -> Coroutine[Any, Any, T]: ...
 
@@ -174,12 +177,16 @@ class Client(Transport):
         type: type[T] | None = None,
         *,
         dry_run: bool = False,
+        strict: bool = False,
         **options: Unpack[WriteOptions],
     ) -> T | None:
+        params: dict[str, Param] = {"dryRun": "All"} if dry_run else {}
+        if strict:
+            params["fieldValidation"] = "Strict"
         raw = await self.request(
             method,
             path,
-            params={"dryRun": "All"} if dry_run else {},
+            params=params,
             body=body if isinstance(body, bytes) else orjson.dumps(body),
             content_type=content_type,
             accept=_METADATA_ONLY if type is None else "",

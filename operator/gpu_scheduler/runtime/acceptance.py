@@ -1,13 +1,14 @@
 """Whether a GPUJob can be accepted: what the CRD's rules cannot see.
 
-Looks up what the pod template refers to, chooses the write path, and, in a namespace in which pods
-were refused of late, lets the API server judge a pod by a dry run, so that a mistake is a sentence
-in the GPUJob's status and not a Job that never creates a pod. Roles are judged one by one. Called
-by ``accepting``, by ``missing``, and for Jobs that are made.
+Has the pod template judged (``template_judge``), looks up what it refers to, chooses the write
+path, and, in a namespace in which pods were refused of late, lets the API server judge a pod by a
+dry run, so that a mistake is a sentence in the GPUJob's status and not a Job that never creates a
+pod. Roles are judged one by one. Called by ``accepting``, by ``missing``, and for Jobs that are
+made.
 """
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,10 +23,12 @@ from gpu_scheduler.jobs.conflicts import problems
 from gpu_scheduler.jobs.priority import class_to_check, preempts
 from gpu_scheduler.jobs.render import RenderInput, render
 from gpu_scheduler.jobs.template import pod_template
+from gpu_scheduler.jobs.users_path import source, users_words
 from gpu_scheduler.jobs.write_path import WritePath, claim_need
 from gpu_scheduler.kube import errors
 from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.paths import core, of_group
+from gpu_scheduler.runtime.template_judge import TemplateJudge
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.sweeps.core.segments import Segment
 
@@ -62,6 +65,7 @@ class Acceptance:
         *,
         placement: str,
         runtime_class: str,
+        namespace: str = "",
         isolation: str = Isolation.FRAMEWORK,
         cap_image: CapImage | None = None,
         clock: Callable[[], float] = time.monotonic,
@@ -72,6 +76,7 @@ class Acceptance:
             client: for look-ups and dry runs.
             placement: auto, bind or gate.
             runtime_class: of GPU pods; empty: never set.
+            namespace: the operator's, in which templates are tried.
             isolation: of GPUJobs that say nothing about it.
             cap_image: what brings libgpucap; without it nothing is ever put into a pod.
             clock: monotonic seconds.
@@ -81,6 +86,7 @@ class Acceptance:
         self._runtime_class = runtime_class
         self._exists: dict[str, tuple[float, bool]] = {}
         self._doubted: dict[str, float] = {}  # namespaces, until when
+        self._templates = TemplateJudge(client, namespace, clock=clock)
 
     def doubt(self, namespace: str) -> None:
         """Pods of a namespace are refused: for a while one of each job is tried in advance."""
@@ -93,9 +99,14 @@ class Acceptance:
         return self._doubted.get(namespace, 0.0) > self._clock()
 
     async def judge(
-        self, job: GPUJobRecord, project: ProjectName
+        self, job: GPUJobRecord, project: ProjectName, made: Container[str] = ()
     ) -> tuple[Accepted, ...] | Refused:
         """Render the Jobs; where pods of the namespace were refused, try a pod of each.
+
+        Args:
+            job: the GPUJob.
+            project: whose it is.
+            made: roles whose Jobs exist: the API server has taken their templates.
 
         Raises:
             ApiError: the API server could not be asked; try again.
@@ -110,6 +121,10 @@ class Acceptance:
         for part in parts(job.spec):
             if refused := self._conflict(job.spec, part):
                 return refused
+            if part.role in made:
+                continue
+            if found := await self._templates.problems(part.spec):
+                return Refused("; ".join(users_words(job.spec, part.role, each) for each in found))
         rendered = await self.rendered(job, project)
         for accepted in rendered:
             if refused := await self._preemption(job.spec, accepted):
@@ -120,6 +135,11 @@ class Acceptance:
                 self.doubt(job.namespace)
                 return refused
         return rendered
+
+    def forget(self, job: GPUJobRecord) -> None:
+        """A Job of these templates was refused: they are judged anew."""
+        for part in parts(job.spec) if job.spec is not None else ():
+            self._templates.forget(part.spec)
 
     async def refusal(self, job: GPUJobRecord, project: ProjectName) -> Refused | None:
         """What the API server says now to the pods of a job that was accepted; None: yes.
@@ -272,8 +292,11 @@ class Acceptance:
                 field = causes[0].field.removeprefix("spec.")
                 if any(c["name"] == CAP_CONTAINER for c in _first(template["spec"])):
                     field = users_field(field)
+                below = "" if field.startswith("metadata.") else "spec."
                 place = (
-                    f"{where}.spec.{field}" if where.endswith("template") else f"{where} ({field})"
+                    f"{where}.{below}{field}"
+                    if where.endswith("template")
+                    else f"{where} ({field})"
                 )
                 return Refused(f"{place}: {causes[0].message}")
             return Refused(f"{where}: the API server refuses such a pod: {error.message}")
@@ -282,16 +305,6 @@ class Acceptance:
         except errors.NotFound:
             return None  # the namespace is going away
         return None
-
-
-def source(spec: GPUJobSpec, role: str) -> str:
-    """Path of the field that says what the pods of a role are."""
-    for index, each in enumerate(spec.roles or ()):
-        if each.name == role and each.template is not None:
-            return f"spec.roles[{index}].template"
-        if each.name == role and spec.template is None:
-            return f"spec.roles[{index}]"
-    return "spec" if spec.template is None else "spec.template"
 
 
 def _first(pod_spec: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:

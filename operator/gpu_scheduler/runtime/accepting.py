@@ -1,8 +1,9 @@
 """Whether pods of a GPUJob may be planned, asked once for each generation of it.
 
-From then on they wait in the planner's queue, with no object made for them. What only the API
-server can refuse is heard when the Job is made, or when its pods do not come. Thousands of jobs
-that are made from one template share their spec, and are rendered once in a while. Called by the
+From then on they wait in the planner's queue, with no object made for them. What the API server
+refuses for a quota or a policy is heard when the Job is made, or when its pods do not come.
+Thousands of jobs that are made from one template share their spec, and are rendered once in a
+while. Called by the
 Jobs of roles and of sweeps.
 """
 
@@ -14,7 +15,8 @@ from gpu_scheduler.api.names import segment_name
 from gpu_scheduler.api.parts import job_name
 from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.marks import own_labels
-from gpu_scheduler.jobs.next_pod import like, next_pod
+from gpu_scheduler.jobs.next_pod import UnreadableError, like, next_pod
+from gpu_scheduler.jobs.users_path import users_words
 from gpu_scheduler.kube.objects import Pod
 from gpu_scheduler.runtime.acceptance import Acceptance, Refused
 from gpu_scheduler.runtime.creation import NotCreatableError
@@ -55,10 +57,16 @@ class Accepting:
         if known is None or self._clock() - known.at >= _SECONDS:
             known = None
         if known is None or self._acceptance.doubts(job.namespace):
-            judged = await self._acceptance.judge(job, project)
+            made = {own.role for own in job.own(self._state.jobs_of(job.key))}
+            judged = await self._acceptance.judge(job, project, made)
             if isinstance(judged, Refused):
                 return judged.message
-            templates = {each.role: next_pod(each.job, job.created) for each in judged}
+            templates = {}
+            for each in judged:
+                try:
+                    templates[each.role] = next_pod(each.job, job.created)
+                except UnreadableError as error:
+                    return users_words(job.spec, each.role, error.problem)
             if len(self._known) >= _MOST:
                 self._known.clear()
             self._known[key] = _Accepted(job.spec, self._clock(), templates)
@@ -83,6 +91,7 @@ class Accepting:
     ) -> str:
         """Why no Job can be made of a GPUJob, in the API server's words about one of its pods."""
         self.doubt(job)
+        self._acceptance.forget(job)
         judged = await self._acceptance.judge(job, project)
         return judged.message if isinstance(judged, Refused) else str(error)
 

@@ -208,6 +208,7 @@ class Operator:
             client,
             placement=settings.placement,
             runtime_class=settings.runtime_class,
+            namespace=settings.lease_namespace,
             isolation=settings.isolation,
             cap_image=cap_image,
             clock=clock,

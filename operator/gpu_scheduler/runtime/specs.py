@@ -15,6 +15,9 @@ from gpu_scheduler.api import requests
 from gpu_scheduler.api.gpujob import GPUJobSpec
 from gpu_scheduler.api.validate import read, spec_problems
 
+_UNREADABLE = (
+    "spec: is nested more than 250 levels deep, or has a number that no field can hold; remove that"
+)
 _MOST = 200  # texts: with large templates these are megabytes
 
 
@@ -38,14 +41,29 @@ class Specs:
         """What a spec says, whatever its object is called."""
         try:
             text = orjson.dumps(raw)
-        except orjson.JSONEncodeError:  # no API server's
-            return _read(raw)
+        except orjson.JSONEncodeError:
+            try:
+                raw = _floats(raw)
+                text = orjson.dumps(raw)
+            except (orjson.JSONEncodeError, RecursionError, OverflowError):
+                return ReadSpec(None, problem=_UNREADABLE)
         found = self._known.get(text)
         if found is None:
             if len(self._known) >= _MOST:
                 self._known.clear()
             found = self._known[text] = _read(raw)
         return found
+
+
+def _floats(value: Any) -> Any:
+    """JSON with whole numbers of more than 64 bits as the API server keeps them: as floats."""
+    if isinstance(value, Mapping):
+        return {key: _floats(below) for key, below in value.items()}
+    if isinstance(value, list):
+        return [_floats(each) for each in value]
+    if isinstance(value, int) and not -(2**63) <= value < 2**64:
+        return float(value)
+    return value
 
 
 def _read(raw: Mapping[str, Any]) -> ReadSpec:

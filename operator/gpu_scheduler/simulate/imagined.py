@@ -11,12 +11,15 @@ import msgspec
 
 from gpu_scheduler.api import names
 from gpu_scheduler.api.allocation import annotations
-from gpu_scheduler.api.parts import parts
+from gpu_scheduler.api.gpujob import GPUJobSpec
+from gpu_scheduler.api.parts import Part, parts
 from gpu_scheduler.api.unstructured import Body
 from gpu_scheduler.core.model.decision import Assignment
 from gpu_scheduler.core.model.request import ProjectName
-from gpu_scheduler.jobs.next_pod import next_pod
+from gpu_scheduler.jobs.malformed import malformed
+from gpu_scheduler.jobs.next_pod import UnreadableError, next_pod
 from gpu_scheduler.jobs.render import RenderInput, render
+from gpu_scheduler.jobs.users_path import users_words
 from gpu_scheduler.jobs.write_path import WritePath
 from gpu_scheduler.kube.objects import (
     Affinity,
@@ -26,32 +29,42 @@ from gpu_scheduler.kube.objects import (
     PodStatus,
     Required,
 )
+from gpu_scheduler.simulate.cluster_objects import SimulationError
 from gpu_scheduler.state.jobs import GPUJobRecord
 from gpu_scheduler.state.pods import INDEX
 
 
 def jobs_of(job: GPUJobRecord, project: ProjectName) -> list[Body]:
-    """The Jobs that a GPUJob would get, as JSON."""
+    """The Jobs that a GPUJob would get, as JSON.
+
+    Raises:
+        SimulationError: no pod can be made of a template.
+    """
     assert job.spec is not None
-    return [
-        _created(
-            render(
-                RenderInput(
-                    name=job.name,
-                    namespace=job.namespace,
-                    uid=job.uid,
-                    spec=job.spec,
-                    role=part.role,
-                    project=project,
-                    path=WritePath.BIND,
-                    has_runtime_class=False,
-                    has_priority_class=False,
-                )
-            ),
-            job.created,
-        )
-        for part in parts(job.spec)
-    ]
+    return [_job_of(job, job.spec, part, project) for part in parts(job.spec)]
+
+
+def _job_of(job: GPUJobRecord, spec: GPUJobSpec, part: Part, project: ProjectName) -> Body:
+    template = part.spec.template or {}
+    for problem in malformed("spec", template.get("spec") or {}):
+        raise SimulationError(users_words(spec, part.role, problem))
+    inputs = RenderInput(
+        name=job.name,
+        namespace=job.namespace,
+        uid=job.uid,
+        spec=spec,
+        role=part.role,
+        project=project,
+        path=WritePath.BIND,
+        has_runtime_class=False,
+        has_priority_class=False,
+    )
+    made = _created(render(inputs), job.created)
+    try:
+        next_pod(made)
+    except UnreadableError as error:
+        raise SimulationError(users_words(spec, part.role, error.problem)) from None
+    return made
 
 
 def _created(body: dict[str, Any], created: str) -> Body:

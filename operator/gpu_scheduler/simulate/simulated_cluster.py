@@ -193,7 +193,11 @@ def _look_at(simulated: SimulatedCluster, job: GPUJobRecord, own: set[str]) -> N
     if job.spec.suspend:
         return _stop(simulated, job.key, Reason.SUSPENDED, "spec.suspend is true")
     if not own or job.spec.roles is not None:
-        for body in jobs_of(job, project):
+        try:
+            bodies = jobs_of(job, project)
+        except SimulationError as error:
+            return _stop(simulated, job.key, Reason.INVALID, str(error))
+        for body in bodies:
             if body["metadata"]["name"] not in own:
                 _imagine(simulated, body, job.created)
     if own:

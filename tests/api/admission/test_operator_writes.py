@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from msgspec import convert
-from tests.api.admission.objects import PROJECT, pod, pods, wait_until
+from tests.api.admission.objects import PROJECT, RELEASE, pod, pods, refused, wait_until
 from tests.api.admission.test_stolen_operator_token import JOBS, gpujob, rendered, told
 from tests.api.caller import Answer, Caller
 
@@ -106,3 +106,15 @@ def test_it_deletes_jobs_of_gpujobs_alone(operator: Caller, admin: Caller, edito
     job["metadata"]["name"] = "stays"
     assert (answer := admin.create(JOBS, job)).ok, answer.message
     told(operator.send("DELETE", f"{JOBS}/stays"))
+
+
+def test_it_tries_pod_templates_and_stores_none(operator: Caller) -> None:
+    """How those of GPUJobs are judged, docs/adr/0056."""
+    path = f"/api/v1/namespaces/{RELEASE}/podtemplates"
+    spec = {"containers": [{"name": "main", "image": "x"}]}
+    body = {"metadata": {"name": "judged"}, "template": {"spec": spec}}
+    answer = operator.create(f"{path}?dryRun=All&fieldValidation=Strict", body)
+    assert answer.ok, answer.message
+    answer = operator.create(path, body)
+    assert refused(answer) and "only as a dry run" in answer.message, answer
+    assert operator.create(path.replace(RELEASE, PROJECT), body).status == 403

@@ -144,6 +144,18 @@ def test_a_template_that_is_no_pod_is_a_problem_not_a_crash(template):
     assert found and all(p.field.startswith("spec.template.spec.containers") for p in found)
 
 
+def test_no_restart_policy_is_as_good_as_none():
+    pod = {"containers": [{"name": "a"}], "restartPolicy": None}
+    assert judge(long_job({"spec": pod}, gpu=0.5)) == []
+
+
+def test_a_misspelt_spec_of_a_template_is_named_before_what_it_lacks():
+    found = judge(long_job({"Spec": {"containers": [{"name": "a"}]}}))
+    assert str(found[0]) == (
+        "spec.template.Spec: unknown field; a pod template has metadata and spec"
+    )
+
+
 @pytest.mark.parametrize("gpu", [True, "half", [], {}, float("nan"), float("inf")])
 def test_what_is_no_number_of_gpus_is_a_problem_not_a_crash(gpu):
     assert [problem.field for problem in judge(job(gpu=gpu))] == ["spec.gpu"]

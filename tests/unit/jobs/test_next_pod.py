@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from gpu_scheduler.jobs.next_pod import next_pod
+from gpu_scheduler.jobs.next_pod import UnreadableError, next_pod
 
 
 def job(**spec: Any) -> dict[str, Any]:
@@ -28,20 +28,54 @@ def test_it_has_the_labels_that_the_job_controller_adds() -> None:
 
 
 @pytest.mark.parametrize(
-    "spec",
+    ("spec", "field"),
     [
-        {"containers": "none"},
-        {"containers": [7]},
-        {"containers": [{"name": "main", "resources": []}]},
-        {"containers": [{"name": "main", "resources": {"requests": ["cpu"]}}]},
-        {"tolerations": {"key": 1}},
-        {"affinity": {"nodeAffinity": 3}},
-        {"nodeSelector": ["a"]},
-        {"initContainers": None, "overhead": None, "resources": None},
-        {"resources": 5, "overhead": "much"},
+        ({"containers": "none"}, "spec.containers"),
+        ({"containers": [7]}, "spec.containers[0]"),
+        ({"containers": [{"name": "main", "resources": []}]}, "spec.containers[0].resources"),
+        (
+            {"containers": [{"name": "main", "resources": {"requests": ["cpu"]}}]},
+            "spec.containers[0].resources.requests",
+        ),
+        ({"tolerations": {"key": 1}}, "spec.tolerations"),
+        ({"affinity": {"nodeAffinity": 3}}, "spec.affinity.nodeAffinity"),
+        ({"nodeSelector": ["a"]}, "spec.nodeSelector"),
+        ({"nodeSelector": {"fast": True}}, "spec.nodeSelector"),
+        ({"resources": 5}, "spec.resources"),
+        ({"overhead": "much"}, "spec.overhead"),
     ],
 )
-def test_what_cannot_be_read_asks_for_nothing(spec: dict[str, Any]) -> None:
-    pod = next_pod(job(**spec))
-    assert pod.metadata.name == "job"
-    assert not any(each.resources.requests for each in pod.spec.containers)
+def test_what_cannot_be_read_is_no_pod_and_says_where(spec: dict[str, Any], field: str) -> None:
+    with pytest.raises(UnreadableError) as caught:
+        next_pod(job(**spec))
+    assert caught.value.problem.field.startswith(field)
+
+
+def test_a_label_that_is_no_text_is_none_of_a_pod() -> None:
+    bad = job()
+    bad["spec"]["template"]["metadata"]["labels"]["version"] = 1
+    with pytest.raises(UnreadableError, match=r"metadata.labels\[version\]"):
+        next_pod(bad)
+
+
+def test_null_is_what_the_api_server_reads_it_as() -> None:
+    term = {"matchExpressions": [{"key": "zone", "operator": "In", "values": [None, "a"]}]}
+    required = {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [term]}}
+    pod = next_pod(
+        job(
+            initContainers=None,
+            overhead=None,
+            resources=None,
+            nodeSelector={"bare": None},
+            tolerations=[{"operator": "Exists", "key": None}],
+            affinity={"nodeAffinity": required, "podAffinity": None},
+            containers=[{"name": "main", "args": None, "resources": {"limits": {"cpu": None}}}],
+        )
+    )
+    assert pod.spec.node_selector == {"bare": ""}
+    assert [each.key for each in pod.spec.tolerations] == [""]
+    assert pod.spec.containers[0].resources.requests == {"cpu": "0"}
+    required_nodes = pod.spec.required_nodes
+    assert required_nodes is not None
+    (requirement,) = required_nodes.node_selector_terms[0].match_expressions
+    assert list(requirement.values) == ["", "a"]

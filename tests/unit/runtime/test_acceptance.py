@@ -33,7 +33,7 @@ class Case:
 
     def _reply(self, sent: Sent) -> Any:
         if sent.method == "DRYRUN":
-            return self.answer or {}
+            return (self.answer or {}) if sent.path.endswith("/pods") else {}
         return self.objects.get(sent.path.rsplit("/", 1)[1], NOT_FOUND)
 
     async def judge(self, **spec: Any) -> Accepted | Refused:
@@ -62,7 +62,7 @@ async def test_a_good_job_is_accepted_after_a_dry_run_of_its_pod() -> None:
     accepted = await case.judge()
     assert isinstance(accepted, Accepted)
     assert accepted.path is WritePath.BIND
-    (dry_run,) = case.client.of("DRYRUN")
+    (dry_run,) = case.client.of("DRYRUN", "/pods")
     assert dry_run.path == "/api/v1/namespaces/team-a/pods"
     pod, wanted = dry_run.body, accepted.job["spec"]["template"]
     assert (pod["spec"], pod["metadata"]["annotations"]) == (
@@ -75,6 +75,9 @@ async def test_a_field_that_the_server_refuses_is_named_where_the_user_wrote_it(
     case = Case(invalid("spec.containers[0].image", "Required value"))
     refused = await case.judge(template=template())
     assert refused == Refused("spec.template.spec.containers[0].image: Required value")
+    marked = Case(invalid("metadata.finalizers", "Invalid value"))
+    refused = await marked.judge(template=template())
+    assert refused == Refused("spec.template.metadata.finalizers: Invalid value")
     short = await case.judge()
     assert isinstance(short, Refused)
     assert short.message.startswith("spec (containers[0].image): ")
@@ -224,7 +227,7 @@ async def test_every_role_is_a_job_and_a_pod_of_each_is_tried() -> None:
         ("lead", "job-lead"),
         ("work", "job-work"),
     ]
-    tried = [sent.body["spec"] for sent in case.client.of("DRYRUN")]
+    tried = [sent.body["spec"] for sent in case.client.of("DRYRUN", "/pods")]
     assert tried == [a.job["spec"]["template"]["spec"] for a in accepted]
 
 

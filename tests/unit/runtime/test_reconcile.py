@@ -1,6 +1,7 @@
 """From a GPUJob to its Job, from whatever state the cluster is in."""
 
 import asyncio
+from collections.abc import Container
 from typing import Any
 
 import pytest
@@ -45,8 +46,10 @@ class FakeAcceptance:
     def doubt(self, namespace: str) -> None:
         self.doubted.append(namespace)
 
+    def forget(self, job: GPUJobRecord) -> None: ...
+
     async def judge(
-        self, job: GPUJobRecord, project: ProjectName
+        self, job: GPUJobRecord, project: ProjectName, made: Container[str] = ()
     ) -> tuple[Accepted, ...] | Refused:
         self.judged += 1
         if isinstance(self.verdict, Exception):

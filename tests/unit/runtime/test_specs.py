@@ -86,3 +86,21 @@ def test_a_spec_that_was_read_before_reads_the_same(spec: Any) -> None:
     alone = gpujob_record(copy.deepcopy(body))
     assert first.problem == second.problem == alone.problem
     assert first.said == second.said == alone.said
+
+
+def test_numbers_beyond_64_bits_are_what_the_api_server_keeps_of_them() -> None:
+    container = {"name": "main", "image": "x", "livenessProbe": {"periodSeconds": 10**20}}
+    read = Specs().read({"gpu": 1, "template": {"spec": {"containers": [container]}}})
+    assert read.spec is not None and read.spec.template is not None
+    (kept,) = read.spec.template["spec"]["containers"]
+    assert kept["livenessProbe"]["periodSeconds"] == 1e20
+
+
+@pytest.mark.parametrize("depth", [300, 5000])
+def test_what_is_nested_without_end_is_told_and_ends_nobody(depth: int) -> None:
+    deep: Any = 1
+    for _ in range(depth):
+        deep = {"a": deep}
+    container = {"name": "main", "image": "x", "deep": deep}
+    read = Specs().read({"gpu": 1, "template": {"spec": {"containers": [container]}}})
+    assert read.spec is None and "nested" in read.problem

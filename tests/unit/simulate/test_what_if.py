@@ -444,3 +444,18 @@ def test_what_is_added_may_come_from_standard_input(monkeypatch: pytest.MonkeyPa
     request = ClusterRequest(add=[Path("-")])
     found = simulate_objects(request, cluster(), "https://x", "team-a", NOW).to_json()
     assert [start["job"] for start in found["starts"]] == ["team-a/piped"]
+
+
+def test_what_cannot_be_read_as_a_pod_is_never_planned(what: What):
+    main = {"name": "main", "image": "x"}
+    for spec, field in (
+        ({"nodeSelector": {"fast": True}}, "spec.template.spec.nodeSelector"),
+        ({"volumes": "none"}, "spec.template.spec.volumes"),
+        ({"tolerations": {"key": "a"}}, "spec.template.spec.tolerations"),
+    ):
+        job = gpujob(template={"spec": {"containers": [main], **spec}})
+        del job["spec"]["image"]
+        report = what(cluster(), job)
+        (wait,) = report.waits
+        assert report.starts == [] and wait["reason"] == "Invalid"
+        assert wait["message"].startswith(field), wait

@@ -1,6 +1,7 @@
 """The Jobs of a sweep: which are made, how wide they are, and when nothing is made any more."""
 
 import sys
+from collections.abc import Container
 from typing import Any
 
 import pytest
@@ -37,7 +38,9 @@ class FakeAcceptance:
     def doubts(self, namespace: str) -> bool:
         return False
 
-    async def judge(self, job: GPUJobRecord, project: ProjectName) -> Any:
+    async def judge(
+        self, job: GPUJobRecord, project: ProjectName, made: Container[str] = ()
+    ) -> Any:
         self.judged += 1
         return Refused(self.refused) if self.refused else await self.rendered(job, project, FIRST)
 
