@@ -92,7 +92,7 @@ class Removal:
             log.info("%s: Job %s is being deleted: deleting %s", own.owner, own.name, pod.name)
             try:
                 await send(self._client, remove(pod.meta))
-            except (errors.NotFound, errors.Conflict):
+            except errors.NotFound:
                 continue
 
     async def forget_if_gone(self, job: GPUJobRecord) -> bool:

@@ -124,7 +124,7 @@ class TemplateJudge:
             return tuple(islice(_causes(error), _MOST_TOLD))
         except errors.Conflict:
             pass  # somebody's is called so; validation comes first
-        except (errors.Forbidden, errors.NotFound) as error:
+        except errors.Refused as error:
             self._cannot(error)
         else:
             self._may = True

@@ -211,6 +211,7 @@ def _complete(simulated: SimulatedCluster, job: GPUJobRecord) -> None:
     for own in job.own(state.jobs_of(job.key)):
         if own.role not in job.asks or own.ended or own.uid not in simulated.templates:
             continue
+        state.widening[own.uid] = job.asks[own.role].at_once  # as wide as its pods would have it
         live = {pod.index for pod in state.pods_of(own.uid) if pod.stage is not Stage.ENDED}
         left = room.setdefault(own.role, job.asks[own.role].at_once) - len(live)
         over = {*own.completed, *own.lost, *live}

@@ -149,7 +149,7 @@ def known_to(operator: Operator) -> dict[str, Any]:
         "placeholders": dict(state.placeholders),
         "jobs": dict(state.jobs),
         "gpujobs": {
-            key: (job.uid, job.generation, job.deleting, job.said, job.status, job.unknown)
+            key: (job.uid, job.generation, job.deleting, job.said, job.shown, job.unknown)
             for key, job in state.gpujobs.items()
         },
         "problems": {key: job.problem for key, job in state.gpujobs.items()},

@@ -8,7 +8,7 @@ write, found in the code; ``SCENES`` says which scene shows which of them.
 import ast
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -37,8 +37,12 @@ from tests.unit.sweeps.runtime import pruned, test_results
 from tests.unit.sweeps.runtime.cases import Case as SweepCase
 
 import gpu_scheduler
+from gpu_scheduler.api.parts import parts
+from gpu_scheduler.runtime.acceptance import Refused
+from gpu_scheduler.runtime.creation import FoundJob, FoundMeta
 from gpu_scheduler.runtime.events import Events, Subject
 from gpu_scheduler.runtime.leader_label import follow
+from gpu_scheduler.runtime.template_judge import TemplateJudge
 from gpu_scheduler.sweeps.runtime.results import Results
 
 CODE = Path(gpu_scheduler.__file__).parent
@@ -186,6 +190,31 @@ def deleting_a_finished_gpujob(answer: Any) -> Scene:
     return _reconciling(case, is_it, lambda sent: answer if is_it(sent) else THERE, 30.0)
 
 
+def ending_a_pod_of_a_kept_job(answer: Any) -> Scene:
+    case = Reconciling()
+    case.state.job_changed(make_job(version=2, deleting=True))
+    runs = make_pod(node="a", grants=half(), phase="Running", version=2)
+    case.state.pod_changed(runs)
+    is_it, kept = to("DELETE", "/pods/job-0"), FoundJob(FoundMeta(name="job", uid="job-uid"))
+    return _reconciling(case, is_it, lambda sent: answer if is_it(sent) else kept)
+
+
+def trying_a_template(answer: Any) -> Scene:
+    """An answer that says nothing of the template lets it pass: its job has its place."""
+    case = Reconciling()
+    judge = TemplateJudge(case.client, "ours", clock=clock)
+    accepts, is_it = case.acceptance.judge, to("DRYRUN", "/podtemplates")
+
+    async def judged(job: Any, project: Any, *more: Any) -> Any:
+        asked = [await judge.problems(part.spec) for part in parts(job.spec)]
+        found = [str(problem) for problems in asked for problem in problems]
+        return Refused(found[0]) if found else await accepts(job, project, *more)
+
+    case.acceptance.judge = judged  # type: ignore[method-assign]
+    scene = _reconciling(case, is_it, lambda sent: answer if is_it(sent) else THERE)
+    return replace(scene, holds=lambda: False)
+
+
 def trying_a_pod(answer: Any) -> Scene:
     case = test_missing.Case()
     case.answer = answer
@@ -198,14 +227,16 @@ def placing_a_pod(answer: Any) -> Scene:
     case = test_binder.Case()
     case.answer = answer
 
+    waiting = case.state.waiting
+
     def plan() -> None:
-        avoided = case.state.waiting.avoided(KEY)
-        case.state.waiting.expire(clock())
+        avoided = waiting.avoided(KEY) or waiting.doubts.held_back(KEY)
+        waiting.expire(clock())
         if test_binder.POD not in case.state.assumed and not avoided:
             case.decide()
 
     works = [case.binder.run(), every(0.1, plan)]
-    told = lambda: " ".join(case.state.waiting.avoided(KEY).values())  # noqa: E731
+    told = lambda: doubt.why if (doubt := waiting.doubts.of(KEY)) else ""  # noqa: E731
     return Scene(case.client, works, to("POST", "/binding"), told)
 
 
@@ -368,6 +399,8 @@ SCENES: dict[Callable[[Any], Scene], str] = {
     changing_a_job: CHANGING,
     suspending_a_job: CHANGING,
     deleting_a_finished_gpujob: "runtime/removal.py:_delete",
+    ending_a_pod_of_a_kept_job: "runtime/removal.py:_end_pods",
+    trying_a_template: "runtime/template_judge.py:_ask",
     trying_a_pod: "runtime/acceptance.py:_dry_run",
     placing_a_pod: "runtime/binder.py:_try",
     touching_a_pod: "runtime/binder.py:_touch",
