@@ -186,7 +186,9 @@ class Binder:
             if fenced := refuses_term(error):
                 self._term.doubt()
             again = isinstance(error, errors.Conflict) and not last
-            refused = errors.final(error) and not fenced
+            # Of a pod that is there after all, "no such pod" says nothing that would stay so.
+            gone = isinstance(error, errors.NotFound)
+            refused = errors.final(error) and not (fenced or gone)
             if not again:
                 log.log(
                     logging.INFO if raced and not fenced else logging.WARNING,
