@@ -310,6 +310,15 @@ async def test_a_write_that_is_refused_as_such_is_not_repeated_at_once() -> None
 
 
 @virtual
+async def test_a_pod_that_is_said_to_be_absent_and_is_there_puts_its_job_in_no_doubt() -> None:
+    case = Case()
+    case.answer = NOT_FOUND
+    case.decide()
+    await case.run()
+    assert case.state.waiting.doubts.of(KEY) is None and POD not in case.state.assumed
+
+
+@virtual
 async def test_what_a_policy_refuses_is_tried_elsewhere_soon_and_then_ever_more_seldom() -> None:
     case, said = Case(), "requests must equal limits here"
     case.answer = errors.Forbidden(403, "Forbidden", said)
