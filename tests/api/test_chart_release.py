@@ -86,4 +86,4 @@ def test_crds_go_with_a_release_that_was_told_so_and_by_no_slip_of_the_hand(
 
     release(cluster, "upgrade", "--set=crds.keep=false")
     cluster.helm("uninstall", RELEASE, "-n", RELEASE)
-    assert not named(cluster, "crds,validatingadmissionpolicies")
+    until(lambda: not named(cluster, "crds,validatingadmissionpolicies"), "nothing is left")
