@@ -51,7 +51,11 @@ def test_a_bad_object_harms_nobody_else(history: History) -> None:
     alone = alone_of(history)
     assert alone.placed == alone.wanted
     assert beside.placed == alone.placed
-    assert beside.phases == alone.phases
+    # Whether a pod was there to be finished depends on how much time the other steps took.
+    finished = {f"job{step.number}" for step in history.steps if step.what == "finish"}
+    assert {job: phase for job, phase in beside.phases.items() if job not in finished} == {
+        job: phase for job, phase in alone.phases.items() if job not in finished
+    }
     assert not beside.unexplained
     assert not beside.neglected
     assert not beside.disturbed
