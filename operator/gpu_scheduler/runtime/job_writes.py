@@ -21,6 +21,7 @@ from gpu_scheduler.kube.client import Client
 from gpu_scheduler.kube.objects import Job
 from gpu_scheduler.kube.paths import job as job_path
 from gpu_scheduler.state.cluster_state import ClusterState
+from gpu_scheduler.state.counting import width
 from gpu_scheduler.state.jobs import JobRecord
 
 log = logging.getLogger(__name__)
@@ -169,8 +170,9 @@ class JobWrites:
         for spec in steps(job, fields) if fields else ():
             body = {"metadata": {"uid": job.uid} | self._narrows(at, spec), "spec": spec}
             path = job_path(job.namespace, job.name)
-            if not spec.get("suspend"):
-                self._state.widening[job.uid] = spec.get("parallelism", 0)
+            wide = spec.get("parallelism", at.parallelism)
+            if not spec.get("suspend", at.suspend) and wide > width(at):
+                self._state.widening[job.uid] = wide
             try:
                 patched = await self._client.merge_patch(path, body, Job)
                 if job.uid not in self._state.jobs:
@@ -187,10 +189,10 @@ class JobWrites:
 
         Narrower only as it was when that was decided: by then it may have other pods that run.
         """
-        width = spec.get("parallelism", job.parallelism)
-        if width < job.parallelism:
+        wide = spec.get("parallelism", job.parallelism)
+        if wide < job.parallelism:
             return {"annotations": {NARROWED: "true"}, "resourceVersion": str(job.version)}
-        if job.narrowed and width > job.parallelism and not self._state.shrinks(job):
+        if job.narrowed and wide > job.parallelism and not self._state.shrinks(job):
             return {"annotations": {NARROWED: None}}
         return {}
 

@@ -97,6 +97,23 @@ async def test_that_a_job_was_narrowed_stands_on_it_and_nowhere_else() -> None:
     assert wider["spec"] == {"parallelism": 2}, "its pods have places again"
 
 
+@virtual
+async def test_only_a_job_that_becomes_wider_counts_by_what_is_being_written() -> None:
+    case, seen = Server(), list[tuple[Any, dict[str, int]]]()
+    takes = case.client.reply
+
+    def take(sent: Sent) -> Any:
+        if sent.method == "PATCH":
+            seen.append((sent.body["spec"], dict(case.state.widening)))
+        return takes(sent)
+
+    case.client.reply = take
+    case.state.narrow(case.state.jobs["job-uid"], 1)
+    await case.handle()
+    assert seen == [({"parallelism": 1}, {}), ({"parallelism": 2}, {"job-uid": 2})]
+    assert case.state.widening == {}
+
+
 @pytest.mark.parametrize("change", [{"parallelism": 4}, {"completions": 3}, {"suspend": True}])
 def test_each_such_change_is_looked_at_at_once(change: dict[str, Any]) -> None:
     state, told = make_cluster_state(), list[JobKey]()
