@@ -45,6 +45,11 @@ def width_of(state: ClusterState, own: JobRecord) -> int:
     return max(width, count.placed)
 
 
+def narrows(state: ClusterState, own: JobRecord) -> bool:
+    """Whether a Job is to become narrower, or its controller has not done with that."""
+    return own.uid in state.narrowed or state.shrinks(own)
+
+
 def pods_at_once(state: ClusterState, job: GPUJobRecord) -> int:
     """Pods that all Jobs of a sweep are to have at once, together."""
     if job.spec is None:
@@ -59,9 +64,7 @@ def now(state: ClusterState, job: GPUJobRecord) -> int:
         if pod.stage is not Stage.ENDED:
             live[pod.job_uid] = live.get(pod.job_uid, 0) + 1
     return sum(
-        width_of(state, own)
-        if own.uid in state.narrowed or state.shrinks(own)
-        else owed(own, live.get(own.uid, 0))
+        width_of(state, own) if narrows(state, own) else owed(own, live.get(own.uid, 0))
         for own in job.own(state.jobs_of(job.key))
     )
 

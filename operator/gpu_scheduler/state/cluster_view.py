@@ -195,9 +195,9 @@ class ClusterView:
         if own.owner not in self._gpujobs:
             return False  # pods that ask by themselves: nobody's width says how many there are
         asked, decided = self.widening.get(own.uid, 0), own.uid in self.narrowed
-        if not (own.narrowed or decided) and width(own) >= self._pods.number_of(own.uid):
-            if width(own) >= own.active:
-                return False
+        known = max(self._pods.number_of(own.uid), own.active)
+        if not (own.narrowed or decided) and known <= width(own):
+            return False  # without a look at each pod
         count = self.count(own.uid)
         return shrinks(own, count, asked) or (decided and count.unplaced > 0)
 

@@ -5,7 +5,8 @@ asked for ever more seldom; what may pass later is tried again with a growing de
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
@@ -70,15 +71,13 @@ def test_what_is_final_is_told_and_asked_for_ever_more_seldom(
 ) -> None:
     @virtual
     async def run() -> None:
-        shown = scene(answer(code))
-        async with Running(*shown.works):
-            first = await sent_in(shown, 60)
-            assert 1 <= first <= OWN_PACE.get(scene, FINAL_PER_MINUTE)
+        own = OWN_PACE.get(scene)
+        async with slows_down(
+            scene(answer(code)), own or FINAL_PER_MINUTE, own or IN_THE_END
+        ) as shown:
             if scene in TOLD:
                 assert SAID in shown.told()
             assert not shown.holds()
-            await asyncio.sleep(400)
-            assert await sent_in(shown, 60) <= OWN_PACE.get(scene, IN_THE_END)
 
     run()
 
@@ -90,14 +89,21 @@ def test_what_may_pass_later_is_tried_again_with_a_growing_delay(
 ) -> None:
     @virtual
     async def run() -> None:
-        shown = scene(answer(code))
-        async with Running(*shown.works):
-            first = await sent_in(shown, 60)
-            assert 1 <= first <= LATER_PACE.get(scene, LATER_PER_MINUTE)
-            await asyncio.sleep(400)
-            assert await sent_in(shown, 60) <= LATER_PACE.get(scene, IN_THE_END)
+        own = LATER_PACE.get(scene)
+        async with slows_down(scene(answer(code)), own or LATER_PER_MINUTE, own or IN_THE_END):
+            pass
 
     run()
+
+
+@asynccontextmanager
+async def slows_down(shown: Scene, first: int, in_the_end: int) -> AsyncIterator[Scene]:
+    """At most so often in its first minute, after which it can be looked at, and in a later one."""
+    async with Running(*shown.works):
+        assert 1 <= await sent_in(shown, 60) <= first
+        yield shown
+        await asyncio.sleep(400)
+        assert await sent_in(shown, 60) <= in_the_end
 
 
 async def sent_in(scene: Scene, seconds: float) -> int:

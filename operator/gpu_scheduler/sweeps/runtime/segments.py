@@ -15,7 +15,7 @@ from gpu_scheduler.core.model.request import ProjectName
 from gpu_scheduler.jobs.drift import changes
 from gpu_scheduler.runtime.accepting import Accepting
 from gpu_scheduler.runtime.job_writes import STAYS
-from gpu_scheduler.runtime.width import pods_at_once, told, width_of
+from gpu_scheduler.runtime.width import narrows, pods_at_once, told, width_of
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import GPUJobRecord, JobRecord
 from gpu_scheduler.sweeps.core.segments import SEGMENT_TRIALS, Segment, widths
@@ -68,7 +68,7 @@ class Segments:
         at_once = pods_at_once(self._state, job)
         opens = sweep.may_start and at_once
         wanted = _wanted(sweep, existing, job.spec.total_pods, at_once) if opens else []
-        shrinking = {o.first_trial: o for o in existing if self._shrinks(o)}
+        shrinking = {o.first_trial: o for o in existing if narrows(self._state, o)}
         fixed = {first: width_of(self._state, own) for first, own in shrinking.items()}
         placed = {own.first_trial: self._state.count(own.uid).placed for own in existing}
         others = [own for own in existing if own.first_trial not in fixed]
@@ -91,9 +91,6 @@ class Segments:
     def complaint(self, job: GPUJobRecord) -> str:
         """See ``Jobs``."""
         return self._jobs.complaint(job)
-
-    def _shrinks(self, own: JobRecord) -> bool:
-        return own.uid in self._state.narrowed or self._state.shrinks(own)
 
     def _verdict_ended(self, sweep: Sweep) -> bool:
         return sweep.verdict(running(self._state, sweep)).phase is not Phase.RUNNING
