@@ -7,7 +7,7 @@ from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.kube.objects import Job, Namespace, Node, Pod
 from gpu_scheduler.state.cluster_state import ClusterState
 from gpu_scheduler.state.jobs import JobRecord
-from gpu_scheduler.state.pods import PodRecord
+from gpu_scheduler.state.pods import PodRecord, Stage
 from gpu_scheduler.sweeps.runtime.trials import Trials
 
 
@@ -39,8 +39,11 @@ class PodHandler:
         state: ClusterState,
         observer: PodObserver,
         followers: Sequence[PodFollower] = (),
+        look: Callable[[JobKey], None] = lambda key: None,
     ) -> None:
+        """``look`` is told of GPUJobs whose Jobs may have to make more pods now that one leaves."""
         self._state, self._observer, self._followers = state, observer, followers
+        self._look = look
 
     def changed(self, obj: Pod) -> None:
         """A pod was added or changed."""
@@ -50,13 +53,24 @@ class PodHandler:
         self._observer.observe(record)
         for follower in self._followers:
             follower.observe(obj, record)
+        if record.deleting or record.stage is Stage.ENDED:
+            self._leaves(record)
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A pod is gone."""
+        record = self._state.pods.get(PodUID(uid))
         self._state.pod_gone(PodUID(uid))
         self._observer.gone(PodUID(uid))
         for follower in self._followers:
             follower.gone(PodUID(uid))
+        if record is not None:
+            self._leaves(record)
+
+    def _leaves(self, pod: PodRecord) -> None:
+        """A Job that was not to make pods before this one had left may have to make them now."""
+        key = self._state.job_of(pod)
+        if key is not None and self._state.awaited.untold(key):
+            self._look(key)
 
 
 class NodeHandler:
@@ -121,9 +135,13 @@ class JobHandler:
         state: ClusterState,
         changed: Callable[[JobKey], None],
         trials: Trials | None = None,
+        look: Callable[[JobKey], None] = lambda key: None,
     ) -> None:
-        """``changed`` is told of GPUJobs whose Job has ended, is gone or is not as it was."""
-        self._state, self._changed = state, changed
+        """``changed`` is told of GPUJobs whose Job has ended, is gone or is not as it was.
+
+        ``look``: of those whose Job may have to make more pods now that it counts other ones.
+        """
+        self._state, self._changed, self._look = state, changed, look
         self._trials = trials
 
     def changed(self, obj: Job) -> None:
@@ -142,10 +160,10 @@ class JobHandler:
                 self._trials.job_changed(record)
             edited = known is not None and _followed(record) != _followed(known)
             unwanted = record.namespace in self._state.terminating
-            # Pods that have places may have to wait until its controller has done with others.
-            narrow = record.narrowed and record.owner in self._state.awaited
-            if record.complete or record.failure or record.deleting or edited or unwanted or narrow:
+            if record.complete or record.failure or record.deleting or edited or unwanted:
                 self._changed(record.owner)
+            elif self._state.awaited.untold(record.owner):
+                self._look(record.owner)  # it had to wait until its controller had done with others
 
     def gone(self, namespace: str, name: str, uid: str) -> None:
         """A Job is gone; a GPUJob that still wants one gets a new one."""

@@ -259,7 +259,7 @@ class Operator:
                 client,
                 JOBS,
                 Job,
-                JobHandler(self.state, self.queue.add, self.sweeping.trials),
+                JobHandler(self.state, self.queue.add, self.sweeping.trials, self.queue.ask),
                 params={"labelSelector": LABEL_JOB},
             ),
             Reflector(
@@ -278,6 +278,7 @@ class Operator:
                         self.checkpoints,
                         self.preemption.costs,
                     ),
+                    look=self.queue.ask,
                 ),
             ),
         ]

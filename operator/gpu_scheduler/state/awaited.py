@@ -75,6 +75,10 @@ class AwaitedPods:
         last = next(reversed(self._role(key, role).values()), None)
         return last.width if last is not None and not last.asked else 0
 
+    def untold(self, key: JobKey) -> bool:
+        """Whether a Job of a GPUJob has not been told to make all that are awaited."""
+        return any(self.untold_width(key, role) for role in self._of.get(key, ()))
+
     def put(self, pod: AwaitedPod) -> None:
         """One more has a place."""
         key = pod.place.job

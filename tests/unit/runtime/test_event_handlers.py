@@ -1,7 +1,9 @@
 """What the reflectors tell reaches the state, and those who must hear of it."""
 
+import pytest
 from tests.unit.state.builders import make_gpujob, make_job, make_node, make_pod
 from tests.unit.state.test_cluster_state import make_cluster_state, waiting
+from tests.unit.state.test_unmade import accepted, place
 
 from gpu_scheduler.core.model.request import JobKey, PodUID
 from gpu_scheduler.runtime.event_handlers import JobHandler, NodeHandler, PodHandler
@@ -54,6 +56,33 @@ def test_jobs_that_end_or_go_are_looked_at() -> None:
     handler.changed(make_job("x", uid="x", owner_uid=""))
     assert told == [KEY, KEY, KEY]
     assert state.jobs == {}
+
+
+@pytest.mark.parametrize("event", ["its Job counts none", "it is deleted", "it is gone"])
+def test_pods_with_places_are_asked_for_once_the_controller_has_done_with_others(
+    event: str,
+) -> None:
+    """They got their places while the pods of a Job that somebody suspended were on their way."""
+    state, told = accepted(parallelism=2, completions=5), list[JobKey]()
+    jobs = JobHandler(state, told.append, look=told.append)
+    pods = PodHandler(state, Observer(), look=told.append)
+    jobs.changed(make_job(completions=5, suspend=True, active=2))
+    pods.changed(make_pod("job-1", node="a", phase="Running"))
+    place(state)
+    assert state.shrinks(state.jobs["job-uid"]) and told == []
+    match event:
+        case "its Job counts none":
+            jobs.changed(make_job(completions=5, suspend=True, version=2))
+        case "it is deleted":
+            pods.changed(make_pod("job-1", node="a", phase="Running", deleting=True, version=2))
+        case "it is gone":
+            pods.gone("team-a", "job-1", "uid-job-1")
+    assert told == [KEY]
+    for each in state.awaited.of(KEY):
+        each.asked = True
+    jobs.changed(make_job(completions=5, suspend=True, version=3))
+    pods.changed(make_pod("job-2", deleting=True))
+    assert told == [KEY], "its Job has been told"
 
 
 def test_a_job_that_lost_its_owner_is_no_longer_the_gpujobs() -> None:

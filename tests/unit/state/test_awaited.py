@@ -45,6 +45,7 @@ def test_a_look_at_all_gives_the_same(history: list[tuple[str, str | int, int]])
             told(there, {str(whom): amount})
         assert {e.uid for e in awaited.of(KEY)} == {e.uid for e in there}
         assert (KEY in awaited) is bool(there)
+        assert awaited.untold(KEY) is any(awaited.untold_width(KEY, e.role) for e in there)
         for role in ROLES:
             assert awaited.of_role(KEY, role) == [e for e in there if e.role == role]
             assert awaited.untold_width(KEY, role) == widest(e for e in there if e.role == role)
