@@ -31,6 +31,7 @@ class Answer:
     """What to do with one request instead of serving it.
 
     ``after`` serves it first, so the effect happens and the answer is what gets lost or replaced.
+    ``path``: to requests for it alone.
     """
 
     status: int = 200
@@ -40,6 +41,7 @@ class Answer:
     drop: bool = False
     stall: bool = False
     after: bool = False
+    path: str = ""
 
 
 DROP = Answer(drop=True)
@@ -219,9 +221,10 @@ class FakeServer:
         answers = self.watch_answers if watching else self.answers
         if "sendInitialEvents" in query:
             answers = self.stream_answers
-        told = answers.popleft() if answers else None
+        told = next((each for each in answers if each.path in ("", request.path)), None)
         if told is None:
             return await self._serve(request, query, body, watching)
+        answers.remove(told)
         if told.after:
             await self._serve(request, query, body, watching)
         if told.stall:
