@@ -78,15 +78,22 @@ class Walker:
         """What the expression costs at most; what the variables cost that it names is not in it."""
         self.cost, self._caps = Cost(), {}
         self.value(node, {}, ())
-        return self.counted() + REQUEST_BYTES * max(self.cost.texts.values(), default=0.0)
+        lengths = self.bounds | self._totals
+        unknown = (factor for path, factor in self.cost.texts.items() if path not in lengths)
+        return self.counted() + REQUEST_BYTES * max(unknown, default=0.0)
 
     def counted(self) -> float:
-        """What it costs with texts that are as short as can be."""
+        """What it costs where texts of which nobody knows the length are as short as can be."""
+        lengths = self.bounds | self._totals
+        each = [(path, factor * self._bound(path)) for path, factor in self.cost.entries.items()]
+        texts = self.cost.texts.items()
+        each += [(f"{path}/", lengths[path] * factor) for path, factor in texts if path in lengths]
         dearest: dict[frozenset[str], float] = {}
-        for path, factor in self.cost.entries.items():
-            whole, _, pieces = path.partition("/")
-            together = frozenset(f"{of}/{pieces}" for of in self._together.get(whole, {whole}))
-            dearest[together] = max(dearest.get(together, 0.0), factor * self._bound(path))
+        for path, cost in each:
+            whole, slash, pieces = path.partition("/")
+            group = self._together.get(whole, {whole})
+            together = frozenset(f"{of}{slash}{pieces}" for of in group)
+            dearest[together] = max(dearest.get(together, 0.0), cost)
         return self.cost.units + sum(dearest.values())
 
     def value(self, node: Node, names: Names, loops: Loops) -> Value:
@@ -345,9 +352,8 @@ class Walker:
             outside = prod(count for _, count in _outside(frozenset({path}), loops))
             if path in self._caps:
                 self._pay(ceil(self._caps[path] * factor), loops)
-            elif (whole := path.split("/")[0]) in (known := self.bounds | self._totals):
-                self.cost.units += outside * known[whole] * factor
             else:
+                whole = path.split("/")[0]
                 self.cost.texts[whole] = self.cost.texts.get(whole, 0.0) + outside * factor
 
 

@@ -104,7 +104,7 @@ has(request.subResource) && request.subResource == 'ephemeralcontainers' ?
 {{/* Of what tells whether a pod asks for a share, which is asked of every pod. */}}
 {{- define "gpu-scheduler.cel.tooLongToTell" -}}
 {{- $within := list "containers" "initContainers" }}
-({{ include "gpu-scheduler.cel.tooLong" (dict "of" "object" "lists" (list "metadata.annotations" "spec.containers" "spec.initContainers")) }}
+({{ include "gpu-scheduler.cel.tooLong" (dict "of" "object" "lists" (list "metadata.annotations" "spec.containers" "spec.initContainers" "spec.schedulingGates")) }}
 + {{ include "gpu-scheduler.cel.tooLongWithin" (dict "within" $within "lists" (list "resources.limits")) }})
 {{- end }}
 
