@@ -91,6 +91,10 @@ SLIPS_SEED ?= 1
 slips: setup ## One thing wrong anywhere in a GPUJob, on a real API server: SLIPS=3000 SLIPS_SEED=1
 	@SLIPS=$(SLIPS) SLIPS_SEED=$(SLIPS_SEED) $(PYTHON) -m pytest -q -s -n0 tests/api/test_slips.py
 
+.PHONY: policies
+policies: setup ## Every list that an admission policy walks, as long as the API server takes it
+	@EXPLORE_LARGEST=1 $(PYTHON) -m pytest -q -n0 tests/api/admission/test_policy_bounds.py
+
 PLANS ?= 30000
 PLANS_SEED ?= 1
 .PHONY: plans

@@ -291,7 +291,7 @@ REFUSED: dict[str, tuple[Json, str]] = {
     ),
     "two hundred containers": (
         pod(HALF, containers=[{"name": f"c{n}", "image": "x"} for n in range(200)]),
-        "64 containers",
+        "spec.containers: 200 entries, at most 64",
     ),
     "five thousand variables": (
         pod(
@@ -300,7 +300,7 @@ REFUSED: dict[str, tuple[Json, str]] = {
                 {"name": "c", "image": "x", "env": [{"name": f"v{n}"} for n in range(5000)]}
             ],
         ),
-        "2000 environment variables",
+        "env: 5000 entries",
     ),
     "devices by hand": (
         pod(

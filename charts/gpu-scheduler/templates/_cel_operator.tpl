@@ -181,7 +181,7 @@ those of the node's place, which the API server adds itself (PodTopologyLabels).
 {{- define "gpu-scheduler.cel.operatorConfigMap" -}}
 {{- $name := "object.metadata.name.startsWith(o.name + '-results-')" }}
 ({{ include "gpu-scheduler.cel.ofGPUJob" (dict "of" "object" "name" $name) }}
-&& !has(object.binaryData) && has(object.data) && object.data.all(k, k == 'trials')
+&& !has(object.binaryData) && has(object.data) && size(object.data) <= 1 && object.data.all(k, k == 'trials')
 && (request.operation == 'CREATE' || ({{ include "gpu-scheduler.cel.ofGPUJob" (dict "of" "oldObject" "name" $name) }}
 && {{ include "gpu-scheduler.cel.sameMeta" (dict "of" "[]") }})))
 {{- end }}
@@ -190,7 +190,7 @@ those of the node's place, which the API server adds itself (PodTopologyLabels).
 {{- define "gpu-scheduler.cel.operatorService" -}}
 ({{ include "gpu-scheduler.cel.ofGPUJob" (dict "of" "object" "name" "object.metadata.name == o.name") }}
 && object.spec.clusterIP == 'None' && !has(object.spec.ports) && !has(object.spec.externalIPs)
-&& object.spec.type == 'ClusterIP' && has(object.spec.selector) && object.spec.selector.all(k, k == 'gpu-scheduler.io/job'))
+&& object.spec.type == 'ClusterIP' && has(object.spec.selector) && size(object.spec.selector) <= 1 && object.spec.selector.all(k, k == 'gpu-scheduler.io/job'))
 {{- end }}
 
 {{/* What the operator may write beside pods and Bindings. */}}

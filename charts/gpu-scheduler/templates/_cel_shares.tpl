@@ -18,7 +18,7 @@ conditions of policies do not know the namespace: they ask for any of them.
 variables.compat in ['kai', 'nvidia'] ? ['nvidia.com/gpu'] : [])
 {{- end }}
 {{- define "gpu-scheduler.cel.anyLimit" -}}
-k.matches('^(gpu-scheduler[.]io/(milligpu|gpu-mib)|nvidia[.]com/gpu(mem|mem-percentage|cores)?)$')
+size(k) < 64 && k.matches('^(gpu-scheduler[.]io/(milligpu|gpu-mib)|nvidia[.]com/gpu(mem|mem-percentage|cores)?)$')
 {{- end }}
 
 {{/* Keys of the pod, by form: names a container, a share, memory, devices. */}}
@@ -87,23 +87,17 @@ k in object.metadata.annotations))
     + variables.sidecars.filter(i, [variables.inits[i]].exists(c,
     {{ include "gpu-scheduler.cel.limitsOf" . | nindent 4 | trim }} != [])).map(i, i + 64)
 - name: asks
-  expression: "!variables.ours && (variables.used != [] || variables.limited != [])"
+  expression: "variables.unclear == [] && !variables.ours && (variables.used != [] || variables.limited != [])"
 {{- end }}
 
 {{/* Whether it was made ours before: by somebody who rendered it, or in another round of admission. */}}
 {{- define "gpu-scheduler.cel.isOurs" -}}
-(has(object.metadata.annotations) && object.metadata.annotations.exists(k, k.matches('^gpu-scheduler[.]io/c[0-9]+-devices$')))
+(has(object.metadata.annotations) && object.metadata.annotations.exists(k, size(k) < 64 && k.matches('^gpu-scheduler[.]io/c[0-9]+-devices$')))
 {{- end }}
 
 {{/* All containers in one list. */}}
 {{- define "gpu-scheduler.cel.everyContainer" -}}
 (has(object.spec.initContainers) ? object.spec.initContainers + object.spec.containers : object.spec.containers)
-{{- end }}
-
-{{/* Whether a pod has more containers or variables than can be looked through. */}}
-{{- define "gpu-scheduler.cel.isTooLarge" -}}
-(object.spec.containers.size() > 64 || (has(object.spec.initContainers) && object.spec.initContainers.size() > 64)
-|| {{ include "gpu-scheduler.cel.everyContainer" . }}.map(c, 1 + (has(c.env) ? c.env.size() : 0)).sum() > 2000)
 {{- end }}
 
 {{/* Variables that the scheduler sets. */}}
@@ -121,7 +115,7 @@ k in object.metadata.annotations))
 {{/* Names of containers with mounts in places, or of volumes, that are ours. */}}
 {{- define "gpu-scheduler.cel.mountsReserved" -}}
 {{ include "gpu-scheduler.cel.everyContainer" . }}.filter(c, has(c.volumeMounts) && c.volumeMounts.exists(m,
-m.name.matches('^gpu-scheduler-c[0-9]+$')
+(size(m.name) < 64 && m.name.matches('^gpu-scheduler-c[0-9]+$'))
 || m.mountPath.matches('(^|/)[.][.]?(/|$)|//')
 || ('/' + m.mountPath + '/').replace('//', '/').startsWith('/etc/gpu-scheduler/')
 || ({{ include "gpu-scheduler.cel.isCapped" . }} && (m.name == 'gpu-scheduler-cap'
@@ -131,7 +125,7 @@ m.name.matches('^gpu-scheduler-c[0-9]+$')
 
 {{/* Names of volumes and init containers that are ours. */}}
 {{- define "gpu-scheduler.cel.namesReserved" -}}
-((has(object.spec.volumes) ? object.spec.volumes.filter(v, v.name.matches('^gpu-scheduler-c[0-9]+$')
+((has(object.spec.volumes) ? object.spec.volumes.filter(v, (size(v.name) < 64 && v.name.matches('^gpu-scheduler-c[0-9]+$'))
 || (v.name == 'gpu-scheduler-cap' && {{ include "gpu-scheduler.cel.isCapped" . }})).map(v, v.name) : [])
 + ({{ include "gpu-scheduler.cel.isCapped" . }} ?
 {{ include "gpu-scheduler.cel.everyContainer" . }}.filter(c, c.name == 'gpu-scheduler-cap').map(c, c.name) : []))
@@ -140,9 +134,9 @@ m.name.matches('^gpu-scheduler-c[0-9]+$')
 {{/* Names of containers that ask the device plugin for what is not taken from it. */}}
 {{- define "gpu-scheduler.cel.asksThePlugin" -}}
 (object.spec.containers.filter(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k,
-k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$') && !(k in variables.limits))).map(c, c.name)
+size(k) < 80 && k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$') && !(k in variables.limits))).map(c, c.name)
 + variables.inits.filter(c, has(c.resources) && has(c.resources.limits) && c.resources.limits.exists(k,
-k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$') && !(k in variables.limits && has(c.restartPolicy) && c.restartPolicy == 'Always'))).map(c, c.name))
+size(k) < 80 && k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$') && !(k in variables.limits && has(c.restartPolicy) && c.restartPolicy == 'Always'))).map(c, c.name))
 {{- end }}
 
 {{/* Whether somebody else is to place it, whom the namespace does not leave. */}}
@@ -159,8 +153,7 @@ k.matches('^nvidia[.]com/(gpu([.].+)?|mig-.+)$') && !(k in variables.limits && h
 
 {{/* Whether a pod can be made ours: what is in the way is said by the policy that refuses it. */}}
 {{- define "gpu-scheduler.cel.canBeOurs" -}}
-(!{{ include "gpu-scheduler.cel.isTooLarge" . }} && !{{ include "gpu-scheduler.cel.isPlacedByOthers" . }}
-&& !{{ include "gpu-scheduler.cel.endsLate" . }} && !(-1 in variables.places)
+(!{{ include "gpu-scheduler.cel.isPlacedByOthers" . }} && !{{ include "gpu-scheduler.cel.endsLate" . }} && !(-1 in variables.places)
 && {{ include "gpu-scheduler.cel.setsReserved" . }} == [] && {{ include "gpu-scheduler.cel.mountsReserved" . }} == []
 && {{ include "gpu-scheduler.cel.namesReserved" . }} == [] && {{ include "gpu-scheduler.cel.asksThePlugin" . }} == []
 && !('gpu-scheduler.io/asked' in variables.notes))

@@ -31,12 +31,12 @@ from gpu_scheduler.jobs.cap import CapImage
 from gpu_scheduler.jobs.env import RESERVED
 from gpu_scheduler.jobs.malformed import malformed
 from gpu_scheduler.jobs.scheduling import schedule
+from gpu_scheduler.jobs.share_size import too_long
 from gpu_scheduler.jobs.write_path import WritePath, of_share
 
 DEVICES = re.compile(r"gpu-scheduler\.io/c[0-9]+-devices")  # annotations of a pod that is ours
 _NUMBERS = range(2 * FIRST_INIT)  # of containers
 _ODD_PATH = re.compile(r"(^|/)\.\.?(/|$)|//")
-MOST_VARIABLES = 2000  # of all containers, these counted in: what a policy may look through
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def share(
     spec, meta = deepcopy(dict(pod_spec)), deepcopy(dict(metadata))
     if compat is not None:
         _leave(spec, compat)
-    wrong += _problems(spec, image)
+    wrong += [*_problems(spec, image), *too_long(metadata, pod_spec)]
     if isinstance(request, tuple) or wrong:
         return tuple(wrong)
     path = of_share(spec, controlled=controlled)
@@ -134,18 +134,6 @@ def _problems(spec: Mapping[str, Any], image: CapImage | None) -> list[Problem]:
         for index, entry in enumerate(container.get("env") or ())
         if entry.get("name") in RESERVED - {VISIBLE_DEVICES}  # that one was said already
     ]
-    for kind in ("containers", "initContainers"):
-        if (count := len(spec.get(kind) or ())) > FIRST_INIT:
-            found.append(Problem(f"spec.{kind}", f"has {count}; at most {FIRST_INIT} are possible"))
-    variables = sum(1 + len(container.get("env") or ()) for _, container in everyone)
-    if variables > MOST_VARIABLES:
-        found.append(
-            Problem(
-                "spec",
-                f"has {variables} environment variables, containers counted in; at most "
-                f"{MOST_VARIABLES} are possible where a pod asks for a share of a GPU",
-            )
-        )
     return found
 
 

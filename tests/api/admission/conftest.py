@@ -28,6 +28,12 @@ from tests.api.caller import Caller
 
 from cluster import Running, Settings, down, up
 
+# A pod that is there before the policies are, with more of everything than they look through.
+BEFORE = pod(ELSEWHERE, annotations={f"x/{n}": "" for n in range(1200)})
+BEFORE["metadata"]["labels"] = BEFORE["metadata"]["annotations"]
+BEFORE["metadata"]["finalizers"] = ["x/stays"]
+BEFORE["spec"]["schedulingGates"] = [{"name": f"x/{n}"} for n in range(250)]
+
 CHART = Path(__file__).parents[3] / "charts" / "gpu-scheduler"
 
 
@@ -48,9 +54,11 @@ def caller(cluster: Running, user: str) -> Caller:
 def admin(cluster: Running) -> Caller:
     """A cluster administrator, after the chart was installed and the policies took effect."""
     admin = caller(cluster, "admin")
+    make_namespace(admin, ELSEWHERE)
+    answer = admin.create(pods(ELSEWHERE), BEFORE)
+    assert answer.ok, answer.message
     cluster.helm("install", RELEASE, str(CHART), "-n", RELEASE, "--create-namespace")
-    for namespace in (PROJECT, ELSEWHERE):
-        make_namespace(admin, namespace)
+    make_namespace(admin, PROJECT)
     admin.create(
         "/apis/node.k8s.io/v1/runtimeclasses",
         {

@@ -208,7 +208,7 @@ REFUSED: dict[str, tuple[Json, str]] = {
     ),
     "too many variables": (
         {"containers": [{"name": "a", "env": [{"name": f"v{n}"} for n in range(5000)]}]},
-        "spec",
+        "spec.containers[].env",
     ),
 }
 

@@ -1,0 +1,192 @@
+"""No object is too large for the chart's policies: each list, as long as may be, and longer.
+
+Which lists they walk is read from the chart (tests/chart/policies.py); each needs a row in
+`bounded`. With as many entries as are looked through the verdict is that of an object without them;
+with more the refusal names the list. Pods and Bindings are sent as protobuf too, which holds more
+in a request. ``make policies`` sends as many as the API server takes.
+"""
+
+import json
+import os
+import re
+from copy import deepcopy
+from itertools import count
+from typing import Any
+
+import pytest
+from tests.api import protobuf
+from tests.api.admission import long_lists
+from tests.api.admission.bounded import Row, rows
+from tests.api.admission.conftest import BEFORE
+from tests.api.admission.objects import ELSEWHERE, PROJECT, VISIBLE, created, pod, pods
+from tests.api.caller import MERGE_PATCH, Answer, Caller
+from tests.chart.policies import bound, policies, walks
+
+Json = dict[str, Any]
+
+JSON = "application/json"
+LARGEST = 3 * 1024 * 1024 - 4096  # what the API server takes, but for what is around the list
+WITHOUT_A_ROW = {
+    # Nobody can write such a pod: see BEFORE.
+    ("allocations", "oldObject.metadata.annotations"),
+    # The API server lets an update take out some of the old ones, and add none.
+    ("allocations", "object.spec.schedulingGates"),
+    # And of these take out none, so that the new ones are at least as many.
+    ("allocations", "oldObject.spec.ephemeralContainers"),
+    ("devices", "oldObject.spec.ephemeralContainers"),
+}
+numbers = count()
+
+
+def refused(answer: Answer) -> bool:
+    return answer.status in {403, 422} and "ValidatingAdmissionPolicy" in answer.message
+
+
+@pytest.fixture
+def users(admin: Caller, editor: Caller, operator: Caller) -> dict[str, Caller]:
+    return {"admin": admin, "editor": editor, "operator": operator}
+
+
+def most(row: Row) -> int:
+    """The entries that are looked through."""
+    return min(bound(policy, row.path) for policy in row.policies)
+
+
+def sent(users: dict[str, Caller], row: Row, entries: int, content: str = JSON) -> Answer:
+    """What is said of the row's request with so many entries."""
+    body, path, name = deepcopy(row.body), row.way[1], f"long-{next(numbers)}"
+    if row.existing is not None:
+        there = deepcopy(row.existing)
+        there["metadata"]["name"] = name
+        if row.is_old:
+            long_lists.grow(there, row.field, entries)
+        make(users["admin"], row, there)
+        path = path.replace("NAME", name)
+    if row.way[0] != "PATCH" and body:
+        body["metadata"]["name"] = name if "nobody" not in path else "nobody"
+    if not row.is_old:
+        long_lists.grow(body, row.field, entries)
+    data = protobuf.encoded(body) if content == protobuf.CONTENT_TYPE else json.dumps(body).encode()
+    kind = MERGE_PATCH if row.way[0] == "PATCH" else content
+    return users[row.user].send(row.way[0], f"{path}?dryRun=All", data if body else None, kind)
+
+
+def make(admin: Caller, row: Row, body: Json) -> None:
+    """What is there before the request; nobody collects it though its owners are nowhere."""
+    status, body["metadata"]["finalizers"] = body.pop("status", None), ["x/stays"]
+    path = row.way[1].partition("/NAME")[0]
+    answer = admin.create(path, body)
+    assert answer.ok, answer.message
+    if status:
+        answer = admin.patch(f"{path}/{body['metadata']['name']}/status", {"status": status})
+        assert answer.ok, answer.message
+
+
+def test_every_list_that_a_policy_walks_has_a_row() -> None:
+    covered = {(policy, row.path) for row in rows() for policy in row.policies}
+    walked = {(name, path) for name in policies() if name != "sweeps" for path in walks(name)}
+    assert walked - covered == WITHOUT_A_ROW
+
+
+@pytest.mark.parametrize("row", rows(), ids=str)
+def test_what_is_looked_through_is_judged(users: dict[str, Caller], row: Row) -> None:
+    answer = sent(users, row, most(row))
+    assert refused(answer), answer
+    assert row.verdict in answer.message
+
+
+def names_the_list(row: Row, answer: Answer) -> bool:
+    found = re.search(rf"{re.escape(row.says)}: (\d+) entries[^;]*, at most (\d+) ", answer.message)
+    return found is not None and int(found[1]) > int(found[2]) >= most(row)
+
+
+def largest(row: Row, content: str) -> int:
+    """The entries with which the request is as long as the API server takes it."""
+
+    def length(entries: int) -> int:
+        body = deepcopy(row.body)
+        long_lists.grow(body, row.field, entries)
+        return len(protobuf.encoded(body) if content != JSON else json.dumps(body).encode())
+
+    start = 10_000
+    each = (length(start) - length(start - 1000)) / 1000
+    return start + int((LARGEST - length(start)) / (each + 2))  # numbers get longer
+
+
+def encodings(row: Row) -> list[str]:
+    is_known = row.body.get("kind") in protobuf.OF_KIND and row.way[0] != "PATCH"
+    return [protobuf.CONTENT_TYPE if is_known else JSON]
+
+
+def of_the_largest() -> list[tuple[Row, str]]:
+    """What is sent; what is there already has been stored, so it is no larger than etcd takes."""
+    sent = [row for row in rows() if not row.is_old]
+    every = [(row, content) for row in sent for content in dict.fromkeys([JSON, *encodings(row)])]
+    small = [each for each in every if each[0].policies == ("bindings",)][:1]
+    return every if "EXPLORE_LARGEST" in os.environ else small
+
+
+@pytest.mark.parametrize("row", rows(), ids=str)
+def test_what_is_longer_is_refused_by_name(users: dict[str, Caller], row: Row) -> None:
+    answer = sent(users, row, most(row) + 1, *encodings(row))
+    assert refused(answer), answer
+    assert names_the_list(row, answer)
+
+
+def test_what_is_there_and_longer_is_in_nobodys_way(admin: Caller, operator: Caller) -> None:
+    """Its status, its labels and its end; what changes the list is refused."""
+    path = pods(ELSEWHERE, BEFORE["metadata"]["name"])
+    for sub, body in (
+        ("", {"metadata": {"labels": {"y": "z"}, "finalizers": None}}),
+        ("/status", {"status": {"reason": "x"}}),
+    ):
+        answer = admin.patch(f"{path}{sub}?dryRun=All", body)
+        assert answer.ok, answer.message
+    assert admin.send("DELETE", f"{path}?dryRun=All").ok
+    for sub, body in (
+        ("", {"metadata": {"annotations": {"y": "z"}}}),
+        ("/status", {"metadata": {"annotations": {"y": "z"}}}),
+    ):
+        answer = admin.patch(f"{path}{sub}?dryRun=All", body)
+        assert refused(answer), answer
+        assert "metadata.annotations: 1201 entries, at most 1000" in answer.message
+    answer = operator.patch(f"{path}?dryRun=All", {"metadata": {"labels": {"y": "z"}}})
+    assert "metadata.annotations: 1200 entries, at most 1000" in answer.message
+
+
+def test_a_flood_of_env_from_hides_nothing(editor: Caller) -> None:
+    body = pod(PROJECT, runtimeClassName="nvidia")
+    body["spec"]["containers"] = [{"name": "sly", "image": "x"}]
+    long_lists.grow(body, "spec.containers[].envFrom", 90_000)
+    data = protobuf.encoded(body)
+    answer = editor.send("POST", f"{pods(PROJECT)}?dryRun=All", data, protobuf.CONTENT_TYPE)
+    assert refused(answer), answer
+    assert "envFrom: 90000 entries" in answer.message
+
+
+def test_a_flood_of_debug_containers_hides_nothing(admin: Caller, editor: Caller) -> None:
+    void = [{"name": VISIBLE, "value": "void"}]
+    path = created(editor, pod(PROJECT, env=void, runtimeClassName="nvidia"))
+    debug = [{"name": f"harmless-{n}", "image": "x", "env": void} for n in range(600)]
+    debug += [{"name": f"silent-{n}", "image": "x"} for n in range(700)]
+    answer = admin.patch(f"{path}/ephemeralcontainers", {"spec": {"ephemeralContainers": debug}})
+    assert refused(answer), answer
+    assert "spec.ephemeralContainers: 1300 entries" in answer.message
+
+
+def test_a_pod_that_does_not_ask_may_have_more_than_one_that_does(editor: Caller) -> None:
+    body = pod(ELSEWHERE)
+    long_lists.grow(body, "spec.containers", 100)
+    for each in ("env", "volumeMounts", "ports"):
+        for number, one in enumerate(body["spec"]["containers"]):
+            one[each] = [long_lists.entry(each, number * 30 + n) for n in range(30)]
+    body["spec"]["volumes"] = [{"name": "v", "emptyDir": {}}]
+    answer = editor.create(f"{pods(ELSEWHERE)}?dryRun=All", body)
+    assert answer.ok, answer.message
+
+
+@pytest.mark.parametrize(("row", "content"), of_the_largest(), ids=str)
+def test_the_largest_request_is_refused(users: dict[str, Caller], row: Row, content: str) -> None:
+    answer = sent(users, row, largest(row, content), content)
+    assert refused(answer), answer
+    assert names_the_list(row, answer)
