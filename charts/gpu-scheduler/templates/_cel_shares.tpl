@@ -118,15 +118,28 @@ k in object.metadata.annotations))
 || e.name in {{ include "gpu-scheduler.cel.reservedVariables" . }})).map(c, c.name)
 {{- end }}
 
-{{/* Names of containers with mounts in places, or of volumes, that are ours. */}}
+{{/* Whether something at a path (.path, in CEL) is in a place of ours, or may be. */}}
+{{- define "gpu-scheduler.cel.isOurPlace" -}}
+({{ .path }}.matches('(^|/)[.][.]?(/|$)|//')
+|| ('/' + {{ .path }} + '/').replace('//', '/').startsWith('/etc/gpu-scheduler/')
+|| ({{ include "gpu-scheduler.cel.isCapped" .root }}
+&& ('/' + {{ .path }} + '/').replace('//', '/').matches('^/(etc/ld[.]so[.]preload|opt/gpu-scheduler)/')))
+{{- end }}
+
+{{/*
+Names of containers with something in places of ours, or with volumes of ours. The kubelet mounts the file for the
+termination message over all volumes.
+*/}}
 {{- define "gpu-scheduler.cel.mountsReserved" -}}
-{{ include "gpu-scheduler.cel.everyContainer" . }}.filter(c, has(c.volumeMounts) && c.volumeMounts.exists(m,
+{{ include "gpu-scheduler.cel.everyContainer" . }}.filter(c, (has(c.volumeMounts) && c.volumeMounts.exists(m,
 m.name.matches('^gpu-scheduler-c[0-9]+$')
-|| m.mountPath.matches('(^|/)[.][.]?(/|$)|//')
-|| ('/' + m.mountPath + '/').replace('//', '/').startsWith('/etc/gpu-scheduler/')
+|| {{ include "gpu-scheduler.cel.isOurPlace" (dict "path" "m.mountPath" "root" .) }}
 || ({{ include "gpu-scheduler.cel.isCapped" . }} && (m.name == 'gpu-scheduler-cap'
-|| ('/' + m.mountPath + '/').replace('//', '/').matches('^/(etc/ld[.]so[.]preload|opt/gpu-scheduler)/')
-|| (('/' + m.mountPath + '/').replace('//', '/') == '/opt/' && has(m.readOnly) && m.readOnly))))).map(c, c.name)
+|| (('/' + m.mountPath + '/').replace('//', '/') == '/opt/' && has(m.readOnly) && m.readOnly)))))
+|| (has(c.terminationMessagePath)
+&& {{ include "gpu-scheduler.cel.isOurPlace" (dict "path" "c.terminationMessagePath" "root" .) }})
+|| (has(c.volumeDevices) && c.volumeDevices.exists(d,
+{{ include "gpu-scheduler.cel.isOurPlace" (dict "path" "d.devicePath" "root" .) }}))).map(c, c.name)
 {{- end }}
 
 {{/* Names of volumes and init containers that are ours. */}}

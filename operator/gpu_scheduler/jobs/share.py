@@ -124,9 +124,9 @@ def _problems(spec: Mapping[str, Any], image: CapImage | None) -> list[Problem]:
         if id(container) not in numbered_ones:
             found += conflicts.mount_problems(field, container, capped, where)
         found += [
-            Problem(f"{field}.volumeMounts[{index}].mountPath", "write it without //, . and ..")
-            for index, mount in enumerate(container.get("volumeMounts") or ())
-            if _ODD_PATH.search(str(mount.get("mountPath")))
+            Problem(where, "write it without //, . and ..")
+            for where, path in conflicts.written_paths(field, container)
+            if _ODD_PATH.search(path)
         ]
     found += [
         Problem(f"{field}.env[{index}].name", f"{entry['name']} is set by the scheduler; remove it")
