@@ -77,7 +77,8 @@ changed, also after the operator has looked at it.
 */}}
 {{- define "gpu-scheduler.cel.swapsLibrary" -}}
 (request.operation == 'UPDATE' && (!has(request.subResource) || request.subResource == '') && has(oldObject.spec.initContainers)
-&& has(object.spec.initContainers) && oldObject.spec.initContainers.filter(c, c.name == 'gpu-scheduler-cap').map(c, c.image)
+&& has(object.spec.initContainers) && dyn(object.spec.initContainers) != dyn(oldObject.spec.initContainers)
+&& oldObject.spec.initContainers.filter(c, c.name == 'gpu-scheduler-cap').map(c, c.image)
 != object.spec.initContainers.filter(c, c.name == 'gpu-scheduler-cap').map(c, c.image))
 {{- end }}
 
