@@ -155,9 +155,7 @@ m.name.matches('^gpu-scheduler-c[0-9]+$')
 || ({{ include "gpu-scheduler.cel.isCapped" . }} && (m.name == 'gpu-scheduler-cap'
 || (('/' + m.mountPath + '/').replace('//', '/') == '/opt/' && has(m.readOnly) && m.readOnly)))))
 || (has(c.terminationMessagePath)
-&& {{ include "gpu-scheduler.cel.isOurPlace" (dict "path" "c.terminationMessagePath" "root" .) }})
-|| (has(c.volumeDevices) && c.volumeDevices.exists(d,
-{{ include "gpu-scheduler.cel.isOurPlace" (dict "path" "d.devicePath" "root" .) }}))).map(c, c.name)
+&& {{ include "gpu-scheduler.cel.isOurPlace" (dict "path" "c.terminationMessagePath" "root" .) }})).map(c, c.name)
 {{- end }}
 
 {{/* Names of volumes and init containers that are ours. */}}
